@@ -71,6 +71,26 @@ export function sameJson(a: Json, b: Json): boolean {
   return a === b || canonicalText(a) === canonicalText(b)
 }
 
+/** Whether two JSON values are equal and have the same text: the order of keys matters. */
+export function identicalJson(a: Json | undefined, b: Json | undefined): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (Array.isArray(a)) {
+    if (!Array.isArray(b) || a.length !== b.length) return false
+    for (let i = 0; i < a.length; i++) if (!identicalJson(a[i] as Json, b[i] as Json)) return false
+    return true
+  }
+  if (Array.isArray(b)) return false
+  return haveSameEntries(a as JsonObject, b as JsonObject)
+}
+
+function haveSameEntries(a: JsonObject, b: JsonObject): boolean {
+  const keys = Object.keys(b)
+  let i = 0
+  for (const key in a) if (key !== keys[i++] || !identicalJson(a[key], b[key])) return false
+  return i === keys.length
+}
+
 class Copy {
   characters = 0
   readonly #exact: boolean

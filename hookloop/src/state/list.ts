@@ -1,7 +1,29 @@
 const CHUNK = 64
 
 /** Results of `fold` by chunk, with the number of items they include. */
-export type FoldCache<T, A> = WeakMap<readonly T[], { readonly value: A; readonly count: number }>
+export type FoldCache<T, A> = WeakMap<Chunk<T>, { readonly value: A; readonly count: number }>
+
+type Chunk<T> = readonly T[] | LazyChunk<T>
+
+/** 64 items that are loaded when one of them is first read: a long conversation is opened without parsing all of it. */
+class LazyChunk<T> {
+  #load: (() => readonly T[]) | undefined
+  #items: readonly T[] = []
+
+  constructor(load: () => readonly T[]) {
+    this.#load = load
+  }
+
+  get items(): readonly T[] {
+    if (this.#load !== undefined) this.#items = this.#load()
+    this.#load = undefined
+    return this.#items
+  }
+}
+
+function itemsOf<T>(chunk: Chunk<T>): readonly T[] {
+  return chunk instanceof LazyChunk ? chunk.items : chunk
+}
 
 /**
  * An immutable list. Appending costs O(1) amortized and shares all items with the original; appending twice to the same list
@@ -9,13 +31,13 @@ export type FoldCache<T, A> = WeakMap<readonly T[], { readonly value: A; readonl
  */
 export class List<T> implements Iterable<T> {
   /** Full chunks, shared with other versions of the list; only the first `#full` belong to this one. */
-  readonly #chunks: T[][]
+  readonly #chunks: Chunk<T>[]
   readonly #full: number
   /** Shared as well: another version may have pushed beyond what this one sees. */
   readonly #tail: T[]
   readonly #length: number
 
-  private constructor(length: number, chunks: T[][], full: number, tail: T[]) {
+  private constructor(length: number, chunks: Chunk<T>[], full: number, tail: T[]) {
     this.#length = length
     this.#chunks = chunks
     this.#full = full
@@ -36,6 +58,15 @@ export class List<T> implements Iterable<T> {
     let list = List.empty<T>()
     for (const item of items) list = list.append(item)
     return list
+  }
+
+  /** The number of items that `loaded` expects of each chunk. */
+  static readonly chunkLength = CHUNK
+
+  /** A list whose first chunks are loaded when they are needed, followed by fewer than a chunk of items. */
+  static loaded<T>(chunks: readonly (() => readonly T[])[], rest: readonly T[]): List<T> {
+    const lazy = chunks.map((load) => new LazyChunk(load))
+    return new List<T>(lazy.length * CHUNK + rest.length, lazy, lazy.length, rest.slice())
   }
 
   append(item: T): List<T> {
@@ -70,14 +101,14 @@ export class List<T> implements Iterable<T> {
   take(count: number): List<T> {
     if (count >= this.length) return this
     const full = Math.floor(count / CHUNK)
-    return new List(count, this.#chunks, full, full < this.#full ? this.#chunks[full]! : this.#tail)
+    return new List(count, this.#chunks, full, full < this.#full ? (itemsOf(this.#chunks[full]!) as T[]) : this.#tail)
   }
 
   at(index: number): T | undefined {
     const i = index < 0 ? this.length + index : index
     if (i < 0 || i >= this.length) return undefined
     const chunk = Math.floor(i / CHUNK)
-    return chunk < this.#full ? this.#chunks[chunk]![i % CHUNK] : this.#tail[i - this.#full * CHUNK]
+    return chunk < this.#full ? itemsOf(this.#chunks[chunk]!)[i % CHUNK] : this.#tail[i - this.#full * CHUNK]
   }
 
   *[Symbol.iterator](): Iterator<T> {
@@ -127,12 +158,18 @@ export class List<T> implements Iterable<T> {
     while (known === undefined && chunk > 0) known = cache.get(this.#chunks[--chunk]!)
     let { value, count } = known ?? { value: initial, count: 0 }
     for (; chunk < this.#full; chunk++, count = 0) {
-      const items = this.#chunks[chunk]!
       if (count === CHUNK) continue
+      const items = itemsOf(this.#chunks[chunk]!)
       for (let i = count; i < CHUNK; i++) value = step(value, items[i]!) // a part of it may have been folded while it was the last chunk
-      cache.set(items, { value, count: CHUNK })
+      cache.set(this.#chunks[chunk]!, { value, count: CHUNK })
     }
     return this.#foldTail(cache, { value, count: 0 }, step)
+  }
+
+  /** The result of folding the full chunks is known, so that folding the list does not load them. */
+  knownFold<A>(cache: FoldCache<T, A>, value: A): void {
+    const last = this.#chunks[this.#full - 1]
+    if (last !== undefined) cache.set(last, { value, count: CHUNK })
   }
 
   /** The first items of a chunk never change, even if another list appends to it. */
@@ -152,7 +189,7 @@ export class List<T> implements Iterable<T> {
     return this.slice()
   }
 
-  #sealed(): T[][] {
+  #sealed(): Chunk<T>[] {
     if (this.#chunks[this.#full] === this.#tail) return this.#chunks // another version has sealed this chunk
     const chunks = this.#chunks.length === this.#full ? this.#chunks : this.#chunks.slice(0, this.#full)
     chunks.push(this.#tail)

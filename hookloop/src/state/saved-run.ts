@@ -57,6 +57,48 @@ export function fromStateJson(value: unknown): AgentState {
   return AgentState.create(fields as unknown as StateFields)
 }
 
+/** A list that was changed, and the items that are new in it. */
+export type ChangedList<T> = { readonly list: List<T>; readonly added: readonly T[] }
+
+/** A state from parts that were changed since it was last checked. Only what is new is checked. */
+export function checkedState({
+  plain,
+  metadata,
+  messages,
+  execution: run,
+  steps,
+  before,
+}: {
+  readonly plain: JsonObject
+  readonly metadata: JsonObject
+  readonly messages: ChangedList<Message>
+  /** Undefined if it has not changed. Its steps are in `steps`. */
+  readonly execution: JsonObject | undefined
+  readonly steps: ChangedList<Step>
+  readonly before: StateFields | undefined
+}): AgentState {
+  checkVersion(plain['version'], STATE_VERSION, 'state')
+  check(
+    stateWithoutLists(plain, '') ??
+      listOf(message)(messages.added, 'messages') ??
+      listOf(step)(steps.added, 'execution.steps') ??
+      (run && executionWithoutSteps(run, 'execution')),
+  )
+  const { version: _version, ...rest } = plain
+  const fields = {
+    ...rest,
+    messages: messages.list,
+    metadata: metadata === before?.metadata ? metadata : metadataOf(metadata),
+    execution: run === undefined ? before?.execution : Object.freeze({ ...run, steps: steps.list }),
+  }
+  return AgentState.create(fields as unknown as StateFields)
+}
+
+/** Throws STATE_INVALID unless all values are steps. */
+export function checkSteps(steps: readonly Step[]): void {
+  check(listOf(step)(steps, 'execution.steps'))
+}
+
 function toExecution(json: JsonObject): Execution {
   return Object.freeze({ ...json, steps: List.from(json['steps'] as unknown as Step[]) }) as unknown as Execution
 }
@@ -183,12 +225,11 @@ const final = shapeOf({
   votes,
   at: amount,
 })
-const execution = shapeOf({
+const executionFields = {
   id: string,
   status: oneOf('running', 'suspended', ...finalStatuses),
   startedAt: amount,
   waitedMs: amount,
-  steps: listOf(step),
   votes,
   usage,
   failures: amount,
@@ -196,18 +237,19 @@ const execution = shapeOf({
   hooks: listOf(shapeOf({ name: string, mode: oneOf('transform', 'guard', 'observe') })),
   cursor: optional(cursor),
   final: optional(final),
-})
-const state = shapeOf({
+}
+const executionWithoutSteps = shapeOf(executionFields)
+const execution = shapeOf({ ...executionFields, steps: listOf(step) })
+const stateFields = {
   agentId: string,
   parentId: optional(string),
-  messages: listOf(message),
   systemPrompt: string,
   responseFormat: optional(object),
-  metadata: object,
   spentBefore: usage,
   executionCount: amount,
-  execution: optional(execution),
-})
+}
+const stateWithoutLists = shapeOf(stateFields)
+const state = shapeOf({ ...stateFields, messages: listOf(message), metadata: object, execution: optional(execution) })
 /** The state of a subagent is checked like any other, its version first. */
 const childState: Shape = (value, path) => {
   if (isJsonObject(value)) checkVersion(value['version'], STATE_VERSION, path)

@@ -6,22 +6,22 @@ import type { Execution, Step } from './execution.ts'
 import type { Json, JsonObject } from './json.ts'
 import { List } from './list.ts'
 import { textMessage, type Message } from './message.ts'
-import { applyChange, diffState, stateChange, StateBuilder, type StateDiff } from './state-diff.ts'
+import { applyChange, applyDiff, diffState, stateChange, type StateDiff } from './state-diff.ts'
 import { addUsage, noTokens, noUsage } from './usage.ts'
 
 type Change = (state: AgentState) => AgentState
 
 /** Each state written as a diff to the one before and built again, as in a log. */
 function folded(states: readonly AgentState[]): { readonly texts: readonly string[]; readonly bytes: number } {
-  const builder = new StateBuilder()
   let before: AgentState | undefined
+  let built: AgentState | undefined
   let bytes = 0
   const texts = states.map((state) => {
     const line = JSON.stringify(diffState(before, state))
     bytes += line.length
     before = state
-    builder.apply(JSON.parse(line) as StateDiff)
-    return JSON.stringify(builder.build())
+    built = applyDiff(built, JSON.parse(line) as StateDiff)
+    return JSON.stringify(built)
   })
   return { texts, bytes }
 }
@@ -242,29 +242,19 @@ const malformed: { readonly [what: string]: unknown } = {
 
 for (const [what, diff] of Object.entries(malformed)) {
   test(`a diff that ${what} is rejected`, () => {
-    const builder = new StateBuilder()
-    builder.apply(diffState(undefined, state))
-    assert.throws(
-      () => {
-        builder.apply(diff as StateDiff)
-        builder.build()
-      },
-      { code: 'STATE_INVALID' },
-    )
+    const before = applyDiff(undefined, diffState(undefined, state))
+    assert.throws(() => applyDiff(before, diff as StateDiff), { code: 'STATE_INVALID' })
   })
 }
 
 test('a diff of a newer version is rejected with STATE_VERSION', () => {
-  const builder = new StateBuilder()
-  builder.apply(diffState(undefined, state))
-  builder.apply({ version: 99 })
-  assert.throws(() => builder.build(), { code: 'STATE_VERSION' })
+  const before = applyDiff(undefined, diffState(undefined, state))
+  assert.throws(() => applyDiff(before, { version: 99 }), { code: 'STATE_VERSION' })
 })
 
 test('no key of a diff reaches a prototype', () => {
-  const builder = new StateBuilder()
-  builder.apply(diffState(undefined, state))
-  builder.apply(JSON.parse('{"metadata":{"__proto__":{"polluted":true},"constructor":{"prototype":1}}}'))
-  const { metadata } = builder.build()
+  const before = applyDiff(undefined, diffState(undefined, state))
+  const diff = JSON.parse('{"metadata":{"__proto__":{"polluted":true},"constructor":{"prototype":1}}}') as StateDiff
+  const { metadata } = applyDiff(before, diff)
   assert.deepEqual([JSON.stringify(metadata), 'polluted' in {}], ['{"constructor":{"prototype":1}}', false])
 })

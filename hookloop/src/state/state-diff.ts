@@ -1,11 +1,11 @@
 import { AgentError } from '../errors.ts'
-import { AgentState, STATE_VERSION } from './agent-state.ts'
+import { AgentState, STATE_VERSION, type StateFields } from './agent-state.ts'
 import type { Execution, Step } from './execution.ts'
 import { isJsonObject, type Json, type JsonObject } from './json.ts'
 import type { Change } from './ledger.ts'
 import { List } from './list.ts'
 import type { Message } from './message.ts'
-import { fromStateJson } from './saved-run.ts'
+import { checkedState, type ChangedList } from './saved-run.ts'
 import type { Usage } from './usage.ts'
 
 // Every difference between two states is computed here, in three forms: a StateChange (the part that hooks can write,
@@ -183,46 +183,40 @@ function toObjectDiff(after: JsonObject, set: readonly string[], unset: readonly
   return unset.length === 0 ? { set: values } : { unset, set: values }
 }
 
-/** Puts diffs together to a state. Throws STATE_INVALID if the result is not one. */
-export class StateBuilder {
-  #plain: JsonObject = {}
-  #messages: Message[] = []
-  #metadata: JsonObject = {}
-  #execution: JsonObject | undefined
-  #steps: Step[] = []
+/** The state that a diff leads to. Throws STATE_INVALID if the result is not one. Only what changed is checked. */
+export function applyDiff(before: AgentState | undefined, diff: StateDiff): AgentState {
+  const earlier = before && AgentState.fieldsOf(before)
+  const { messages, metadata, removed, execution, ...plain } = diff
+  if (execution !== undefined && !isJsonObject(execution))
+    throw malformed('the change of an execution is not an object')
+  return checkedState({
+    plain: plainParts(earlier, plain),
+    metadata: applyObject(earlier?.metadata ?? {}, { set: metadata, unset: removed }),
+    messages: applyList(earlier?.messages ?? List.empty(), messages),
+    execution: execution && applyObject((earlier?.execution ?? {}) as JsonObject, execution),
+    steps: applyList(earlier?.execution?.steps ?? List.empty(), execution?.steps),
+    before: earlier,
+  })
+}
 
-  apply(diff: StateDiff): void {
-    const { messages, metadata, removed, execution, ...plain } = diff
-    this.#plain = applyObject(this.#plain, { set: plain })
-    this.#metadata = applyObject(this.#metadata, { set: metadata, unset: removed })
-    if (messages !== undefined) applyList(this.#messages, messages)
-    if (execution === undefined) return
-    if (!isJsonObject(execution)) throw malformed('the change of an execution is not an object')
-    this.#execution = applyObject(this.#execution ?? {}, execution)
-    if (execution.steps !== undefined) applyList(this.#steps, execution.steps)
+function plainParts(earlier: StateFields | undefined, changed: JsonObject): JsonObject {
+  const known = earlier === undefined ? 0 : STATE_VERSION
+  const parts: { [key: string]: Json } = { version: Object.hasOwn(changed, 'version') ? changed['version']! : known }
+  for (const field of plainFields) {
+    const value = Object.hasOwn(changed, field) ? changed[field] : earlier?.[field]
+    if (value !== null && value !== undefined) parts[field] = value
   }
-
-  build(): AgentState {
-    const plain = Object.entries(this.#plain).filter(([, value]) => value !== null)
-    return fromStateJson({
-      ...Object.fromEntries(plain),
-      messages: this.#messages as unknown as Json,
-      metadata: this.#metadata,
-      ...(this.#execution !== undefined && {
-        execution: { ...this.#execution, steps: this.#steps as unknown as Json },
-      }),
-    })
-  }
+  return parts
 }
 
 /** The state that a series of diffs leads to; none if there are no diffs. */
 export function buildState(diffs: Iterable<StateDiff>): AgentState | undefined {
-  let builder: StateBuilder | undefined
-  for (const diff of diffs) (builder ??= new StateBuilder()).apply(diff)
-  return builder?.build()
+  let state: AgentState | undefined
+  for (const diff of diffs) state = applyDiff(state, diff)
+  return state
 }
 
-function applyObject(
+export function applyObject(
   before: JsonObject,
   { unset = [], set = {} }: { readonly [K in keyof ObjectDiff]: ObjectDiff[K] | undefined },
 ): JsonObject {
@@ -233,14 +227,18 @@ function applyObject(
   return Object.assign(after, set)
 }
 
-function applyList<T>(list: T[], diff: ListDiff<T>): void {
+/** The changed list, and which of its items are new. */
+function applyList<T extends Json>(list: List<T>, diff: ListDiff<T> | undefined): ChangedList<T> {
+  if (diff === undefined) return { list, added: [] }
   const { keep, add, from = list.length, more = [] } = isJsonObject(diff) ? diff : ({} as Partial<ListDiff<T>>)
   const isIndex = (index: unknown): index is number => Number.isInteger(index) && Number(index) <= list.length
   if (!isIndex(keep) || !isIndex(from) || keep < 0 || keep > from || !Array.isArray(add) || !Array.isArray(more))
     throw malformed(`a list of ${list.length} items cannot keep ${String(keep)}`)
-  const end = list.slice(from)
-  list.length = keep
-  for (const items of [add, end, more]) for (const item of items as readonly T[]) list.push(item) // spread has a limit
+  const parts = [add, from === list.length ? [] : list.slice(from), more] as readonly (readonly T[])[]
+  return {
+    list: parts.reduce((changed, items) => changed.concat(items), list.take(keep)),
+    added: [...add, ...more] as T[],
+  }
 }
 
 function malformed(why: string): AgentError {

@@ -1,4 +1,10 @@
-import type { LedgerEntry, LedgerRow, TimedLedgerEntry } from '../../state/ledger.ts'
+import {
+  fromLedgerRow,
+  isLedgerRow,
+  type LedgerEntry,
+  type LedgerRow,
+  type TimedLedgerEntry,
+} from '../../state/ledger.ts'
 import { List } from '../../state/list.ts'
 import { triggerNames, type HookTrigger } from '../../hooks/triggers.ts'
 
@@ -40,25 +46,24 @@ export class LedgerWriter {
   readonly #chunks: number[][] = []
   #length = 0
   #opinions: Map<number, Partial<LedgerEntry>> | undefined
-  readonly #earlier: readonly TimedLedgerEntry[]
+  readonly #earlier: List<TimedLedgerEntry | LedgerRow>
   readonly #late: TimedLedgerEntry[] = []
   readonly #hooks: readonly Noted[]
   readonly #callId: (step: number, index: number) => string | undefined
-  #read: List<LedgerEntry>
+  /** Undefined until they are first read: the ledger of a long run that was resumed is only loaded if it is needed. */
+  #read: List<LedgerEntry> | undefined
   #readTo = 0
-  #readTimed: List<TimedLedgerEntry>
+  #readTimed: List<TimedLedgerEntry> | undefined
   #readTimedTo = 0
 
   constructor(options: {
     readonly hooks: readonly Noted[]
     readonly callId: (step: number, index: number) => string | undefined
-    readonly earlier?: readonly TimedLedgerEntry[] | undefined
+    readonly earlier?: Iterable<TimedLedgerEntry | LedgerRow> | undefined
   }) {
     this.#hooks = options.hooks
     this.#callId = options.callId
-    this.#earlier = options.earlier ?? []
-    this.#readTimed = List.from(this.#earlier.filter(isInForce))
-    this.#read = List.from(this.#readTimed.map(({ durationMs: _ms, ...entry }) => Object.freeze(entry)))
+    this.#earlier = List.from(options.earlier ?? [])
   }
 
   /** Adds an entry. Takes numbers only: it is called for every hook at every trigger. */
@@ -91,27 +96,40 @@ export class LedgerWriter {
 
   /** All entries but those of shadow hooks. Reading them after each step costs only what is new. */
   get entries(): List<LedgerEntry> {
+    let read =
+      this.#read ?? List.from(this.#earlierInForce().map(({ durationMs: _ms, ...entry }) => Object.freeze(entry)))
     for (; this.#readTo < this.#length; this.#readTo++) {
       const entry = this.#entry(this.#readTo)
-      if (isInForce(entry)) this.#read = this.#read.append(entry)
+      if (isInForce(entry)) read = read.append(entry)
     }
-    return this.#read
+    this.#read = read
+    return read
   }
 
   /** The same with durations. For observers only: they differ from run to run, and no decision may depend on them. */
   get timedEntries(): List<TimedLedgerEntry> {
+    let read = this.#readTimed ?? List.from(this.#earlierInForce())
     for (; this.#readTimedTo < this.#length; this.#readTimedTo++) {
       const entry = this.#timedEntry(this.#readTimedTo)
-      if (isInForce(entry)) this.#readTimed = this.#readTimed.append(entry)
+      if (isInForce(entry)) read = read.append(entry)
     }
-    return this.#readTimed
+    this.#readTimed = read
+    return read
+  }
+
+  #earlierInForce(): readonly TimedLedgerEntry[] {
+    return this.#earlierFrom(0).filter(isInForce)
+  }
+
+  #earlierFrom(index: number): readonly TimedLedgerEntry[] {
+    return this.#earlier.slice(index).map((entry) => (isLedgerRow(entry) ? fromLedgerRow(entry) : entry))
   }
 
   /** All entries from an index on, including those of shadow hooks. */
   since(index: number): readonly TimedLedgerEntry[] {
     const from = Math.max(0, index - this.#earlier.length)
     const own = Array.from({ length: this.#length - from }, (_, i) => this.#timedEntry(from + i))
-    return [...this.#earlier.slice(index), ...own]
+    return [...this.#earlierFrom(index), ...own]
   }
 
   /** The same as stored rows. */

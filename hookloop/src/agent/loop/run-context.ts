@@ -2,7 +2,7 @@ import { AgentState } from '../../state/agent-state.ts'
 import { countVotes, type ContinuationEvaluation, type ContinuationOutcome } from '../../state/continuation.ts'
 import type { ErrorRecord, Execution, FinalRecord, FinalStatus } from '../../state/execution.ts'
 import type { ToModel } from '../../state/inference.ts'
-import type { LedgerEntry, TimedLedgerEntry } from '../../state/ledger.ts'
+import type { LedgerEntry, LedgerRow, TimedLedgerEntry } from '../../state/ledger.ts'
 import type { List } from '../../state/list.ts'
 import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../../state/usage.ts'
 import type { Checkpoint, Effects } from '../../effects/effects.ts'
@@ -44,7 +44,7 @@ export type RunContextOptions = {
   readonly shouldPause?: ((state: AgentState) => Promise<boolean>) | undefined
   /** Whether answers are emitted while they are written. */
   readonly streams?: boolean
-  readonly ledger?: readonly TimedLedgerEntry[]
+  readonly ledger?: Iterable<TimedLedgerEntry | LedgerRow>
   readonly parentLink?: ParentLink
   readonly witness?: RunWitness | undefined
   /** The session that it runs in. */

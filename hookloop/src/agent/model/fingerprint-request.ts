@@ -1,6 +1,6 @@
 import type { InferenceRequest } from '../../state/inference.ts'
 import { hashJson, hashText, toJson, type Json } from '../../state/json.ts'
-import type { FoldCache } from '../../state/list.ts'
+import type { FoldCache, List } from '../../state/list.ts'
 import type { Message } from '../../state/message.ts'
 
 /** A short description of a request. The hash of the conversation only costs what is new in it. */
@@ -9,9 +9,19 @@ export function fingerprintRequest(request: InferenceRequest): Json {
   return {
     model: `${model.provider}/${model.modelId}`,
     messages: messages.length,
-    conversation: messages.fold(fingerprints, '', fingerprint),
+    conversation: fingerprintConversation(messages),
     rest: fingerprintRest(rest),
   }
+}
+
+/** The fingerprint of a conversation. It only costs what is new in it. */
+export function fingerprintConversation(messages: List<Message>): string {
+  return messages.fold(fingerprints, '', fingerprint)
+}
+
+/** The fingerprint of the full chunks of a list is known, so that they need not be read for it. */
+export function knowFingerprint(messages: List<Message>, value: string): void {
+  messages.knownFold(fingerprints, value)
 }
 
 const fingerprints: FoldCache<Message, string> = new WeakMap()

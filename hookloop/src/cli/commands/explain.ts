@@ -4,7 +4,7 @@ import { explanation, type Explanation } from '../../agent/explain/explanation.t
 import { pendingOf } from '../../agent/run.ts'
 import type { Json } from '../../state/json.ts'
 import type { FinalRecord } from '../../state/execution.ts'
-import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
+import type { SessionHistory } from '../../sessions/log/read-session.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { latestSessionArgument, storeOptions } from '../options.ts'
@@ -45,7 +45,7 @@ function explainSession(given: string | undefined, flags: ExplainFlags, cli: Cli
 }
 
 /** The latest run; undefined if it has not ended. */
-function latestRun(saved: SessionSnapshot): Explainable | undefined {
+function latestRun(saved: SessionHistory): Explainable | undefined {
   const { state, ledger, records } = saved
   const last = records.findLast((record) => record.type === 'state')
   if (state === undefined || last === undefined || saved.open?.phase === 'input') return undefined
@@ -58,7 +58,7 @@ function latestRun(saved: SessionSnapshot): Explainable | undefined {
 }
 
 /** A blocked input starts no execution, so only the ledger says who blocked it. */
-function blockedInput({ ledger }: SessionSnapshot, at: number): FinalRecord {
+function blockedInput({ ledger }: SessionHistory, at: number): FinalRecord {
   const by = ledger.findLast(({ decision, error }) => decision?.includes('block') === true || error !== undefined)
   return {
     status: by?.error === undefined ? 'stopped' : 'failed',
@@ -101,7 +101,7 @@ type Unfinished = {
   readonly wayOn: string
 }
 
-function unfinished({ open, state }: SessionSnapshot, { session, command, options }: SessionRef): Unfinished {
+function unfinished({ open, state }: SessionHistory, { session, command, options }: SessionRef): Unfinished {
   const spent = state?.execution?.usage ?? null
   if (open === undefined) return { status: 'idle', spent, wayOn: `${command} chat --session ${session}${options}` }
   return { status: 'running', spent, wayOn: `${command} resume ${session}${options}` }

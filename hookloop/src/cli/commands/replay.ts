@@ -3,7 +3,7 @@ import { approval } from '../../capabilities/approval.ts'
 import type { Hook } from '../../hooks/hook.ts'
 import { replay } from '../../sessions/replay/replay.ts'
 import { formatReplay } from '../../sessions/replay/format-replay.ts'
-import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
+import type { SessionHistory } from '../../sessions/log/read-session.ts'
 import type { SessionRecord } from '../../sessions/log/session-records.ts'
 import { createCliAgent } from '../agents/create-cli-agent.ts'
 import { loadDefault } from '../agents/load-agent.ts'
@@ -62,7 +62,7 @@ function replaySession(given: string, flags: ReplayFlags, cli: CliContext): Prom
 }
 
 function recordsOfRun(
-  { records }: SessionSnapshot,
+  { records }: SessionHistory,
   { session, run }: { readonly session: string; readonly run: number | undefined },
 ): readonly SessionRecord[] {
   const starts = records.flatMap(({ type }, i) => (type === 'input' ? [i] : []))

@@ -1,4 +1,4 @@
-import { readSession, type SessionSnapshot } from '../../sessions/log/read-session.ts'
+import { readSession, type SessionHistory } from '../../sessions/log/read-session.ts'
 import { checkSessionId, sessionUnknown, type SessionStore, type StoredSession } from '../../sessions/stores/store.ts'
 import { UsageError } from '../usage-error.ts'
 
@@ -24,7 +24,7 @@ type FoundSession = {
   readonly id: string
   /** As the store has it. */
   readonly stored: StoredSession
-  readonly saved: SessionSnapshot
+  readonly saved: SessionHistory
 }
 
 /** The content of an existing session, found like `findSession`. */

@@ -87,7 +87,7 @@ const hostile: { readonly [what: string]: readonly [type: string, change: (line:
         .slice(1, -1)
         .replace('"X"', '1e400'),
   ],
-  'no time': ['state', ({ at: _at, ...line }) => line],
+  'no time': ['state', ({ at: _at, ms: _ms, ...line }) => line],
   'a type that is not known': ['begin', (line) => ({ ...line, type: 'begins' })],
   'a type of another kind of record': ['begin', () => ({ type: 'run', version: 1, id: 'r', at: 1 })],
   'a second beginning': ['begin', () => ({ type: 'session', version: 1, id: 'eventful', at: 1, agent: 'a' })],
@@ -136,7 +136,7 @@ for (const [what, [type, change]] of Object.entries(hostile)) {
 
 test('D12: a session of a newer version is rejected with STATE_VERSION, even if nothing else in it can be read', async () => {
   const [, ...rest] = parsed(waiting)
-  const newer = resealed([{ type: 'session', version: 2, made: 'differently' }, ...rest])
+  const newer = resealed([{ type: 'session', version: 3, made: 'differently' }, ...rest])
   assert.deepEqual([...(await refusals(newer))], ['STATE_VERSION'])
   const sealedOtherwise = newer.with(0, newer[0]!.replace(/"sum":"\w+"/, '"sum":"sha512:…"'))
   assert.deepEqual([...(await refusals(sealedOtherwise))], ['STATE_VERSION'])

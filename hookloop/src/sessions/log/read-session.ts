@@ -1,143 +1,221 @@
 import type { AgentState } from '../../state/agent-state.ts'
-import type { JsonObject } from '../../state/json.ts'
-import type { TimedLedgerEntry } from '../../state/ledger.ts'
-import type { Message } from '../../state/message.ts'
-import { StateBuilder } from '../../state/state-diff.ts'
-import type { Answers } from '../../state/tool-call.ts'
+import { isJsonObject, type JsonObject } from '../../state/json.ts'
+import type { LedgerRow, TimedLedgerEntry } from '../../state/ledger.ts'
+import type { List } from '../../state/list.ts'
 import { AgentError } from '../../errors.ts'
-import type { RecordEntry } from '../../effects/recording.ts'
-import { LogCache } from './log-cache.ts'
-import { checkVersion, toLedger, type SessionRecord } from './session-records.ts'
-import { sessionCorrupt, sessionUnknown, type SessionStore } from '../stores/store.ts'
-
-/** A run that has not ended: its last checkpoint, and what happened since. */
-export type OpenRun = {
-  readonly run: string
-  readonly phase: 'input' | 'started' | 'step' | 'suspended'
-  /** The time of its last record, and how long no process worked on it since the checkpoint. */
-  readonly at: number
-  readonly downMs: number
-  readonly input: Message
-  readonly metadata: JsonObject | undefined
-  readonly entries: readonly RecordEntry[]
-  /** Answers of approvers that the run has not resumed with. */
-  readonly given: Answers
-  /** The answers that the run has resumed with, if it has. */
-  readonly answers: Answers | undefined
-}
+import { SessionCache } from './session-cache.ts'
+import { noLine, readLines, type LineEnd } from './session-log.ts'
+import { decodeLine } from './record-codec.ts'
+import { checkVersion, toLedger, toRecord, type SessionRecord } from './session-records.ts'
+import { SessionReader, type OpenRun } from './session-reader.ts'
+import { noPages, restoreSnapshot, type StoredPages } from './session-snapshot.ts'
+import {
+  sessionCorrupt,
+  sessionUnknown,
+  type ReadOptions,
+  type SessionStore,
+  type StoredSession,
+} from '../stores/store.ts'
 
 /** The content of a session at one point in time. */
 export type SessionSnapshot = {
-  readonly records: readonly SessionRecord[]
-  readonly end: { readonly seq: number; readonly sum: string }
+  readonly end: LineEnd
   /** The agent that started the session, and when. `createdAt` is undefined if the session is empty. */
   readonly agent: string
   readonly createdAt: number | undefined
+  /** Whether the session ever had a message, and whether it is a fork. */
+  readonly hasInput: boolean
+  readonly isFork: boolean
   readonly state: AgentState | undefined
   /** Of the latest run. */
-  readonly ledger: readonly TimedLedgerEntry[]
+  readonly ledger: List<TimedLedgerEntry | LedgerRow>
   readonly open: OpenRun | undefined
   /** Whether the user has suspended the session. */
   readonly isSuspended: boolean
 }
 
-/**
- * Reads the lines of a session: builds the state from its diffs, and collects what follows the last of them. Throws
- * SESSION_CORRUPT, also if the lines belong to another id, and STATE_VERSION if they are of a newer version.
- */
-export function readSession(lines: readonly string[], id?: string): SessionSnapshot {
-  checkVersion(lines[0])
-  const { records, end } = cache.read(lines)
-  const first = records[0]?.type === 'session' ? records[0] : undefined
-  if (id !== undefined && first !== undefined && id !== first.id)
-    throw sessionCorrupt(id, `its lines are those of the session "${first.id}"`)
-  const reader = new Reader()
-  try {
-    for (const record of records) reader.add(record)
-    const state = reader.state()
-    const { ledger, open, isSuspended } = reader
-    checkOpen(open, state)
-    return { records, end, agent: first?.agent ?? 'agent', createdAt: first?.at, state, ledger, open, isSuspended }
-  } catch (error) {
-    if (error instanceof AgentError && error.code === 'STATE_INVALID')
-      throw sessionCorrupt(first?.id ?? '', error.message)
-    throw error
-  }
+/** A record and the number of its line. */
+export type NumberedRecord = SessionRecord & { readonly seq: number }
+
+/** A session and all its records. */
+export type SessionHistory = Omit<SessionSnapshot, 'ledger'> & {
+  readonly ledger: readonly TimedLedgerEntry[]
+  readonly records: readonly NumberedRecord[]
 }
 
-const cache = new LogCache()
+/** A session as a process has it in memory: to append to it, or to read only what was appended since. */
+export type LoadedSession = {
+  readonly reader: SessionReader
+  readonly end: LineEnd
+  readonly lastLine: string
+  readonly pages: StoredPages
+  /** The length of the last snapshot, of the lines after it, and of everything that was read. */
+  readonly snapshotChars: number
+  readonly tailChars: number
+  readonly chars: number
+}
 
-/** Reads a session from a store. Throws SESSION_UNKNOWN if it does not exist. */
-export async function readStoredSession(store: SessionStore, id: string): Promise<SessionSnapshot> {
+/**
+ * Reads all lines of a session: builds the state from its changes, and collects what follows the last of them. Throws
+ * SESSION_CORRUPT, also if the lines belong to another id, and STATE_VERSION if they are of a newer version.
+ */
+export function readSession(lines: readonly string[], id?: string): SessionHistory {
+  const { records, loaded } = readAll(lines, id)
+  const snapshot = snapshotOf(loaded, id)
+  return { ...snapshot, ledger: toLedger(snapshot.ledger.slice()), records }
+}
+
+/** Reads all records of a session from a store. Throws SESSION_UNKNOWN if it does not exist. */
+export async function readStoredSession(store: SessionStore, id: string): Promise<SessionHistory> {
   const stored = await store.read(id)
   if (stored === undefined) throw sessionUnknown(id)
   return readSession(stored.lines, id)
 }
 
-/** The status of an open run must fit its last checkpoint. */
-function checkOpen(open: OpenRun | undefined, state: AgentState | undefined): void {
-  if (open === undefined || open.phase === 'input') return
-  const status = open.phase === 'suspended' ? 'suspended' : 'running'
-  if (state?.execution?.status === status) return
-  throw new AgentError('STATE_INVALID', `the run must be ${status} at its last checkpoint`)
+/** The current content of a session; undefined if it does not exist. Reads only what follows the last snapshot. */
+export async function readCurrent(store: SessionStore, id: string): Promise<SessionSnapshot | undefined> {
+  const stored = await store.read(id, { after: Infinity })
+  if (stored === undefined) return undefined
+  const read = async (options?: ReadOptions): Promise<StoredSession> => {
+    const found = await store.read(id, options)
+    if (found === undefined) throw sessionUnknown(id)
+    return found
+  }
+  return snapshotOf(await loadSession(store, { id, head: stored.head, read }), id)
 }
 
-class Reader {
-  readonly #builder = new StateBuilder()
-  #hasState = false
-  ledger: TimedLedgerEntry[] = []
-  open: { -readonly [K in keyof OpenRun]: OpenRun[K] } | undefined
-  isSuspended = false
-  #entries: RecordEntry[] = []
+const cache = new SessionCache<LoadedSession>()
 
-  add(record: SessionRecord): void {
-    switch (record.type) {
-      case 'session':
-        return
-      case 'input': {
-        const { run, at, message: input, metadata } = record
-        this.#entries = []
-        this.ledger = []
-        this.open = { run, at, input, metadata, phase: 'input', ...this.#sinceCheckpoint() }
-        return
-      }
-      case 'state':
-        return this.#addState(record)
-      case 'answer':
-        if (this.open !== undefined) this.open.given = { ...this.open.given, [record.approval]: record.answer }
-        return
-      case 'answers':
-        if (this.open !== undefined) this.open.answers = record.answers
-        return
-      case 'sessionSuspended':
-      case 'sessionResumed':
-        this.isSuspended = record.type === 'sessionSuspended'
-        return
-      case 'runResumed':
-        if (this.open === undefined) return
-        this.open.downMs += Math.max(0, record.at - this.open.at)
-        this.open.at = record.at
-        return
-      default:
-        this.#entries.push(record)
-        if (this.open !== undefined && 'at' in record) this.open.at = record.at
+/**
+ * Loads a session with as little reading as possible: what was appended since this process had it last, or its last snapshot
+ * and what follows, or all lines. What does not fit the chain of checksums is not used: then more is read.
+ */
+export async function loadSession(
+  store: SessionStore,
+  {
+    id,
+    head,
+    read,
+  }: {
+    readonly id: string
+    readonly head: JsonObject
+    readonly read: (options?: ReadOptions) => StoredSession | Promise<StoredSession>
+  },
+): Promise<LoadedSession> {
+  const loaded =
+    (await fromCache(cache.get(store, id), read)) ??
+    (await fromSnapshot(head, read)) ??
+    readAll((await read()).lines, id).loaded
+  checkId(loaded, id)
+  cache.set(store, id, loaded)
+  return loaded
+}
+
+/** Remembers what this process has appended to a session. */
+export function rememberSession(store: SessionStore, id: string, loaded: LoadedSession): void {
+  cache.set(store, id, loaded)
+}
+
+type Read = (options?: ReadOptions) => StoredSession | Promise<StoredSession>
+
+async function fromCache(known: LoadedSession | undefined, read: Read): Promise<LoadedSession | undefined> {
+  if (known === undefined || known.end.seq < 0) return undefined
+  const [last, ...lines] = (await read({ after: known.end.seq - 1 })).lines
+  if (last !== known.lastLine) return undefined
+  try {
+    return addLines({ ...known, reader: known.reader.clone() }, lines)
+  } catch {
+    return undefined // reading all lines reports it
+  }
+}
+
+async function fromSnapshot(head: JsonObject, read: Read): Promise<LoadedSession | undefined> {
+  const { line, sum } = isJsonObject(head['snapshot']) ? head['snapshot'] : {}
+  if (!Number.isSafeInteger(line) || typeof sum !== 'string') return undefined
+  const before = { seq: (line as number) - 1, sum }
+  const { lines, pages = [] } = await read({ after: before.seq, pages: true })
+  try {
+    const { records, end } = readLines(lines.slice(0, 1), before)
+    const record = toRecord(records[0]!, end.seq)
+    if (record.type !== 'snapshot') return undefined
+    const chars = pages.reduce((total, page) => total + page.length, lines[0]!.length)
+    const restored = {
+      ...restoreSnapshot(record, pages),
+      end,
+      lastLine: lines[0]!,
+      snapshotChars: lines[0]!.length,
+      tailChars: 0,
+      chars,
+    }
+    return addLines(restored, lines.slice(1))
+  } catch {
+    return undefined // all lines are read instead
+  }
+}
+
+/** Follows more lines. Changes the reader. */
+function addLines(loaded: LoadedSession, lines: readonly string[], records: NumberedRecord[] = []): LoadedSession {
+  const { reader } = loaded
+  const read = readLines(lines, loaded.end)
+  let { pages, snapshotChars, tailChars } = loaded
+  for (const [i, line] of read.records.entries()) {
+    const seq = loaded.end.seq + 1 + i
+    tailChars += lines[i]!.length
+    for (const value of decodeLine(line, reader)) {
+      const record = toRecord(value, seq)
+      reader.add(record)
+      records.push(record as NumberedRecord)
+      if (record.type !== 'snapshot') continue
+      pages = noPages // the pages themselves were not read: the next snapshot writes them again
+      snapshotChars = lines[i]!.length
+      tailChars = 0
     }
   }
+  const chars = loaded.chars + lines.reduce((sum, { length }) => sum + length, 0)
+  return { reader, end: read.end, lastLine: lines.at(-1) ?? loaded.lastLine, pages, snapshotChars, tailChars, chars }
+}
 
-  state(): AgentState | undefined {
-    return this.#hasState ? this.#builder.build() : undefined
-  }
+const nothing = { end: noLine, lastLine: '', pages: noPages, snapshotChars: 0, tailChars: 0, chars: 0 }
 
-  #addState({ phase, diff, ledger = [], at }: Extract<SessionRecord, { type: 'state' }>): void {
-    this.#builder.apply(diff)
-    this.#hasState = true
-    for (const entry of toLedger(ledger)) this.ledger.push(entry)
-    this.#entries = []
-    const isOver = phase === 'inputBlocked' || phase === 'ended' || phase === 'changed'
-    this.open = isOver || this.open === undefined ? undefined : { ...this.open, phase, at, ...this.#sinceCheckpoint() }
+function readAll(
+  lines: readonly string[],
+  id?: string,
+): { readonly records: readonly NumberedRecord[]; readonly loaded: LoadedSession } {
+  checkVersion(lines[0])
+  const records: NumberedRecord[] = []
+  try {
+    return { records, loaded: addLines({ ...nothing, reader: new SessionReader() }, lines, records) }
+  } catch (error) {
+    throw asCorrupt(error, records[0]?.type === 'session' ? records[0].id : id)
   }
+}
 
-  #sinceCheckpoint(): Pick<OpenRun, 'downMs' | 'entries' | 'given' | 'answers'> {
-    return { downMs: 0, entries: this.#entries, given: {}, answers: undefined }
+function checkId({ reader: { start } }: LoadedSession, id: string | undefined): void {
+  if (id !== undefined && start !== undefined && id !== start.id)
+    throw sessionCorrupt(id, `its lines are those of the session "${start.id}"`)
+}
+
+/** What a loaded session amounts to. Throws SESSION_CORRUPT if its last run does not fit its state. */
+export function snapshotOf(loaded: LoadedSession, id?: string): SessionSnapshot {
+  checkId(loaded, id)
+  const { start, state, ledger, isSuspended, hasInput } = loaded.reader
+  try {
+    return {
+      end: loaded.end,
+      agent: start?.agent ?? 'agent',
+      createdAt: start?.at,
+      hasInput,
+      isFork: start?.from !== undefined,
+      state,
+      ledger,
+      open: loaded.reader.openRun(),
+      isSuspended,
+    }
+  } catch (error) {
+    throw asCorrupt(error, start?.id)
   }
+}
+
+function asCorrupt(error: unknown, id = ''): unknown {
+  return error instanceof AgentError && error.code === 'STATE_INVALID' ? sessionCorrupt(id, error.message) : error
 }

@@ -1,47 +1,122 @@
 import type { AgentState } from '../../state/agent-state.ts'
 import type { JsonObject } from '../../state/json.ts'
+import { List } from '../../state/list.ts'
 import { diffState } from '../../state/state-diff.ts'
 import type { Checkpoint, Effects } from '../../effects/effects.ts'
 import { RecordedEffects, Recorder, type Journal } from '../../effects/record-effects.ts'
 import type { RecordEntry } from '../../effects/recording.ts'
 import { LineEncoder } from './session-log.ts'
-import type { SessionRecord } from './session-records.ts'
-import { storeFailed, type SessionWriter } from '../stores/store.ts'
+import type { LoadedSession } from './read-session.ts'
+import { encodeCall, encodeRecord } from './record-codec.ts'
+import type { SessionRecord, StateRecord } from './session-records.ts'
+import type { SessionReader } from './session-reader.ts'
+import { takeSnapshot, type StoredPages } from './session-snapshot.ts'
+import { storeFailed, type PagesChange, type SessionWriter } from '../stores/store.ts'
+
+/**
+ * A snapshot is taken after so many characters of lines, as soon as few messages are left over that do not fill a page: they are
+ * part of its record. Without such an opportunity it is taken after four times as many. After a long record it takes twice its length.
+ */
+const SNAPSHOT_CHARS = 98_304
+const MAX_LEFT_OVER = 8
 
 /** Appends records to a session that is locked, in as few writes as possible. */
 export class SessionJournal implements Journal {
   readonly #writer: SessionWriter
   readonly #encoder: LineEncoder
+  readonly #reader: SessionReader
+  #lastLine: string
+  #pages: StoredPages
+  #snapshotChars: number
+  #tailChars: number
+  #chars: number
+  /** A model call that has started: it is stored in one line with its end, or alone with the next write. */
+  #begun: Extract<RecordEntry, { type: 'begin' }> | undefined
   #lines: string[] = []
-  #head: JsonObject | undefined
+  #head: JsonObject
+  #newHead: JsonObject | undefined
+  #newPages: PagesChange | undefined
   #writing: Promise<void> | undefined
   #failure: Error | undefined
   #isScheduled = false
 
-  constructor(writer: SessionWriter, end: { readonly seq: number; readonly sum: string }) {
+  constructor(writer: SessionWriter, loaded: LoadedSession) {
     this.#writer = writer
-    this.#encoder = new LineEncoder(end)
+    this.#reader = loaded.reader.clone()
+    this.#encoder = new LineEncoder(loaded.end)
+    this.#lastLine = loaded.lastLine
+    this.#pages = loaded.pages
+    this.#snapshotChars = loaded.snapshotChars
+    this.#tailChars = loaded.tailChars
+    this.#chars = loaded.chars
+    this.#head = writer.head
+  }
+
+  /** The session with everything that was appended; undefined if not all of it is stored. */
+  get loaded(): LoadedSession | undefined {
+    const isStored = this.#lines.length === 0 && this.#begun === undefined && this.#writing === undefined
+    if (!isStored || this.#failure !== undefined) return undefined
+    return {
+      reader: this.#reader,
+      end: this.#encoder.end,
+      lastLine: this.#lastLine,
+      pages: this.#pages,
+      snapshotChars: this.#snapshotChars,
+      tailChars: this.#tailChars,
+      chars: this.#chars,
+    }
   }
 
   append(record: SessionRecord): void {
-    this.#lines.push(this.#encoder.encode(record))
+    const begun = this.#begun
+    this.#begun = undefined
+    if (begun !== undefined && record.type === 'end' && record.key === begun.key) {
+      this.#push(encodeCall(begun, record, this.#reader))
+      this.#reader.add(begun)
+      return this.#reader.add(record)
+    }
+    if (begun !== undefined) this.#appendNow(begun)
+    if (record.type === 'begin' && record.kind === 'inference') this.#begun = record
+    else this.#appendNow(record)
+  }
+
+  /** Appends how a state differs from the last one that was stored. */
+  appendState(state: AgentState, { phase, at, ledger = [] }: Omit<StateRecord, 'type' | 'diff'>): void {
+    if (this.#begun !== undefined) this.#appendNow(this.#begun)
+    this.#begun = undefined
+    const diff = diffState(this.#reader.state, state)
+    const record: StateRecord = { type: 'state', phase, at, diff, ...(ledger.length > 0 && { ledger }) }
+    this.#push(encodeRecord(record, this.#reader))
+    this.#reader.add(record, state)
+    const isCheap = state.messages.length % List.chunkLength < MAX_LEFT_OVER
+    const enough = Math.max(SNAPSHOT_CHARS, 2 * this.#snapshotChars)
+    if (this.#tailChars > (isCheap ? 1 : 4) * enough) this.#takeSnapshot()
+  }
+
+  /** How many entries of the ledger of the current run are stored. */
+  get ledgerLength(): number {
+    return this.#reader.ledger.length
   }
 
   /** Sets what lists show of the session. It is stored with the next lines. */
   setHead(head: JsonObject): void {
-    this.#head = head
+    const { snapshot } = this.#head
+    this.#head = snapshot === undefined ? head : { ...head, snapshot }
+    this.#newHead = this.#head
   }
 
   /** One write at a time, in order. After a failure nothing is written, because a line would be missing. */
   flush(): void | Promise<void> {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#writing !== undefined) return this.#writing.then(() => this.flush())
-    if (this.#lines.length === 0 && this.#head === undefined) return undefined
-    const [lines, head] = [this.#lines, this.#head]
+    if (this.#begun !== undefined) this.#appendNow(this.#begun)
+    this.#begun = undefined
+    if (this.#lines.length === 0 && this.#newHead === undefined) return undefined
+    const [lines, head, pages] = [this.#lines, this.#newHead, this.#newPages]
     this.#lines = []
-    this.#head = undefined
+    this.#newHead = this.#newPages = undefined
     try {
-      const writing = this.#writer.append(lines, head)
+      const writing = this.#writer.append(lines, head, pages)
       if (!(writing instanceof Promise)) return undefined
       this.#writing = writing.then(
         () => void (this.#writing = undefined),
@@ -66,6 +141,33 @@ export class SessionJournal implements Journal {
     })
   }
 
+  #appendNow(record: SessionRecord): void {
+    this.#push(encodeRecord(record, this.#reader))
+    this.#reader.add(record)
+  }
+
+  #push(record: JsonObject): void {
+    const line = this.#encoder.encode(record)
+    this.#lines.push(line)
+    this.#lastLine = line
+    this.#tailChars += line.length
+    this.#chars += line.length
+  }
+
+  #takeSnapshot(): void {
+    if (this.#newPages !== undefined) return // one per write
+    const { seq, sum } = this.#encoder.end
+    const { record, change, pages } = takeSnapshot(this.#reader, this.#pages)
+    this.#push(record)
+    this.#reader.add(record)
+    this.#snapshotChars = this.#lastLine.length
+    this.#tailChars = 0
+    this.#pages = pages
+    this.#newPages = change
+    this.#head = { ...this.#head, snapshot: { line: seq + 1, sum } }
+    this.#newHead = this.#head
+  }
+
   #fail(thrown: unknown): never {
     this.#writing = undefined
     this.#failure = storeFailed('The session cannot be stored', thrown)
@@ -77,9 +179,6 @@ export type SessionEffectsOptions = {
   readonly journal: SessionJournal
   /** What happened since the last checkpoint. */
   readonly entries: readonly RecordEntry[]
-  /** The state at the last checkpoint, and how many entries of the ledger were stored with it. */
-  readonly state: AgentState | undefined
-  readonly ledger: number
   readonly run: string
   readonly now: number
   /** Called with each checkpoint before it is stored. */
@@ -89,14 +188,10 @@ export type SessionEffectsOptions = {
 /** The effects of a run in a session: they are recorded in the session, and so is the state at each checkpoint. */
 export class SessionEffects extends RecordedEffects {
   readonly #options: SessionEffectsOptions
-  #state: AgentState | undefined
-  #ledger: number
 
   constructor(inner: Effects, options: SessionEffectsOptions) {
     super(inner, new Recorder(options.journal, { entries: options.entries }), options)
     this.#options = options
-    this.#state = options.state
-    this.#ledger = options.ledger
   }
 
   checkpoint(checkpoint: Checkpoint): void {
@@ -104,11 +199,7 @@ export class SessionEffects extends RecordedEffects {
     const { journal, onCheckpoint } = this.#options
     onCheckpoint(checkpoint)
     const { phase, state, ledgerFrom } = checkpoint
-    const ledger = ledgerFrom(this.#ledger)
-    const diff = diffState(this.#state, state)
-    journal.append({ type: 'state', phase, at: this.now(), diff, ...(ledger.length > 0 && { ledger }) })
-    this.#state = state
-    this.#ledger += ledger.length
+    journal.appendState(state, { phase, at: this.now(), ledger: ledgerFrom(journal.ledgerLength) })
     this.recorder.checkpoint()
   }
 

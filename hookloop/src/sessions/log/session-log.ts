@@ -1,11 +1,17 @@
 import { hashText, isJsonObject, storedJson, type JsonObject } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 
-const SUM_LENGTH = 16
+export const SUM_LENGTH = 16
 const CHECKSUM = /,"sum":"([0-9a-f]{16})"}$/
 
 /** The checksum before the first line. */
 export const NO_SUM = '0'.repeat(SUM_LENGTH)
+
+/** The number of a line and its checksum. */
+export type LineEnd = { readonly seq: number; readonly sum: string }
+
+/** Where the first line follows. */
+export const noLine: LineEnd = Object.freeze({ seq: -1, sum: NO_SUM })
 
 /**
  * Encodes records as lines of JSON. Each line has its number, and a checksum of itself and the checksum before it. So a line
@@ -16,9 +22,14 @@ export class LineEncoder {
   #seq: number
   #sum: string
 
-  constructor(after: { readonly seq: number; readonly sum: string } = { seq: -1, sum: NO_SUM }) {
+  constructor(after: LineEnd = noLine) {
     this.#seq = after.seq
     this.#sum = after.sum
+  }
+
+  /** The number and the checksum of the last line. */
+  get end(): LineEnd {
+    return { seq: this.#seq, sum: this.#sum }
   }
 
   encode(record: JsonObject): string {
@@ -32,13 +43,13 @@ export class LineEncoder {
 /** The records of lines, and where the next line continues. */
 export type ReadLines = {
   readonly records: readonly JsonObject[]
-  readonly end: { readonly seq: number; readonly sum: string }
+  readonly end: LineEnd
 }
 
-/** Decodes the lines after `after`. Throws SESSION_CORRUPT with the number of the invalid line. */
-export function readLines(lines: readonly string[], after: ReadLines['end'] = { seq: -1, sum: NO_SUM }): ReadLines {
+/** Decodes lines that follow the line `after`. Throws SESSION_CORRUPT with the number of the invalid line. */
+export function readLines(lines: readonly string[], after: LineEnd = noLine): ReadLines {
   let { sum } = after
-  const records = lines.slice(after.seq + 1).map((line, i) => {
+  const records = lines.map((line, i) => {
     const seq = after.seq + 1 + i
     const match = CHECKSUM.exec(line)
     const body = match === null ? '' : `${line.slice(0, match.index)}}`
@@ -48,7 +59,7 @@ export function readLines(lines: readonly string[], after: ReadLines['end'] = { 
     if (record['seq'] !== seq) throw corrupt(seq, 'it has the number of another line')
     return record
   })
-  return { records, end: { seq: lines.length - 1, sum } }
+  return { records, end: { seq: after.seq + lines.length, sum } }
 }
 
 function parse(body: string, seq: number): JsonObject {

@@ -2,13 +2,14 @@ import type { Answer, Answers } from '../../state/tool-call.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { fromLedgerRow, isLedgerRow, type LedgerRow, type TimedLedgerEntry } from '../../state/ledger.ts'
 import { isMessage, type Message } from '../../state/message.ts'
-import { must, object, oneOf, optional, present, shapeOf, string, type Shape } from '../../state/shape.ts'
+import { boolean, must, object, oneOf, optional, present, shapeOf, string, type Shape } from '../../state/shape.ts'
 import type { StateDiff } from '../../state/state-diff.ts'
 import { AgentError } from '../../errors.ts'
 import type { Checkpoint } from '../../effects/effects.ts'
 import { problemOfEntry, type RecordEntry } from '../../effects/recording.ts'
 
-export const SESSION_VERSION = 1
+/** Version 1 repeated in each checkpoint what follows from the calls. It is still read. */
+export const SESSION_VERSION = 2
 
 /** The records of a session, one per line. The effects of a run are recorded as in any other recording. */
 export type SessionRecord =
@@ -53,6 +54,21 @@ export type SessionRecord =
   | { readonly type: 'sessionResumed'; readonly at: number }
   /** Another process resumes a run that was interrupted. */
   | { readonly type: 'runResumed'; readonly at: number }
+  /** What the records so far amount to, so that they need not be read again. See `session-snapshot.ts`. */
+  | SnapshotRecord
+
+export type SnapshotRecord = {
+  readonly type: 'snapshot'
+  readonly at: number
+  readonly start: JsonObject
+  readonly state: JsonObject
+  readonly pages: JsonObject
+  readonly open?: JsonObject
+  readonly isSuspended: boolean
+  readonly hasInput: boolean
+}
+
+export type StateRecord = Extract<SessionRecord, { type: 'state' }>
 
 /** Throws STATE_VERSION if a session has a newer version. It reads the first line only, before any other check. */
 export function checkVersion(line: string | undefined): void {
@@ -86,7 +102,7 @@ const ledger = must(
 )
 const onlyTime = shapeOf({ at: time })
 const shapes = new Map<unknown, Shape>([
-  ['session', shapeOf({ id: string, agent: string, at: time, version: oneOf(SESSION_VERSION) })],
+  ['session', shapeOf({ id: string, agent: string, at: time, version: oneOf(1, SESSION_VERSION) })],
   [
     'input',
     shapeOf({ message: must(isMessage, 'must be a message'), run: string, at: time, metadata: optional(object) }),
@@ -105,6 +121,18 @@ const shapes = new Map<unknown, Shape>([
   ['sessionSuspended', onlyTime],
   ['sessionResumed', onlyTime],
   ['runResumed', onlyTime],
+  [
+    'snapshot',
+    shapeOf({
+      at: time,
+      start: object,
+      state: object,
+      pages: object,
+      open: optional(object),
+      isSuspended: boolean,
+      hasInput: boolean,
+    }),
+  ],
 ])
 
 function problemOf(record: JsonObject, seq: number): string | undefined {

@@ -86,6 +86,7 @@ class OpenSegment {
       case 'answer':
       case 'sessionSuspended':
       case 'sessionResumed':
+      case 'snapshot':
         return
       case 'answers':
         this.#answers = record

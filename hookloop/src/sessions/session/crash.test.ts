@@ -4,12 +4,12 @@ import type { JsonObject } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import { dyingStore, storeOf, type Death } from './dying-store.fixture.ts'
 import { alwaysOnce, drive, eventfulAgent, onlyOnce } from './eventful-run.fixture.ts'
-import { readSession, type SessionSnapshot } from '../log/read-session.ts'
+import { readSession, type SessionHistory } from '../log/read-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 
 type Done = { readonly what: string; readonly key: string }
-type Ended = { readonly kept: SessionSnapshot; readonly done: readonly Done[] }
+type Ended = { readonly kept: SessionHistory; readonly done: readonly Done[] }
 
 /** The run with nothing in its way; of each write, how much of the session and of the world was there before it. */
 const undisturbed = await (async () => {
@@ -51,7 +51,7 @@ type Execution = { readonly status: string; readonly interrupted?: true }
 type Comparable = { messages: { content: JsonObject[] }[]; steps: { calls: { id: string }[]; results: Execution[] }[] }
 
 /** A state without its times, and without the results of the given calls. */
-function comparable({ state }: SessionSnapshot, without: ReadonlySet<string>): Comparable {
+function comparable({ state }: SessionHistory, without: ReadonlySet<string>): Comparable {
   const { messages, execution, ...rest } = JSON.parse(JSON.stringify(state)) as never as {
     messages: Comparable['messages']
     execution: { steps: { toolCalls: { id: string }[]; toolExecutions: Execution[] }[]; final: JsonObject }
@@ -76,7 +76,7 @@ function comparable({ state }: SessionSnapshot, without: ReadonlySet<string>): C
   }
 }
 
-function interrupted(kept: SessionSnapshot): ReadonlySet<string> {
+function interrupted(kept: SessionHistory): ReadonlySet<string> {
   const steps = comparable(kept, new Set()).steps
   return new Set(
     steps.flatMap(({ calls, results }) => calls.flatMap(({ id }, i) => (results[i]!.interrupted === true ? [id] : []))),

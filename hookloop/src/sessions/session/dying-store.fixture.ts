@@ -21,12 +21,12 @@ export function dyingStore(
   const died = new Promise<void>((resolve) => (die = resolve))
   const forEver = new Promise<never>(() => undefined)
   const dyingWriter = (writer: SessionWriter): SessionWriter => ({
-    lines: writer.lines,
-    append(lines, head) {
+    ...writer,
+    append(...what) {
       writes++
-      if (writes < at) return slow ? soon().then(() => writer.append(lines, head)) : writer.append(lines, head)
+      if (writes < at) return slow ? soon().then(() => writer.append(...what)) : writer.append(...what)
       if (writes === at) {
-        if (stored) void writer.append(lines, head)
+        if (stored) void writer.append(...what)
         void writer.release() // as the next process finds it
         die()
       }

@@ -31,9 +31,9 @@ export async function exportSession(
       ? (value: Json): Json => value
       : redactor([...secretPatterns, ...redact], (name) => secretName.test(name))
   const header = { type: 'export', version: EXPORT_VERSION, id, redacted: redact !== false }
-  const lines = records.map((record) => {
+  const lines = records.flatMap((record) => {
     const { seq: _seq, ...rest } = record as unknown as JsonObject
-    return JSON.stringify(clean(rest))
+    return record.type === 'snapshot' ? [] : [JSON.stringify(clean(rest))] // it only repeats the other records
   })
   return `${[JSON.stringify(header), ...lines].join('\n')}\n`
 }
@@ -69,7 +69,7 @@ export async function importSession(
   const snapshot = readSession(lines, id) // checks all records before any is stored
   const writer = await store.open(id, { create: true })
   try {
-    if (writer.lines.length > 0) {
+    if (writer.length > 0) {
       throw new AgentError('SESSION_BUSY', `The session "${id}" already exists. Import it under another id.`, {
         value: id,
       })

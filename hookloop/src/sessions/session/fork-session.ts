@@ -4,7 +4,7 @@ import { toInput, type Message } from '../../state/message.ts'
 import { buildState } from '../../state/state-diff.ts'
 import { AgentError } from '../../errors.ts'
 import { appendSessionStart, appendState, lockSession } from './session-lock.ts'
-import { readStoredSession, type SessionSnapshot } from '../log/read-session.ts'
+import { readStoredSession, type SessionHistory } from '../log/read-session.ts'
 import { diffsIn } from '../log/session-records.ts'
 import type { SessionStore } from '../stores/store.ts'
 
@@ -56,7 +56,7 @@ export async function forkSession(store: SessionStore, id: string, options: Fork
   const state = message === undefined ? settled : withoutLastInput(settled)
   const as = options.as ?? `${id.slice(0, 100)}-${crypto.randomUUID().slice(0, 8)}`
   await lockSession(store, { id: as, create: true }, async (session) => {
-    if (session.snapshot.records.length > 0) {
+    if (session.snapshot.createdAt !== undefined) {
       throw new AgentError('SESSION_BUSY', `The session "${as}" already exists. Fork to another id.`, { value: as })
     }
     const origin = { agent: snapshot.agent, at: Date.now() }
@@ -69,16 +69,16 @@ export async function forkSession(store: SessionStore, id: string, options: Fork
   return as
 }
 
-function pointsOf({ records }: SessionSnapshot): readonly SessionPoint[] {
+function pointsOf({ records }: SessionHistory): readonly SessionPoint[] {
   const points: SessionPoint[] = []
   let execution = -1
-  for (const [seq, record] of records.entries()) {
+  for (const record of records) {
     if (record.type === 'input') execution++
     if (record.type !== 'state') continue
     const added: readonly Step[] = record.diff.execution?.steps?.add ?? []
     for (const step of added) {
       points.push({
-        seq,
+        seq: record.seq,
         at: record.at,
         execution,
         step: step.index,
@@ -90,10 +90,10 @@ function pointsOf({ records }: SessionSnapshot): readonly SessionPoint[] {
   return points
 }
 
-function stateAt({ records }: SessionSnapshot, seq: number): AgentState {
-  const state = buildState(diffsIn(records.slice(0, seq + 1)))
+function stateAt({ records }: SessionHistory, at: number): AgentState {
+  const state = buildState(diffsIn(records.filter(({ seq }) => seq <= at)))
   if (state !== undefined) return state
-  throw new AgentError('SESSION_UNKNOWN', `The session has no stored state up to line ${seq + 1}.`, { value: seq })
+  throw new AgentError('SESSION_UNKNOWN', `The session has no stored state up to line ${at + 1}.`, { value: at })
 }
 
 /** The state as between two runs: its usage is counted, and it has no execution and no approvals. */

@@ -65,11 +65,11 @@ const attacks: { readonly [what: string]: readonly [code: string, lines: readonl
   ],
   'no beginning': ['SESSION_CORRUPT', lines.slice(1)],
   'a line that is no JSON': ['SESSION_CORRUPT', lines.with(middle, 'rm -rf /')],
-  'a huge time': ['SESSION_CORRUPT', forged(last, (body) => body.replace(/"at":\d+/, '"at":1e308'))],
-  'an endless time': ['SESSION_CORRUPT', forged(last, (body) => body.replace(/"at":\d+/, '"at":1e999'))],
+  'a huge time': ['SESSION_CORRUPT', forged(last, (body) => body.replace(/"ms":\d+/, '"ms":1e308'))],
+  'an endless time': ['SESSION_CORRUPT', forged(last, (body) => body.replace(/"ms":\d+/, '"ms":1e999'))],
   'a huge count': ['SESSION_CORRUPT', forged(last, (body) => body.replace(/"keep":\d+/, '"keep":9007199254740993'))],
   'a key "__proto__"': ['SESSION_CORRUPT', forged(last, (body) => `${body.slice(0, -1)},"__proto__":{"polluted":1}}`)],
-  'a newer version': ['STATE_VERSION', forged(0, (body) => body.replace('"version":1', '"version":2'))],
+  'a newer version': ['STATE_VERSION', forged(0, (body) => body.replace('"version":2', '"version":3'))],
 }
 
 const reads: { readonly [name: string]: (store: SessionStore) => Promise<unknown> } = {

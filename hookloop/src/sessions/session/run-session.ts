@@ -10,7 +10,7 @@ import type { Message } from '../../state/message.ts'
 import type { Answer, Answers } from '../../state/tool-call.ts'
 import { liveEffects, type Effects } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
-import type { OpenRun } from '../log/read-session.ts'
+import type { OpenRun } from '../log/session-reader.ts'
 import { SessionEffects } from '../log/session-journal.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { answeredBefore, resumeFirst } from './approvals.ts'
@@ -104,6 +104,8 @@ function sameAnswers({ parts, session, how }: Work, answers: Answers): Promise<A
   return checkResume(parts, session.snapshot.state!, { ...how, answers, now: 0 })
 }
 
+const HEAD_STEPS = 8
+
 type StartedRun = Pick<OpenRun, 'run' | 'at' | 'entries' | 'metadata'> & { readonly phase?: OpenRun['phase'] }
 
 function runContext({ parts, how, session, inner, environment }: Work, open: StartedRun): RunContext {
@@ -112,11 +114,13 @@ function runContext({ parts, how, session, inner, environment }: Work, open: Sta
   const effects = new SessionEffects(inner, {
     journal,
     entries: open.entries,
-    state: snapshot.state,
-    ledger: isNew ? 0 : snapshot.ledger.length,
     run: open.run,
     now: open.at,
-    onCheckpoint: ({ state }) => setHead(session, state, { agent: parts.name, at: open.at }),
+    onCheckpoint: ({ phase, state }) => {
+      // Not with each step of a long run: it would be a fourth of what is written.
+      const isNews = phase !== 'step' || state.stepCount < HEAD_STEPS || state.stepCount % HEAD_STEPS === 0
+      if (isNews) setHead(session, state, { agent: parts.name, at: open.at })
+    },
   })
   const state: AgentState = isNew
     ? stateFor(parts, { from: snapshot.state, agentId: () => effects.newId(), metadata: open.metadata })

@@ -1,7 +1,6 @@
 import type { AgentState } from '../../state/agent-state.ts'
 import type { Answers } from '../../state/tool-call.ts'
-import { diffState } from '../../state/state-diff.ts'
-import { readSession, type SessionSnapshot } from '../log/read-session.ts'
+import { loadSession, rememberSession, snapshotOf, type SessionSnapshot } from '../log/read-session.ts'
 import { SessionJournal } from '../log/session-journal.ts'
 import { SESSION_VERSION } from '../log/session-records.ts'
 import { sessionUnknown, type SessionStore } from '../stores/store.ts'
@@ -22,9 +21,12 @@ export async function lockSession<T>(
 ): Promise<T> {
   const writer = await store.open(id, { create })
   try {
-    if (writer.lines.length === 0 && !create) throw sessionUnknown(id)
-    const snapshot = readSession(writer.lines, id)
-    return await work({ id, snapshot, journal: new SessionJournal(writer, snapshot.end) })
+    if (writer.length === 0 && !create) throw sessionUnknown(id)
+    const loaded = await loadSession(store, { id, head: writer.head, read: (options) => writer.read(options) })
+    const journal = new SessionJournal(writer, loaded)
+    const result = await work({ id, snapshot: snapshotOf(loaded, id), journal })
+    if (journal.loaded !== undefined) rememberSession(store, id, journal.loaded)
+    return result
   } finally {
     await writer.release()
   }
@@ -35,7 +37,7 @@ export function appendSessionStart(
   { id, snapshot, journal }: LockedSession,
   { agent, at, from }: { readonly agent: string; readonly at: number; readonly from?: { id: string; seq: number } },
 ): void {
-  if (snapshot.records.length > 0) return
+  if (snapshot.createdAt !== undefined) return
   journal.append({ type: 'session', version: SESSION_VERSION, id, at, agent, ...(from !== undefined && { from }) })
 }
 
@@ -45,8 +47,7 @@ export function appendState(
   state: AgentState,
   origin: { readonly agent: string; readonly at: number },
 ): void {
-  const diff = diffState(session.snapshot.state, state)
-  session.journal.append({ type: 'state', phase: 'changed', at: origin.at, diff })
+  session.journal.appendState(state, { phase: 'changed', at: origin.at })
   setHead(session, state, origin)
 }
 

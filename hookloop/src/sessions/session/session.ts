@@ -14,7 +14,7 @@ import { applyChange, stateChange, type StateChange } from '../../state/state-di
 import { getSessionVariables, setSessionVariables } from '../../system/processes/session-variables.ts'
 import { liveEffects } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
-import { readSession, type SessionSnapshot } from '../log/read-session.ts'
+import { readCurrent, type SessionSnapshot } from '../log/read-session.ts'
 import { checkSessionId, type SessionStore } from '../stores/store.ts'
 import { forkSession, type ForkOptions } from './fork-session.ts'
 import { resumeSession, runInSession } from './run-session.ts'
@@ -46,8 +46,7 @@ class SessionHandle implements Session {
   }
 
   readonly state = async (): Promise<AgentState | undefined> => {
-    const stored = await this.#store.read(this.id)
-    return stored === undefined ? undefined : readSession(stored.lines, this.id).state
+    return (await readCurrent(this.#store, this.id))?.state
   }
 
   readonly send = (input: string | Message, options: SendOptions = {}): Promise<Run> => this.#send(input, options)
@@ -116,8 +115,7 @@ class SessionHandle implements Session {
   readonly end = async (reason = 'other'): Promise<void> => {
     this.#isStarted = false
     this.#deferred = undefined // onSessionStart fires again when the session is next used
-    const stored = await this.#store.read(this.id)
-    if (stored === undefined || stored.lines.length === 0) return // it was never used
+    if ((await readCurrent(this.#store, this.id))?.createdAt === undefined) return // it was never used
     await this.#lock(async (session) => {
       const before = session.snapshot.state ?? this.#newState()
       const state = await this.#fire(before, 'onSessionEnd', { reason })
@@ -243,9 +241,9 @@ function deferStart(before: AgentState, after: AgentState): DeferredStart {
 }
 
 /** Why the session starts: it is new, a fork of another one, or was used before. */
-function sourceOf({ records }: SessionSnapshot): string {
-  if (records.some(({ type }) => type === 'input')) return 'resume'
-  return records.some((record) => record.type === 'session' && record.from !== undefined) ? 'fork' : 'startup'
+function sourceOf({ hasInput, isFork }: SessionSnapshot): string {
+  if (hasInput) return 'resume'
+  return isFork ? 'fork' : 'startup'
 }
 
 /** Throws STATE_SUSPENDED if a run has not ended, with what it waits for and what to do about it. */

@@ -63,10 +63,13 @@ export function openForAppend(id: string, path: string): number {
   return openFile(id, path, O_RDWR | O_APPEND)
 }
 
-/** The content of a file, up to `limit` bytes; undefined if there is no such file. */
-export function readFile(id: string, path: string, limit = Infinity): Buffer | undefined {
+/** A part of a file. Default: all of it. */
+export type Range = { readonly from?: number; readonly limit?: number }
+
+/** The content of a file; undefined if there is no such file. */
+export function readFile(id: string, path: string, range: Range = {}): Buffer | undefined {
   try {
-    return readExisting(id, path, limit)
+    return readExisting(id, path, range)
   } catch (error) {
     if (isMissing(error)) return undefined
     throw error
@@ -74,12 +77,17 @@ export function readFile(id: string, path: string, limit = Infinity): Buffer | u
 }
 
 /** The same for a file that must exist. */
-export function readExisting(id: string, path: string, limit = Infinity): Buffer {
+export function readExisting(id: string, path: string, { from = 0, limit = Infinity }: Range = {}): Buffer {
   const file = openFile(id, path, fs().constants.O_RDONLY)
   try {
-    if (limit === Infinity) return fs().readFileSync(file)
-    const bytes = Buffer.alloc(limit)
-    return bytes.subarray(0, fs().readSync(file, bytes, 0, limit, 0))
+    if (from === 0 && limit === Infinity) return fs().readFileSync(file)
+    const size = fs().fstatSync(file).size - from
+    if (size < 0) throw sessionCorrupt(id, `${path} is too short`)
+    const bytes = Buffer.alloc(Math.min(size, limit))
+    let read = 0
+    for (let last = -1; last !== 0 && read < bytes.length; read += last)
+      last = fs().readSync(file, bytes, read, bytes.length - read, from + read)
+    return bytes.subarray(0, read)
   } finally {
     fs().closeSync(file)
   }

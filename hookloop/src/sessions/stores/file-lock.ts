@@ -58,7 +58,7 @@ function latestLock(id: string, folder: string): FoundLock | undefined {
   if (epoch >= LAST_EPOCH) throw sessionCorrupt(id, `its lock number ${epoch} is the last one`)
   if (epoch === 0) return undefined
   const path = lockPath(folder, epoch)
-  const text = readFile(id, path, MAX_LOCK_BYTES)?.toString('utf8')
+  const text = readFile(id, path, { limit: MAX_LOCK_BYTES })?.toString('utf8')
   const found = fs().lstatSync(path, { throwIfNoEntry: false })
   if (text === undefined || found === undefined) return latestLock(id, folder) // it has just been removed
   const [first, ended] = text.split('\n')
@@ -92,7 +92,7 @@ function createLock(
   }
   try {
     // Since then other processes may have locked and released it, or the session was deleted and created again.
-    const now = before && readFile(id, lockPath(folder, before.epoch), MAX_LOCK_BYTES)?.toString('utf8')
+    const now = before && readFile(id, lockPath(folder, before.epoch), { limit: MAX_LOCK_BYTES })?.toString('utf8')
     if (now !== before?.text || Math.max(...epochsOf(id, folder)) !== epoch) {
       withdraw()
       return undefined

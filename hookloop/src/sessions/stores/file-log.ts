@@ -1,5 +1,5 @@
 import { isJsonObject, storedJson, type JsonObject } from '../../state/json.ts'
-import { isMissing, namesIn, readExisting } from './file-access.ts'
+import { isMissing, namesIn, readExisting, type Range } from './file-access.ts'
 import { sessionCorrupt, sessionTooNew } from './store.ts'
 
 // The lines of a session, in one or more files called segments, the first of them `1.jsonl`. A process that takes over the lock
@@ -13,8 +13,11 @@ const VERSION = 1
 const SEGMENT = /^([1-9]\d{0,14})\.jsonl$/
 const BATCH = '{"batch":'
 const NEWLINE = 10
+const MAX_HEADER_BYTES = 1_024
 
 export type Log = {
+  /** The number of the first of these lines. */
+  readonly first: number
   readonly lines: readonly string[]
   /** Undefined if none was ever stored. */
   readonly head: JsonObject | undefined
@@ -24,24 +27,42 @@ export type Log = {
 
 type Place = { readonly segment: number; readonly bytes: number }
 
-/** All lines of a session; undefined if nothing was ever stored. Throws SESSION_CORRUPT and STATE_VERSION. */
-export function readLog(id: string, folder: string): Log | undefined {
+/** The place of a line: where its batch begins. */
+export type Mark = Place & { readonly line: number }
+
+/**
+ * The lines of a session, all or from a mark on; undefined if nothing was ever stored. Throws SESSION_CORRUPT and
+ * STATE_VERSION.
+ */
+export function readLog(id: string, folder: string, mark?: Mark): Log | undefined {
   const last = lastSegment(id, folder)
   if (last === undefined) return undefined
-  const segments = readSegments(id, folder, last)
+  const segments = readSegments(id, folder, { last, mark })
   const lines: string[] = []
   let head: JsonObject | undefined
   let end = { complete: 0, torn: false }
-  for (const { segment, bytes, begin, until } of segments) {
+  for (const { segment, bytes, begin, skipped, until } of segments) {
     const counted = bytes.subarray(0, until)
     const batches = readBatches(id, counted, begin)
     if (until !== undefined && batches.torn)
       throw sessionCorrupt(id, `segment ${segment} was cut in the middle of a batch`)
     for (const line of batches.lines) lines.push(line)
     head = batches.head ?? head
-    end = batches
+    end = { complete: skipped + batches.complete, torn: batches.torn }
   }
-  return { lines, head, end: { segment: last, bytes: end.complete, torn: end.torn } }
+  return { first: mark?.line ?? 0, lines, head, end: { segment: last, bytes: end.complete, torn: end.torn } }
+}
+
+/** Checks the headers of all segments, without reading the lines. Throws SESSION_CORRUPT and STATE_VERSION. */
+export function checkSegments(id: string, folder: string, last: number): void {
+  let next: { segment: number; bytes: number } | undefined = { segment: last, bytes: 0 }
+  while (next !== undefined) {
+    const { segment, bytes: until } = next
+    const start = readSegment(id, folder, segment, { limit: MAX_HEADER_BYTES })
+    const size = process.getBuiltinModule('node:fs').lstatSync(segmentPath(folder, segment)).size
+    if (until > size) throw sessionCorrupt(id, `segment ${segment} is too short`)
+    next = readHeader(id, segment, start.subarray(0, start.indexOf(NEWLINE) + 1))
+  }
 }
 
 /** The number of the last segment. */
@@ -74,31 +95,45 @@ export function segmentPath(folder: string, segment: number): string {
 type Segment = {
   readonly segment: number
   readonly bytes: Buffer
+  /** Where the batches begin, and how many bytes of the file precede `bytes`. */
   readonly begin: number
+  readonly skipped: number
   readonly until: number | undefined
 }
 
-/** In order. Each but the last has `until`, the number of bytes that count. */
-function readSegments(id: string, folder: string, last: number): readonly Segment[] {
+/** In order. Each but the last has `until`, the number of bytes that count. With a mark, the first one begins there. */
+function readSegments(
+  id: string,
+  folder: string,
+  { last, mark }: { readonly last: number; readonly mark: Mark | undefined },
+): readonly Segment[] {
   const segments: Segment[] = []
   let next: { segment: number; bytes: number | undefined } | undefined = { segment: last, bytes: undefined }
   while (next !== undefined) {
     const { segment, bytes: until } = next
+    if (segment === mark?.segment) {
+      const rest = readSegment(id, folder, segment, { from: mark.bytes })
+      const counted = until === undefined ? undefined : until - mark.bytes
+      if (counted !== undefined && (counted < 0 || counted > rest.length))
+        throw sessionCorrupt(id, `segment ${segment} is too short`)
+      segments.push({ segment, bytes: rest, begin: 0, skipped: mark.bytes, until: counted })
+      break
+    }
     const bytes = readSegment(id, folder, segment)
     if (until !== undefined && until > bytes.length) throw sessionCorrupt(id, `segment ${segment} is too short`)
     const begin = bytes.indexOf(NEWLINE) + 1
     const after = readHeader(id, segment, bytes.subarray(0, begin))
     if (until !== undefined && until < begin)
       throw sessionCorrupt(id, `the segment after ${segment} continues inside its header`)
-    segments.push({ segment, bytes, begin, until })
+    segments.push({ segment, bytes, begin, skipped: 0, until })
     next = after
   }
   return segments.toReversed()
 }
 
-function readSegment(id: string, folder: string, segment: number): Buffer {
+function readSegment(id: string, folder: string, segment: number, range: Range = {}): Buffer {
   try {
-    return readExisting(id, segmentPath(folder, segment))
+    return readExisting(id, segmentPath(folder, segment), range)
   } catch (error) {
     throw isMissing(error) ? sessionCorrupt(id, `segment ${segment} is missing`, error) : error
   }
@@ -172,6 +207,6 @@ function parseObject(text: string | Buffer): JsonObject | undefined {
   }
 }
 
-function isCount(value: unknown): value is number {
+export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }

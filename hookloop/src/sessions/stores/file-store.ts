@@ -11,7 +11,18 @@ import {
   writeAll,
 } from './file-access.ts'
 import { isSessionLocked, lockSession, removeOldLocks, type FileLock } from './file-lock.ts'
-import { batchText, lastSegment, readLog, segmentHeader, segmentPath, type Log } from './file-log.ts'
+import {
+  batchText,
+  checkSegments,
+  isCount,
+  lastSegment,
+  readLog,
+  segmentHeader,
+  segmentPath,
+  type Log,
+  type Mark,
+} from './file-log.ts'
+import { changePages, readPages } from './file-pages.ts'
 import { checkLease } from './lock-owner.ts'
 import { OpenWriters, type LockedLines } from './open-writers.ts'
 import {
@@ -23,7 +34,9 @@ import {
   sessionUnknown,
   storeFailed,
   type ListedSession,
+  type ReadOptions,
   type SessionStore,
+  type StoredSession,
 } from './store.ts'
 
 /** Options of `fileStore`. */
@@ -59,16 +72,13 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
       const own = folderOf(id)
       return attempt(id, () => {
         if (create) createFolder(own)
-        else if (lastSegment(id, own) === undefined && readSession(id, own) === undefined) throw sessionUnknown(id)
+        else if (lastSegment(id, own) === undefined && readLines(id, own) === undefined) throw sessionUnknown(id)
         return writers.add(openSession(id, own, settings))
       })
     },
-    async read(id) {
+    async read(id, options = {}) {
       const own = folderOf(id)
-      return attempt(id, () => {
-        const log = readSession(id, own)
-        return log && { head: log.head ?? {}, lines: log.lines }
-      })
+      return attempt(id, () => readPart(id, own, options))
     },
     async list() {
       const listed = namesInStore(root).flatMap((name) => listSession(name, path().join(root, name)) ?? [])
@@ -110,12 +120,12 @@ function attempt<T>(id: string, work: () => T): T {
 function openSession(id: string, folder: string, settings: Settings): LockedLines {
   const lock = lockSession(id, folder, settings.leaseMs)
   try {
-    const log = readSession(id, folder)
-    const canAppend = log !== undefined && lock.clean && !log.end.torn
-    const end = canAppend ? log.end : startSegment(folder, { segment: lock.epoch, log, sync: settings.sync })
+    const found = currentEnd(id, folder)
+    const canAppend = found !== undefined && lock.clean && !found.torn
+    const end = canAppend ? found : startSegment(folder, { segment: lock.epoch, after: found, sync: settings.sync })
     const file = openForAppend(id, segmentPath(folder, end.segment))
     removeOldLocks(id, folder, lock.epoch)
-    return lockedLines({ id, folder, lock, file, end, log, sync: settings.sync })
+    return lockedLines({ id, folder, lock, file, end, found, sync: settings.sync })
   } catch (error) {
     lock.withdraw()
     throw error
@@ -124,9 +134,9 @@ function openSession(id: string, folder: string, settings: Settings): LockedLine
 
 function startSegment(
   folder: string,
-  { segment, log, sync }: { readonly segment: number; readonly log: Log | undefined; readonly sync: boolean },
+  { segment, after, sync }: { readonly segment: number; readonly after: End | undefined; readonly sync: boolean },
 ): { readonly segment: number; readonly bytes: number } {
-  const text = segmentHeader(segment, log && { segment: log.end.segment, bytes: log.end.bytes })
+  const text = segmentHeader(segment, after && { segment: after.segment, bytes: after.bytes })
   const target = segmentPath(folder, segment)
   replaceFile(target, text, { temporary: `${target}.new`, sync })
   if (sync) for (const each of [folder, path().dirname(folder)]) syncFolder(each)
@@ -139,16 +149,16 @@ function lockedLines(of: {
   readonly lock: FileLock
   readonly file: number
   readonly end: { readonly segment: number; readonly bytes: number }
-  readonly log: Log | undefined
+  readonly found: End | undefined
   readonly sync: boolean
 }): LockedLines {
-  const { id, folder, lock, file } = of
+  const { id, folder, lock, file, found } = of
+  const { segment } = of.end
   let state: 'open' | 'failed' | 'fenced' = 'open'
-  let bytes = of.end.bytes
-  let head = of.log?.head
+  let [bytes, lines, head, mark] = [of.end.bytes, found?.lines ?? 0, found?.head ?? {}, found?.mark]
   const saveHead = (): void => {
     try {
-      const text = JSON.stringify({ segment: of.end.segment, bytes, head: head ?? {} })
+      const text = JSON.stringify({ segment, bytes, lines, ...(mark && { mark }), head })
       replaceFile(path().join(folder, HEAD), text, {
         temporary: path().join(folder, `${HEAD}.${lock.epoch}`),
         sync: false,
@@ -159,12 +169,18 @@ function lockedLines(of: {
   }
   return {
     id,
-    lines: of.log?.lines ?? [],
-    append(lines, newHead) {
+    head,
+    length: lines,
+    read: (options) => readPart(id, folder, options) ?? { head, lines: [] },
+    append(added, newHead, pages) {
       if (state === 'fenced') throw sessionFenced(id)
       if (state === 'failed') throw storeFailed(`The session "${id}" cannot be written`, 'an earlier write failed')
       try {
-        bytes += writeAll(file, batchText(lines, newHead))
+        if (pages !== undefined) changePages(id, folder, { ...pages, epoch: lock.epoch, sync: of.sync })
+        const begin = { segment, bytes, line: lines }
+        bytes += writeAll(file, batchText(added, newHead))
+        lines += added.length
+        if (pages !== undefined) mark = begin
         if (of.sync) fs().fdatasyncSync(file)
         if (!lock.isLatest()) state = 'fenced'
       } catch (error) {
@@ -192,10 +208,67 @@ function isLatest(lock: FileLock): boolean {
   }
 }
 
-function readSession(id: string, folder: string): Log | undefined {
+/** The lines of a session from the last mark on, if that is far enough, or all lines. */
+function readLines(id: string, folder: string, after = -1): Log | undefined {
+  const { mark } = savedEnd(id, folder) ?? {}
+  if (mark !== undefined && mark.line <= after + 1) {
+    try {
+      const log = readLog(id, folder, mark)
+      if (log?.head !== undefined) return log
+    } catch {
+      // Then all lines are read, which reports what is wrong.
+    }
+  }
   const log = readLog(id, folder)
   if (log === undefined && namesIn(id, folder)?.includes(HEAD)) throw sessionCorrupt(id, 'its lines are missing')
   return log
+}
+
+function readPart(id: string, folder: string, { after = -1, pages = false }: ReadOptions): StoredSession | undefined {
+  const end = after === Infinity ? savedEnd(id, folder) : undefined
+  const known = end !== undefined && isCurrent(id, folder, end) ? { first: 0, head: end.head, lines: [] } : undefined
+  const log = known ?? readLines(id, folder, after)
+  if (log === undefined) return undefined
+  const part = { head: log.head ?? {}, lines: log.lines.slice(Math.max(0, after + 1 - log.first)) }
+  return pages ? { ...part, pages: readPages(id, folder) } : part
+}
+
+/** Where a session ends: how many lines it has, and where the lines are that a reader usually starts with. */
+type End = {
+  readonly segment: number
+  readonly bytes: number
+  readonly torn: boolean
+  readonly lines: number
+  readonly head: JsonObject
+  readonly mark: Mark | undefined
+}
+
+function currentEnd(id: string, folder: string): End | undefined {
+  const saved = savedEnd(id, folder)
+  if (saved !== undefined && isCurrent(id, folder, saved)) return saved
+  const log = readLines(id, folder, Infinity)
+  if (log === undefined) return undefined
+  return { ...log.end, lines: log.first + log.lines.length, head: log.head ?? {}, mark: saved?.mark }
+}
+
+/** The end that was saved when the session was released, if it can be read. */
+function savedEnd(id: string, folder: string): End | undefined {
+  try {
+    const saved = readHead(id, readFile(id, path().join(folder, HEAD))?.toString('utf8'))
+    const { segment, bytes, lines, head, mark } = saved
+    if (!isCount(segment) || !isCount(bytes) || !isCount(lines) || !isJsonObject(head)) return undefined
+    const place = isJsonObject(mark) && isCount(mark['segment']) && isCount(mark['bytes']) && isCount(mark['line'])
+    return { segment, bytes, lines, head, torn: false, mark: place ? (mark as Mark) : undefined }
+  } catch {
+    return undefined // it only saves reading the lines
+  }
+}
+
+/** Whether nothing was written since the end was saved. Throws if a segment cannot be read. */
+function isCurrent(id: string, folder: string, { segment, bytes }: End): boolean {
+  if (lastSegment(id, folder) !== segment) return false
+  checkSegments(id, folder, segment)
+  return fs().lstatSync(segmentPath(folder, segment), { throwIfNoEntry: false })?.size === bytes
 }
 
 function listSession(id: string, folder: string): ListedSession | undefined {
@@ -212,27 +285,11 @@ function listSession(id: string, folder: string): ListedSession | undefined {
       const last = lastSegment(id, folder)
       const file = last === undefined ? undefined : fs().lstatSync(segmentPath(folder, last), { throwIfNoEntry: false })
       updatedAt = file?.mtimeMs ?? 0
-      const head = file && savedHead(id, folder, { segment: last!, bytes: file.size })
-      const log = head === undefined ? readSession(id, folder) : { head }
-      return log && { id, head: headNow(log.head ?? {}, isSessionLocked(id, folder)), updatedAt }
+      const end = currentEnd(id, folder)
+      return end && { id, head: headNow(end.head, isSessionLocked(id, folder)), updatedAt }
     })
   } catch (error) {
     return { id, head: {}, updatedAt, problem: messageOf(error) }
-  }
-}
-
-/** The head that was saved beside the lines, if it is up to date. */
-function savedHead(
-  id: string,
-  folder: string,
-  now: { readonly segment: number; readonly bytes: number },
-): JsonObject | undefined {
-  try {
-    const saved = readHead(id, readFile(id, path().join(folder, HEAD))?.toString('utf8'))
-    const fits = saved['segment'] === now.segment && saved['bytes'] === now.bytes
-    return fits && isJsonObject(saved['head']) ? saved['head'] : undefined
-  } catch {
-    return undefined // it is only a copy of what the lines say
   }
 }
 

@@ -1,9 +1,24 @@
 import type { JsonObject } from '../../state/json.ts'
 import { describeLockOwner, newLockOwner } from './lock-owner.ts'
 import { OpenWriters } from './open-writers.ts'
-import { checkSessionId, headNow, readHead, sessionBusy, sessionUnknown, type SessionStore } from './store.ts'
+import {
+  checkSessionId,
+  headNow,
+  readHead,
+  sessionBusy,
+  sessionUnknown,
+  type ReadOptions,
+  type SessionStore,
+  type StoredSession,
+} from './store.ts'
 
-type MemorySession = { readonly lines: string[]; head: JsonObject; updatedAt: number; isLocked: boolean }
+type MemorySession = {
+  readonly lines: string[]
+  readonly pages: string[]
+  head: JsonObject
+  updatedAt: number
+  isLocked: boolean
+}
 
 /**
  * A session store in memory, for tests and for programs whose sessions need not outlive the process.
@@ -24,23 +39,26 @@ export function memoryStore(): SessionStore {
     async open(id, { create = false } = {}) {
       const found = checkUnlocked(id)
       if (found === undefined && !create) throw sessionUnknown(id)
-      const session = found ?? { lines: [], head: {}, updatedAt: Date.now(), isLocked: true }
+      const session = found ?? { lines: [], pages: [], head: {}, updatedAt: Date.now(), isLocked: true }
       session.isLocked = true
       sessions.set(id, session)
       return writers.add({
         id,
-        lines: session.lines.slice(),
-        append(lines, head) {
+        head: session.head,
+        length: session.lines.length,
+        read: (options) => readPart(session, options),
+        append(lines, head, pages) {
           if (head !== undefined) session.head = readHead(id, head)
           for (const line of lines) session.lines.push(line)
+          if (pages !== undefined) session.pages.splice(pages.keep, Infinity, ...pages.add)
           session.updatedAt = Date.now()
         },
         unlock: () => void (session.isLocked = false),
       })
     },
-    async read(id) {
+    async read(id, options = {}) {
       const session = sessions.get(checkSessionId(id))
-      return session && { head: session.head, lines: session.lines.slice() }
+      return session && readPart(session, options)
     },
     async list() {
       return [...sessions]
@@ -53,4 +71,9 @@ export function memoryStore(): SessionStore {
     },
     close: () => writers.close(),
   }
+}
+
+function readPart({ head, lines, pages }: MemorySession, options: ReadOptions): StoredSession {
+  const part = { head, lines: lines.slice((options.after ?? -1) + 1) }
+  return options.pages === true ? { ...part, pages: pages.slice() } : part
 }

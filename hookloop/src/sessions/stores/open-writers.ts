@@ -1,11 +1,22 @@
-import { checkLines, headText, sessionReleased, type SessionWriter } from './store.ts'
+import type { JsonObject } from '../../state/json.ts'
+import {
+  checkLines,
+  headText,
+  sessionReleased,
+  type PagesChange,
+  type ReadOptions,
+  type SessionWriter,
+  type StoredSession,
+} from './store.ts'
 
 /** A session that a store has locked: what differs between stores. */
 export type LockedLines = {
   readonly id: string
-  readonly lines: readonly string[]
+  readonly head: JsonObject
+  readonly length: number
+  read(options: ReadOptions): StoredSession | Promise<StoredSession>
   /** Stores lines that were checked. Called with at least one line or a head, and never after `unlock`. */
-  append(lines: readonly string[], head: string | undefined): void | Promise<void>
+  append(lines: readonly string[], head: string | undefined, pages: PagesChange | undefined): void | Promise<void>
   /** Extends the lease, in stores that have one. A failure is ignored: the lease expires, and this writer is fenced. */
   renew?(): void | Promise<void>
   unlock(): void | Promise<void>
@@ -24,12 +35,16 @@ export class OpenWriters {
     let released = false
     const renewing = session.renew && setInterval(() => void renew(session), this.#leaseMs / 3).unref()
     const writer: SessionWriter = {
-      lines: session.lines,
-      append(lines, head) {
+      head: session.head,
+      length: session.length,
+      read: (options = {}) => session.read(options),
+      append(lines, head, pages) {
         if (released) throw sessionReleased(session.id)
         checkLines(lines)
+        if (pages !== undefined) checkLines(pages.add)
         const text = head === undefined ? undefined : headText(head)
-        return lines.length === 0 && text === undefined ? undefined : session.append(lines, text)
+        const isNothing = lines.length === 0 && text === undefined && pages === undefined
+        return isNothing ? undefined : session.append(lines, text, pages)
       },
       release: async () => {
         if (released) return

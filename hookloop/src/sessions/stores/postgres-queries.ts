@@ -7,7 +7,7 @@ export type PostgresPool = {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>
 }
 
-const VERSION = 1
+const VERSION = 2
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
 /** The key of an advisory lock, unlikely to be used by others: "Hkl1" in ASCII. */
 const SETUP_LOCK = 0x486b6c31
@@ -16,24 +16,10 @@ export type Queries = ReturnType<typeof queriesFor>
 
 /** All queries. Each is one statement, so it is atomic on any connection and through any pooler. */
 export function queriesFor(schema: string) {
-  const [sessions, lines] = [`${checked(schema)}.sessions`, `${checked(schema)}.lines`]
+  const [sessions, lines, pages] = ['sessions', 'lines', 'pages'].map((table) => `${checked(schema)}.${table}`)
   const expired = `abs(extract(epoch FROM clock_timestamp() - renewed_at)) * 1000 > least(lease_ms, ${MAX_LEASE_MS})`
-  return {
-    create: `
-      INSERT INTO ${sessions} (id, lease_ms) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`,
-    find: `
-      SELECT key, id, epoch, owner, head, length FROM ${sessions} WHERE id = $1`,
-    lines: `
-      SELECT n, line FROM ${lines} WHERE session = $1 AND n < $2 ORDER BY n`,
-    list: `
-      SELECT id, head, owner, ${expired} AS expired, (extract(epoch FROM updated_at) * 1000)::float8 AS updated_at
-      FROM ${sessions} ORDER BY sessions.updated_at DESC`,
-    lock: `
-      UPDATE ${sessions} SET epoch = epoch + 1, owner = $4, renewed_at = clock_timestamp(), lease_ms = $5
-      WHERE key = $1 AND epoch = $2 AND ($3::bool OR owner IS NULL OR ${expired})
-      RETURNING key, id, epoch, length`,
-    // Nothing is inserted unless the row has this epoch. A concurrent lock waits for the row and then sees the new length.
-    append: `
+  // Nothing is inserted unless the row has this epoch. A concurrent lock waits for the row and then sees the new length.
+  const append = `
       WITH locked AS (
         UPDATE ${sessions} SET length = length + cardinality($4::text[]), head = coalesce($5, head),
           updated_at = clock_timestamp(), renewed_at = clock_timestamp()
@@ -42,8 +28,34 @@ export function queriesFor(schema: string) {
         INSERT INTO ${lines} (session, n, line)
         SELECT locked.key, $3::bigint + new.n - 1, new.line
         FROM locked, unnest($4::text[]) WITH ORDINALITY AS new (line, n)
+      )`
+  return {
+    create: `
+      INSERT INTO ${sessions} (id, lease_ms) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`,
+    find: `
+      SELECT key, id, epoch, owner, head, length FROM ${sessions} WHERE id = $1`,
+    lines: `
+      SELECT n, line FROM ${lines} WHERE session = $1 AND n < $2 AND n > $3 ORDER BY n`,
+    list: `
+      SELECT id, head, owner, ${expired} AS expired, (extract(epoch FROM updated_at) * 1000)::float8 AS updated_at
+      FROM ${sessions} ORDER BY sessions.updated_at DESC`,
+    lock: `
+      UPDATE ${sessions} SET epoch = epoch + 1, owner = $4, renewed_at = clock_timestamp(), lease_ms = $5
+      WHERE key = $1 AND epoch = $2 AND ($3::bool OR owner IS NULL OR ${expired})
+      RETURNING key, id, epoch, length, head`,
+    append: `${append} SELECT key FROM locked`,
+    // The same with pages: those from $6 on are replaced.
+    appendPages: `${append}, gone AS (
+        DELETE FROM ${pages} USING locked WHERE session = locked.key AND n >= $6::bigint + cardinality($7::text[])
+      ), paged AS (
+        INSERT INTO ${pages} (session, n, page)
+        SELECT locked.key, $6::bigint + new.n - 1, new.page
+        FROM locked, unnest($7::text[]) WITH ORDINALITY AS new (page, n)
+        ON CONFLICT (session, n) DO UPDATE SET page = excluded.page
       )
       SELECT key FROM locked`,
+    pages: `
+      SELECT page AS line FROM ${pages} WHERE session = $1 ORDER BY n`,
     renew: `
       UPDATE ${sessions} SET renewed_at = clock_timestamp() WHERE key = $1 AND epoch = $2`,
     unlock: `
@@ -53,6 +65,8 @@ export function queriesFor(schema: string) {
         DELETE FROM ${sessions} WHERE key = $1 AND epoch = $2 AND ($3::bool OR owner IS NULL OR ${expired}) RETURNING key
       ), cleared AS (
         DELETE FROM ${lines} USING gone WHERE session = gone.key
+      ), emptied AS (
+        DELETE FROM ${pages} USING gone WHERE session = gone.key
       )
       SELECT key FROM gone`,
   }
@@ -64,8 +78,8 @@ export async function createTables(pool: PostgresPool, schema: string): Promise<
   const [found] = (await pool.query('SELECT to_regclass($1) IS NOT NULL AS there', [`${name}.store`])).rows
   // Only if needed: the database user may not have the right to create tables.
   if (!(found as { there: boolean }).there) await pool.query(tables(name))
-  const [row] = (await pool.query(`SELECT max(version) AS version FROM ${name}.store`)).rows
-  const { version } = row as { version: number | null }
+  if ((await versionOf(pool, name)) === 1) await pool.query(tables(name))
+  const version = await versionOf(pool, name)
   if (version === VERSION) return
   if (version !== null && version > VERSION) throw sessionTooNew(schema, version, VERSION)
   throw new AgentError('SESSION_CORRUPT', `The tables in the schema "${schema}" are not those of a session store.`, {
@@ -73,6 +87,12 @@ export async function createTables(pool: PostgresPool, schema: string): Promise<
   })
 }
 
+async function versionOf(pool: PostgresPool, schema: string): Promise<number | null> {
+  const [row] = (await pool.query(`SELECT max(version) AS version FROM ${schema}.store`)).rows
+  return (row as { version: number | null }).version
+}
+
+/** Also adds what an older version does not have. */
 function tables(schema: string): string {
   return `
     SELECT pg_advisory_xact_lock(${SETUP_LOCK});
@@ -94,8 +114,15 @@ function tables(schema: string): string {
       line text NOT NULL,
       PRIMARY KEY (session, n)
     );
+    CREATE TABLE IF NOT EXISTS ${schema}.pages (
+      session bigint NOT NULL,
+      n bigint NOT NULL,
+      page text NOT NULL,
+      PRIMARY KEY (session, n)
+    );
     CREATE TABLE IF NOT EXISTS ${schema}.store (version integer NOT NULL);
     INSERT INTO ${schema}.store SELECT ${VERSION} WHERE NOT EXISTS (SELECT FROM ${schema}.store);
+    UPDATE ${schema}.store SET version = ${VERSION} WHERE version < ${VERSION};
   `
 }
 

@@ -59,10 +59,10 @@ suite('tables that were changed', () => {
     ],
   ]
   for (const [what, code, change] of changes) {
-    test(`D11: a session that ${what} cannot be opened, and hides no other`, async () => {
+    test(`D11: a session that ${what} cannot be opened or cannot be read, and hides no other`, async () => {
       const { store, schema } = await scene()
       await admin.query(change(schema))
-      await assert.rejects(store.open('bad'), { code })
+      await assert.rejects(async () => (await store.open('bad')).read(), { code })
       assert.deepEqual((await store.read('good'))?.lines, ['one', 'two', 'three'])
       assert.deepEqual((await store.list()).map(({ id }) => id).toSorted(), ['bad', 'good'])
     })
@@ -82,7 +82,7 @@ suite('tables that were changed', () => {
   test('D11: tables of a newer version, or of none, are rejected and not changed', async () => {
     const { schema } = await scene()
     for (const [version, code] of [
-      [2, 'STATE_VERSION'],
+      [3, 'STATE_VERSION'],
       [0, 'SESSION_CORRUPT'],
       [null, 'SESSION_CORRUPT'],
     ] as const) {

@@ -11,6 +11,8 @@ import {
   sessionFenced,
   sessionUnknown,
   storeFailed,
+  type PagesChange,
+  type ReadOptions,
   type SessionStore,
   type StoredSession,
 } from './store.ts'
@@ -66,9 +68,9 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       checkSessionId(id)
       return writers.add(await lockSession(id, query, { create, leaseMs }))
     },
-    async read(id) {
+    async read(id, part = {}) {
       checkSessionId(id)
-      return readSession(id, query)
+      return readSession(id, query, part)
     },
     async list() {
       const rows = await query('list', [])
@@ -146,37 +148,38 @@ async function lockSession(
   { create, leaseMs }: { readonly create: boolean; readonly leaseMs: number },
 ): Promise<LockedLines> {
   const owner = JSON.stringify(newLockOwner())
-  const { key, epoch, length } = await whenUnlocked(id, query, async (found) => {
+  const { key, epoch, length, head } = await whenUnlocked(id, query, async (found) => {
     if (found === undefined && !create) throw sessionUnknown(id)
     if (found === undefined) await query('create', [id, leaseMs]) // the next attempt finds it
     // The first process to increment the epoch has the lock. The same statement checks the lease.
     return found && (await query('lock', [found.key, found.epoch, isUnlocked(found), owner, leaseMs]))[0]
   })
   const unlock = async (): Promise<void> => void (await query('unlock', [key, epoch]))
-  let lines: readonly string[]
-  try {
-    lines = await readLines({ id, key, length }, query)
-  } catch (error) {
-    await unlock()
-    throw error
-  }
-  let next = lines.length
+  let next = Number(length)
   let failed = false
   let last: Promise<void> = Promise.resolve()
-  const store = async (added: readonly string[], head: string | undefined): Promise<void> => {
+  const store = async (added: readonly string[], head: string | undefined, pages?: PagesChange): Promise<void> => {
     if (failed) throw storeFailed(`The session "${id}" cannot be written`, 'an earlier write failed')
     failed = true // until the database has confirmed it: a connection may break after the lines were stored
-    const [locked] = await query('append', [key, epoch, next, added, head ?? null])
+    const values = [key, epoch, next, added, head ?? null]
+    const [locked] = await (pages === undefined
+      ? query('append', values)
+      : query('appendPages', [...values, pages.keep, pages.add]))
     failed = false
     if (locked === undefined) throw sessionFenced(id)
     next += added.length
   }
   return {
     id,
-    lines,
-    append(added, head) {
+    head: readHead(id, head),
+    length: next,
+    read: async (part) => {
+      await last
+      return (await readSession(id, query, part)) ?? { head: {}, lines: [] }
+    },
+    append(added, head, pages) {
       const copy = added.slice()
-      const stored = last.then(() => store(copy, head)) // in order, whichever connections the pool uses
+      const stored = last.then(() => store(copy, head, pages)) // in order, whichever connections the pool uses
       last = stored.catch(() => undefined)
       return stored
     },
@@ -214,25 +217,33 @@ function isUnlocked({ owner }: Row): boolean {
   return owner === null || (known !== undefined && isDead(known))
 }
 
-async function readSession(id: string, query: Query): Promise<StoredSession | undefined> {
+async function readSession(id: string, query: Query, part: ReadOptions): Promise<StoredSession | undefined> {
   const [row] = await query('find', [id])
   if (row === undefined) return undefined
   try {
-    return { head: readHead(id, row.head), lines: await readLines(row, query) }
+    const found = { head: readHead(id, row.head), lines: await readLines(row, query, part.after ?? -1) }
+    if (part.pages !== true) return found
+    return { ...found, pages: (await query('pages', [row.key])).map(({ line }) => line) }
   } catch (error) {
     const [now] = await query('find', [id])
-    if (now?.key !== row.key) return readSession(id, query) // it was deleted in the meantime
+    if (now?.key !== row.key) return readSession(id, query, part) // it was deleted in the meantime
     throw error
   }
 }
 
 /** As many lines as the row says: lines that are appended in the meantime belong to a later state. */
-async function readLines(row: Pick<Row, 'id' | 'key' | 'length'>, query: Query): Promise<readonly string[]> {
-  const rows = row.length === '0' ? [] : await query('lines', [row.key, row.length])
+async function readLines(
+  row: Pick<Row, 'id' | 'key' | 'length'>,
+  query: Query,
+  after: number,
+): Promise<readonly string[]> {
+  const length = Number(row.length)
+  if (after >= length - 1) return []
+  const rows = await query('lines', [row.key, length, after])
   const lines = rows.map(({ n, line }, i) => {
-    if (Number(n) !== i) throw sessionCorrupt(row.id, `its line ${i + 1} is missing`)
+    if (Number(n) !== after + 1 + i) throw sessionCorrupt(row.id, `its line ${after + 2 + i} is missing`)
     return line
   })
-  if (lines.length === Number(row.length)) return lines
-  throw sessionCorrupt(row.id, `it has ${lines.length} lines instead of ${row.length}`)
+  if (after + 1 + lines.length === length) return lines
+  throw sessionCorrupt(row.id, `it has ${after + 1 + lines.length} lines instead of ${length}`)
 }

@@ -3,7 +3,7 @@ import { AgentError, messageOf } from '../../errors.ts'
 import { sessionTooNew } from './store.ts'
 
 /** The value of `PRAGMA user_version`: the version of the tables. */
-const VERSION = 1
+const VERSION = 2
 /** The value of `PRAGMA application_id`, "Hkl1" in ASCII: it distinguishes a session store from other databases. */
 const APPLICATION = 0x486b6c31
 const BUSY_TIMEOUT_MS = 5_000
@@ -33,6 +33,14 @@ const TABLES = `
     line TEXT NOT NULL
   ) STRICT;
   PRAGMA application_id = ${APPLICATION};
+`
+
+/** What version 2 adds. A page has the place of a line, by its own number. */
+const ADDED = `
+  CREATE TABLE pages (
+    place INTEGER PRIMARY KEY,
+    page TEXT NOT NULL
+  ) STRICT;
   PRAGMA user_version = ${VERSION};
 `
 
@@ -53,14 +61,16 @@ export function openDatabase(path: string, durability: 'normal' | 'full'): Datab
   }
 }
 
-/** Creates the tables in an empty file. Does nothing if they are there. */
+/** Creates the tables in an empty file, and those that an older version does not have. */
 function prepare(database: DatabaseSync, path: string): void {
-  const isNew = inTransaction(database, 'DEFERRED', () => checkDatabase(database, path))
-  if (isNew) database.exec(`PRAGMA page_size = ${PAGE_BYTES}`)
+  const version = inTransaction(database, 'DEFERRED', () => checkDatabase(database, path))
+  if (version === 0) database.exec(`PRAGMA page_size = ${PAGE_BYTES}`)
   if (pragma(database, 'journal_mode') !== 'wal') database.exec('PRAGMA journal_mode = WAL')
-  if (isNew)
+  if (version < VERSION)
     immediately(database, () => {
-      if (checkDatabase(database, path)) database.exec(TABLES) // unless another process has done so since
+      const now = checkDatabase(database, path) // another process may have done so since
+      if (now === 0) database.exec(TABLES)
+      if (now < VERSION) database.exec(ADDED)
     })
 }
 
@@ -107,21 +117,22 @@ export function sqliteFailed(path: string, thrown: unknown): AgentError {
   })
 }
 
-/** True if the database is empty. Throws if it is not a session store, or of another version. */
-function checkDatabase(database: DatabaseSync, path: string): boolean {
+/** The version of the tables, 0 if the database is empty. Throws if it is not a session store, or of a newer version. */
+function checkDatabase(database: DatabaseSync, path: string): number {
   const version = pragma(database, 'user_version')
   const application = pragma(database, 'application_id')
   if (application === APPLICATION && typeof version === 'number' && version > VERSION)
     throw sessionTooNew(path, version, VERSION)
   const found = database.prepare('SELECT type, name FROM sqlite_schema').all() as { type: string; name: string }[]
-  if (found.length === 0 && application === 0 && version === 0) return true
-  if (application !== APPLICATION || version !== VERSION) throw damaged(path, 'it is not a session store')
+  if (found.length === 0 && application === 0 && version === 0) return 0
+  if (application !== APPLICATION || typeof version !== 'number' || version < 1)
+    throw damaged(path, 'it is not a session store')
   const tables = found.filter(({ type }) => type === 'table').map(({ name }) => name)
   if (!tables.includes('sessions') || !tables.includes('lines')) throw damaged(path, 'its tables are missing')
   // They would run with each of our statements.
   if (found.some(({ type }) => type === 'trigger' || type === 'view'))
     throw damaged(path, 'it has triggers or views, which a session store does not have')
-  return false
+  return version
 }
 
 function damaged(path: string, why: string, cause?: unknown): AgentError {

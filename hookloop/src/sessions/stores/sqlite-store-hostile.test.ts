@@ -52,7 +52,7 @@ const wholeStore: readonly [what: string, code: string, attack: (path: string) =
   ['is no database', 'SESSION_CORRUPT', (path) => writeFileSync(path, 'x'.repeat(9000))],
   ['is cut', 'SESSION_CORRUPT', (path) => truncateSync(path, 5000)],
   ['is cut in its header', 'SESSION_CORRUPT', (path) => truncateSync(path, 50)],
-  ['is of a newer version', 'STATE_VERSION', (path) => sql(path, 'PRAGMA user_version = 2')],
+  ['is of a newer version', 'STATE_VERSION', (path) => sql(path, 'PRAGMA user_version = 3')],
   ['is of no version', 'SESSION_CORRUPT', (path) => sql(path, 'PRAGMA user_version = -1')],
   ['is the database of something else', 'SESSION_CORRUPT', (path) => sql(path, 'PRAGMA application_id = 7')],
   ['has lost a table', 'SESSION_CORRUPT', (path) => sql(path, 'DROP TABLE lines')],
@@ -92,11 +92,11 @@ suite('a database that was changed', () => {
     ['has an epoch that cannot be counted up', `UPDATE sessions SET epoch = 9007199254740991 WHERE id = 'bad'`],
   ]
   for (const [what, change] of ofOne) {
-    test(`D11: a session that ${what} cannot be opened, and hides no other`, async () => {
+    test(`D11: a session that ${what} cannot be opened or cannot be read, and hides no other`, async () => {
       const path = await scene()
       sql(path, change)
       const store = sqliteStore(path)
-      await assert.rejects(store.open('bad'), { code: 'SESSION_CORRUPT' })
+      await assert.rejects(async () => (await store.open('bad')).read(), { code: 'SESSION_CORRUPT' })
       assert.deepEqual((await store.read('good'))?.lines, ['one', 'two', 'three'])
       assert.deepEqual((await store.list()).map(({ id }) => id).toSorted(), ['bad', 'good'])
       const writer = await store.open('good')
@@ -209,7 +209,7 @@ test('D14: on a full disk the append fails, and what was stored before is comple
   assert.equal(said.at(-1), 'STORE_FAILED')
   assert.equal(wholeBatches((await place.store.read('full'))!), said.length - 1)
   const writer = await place.store.open('full')
-  await writer.append(...batchOf(batchAfter(writer.lines)))
+  await writer.append(...batchOf(batchAfter((await writer.read()).lines)))
   await place.store.close()
 })
 

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { checkLease, describeLockOwner, isLocked, newLockOwner, parseLockOwner, toLease } from './lock-owner.ts'
 import { OpenWriters } from './open-writers.ts'
@@ -13,6 +14,8 @@ import {
   sessionUnknown,
   storeFailed,
   type ListedSession,
+  type PagesChange,
+  type ReadOptions,
   type SessionStore,
   type StoredSession,
 } from './store.ts'
@@ -57,21 +60,23 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
       checkSessionId(id)
       const owner = JSON.stringify(newLockOwner())
       const lock = query((each) => each.lock(id, { create, owner, leaseMs }))
-      let next = lock.lines.length
+      let next = lock.length
       return writers.add({
         id,
-        lines: lock.lines,
-        append(lines, head) {
-          if (!query((each) => each.append(lock, { next, lines, head }))) throw sessionFenced(id)
+        head: lock.head,
+        length: lock.length,
+        read: (part) => query((each) => each.read(id, part)) ?? { head: {}, lines: [] },
+        append(lines, head, pages) {
+          if (!query((each) => each.append(lock, { next, lines, head, pages }))) throw sessionFenced(id)
           next += lines.length
         },
         renew: () => query((each) => each.renew(lock)),
         unlock: () => query((each) => each.unlock(lock)),
       })
     },
-    async read(id) {
+    async read(id, part = {}) {
       checkSessionId(id)
-      return query((each) => each.read(id))
+      return query((each) => each.read(id, part))
     },
     async list() {
       return query((each) => each.list())
@@ -89,7 +94,7 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
   }
 }
 
-type Lock = { readonly key: number; readonly epoch: number; readonly lines: readonly string[] }
+type Lock = { readonly key: number; readonly epoch: number; readonly head: JsonObject; readonly length: number }
 
 type Row = {
   readonly key: number
@@ -111,6 +116,8 @@ class Tables {
   readonly #find
   readonly #insert
   readonly #update
+  readonly #select
+  readonly #last
 
   constructor(database: DatabaseSync) {
     this.database = database
@@ -123,6 +130,16 @@ class Tables {
     )
     this.#update = database.prepare(
       'UPDATE sessions SET head = coalesce(?, head), updated_at = ? WHERE key = ? AND epoch = ?',
+    )
+    // Lines are appended in rows, so the first line to read may be in the middle of one.
+    this.#select = database.prepare(
+      `SELECT place - (?1 << 32) AS n, line FROM lines WHERE place < (?1 + 1) << 32 AND place >= coalesce(
+         (SELECT max(place) FROM lines WHERE place >= ?1 << 32 AND place <= (?1 << 32) + CAST(?2 AS INTEGER)), ?1 << 32
+       ) ORDER BY place`,
+    )
+    this.#last = database.prepare(
+      `SELECT place - (?1 << 32) AS n, line FROM lines WHERE place >= ?1 << 32 AND place < (?1 + 1) << 32
+       ORDER BY place DESC LIMIT 1`,
     )
   }
 
@@ -141,30 +158,44 @@ class Tables {
       checkUnlocked(row)
       const epoch = row.epoch + 1
       if (!Number.isSafeInteger(epoch)) throw sessionCorrupt(id, `its lock number ${row.epoch} is the last one`)
-      const lines = this.#lines(row) // first, so that a damaged session is not changed
+      const head = readHead(id, row.head) // first, so that a damaged session is not changed
+      const length = this.#length(row)
       this.database
         .prepare('UPDATE sessions SET epoch = ?, owner = ?, renewed_at = ?, lease_ms = ? WHERE key = ?')
         .run(epoch, by.owner, now, by.leaseMs, row.key)
-      return { key: row.key, epoch, lines }
+      return { key: row.key, epoch, head, length }
     })
   }
 
   /** False if another process has taken over the lock. */
   append(
     { key, epoch }: Lock,
-    what: { readonly next: number; readonly lines: readonly string[]; readonly head: string | undefined },
+    what: {
+      readonly next: number
+      readonly lines: readonly string[]
+      readonly head: string | undefined
+      readonly pages: PagesChange | undefined
+    },
   ): boolean {
-    const { next, lines, head } = what
+    const { next, lines, head, pages } = what
     const now = Date.now()
     const insert = ({ first, text }: AppendedRow): boolean =>
       this.#insert.run({ key, epoch, number: next + first, at: now, line: text }).changes === 1
     const rows = toRows(lines)
-    if (head === undefined && rows.length === 0) return true
-    if (head === undefined && rows.length === 1) return insert(rows[0]!)
-    return immediately(
-      this.database,
-      () => this.#update.run(head ?? null, now, key, epoch).changes === 1 && rows.every(insert),
+    if (head === undefined && pages === undefined && rows.length === 1) return insert(rows[0]!)
+    return immediately(this.database, () => {
+      if (this.#update.run(head ?? null, now, key, epoch).changes !== 1 || !rows.every(insert)) return false
+      if (pages !== undefined) this.#changePages(key, pages)
+      return true
+    })
+  }
+
+  #changePages(key: number, { keep, add }: PagesChange): void {
+    this.database.prepare('DELETE FROM pages WHERE place >= (?1 << 32) + ?2 AND place < (?1 + 1) << 32').run(key, keep)
+    const insert = this.database.prepare(
+      'INSERT INTO pages (place, page) VALUES ((?1 << 32) + CAST(?2 AS INTEGER), ?3)',
     )
+    for (const [i, page] of add.entries()) insert.run(key, keep + i, page)
   }
 
   renew({ key, epoch }: Lock): void {
@@ -175,10 +206,12 @@ class Tables {
     this.database.prepare('UPDATE sessions SET owner = NULL WHERE key = ? AND epoch = ?').run(key, epoch)
   }
 
-  read(id: string): StoredSession | undefined {
+  read(id: string, { after = -1, pages = false }: ReadOptions): StoredSession | undefined {
     return this.#snapshot(() => {
       const row = this.#row(id)
-      return row && { head: readHead(id, row.head), lines: this.#lines(row) }
+      if (row === undefined) return undefined
+      const part = { head: readHead(id, row.head), lines: this.#lines(row, after) }
+      return pages ? { ...part, pages: this.#pages(row) } : part
     })
   }
 
@@ -202,7 +235,8 @@ class Tables {
       if (row === undefined) return
       checkUnlocked(row)
       const key = row.key
-      this.database.prepare('DELETE FROM lines WHERE place >= ? << 32 AND place < (? + 1) << 32').run(key, key)
+      for (const table of ['lines', 'pages'])
+        this.database.prepare(`DELETE FROM ${table} WHERE place >= ? << 32 AND place < (? + 1) << 32`).run(key, key)
       this.database.prepare('DELETE FROM sessions WHERE key = ?').run(key)
     })
   }
@@ -211,19 +245,31 @@ class Tables {
     return this.#find.get(id) as Row | undefined
   }
 
-  #lines({ id, key }: Row): readonly string[] {
-    const rows = this.database
-      .prepare(
-        'SELECT place - (? << 32) AS n, line FROM lines WHERE place >= ? << 32 AND place < (? + 1) << 32 ORDER BY place',
-      )
-      .all(key, key, key) as { n: number; line: string }[]
+  /** The lines after a number, from the row that has the first of them. */
+  #lines({ id, key }: Row, after: number): readonly string[] {
+    if (after === Infinity) return []
+    const rows = this.#select.all(key, after + 1) as { n: number; line: string }[]
+    const first = rows[0]?.n ?? 0
     const lines: string[] = []
+    if (first > after + 1) throw sessionCorrupt(id, `its line ${after + 2} is missing`)
     for (const { n, line: text } of rows) {
-      if (n !== lines.length || typeof text !== 'string')
-        throw sessionCorrupt(id, `its line ${lines.length + 1} is missing`)
+      if (n !== first + lines.length || typeof text !== 'string')
+        throw sessionCorrupt(id, `its line ${first + lines.length + 1} is missing`)
       for (const line of text.split('\n')) lines.push(line)
     }
-    return lines
+    return first === after + 1 ? lines : lines.slice(after + 1 - first)
+  }
+
+  #length({ key }: Row): number {
+    const last = this.#last.get(key) as { n: number; line: string } | undefined
+    return last === undefined ? 0 : last.n + last.line.split('\n').length
+  }
+
+  #pages({ key }: Row): readonly string[] {
+    const rows = this.database
+      .prepare('SELECT page FROM pages WHERE place >= ?1 << 32 AND place < (?1 + 1) << 32 ORDER BY place')
+      .all(key) as { page: string }[]
+    return rows.map(({ page }) => page)
   }
 
   /** Several queries that see the same state of the database. */

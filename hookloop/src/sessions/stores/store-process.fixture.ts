@@ -43,7 +43,7 @@ await store.close().catch(() => undefined)
 
 async function write(batches: number): Promise<void> {
   const writer = await store.open(id, { create: true })
-  let next = batchAfter(writer.lines)
+  let next = batchAfter((await writer.read()).lines)
   for (let left = batches; left > 0; left--) {
     await writer.append(...batchOf(next))
     say(next++)
@@ -54,7 +54,7 @@ async function write(batches: number): Promise<void> {
 async function tour(): Promise<void> {
   for (const batches of [2, 1]) {
     const writer = await store.open(id, { create: true })
-    let next = batchAfter(writer.lines)
+    let next = batchAfter((await writer.read()).lines)
     for (let left = batches; left > 0; left--) await writer.append(...batchOf(next++))
     await writer.release()
   }
@@ -65,7 +65,7 @@ async function tour(): Promise<void> {
 async function add(times: number): Promise<void> {
   for (let done = 0; done < times;) {
     const writer = await openSoon()
-    await writer.append([String(Number(writer.lines.at(-1) ?? 0) + 1)])
+    await writer.append([String(Number((await writer.read()).lines.at(-1) ?? 0) + 1)])
     await writer.release()
     done++
   }
@@ -76,7 +76,7 @@ async function number(): Promise<void> {
   for (;;) {
     const writer = await openSoon()
     try {
-      let last = Number(writer.lines.at(-1) ?? 0)
+      let last = Number((await writer.read()).lines.at(-1) ?? 0)
       for (let left = 4; left > 0; left--) {
         await writer.append([String(++last)])
         say(last)

@@ -144,7 +144,7 @@ export function processContract(name: string, where: () => StoreOfProcesses): vo
       owner.process.kill('SIGKILL')
       await owner.ended
       const writer = await store.open('dies')
-      assert.deepEqual(writer.lines, ['held'])
+      assert.deepEqual((await writer.read()).lines, ['held'])
       await writer.release()
     })
   })
@@ -197,7 +197,7 @@ export function start(
 
 async function write(store: SessionStore, id: string, batches: number): Promise<void> {
   const writer = await store.open(id, { create: true })
-  const first = batchAfter(writer.lines)
+  const first = batchAfter((await writer.read()).lines)
   for (let i = 0; i < batches; i++) await writer.append(...batchOf(first + i))
   await writer.release()
 }

@@ -2,8 +2,8 @@ import { exactJson, isJsonObject, storedJson, type JsonObject } from '../../stat
 import { AgentError, messageOf } from '../../errors.ts'
 
 /**
- * Stores sessions: append-only lines of text, and one small head per session for lists. A store does not interpret the
- * lines. To write your own, implement this interface and run `storeContract` from `hookloop/testing` against it.
+ * Stores sessions: append-only lines of text, pages that the lines refer to, and one small head per session for lists. A store
+ * does not interpret them. To write your own, implement this interface and run `storeContract` from `hookloop/testing` against it.
  */
 export interface SessionStore {
   /**
@@ -12,8 +12,8 @@ export interface SessionStore {
    * that can be detected, otherwise when its lease has expired; later writes of the old owner are rejected.
    */
   open(id: string, options?: { readonly create?: boolean }): Promise<SessionWriter>
-  /** The current content of a session, without a lock. Undefined if there is no such session. */
-  read(id: string): Promise<StoredSession | undefined>
+  /** The current content of a session, without a lock, or a part of it. Undefined if there is no such session. */
+  read(id: string, options?: ReadOptions): Promise<StoredSession | undefined>
   /**
    * All sessions, the latest first. One that cannot be read has a `problem` and does not hide the others. A head with the
    * status `running` is listed as `interrupted` if no process has the session locked.
@@ -27,22 +27,40 @@ export interface SessionStore {
 
 /** A session that is locked for writing. */
 export interface SessionWriter {
-  /** The lines of the session when it was opened. */
-  readonly lines: readonly string[]
+  /** The head, and the number of lines, when the session was opened. */
+  readonly head: JsonObject
+  readonly length: number
+  /** The current content of the session, or a part of it. */
+  read(options?: ReadOptions): StoredSession | Promise<StoredSession>
   /**
-   * Stores lines atomically, with the head if there is one: when it returns or resolves, all of them are stored. Appends
+   * Stores lines atomically, with the head and the pages if given: when it returns or resolves, all of them are stored. Appends
    * that are not awaited are stored in call order. Throws SESSION_FENCED when another process has taken over the lock or
    * the writer was released. Throws STORE_FAILED when the write fails: the lines may or may not be stored then, so open
    * the session again. Throws JSON_INVALID, without writing anything, for a line with a newline, a NUL or a lone
    * surrogate, and for a head that is not JSON.
    */
-  append(lines: readonly string[], head?: JsonObject): void | Promise<void>
+  append(lines: readonly string[], head?: JsonObject, pages?: PagesChange): void | Promise<void>
   /** Unlocks the session. */
   release(): Promise<void>
 }
 
-/** What a store has of a session: its lines, and the head that was stored last. */
-export type StoredSession = { readonly head: JsonObject; readonly lines: readonly string[] }
+/** Which part of a session to read. */
+export type ReadOptions = {
+  /** Only the lines after this one. The first line is line 0. Default: all lines. */
+  readonly after?: number
+  /** Also the pages. Default false. */
+  readonly pages?: boolean
+}
+
+/** What a store has of a session: its lines, the head that was stored last, and its pages if they were asked for. */
+export type StoredSession = {
+  readonly head: JsonObject
+  readonly lines: readonly string[]
+  readonly pages?: readonly string[]
+}
+
+/** How the pages of a session change: the first `keep` of them stay and `add` follow. */
+export type PagesChange = { readonly keep: number; readonly add: readonly string[] }
 
 /** A session in a list. `head` is a {@link SessionHead} if an agent wrote it. */
 export type ListedSession = {
