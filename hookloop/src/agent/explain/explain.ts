@@ -43,7 +43,7 @@ export function explanationText(data: Explanation, { verbose = false }: ExplainO
     verbose || decided.message === '' || !message.includes(decided.message)
   return [
     headline(data),
-    ...(verbose || data.status !== 'completed' ? [`  decided by   ${byText(decided)}, reason ${decided.reason}`] : []),
+    ...(verbose || data.status !== 'completed' ? [decidedLine(data, verbose)] : []),
     `  spent        ${count(spent.steps, 'step')}, ${count(spent.toolCalls, 'tool call')}, ${tokens} tokens${cost}${estimated}`,
     ...section('votes', verbose ? data.votes : [], (vote) => {
       return `${vote.source}: ${vote.decision}, ${vote.message || vote.reason}`
@@ -100,6 +100,14 @@ function statusText(status: Explanation['status'], reason: Explanation['decided'
     default:
       return status satisfies never
   }
+}
+
+/** Who decided how the run ended. For an error: its code, and where it happened. */
+function decidedLine({ decided, errors }: Explanation, verbose: boolean): string {
+  const [, trigger] = /^error at (\w+)$/.exec(decided.by) ?? []
+  const error = errors.findLast(({ during }) => during === trigger)
+  if (!verbose && error !== undefined) return `  error        ${error.code} at ${error.during}`
+  return `  decided by   ${byText(decided)}, reason ${decided.reason}`
 }
 
 /** A hook, and where it is defined. */

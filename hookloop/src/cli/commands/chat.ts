@@ -14,6 +14,7 @@ import { colorsFor } from '../terminal/colors.ts'
 import { LineEditor, type Typed } from '../terminal/line-editor.ts'
 import { note } from '../terminal/note.ts'
 import { oneLine, printable } from '../terminal/printable.ts'
+import { wrapExplanation } from '../terminal/wrap.ts'
 import type { ResumeFlags } from './resume.ts'
 
 type ChatFlags = ResumeFlags & { readonly session?: string }
@@ -111,7 +112,7 @@ async function isSuspendedBy(turn: () => Promise<boolean>, { err, env }: CliCont
 
 async function answer(text: string, conversation: Conversation, { err }: CliContext): Promise<boolean> {
   if (isMessage(text, conversation)) return (await conversation.send(text.trim())).run.status === 'suspended'
-  err.write(`${printable(await runChatCommand(text, conversation))}\n`)
+  err.write(`${wrapExplanation(printable(await runChatCommand(text, conversation)), err.columns)}\n`)
   return false
 }
 

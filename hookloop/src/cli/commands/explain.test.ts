@@ -31,8 +31,19 @@ describe('hookloop explain', { concurrency: 2 }, () => {
     )
   })
 
-  test('explains why a run failed', async () => {
-    assert.match(await explained('fail', 'failed'), /^The run failed: .*The model is out/)
+  test('explains why a run failed, and says each sentence once', async () => {
+    const words = await explained('fail', 'failed')
+    assert.match(words, /^The run failed: The model is out\.\n {2}error +MODEL_FAILED at aroundInference\n {2}spent/)
+    assert.equal(words.split('The model is out').length, 2)
+  })
+
+  test('advises the option of the command for a limit that the command line has set', async () => {
+    const limited = new ScriptedProject()
+    await limited.hookloop(['run', 'charge', '--agent', 'agent.ts', '--session', 'one', '--max-steps', '1'])
+    const { stdout } = await limited.hookloop(['explain', 'one'])
+    assert.match(stdout, /to continue +a higher --max-steps\n$/)
+    const more = await limited.hookloop(['run', 'charge', '--agent', 'agent.ts', '--max-steps', '2'])
+    assert.equal(more.code, 0)
   })
 
   test('prints JSON, of the latest session by default', async () => {

@@ -1,6 +1,6 @@
 import { AgentError } from '../../errors.ts'
 import type { SlashCommand } from '../../agent/capability.ts'
-import { explain } from '../../agent/explain/explain.ts'
+import { explanationText } from '../../agent/explain/explain.ts'
 import { pendingOf, type Run } from '../../agent/run.ts'
 import type { Session } from '../../agent/session.ts'
 import { slashCommandsOf } from '../../agent/slash-commands.ts'
@@ -17,6 +17,7 @@ import { jsonText } from '../terminal/json.ts'
 import { note } from '../terminal/note.ts'
 import { Screen } from '../terminal/screen.ts'
 import { askApproval } from './ask-approval.ts'
+import { explainRun } from './explain-run.ts'
 import { answerLines, type SessionRef } from './next-steps.ts'
 import type { PreparedRun } from './prepare-run.ts'
 import { watchRun, type ShowFlags, type WatchedRun, type WatchOptions } from './watch-run.ts'
@@ -128,7 +129,8 @@ export class Conversation {
   }
 
   explain(verbose = this.#flags.verbose === true): string {
-    return this.#last === undefined ? 'Nothing has run yet.' : explain(this.#last, { verbose })
+    if (this.#last === undefined) return 'Nothing has run yet.'
+    return explanationText(explainRun(this.#last, this.#prepared.isSaved ? this.#ref : undefined), { verbose })
   }
 
   /** Ends the session for its hooks, unless nothing ran, the run is suspended, or another process uses the session now. */

@@ -1,4 +1,4 @@
-import { explain } from '../../agent/explain/explain.ts'
+import { explanationText } from '../../agent/explain/explain.ts'
 import type { RunStream } from '../../agent/run-stream.ts'
 import type { Run } from '../../agent/run.ts'
 import type { AgentEvent } from '../../state/event.ts'
@@ -12,7 +12,9 @@ import { printable } from '../terminal/printable.ts'
 import { redirectConsole } from '../terminal/redirect-console.ts'
 import { Screen } from '../terminal/screen.ts'
 import { summary, usageOf } from '../terminal/summary.ts'
+import { wrapExplanation } from '../terminal/wrap.ts'
 import type { TerminalApprover } from './ask-approval.ts'
+import { explainRun } from './explain-run.ts'
 import { nextSteps, type SessionRef } from './next-steps.ts'
 
 /** How a run is shown. */
@@ -98,7 +100,14 @@ function showEnd(run: Run<unknown>, { flags, options, screen, view, cli }: Showi
       for (const line of nextSteps(run, ref)) screen.line(screen.colors.dim(line))
     }
   }
-  if (flags.explain === true) screen.line(printable(explain(run, { verbose: flags.verbose === true })))
+  if (flags.explain === true) {
+    screen.line(
+      wrapExplanation(
+        printable(explanationText(explainRun(run, ref), { verbose: flags.verbose === true })),
+        screen.columns,
+      ),
+    )
+  }
 }
 
 function showStatus(run: Run<unknown>, { flags, screen, view, cli }: Omit<Showing, 'options'>): void {

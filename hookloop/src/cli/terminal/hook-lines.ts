@@ -11,8 +11,8 @@ export type Decision = {
   readonly text: string
   /** The message of the hook. */
   readonly message?: string
-  /** It is shown only the first time. */
-  readonly isOnce?: true
+  /** It is shown only the first time. An error event may report the same without the place of the hook. */
+  readonly once?: string
 }
 
 const MAX_VALUE = 60
@@ -29,7 +29,7 @@ export function hookLines(entry: TimedLedgerEntry, { verbose = false } = {}): re
   const { mode, shadow } = entry
   const failures = entryWarnings({ ...entry, warnings: [] }).map((warning): Decision => {
     const text = warningText(warning).replace(/^step \d+: /, '')
-    return { glyph: shadow === true ? '◌' : '!', color: shadow === true ? 'cyan' : 'red', text, isOnce: true }
+    return { glyph: shadow === true ? '◌' : '!', color: shadow === true ? 'cyan' : 'red', text, once: warning.message }
   })
   if (shadow === true) return [...failures, ...shadowLines(entry)]
   if (mode === 'loop') return [] // other events report approvals, warnings and failed calls

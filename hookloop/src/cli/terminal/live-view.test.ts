@@ -148,6 +148,12 @@ test('a guard that fails is reported once, and each call that it blocks on one l
   ])
 })
 
+test('a hook that throws and fails the run is reported once', async () => {
+  const sloppy = hook('beforeStep', () => assert.fail('oh'), { name: 'sloppy' })
+  const { lines } = await seen(['Done.'], sloppy)
+  assert.deepEqual(lines, ['! Hook "sloppy" failed at beforeStep: oh'])
+})
+
 test('an approval without an approver is shown as denied', async () => {
   const careful = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'careful' })
   const { lines } = await seen(calling({ name: 'look' }), look, careful)

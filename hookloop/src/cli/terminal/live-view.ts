@@ -8,6 +8,7 @@ import type { Colors } from './colors.ts'
 import { hookLines, hookName, type Decision } from './hook-lines.ts'
 import { oneLine } from './printable.ts'
 import type { Screen } from './screen.ts'
+import { wrap } from './wrap.ts'
 
 type Event<T extends AgentEvent['type']> = Extract<AgentEvent, { type: T }>
 type Color = 'red' | 'green' | 'yellow' | 'cyan' | 'blue' | 'dim'
@@ -220,10 +221,12 @@ export class LiveView {
     this.#row('yellow', '!', `${who}${oneLine(message, MAX_MESSAGE)}`)
   }
 
-  #decision({ glyph, color, text: what, message, isOnce }: Decision, who: string): void {
+  #decision({ glyph, color, text: what, message, once }: Decision, who: string): void {
     const text = oneLine(`${who}${what}`, MAX_MESSAGE)
-    if (isOnce === true && this.hasShown(text)) return
-    if (isOnce === true) this.#shown.add(text)
+    if (once !== undefined) {
+      if (this.hasShown(`${who}${once}`)) return
+      this.#shown.add(`${who}${once}`)
+    }
     const reason = message === undefined ? '' : `: ${oneLine(message, MAX_MESSAGE)}`
     if (message !== undefined) this.#shown.add(message)
     this.#row(color, glyph, `${text}${reason}`)
@@ -272,7 +275,9 @@ export class LiveView {
 
   #row(color: Color, glyph: string, text: string): void {
     const paint: Colors[Color] = this.#screen.colors[color]
-    this.#screen.line(`${paint(glyph)} ${text}`)
+    const line = `${paint(glyph)} ${text}`
+    const { columns } = this.#screen
+    this.#screen.line(columns === undefined ? line : wrap(line, columns, 2))
   }
 }
 

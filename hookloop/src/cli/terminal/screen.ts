@@ -51,6 +51,11 @@ export class Screen {
     }
   }
 
+  /** The width of the terminal; undefined if there is none, where lines are not broken. */
+  get columns(): number | undefined {
+    return this.#err.isTTY === true ? this.width : undefined
+  }
+
   get width(): number {
     return this.#err.isTTY === true ? Math.max(40, this.#err.columns ?? 80) : FILE_WIDTH
   }

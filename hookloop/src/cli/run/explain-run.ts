@@ -1,0 +1,35 @@
+import type { Explainable } from '../../agent/explain/explainable.ts'
+import { explanation, type Explanation } from '../../agent/explain/explanation.ts'
+import type { JsonObject } from '../../state/json.ts'
+import { shortId } from '../sessions/approval-ids.ts'
+import type { SessionRef } from './next-steps.ts'
+import { SESSION_OPTIONS_KEY, withAgent } from './session-options.ts'
+
+/** The explanation of a run, whose advice is a command line or an option where there is one. */
+export function explainRun(run: Explainable, ref: SessionRef | undefined, agentOptions = ''): Explanation {
+  const data = explanation(run)
+  const option = limitOption(run, data)
+  if (option !== undefined) return { ...data, wayOn: `a higher ${option}` }
+  if (ref === undefined) return data
+  const { session, command, options } = ref
+  const selected = withAgent(options, agentOptions)
+  if (run.status === 'cancelled') return { ...data, wayOn: `${command} chat --session ${session}${selected}` }
+  if (run.status !== 'suspended') return data
+  const approve = run.pending.map((approval) => `${command} approve ${shortId(approval, run.pending)}${options}`)
+  return { ...data, wayOn: [...approve, `${command} resume ${session}${selected}`].join(', then ') }
+}
+
+/** The option of `run` and `chat` that sets the limit that was reached, unless the limit is that of an agent file. */
+function limitOption({ state }: Explainable, { decided: { by, value } }: Explanation): string | undefined {
+  const stored = (state.metadata[SESSION_OPTIONS_KEY] ?? {}) as JsonObject
+  const [name, option] = limits[by] ?? []
+  if (name === undefined || value === undefined) return undefined
+  return stored['agent'] === undefined || stored[name] !== undefined ? option : undefined
+}
+
+const limits: { readonly [guard: string]: readonly [name: string, option: string] | undefined } = {
+  'guards.maxSteps': ['maxSteps', '--max-steps'],
+  'guards.maxTokens': ['maxTokens', '--max-tokens'],
+  'guards.maxTimeMs': ['maxTime', '--max-time'],
+  'guards.maxCost': ['maxCost', '--max-cost'],
+}
