@@ -41,6 +41,8 @@ export type HookHost = {
 }
 
 export type ShadowLog = {
+  /** Runs a shadow hook of an invocation in the background. See run-shadow.ts: a type from there would be a cycle. */
+  run(invocation: object, hook: object): void
   /** Records what a shadow hook would have decided. */
   readonly note: (
     at: LedgerPlace & { readonly step: number },

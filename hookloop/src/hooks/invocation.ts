@@ -128,8 +128,9 @@ export class Invocation implements Origin {
   /** Call when a hook that was awaited has ended or timed out. */
   endTurn(how: 'returned' | 'threw' | 'timedOut'): void | Promise<void> {
     const { inference } = this
-    this.turn++
     this.running = undefined
+    if (how === 'returned' && inference === undefined && this.#signal === undefined) return undefined
+    this.turn++
     this.inference = undefined
     this.#forgetHook()
     return inference?.close(how)

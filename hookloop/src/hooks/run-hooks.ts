@@ -1,22 +1,18 @@
 import type { ContinuationEvaluation } from '../state/continuation.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
 import { AgentError, toAgentError, type ErrorCode } from '../errors.ts'
-import { isLeftByLimit, timedOut, type TimeLimit } from '../effects/effects.ts'
-import { withTimeout } from '../system/timeout.ts'
+import { isLeftByLimit, type TimeLimit } from '../effects/effects.ts'
 import { BaseContext, type Draft, type Mode } from './base-context.ts'
 import { changesBetween } from './changes.ts'
-import { snapshotHost } from './hook-host.ts'
-import { Invocation, timeLimitOf } from './invocation.ts'
+import { timeLimitOf, type Invocation } from './invocation.ts'
 import { explainThrown } from './missing-method.ts'
 import { joinPerformed, performHook, type Performed } from './perform-hook.ts'
 import type { StackedHook } from './stack.ts'
-import { andThen, isThenable } from '../state/thenable.ts'
+import { isThenable } from '../state/thenable.ts'
 import { specOf } from './triggers.ts'
 
 // The composition rules: transforms run one after the other, then guards on the result, then observers. Only handlers
 // that return a promise are awaited; a synchronous one costs no microtask.
-
-const SHADOW_TIMEOUT_MS = 60_000
 
 /** Thrown when a hook fails and `onError` has to decide. `index` is the position of the hook among the transforms. */
 export class HookFailure extends Error {
@@ -35,30 +31,71 @@ export class Unanswered extends Error {}
 
 /** Runs the transforms, each on the result of the one before it. Throws or rejects with a HookFailure. */
 export function runTransforms(invocation: Invocation, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
-  for (let i = from; i < hooks.length; i++) {
-    const hook = hooks[i]!
-    if (invocation.blocked !== undefined) return skipAll(invocation, hooks.slice(i))
-    if (hook.shadow) {
-      runShadow(invocation, hook)
-      continue
-    }
-    const waiting = isTyped(hook) ? runTyped(invocation, hook, i) : runOne(invocation, hook, 'transform', i)
-    if (waiting !== undefined) return waiting.then(() => runTransforms(invocation, hooks, i + 1))
-  }
+  return runInOrder(invocation, hooks, 'transform', from)
 }
 
 /** Runs the guards, all of them on the same value. A guard that fails is treated as a block; only fatal errors throw. */
-export function runGuards(invocation: Invocation, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
+export function runGuards(invocation: Invocation, hooks: readonly StackedHook[]): void | Promise<void> {
+  return runInOrder(invocation, hooks, 'guard', 0)
+}
+
+function runInOrder(
+  invocation: Invocation,
+  hooks: readonly StackedHook[],
+  mode: 'transform' | 'guard',
+  from: number,
+): void | Promise<void> {
   for (let i = from; i < hooks.length; i++) {
-    const hook = hooks[i]!
-    if (invocation.blocked !== undefined) return skipAll(invocation, hooks.slice(i))
-    if (hook.shadow) {
-      runShadow(invocation, hook)
-      continue
-    }
-    const waiting = runOne(invocation, hook, 'guard', i)
-    if (waiting !== undefined) return waiting.then(() => runGuards(invocation, hooks, i + 1))
+    const waiting = runNext(invocation, hooks[i]!, mode, i)
+    if (waiting !== undefined) return runRest(invocation, hooks, mode, { from: i + 1, waiting })
   }
+}
+
+/** Awaits a hook and those after it, in one function: a promise for each hook would cost more than the hook. */
+async function runRest(
+  invocation: Invocation,
+  hooks: readonly StackedHook[],
+  mode: 'transform' | 'guard',
+  { from, waiting }: { readonly from: number; readonly waiting: Waiting },
+): Promise<void> {
+  let next: Waiting | undefined = waiting
+  for (let i = from; ; i++) {
+    if (next instanceof StartedHook) {
+      try {
+        const ending = next.end(await invocation.host.effects.withTimeout(next.result, next))
+        if (ending !== undefined) await ending
+      } catch (thrown) {
+        await next.fail(thrown)
+      }
+    } else if (next !== undefined) {
+      await next
+    }
+    if (i >= hooks.length) return
+    next = runNext(invocation, hooks[i]!, mode, i)
+  }
+}
+
+/** A hook that has returned a promise, or one whose arguments an asynchronous schema is checking. */
+type Waiting = StartedHook | Promise<void>
+
+function runNext(
+  invocation: Invocation,
+  hook: StackedHook,
+  mode: Mode,
+  index: number,
+): StartedHook | Promise<void> | undefined {
+  if (hook.shadow) {
+    if (invocation.blocked === undefined) invocation.host.shadows?.run(invocation, hook)
+    return undefined
+  }
+  if (invocation.blocked !== undefined) {
+    const message = `blocked by "${invocation.blocked.by}" before`
+    note(invocation, hook, invocation.startOfHook(), { decision: 'skipped', message })
+    return undefined
+  }
+  return mode === 'transform' && isTyped(hook)
+    ? runTyped(invocation, hook, index)
+    : runOne(invocation, hook, mode, index)
 }
 
 /** Starts the observers, all at once. They run in the background, and their errors are only recorded. */
@@ -80,17 +117,24 @@ export function runObservers(invocation: Invocation, hooks: readonly StackedHook
   }
 }
 
-function isTyped({ tool, triggers }: StackedHook): boolean {
+export function isTyped({ tool, triggers }: StackedHook): boolean {
   return typeof tool === 'object' && !(tool instanceof RegExp) && triggers.includes('beforeToolUse')
 }
 
-const UNFIT = { decision: 'skipped', message: 'the arguments do not fit the tool' }
+const none: readonly never[] = Object.freeze([])
+export const UNFIT = { decision: 'skipped', message: 'the arguments do not fit the tool' }
 
 /** A hook declared with the tool itself only gets valid arguments; one declared with a name gets any, and may fix them. */
-function runTyped(invocation: Invocation, hook: StackedHook, index: number): void | Promise<void> {
-  return andThen(invocation.fits?.() ?? true, (fits) => {
-    if (fits) return runOne(invocation, hook, 'transform', index)
-    note(invocation, hook, invocation.startOfHook(), UNFIT)
+function runTyped(invocation: Invocation, hook: StackedHook, index: number): Waiting | undefined {
+  const run = (fits: boolean): StartedHook | undefined => {
+    if (!fits) note(invocation, hook, invocation.startOfHook(), UNFIT)
+    return fits ? runOne(invocation, hook, 'transform', index) : undefined
+  }
+  const fits = invocation.fits?.() ?? true
+  if (!(fits instanceof Promise)) return run(fits)
+  return fits.then((isValid) => {
+    const waiting = run(isValid)
+    return waiting && runRest(invocation, none, 'transform', { from: 0, waiting })
   })
 }
 
@@ -102,9 +146,7 @@ export function applies(hook: StackedHook, ctx: BaseContext): boolean {
   throw new AgentError('HOOK_INVALID_OPTION', 'Its "when" returned a promise; it must return a boolean.')
 }
 
-type Started = { readonly started: number; readonly index: number }
-
-function runOne(invocation: Invocation, hook: StackedHook, mode: Mode, index: number): void | Promise<void> {
+function runOne(invocation: Invocation, hook: StackedHook, mode: Mode, index: number): StartedHook | undefined {
   const started = invocation.startOfHook()
   try {
     const ctx = invocation.context(mode)
@@ -113,19 +155,20 @@ function runOne(invocation: Invocation, hook: StackedHook, mode: Mode, index: nu
     const result = isPerformed(hook)
       ? performHook(invocation, hook, ctx)
       : hook.handle(ctx as never, undefined as never)
-    if (isThenable(result)) return settle(invocation, hook, { result, started, index })
+    if (isThenable(result)) return new StartedHook(invocation, hook, { result, started, index })
     if (invocation.inference !== undefined) {
-      return settle(invocation, hook, { result: Promise.resolve(result), started, index })
+      return new StartedHook(invocation, hook, { result: Promise.resolve(result), started, index })
     }
     invocation.endHook()
-    if (result === ctx) return note(invocation, hook, started)
-    accept(invocation, hook, BaseContext.accept(result, invocation), started)
+    if (result === ctx) note(invocation, hook, started)
+    else accept(invocation, hook, BaseContext.accept(result, invocation), started)
   } catch (thrown) {
     if (invocation.inference !== undefined) {
-      return settle(invocation, hook, { result: Promise.reject(thrown), started, index })
+      return new StartedHook(invocation, hook, { result: Promise.reject(thrown), started, index })
     }
     fail(invocation, hook, { thrown, started, index })
   }
+  return undefined
 }
 
 /** Whether the hook is recorded as an effect. */
@@ -133,57 +176,74 @@ function isPerformed({ effect, action }: StackedHook): boolean {
   return effect || action !== undefined
 }
 
-/** Awaits a hook within its time limit. */
-async function settle(
-  invocation: Invocation,
-  hook: StackedHook,
-  { result, started, index }: Started & { readonly result: PromiseLike<unknown> },
-): Promise<void> {
-  const time = new HookTime(invocation, hook)
-  try {
-    const returned = await invocation.host.effects.withTimeout(result, time)
-    const ending = invocation.endTurn('returned')
-    if (ending !== undefined) await ending
-    const draft = isPerformed(hook)
-      ? joinPerformed(invocation, returned as Performed)
-      : BaseContext.accept(returned, invocation)
-    accept(invocation, hook, draft, started)
-  } catch (thrown) {
-    if (isLeftByLimit(thrown)) invocation.host.leave?.(`${hook.mode} "${hook.name}" at ${invocation.trigger}`)
-    try {
-      await invocation.endTurn(time.isOver(thrown) ? 'timedOut' : 'threw')
-    } catch (fatal) {
-      return fail(invocation, hook, { thrown: fatal, started, index })
-    }
-    fail(invocation, hook, { thrown, started, index })
-  }
-}
-
 /** The time limit of a hook in an invocation. */
 export class HookTime implements TimeLimit {
-  readonly ms: number
-  readonly #invocation: Invocation
-  readonly #name: string
+  readonly invocation: Invocation
+  readonly hook: StackedHook
 
   constructor(invocation: Invocation, hook: StackedHook) {
-    const { action } = hook
-    this.ms = action !== undefined && action.asks !== true ? Infinity : timeLimitOf(hook) // an action enforces its own
-    this.#invocation = invocation
-    this.#name = hook.name
+    this.invocation = invocation
+    this.hook = hook
+  }
+
+  get ms(): number {
+    const { action } = this.hook
+    return action !== undefined && action.asks !== true ? Infinity : timeLimitOf(this.hook) // an action enforces its own
   }
 
   key(): string {
-    return `${this.#invocation.keyFor(this.#name)}/timeout`
+    return `${this.invocation.keyFor(this.hook.name)}/timeout`
   }
 
   abort(error: AgentError): void {
-    this.#invocation.abort(error)
+    this.invocation.abort(error)
+  }
+}
+
+type Started = { readonly started: number; readonly index: number }
+
+/** A hook that has returned a promise. */
+class StartedHook extends HookTime {
+  readonly result: PromiseLike<unknown>
+  readonly #how: Started
+
+  constructor(invocation: Invocation, hook: StackedHook, how: Started & { readonly result: PromiseLike<unknown> }) {
+    super(invocation, hook)
+    this.result = how.result
+    this.#how = how
   }
 
-  isOver(thrown: unknown): boolean {
-    if (!(thrown instanceof AgentError) || thrown.code !== 'HOOK_TIMED_OUT') return false
-    return (thrown.value as { readonly key?: string } | undefined)?.key === this.key()
+  /** Accepts what the hook returned. */
+  end(returned: unknown): void | Promise<void> {
+    const ending = this.invocation.endTurn('returned')
+    if (ending === undefined) return this.#accept(returned)
+    return ending.then(() => this.#accept(returned))
   }
+
+  #accept(returned: unknown): void {
+    const { invocation, hook } = this
+    const draft = isPerformed(hook)
+      ? joinPerformed(invocation, returned as Performed)
+      : BaseContext.accept(returned, invocation)
+    accept(invocation, hook, draft, this.#how.started)
+  }
+
+  /** The hook threw or timed out. Throws what `fail` throws. */
+  async fail(thrown: unknown): Promise<void> {
+    const { invocation, hook } = this
+    if (isLeftByLimit(thrown)) invocation.host.leave?.(`${hook.mode} "${hook.name}" at ${invocation.trigger}`)
+    try {
+      await invocation.endTurn(isTimeout(thrown, this.key()) ? 'timedOut' : 'threw')
+    } catch (fatal) {
+      return fail(invocation, hook, { ...this.#how, thrown: fatal })
+    }
+    fail(invocation, hook, { ...this.#how, thrown })
+  }
+}
+
+function isTimeout(thrown: unknown, key: string): boolean {
+  if (!(thrown instanceof AgentError) || thrown.code !== 'HOOK_TIMED_OUT') return false
+  return (thrown.value as { readonly key?: string } | undefined)?.key === key
 }
 
 /** Applies what a hook decided and changed to the invocation. */
@@ -216,7 +276,12 @@ function isInForce({ shadow }: StackedHook): boolean {
   return !shadow
 }
 
-function opinionOf({ mode, action }: StackedHook, before: Draft, after: Draft, isLast: boolean): Partial<LedgerEntry> {
+export function opinionOf(
+  { mode, action }: StackedHook,
+  before: Draft,
+  after: Draft,
+  isLast: boolean,
+): Partial<LedgerEntry> {
   const changes = mode === 'transform' ? changesBetween(before, after, isLast) : []
   return {
     ...(action !== undefined && after.spent !== undefined && { value: { spent: after.spent } }),
@@ -295,7 +360,7 @@ function blockAfterFailure(invocation: Invocation, by: string, message: string):
   invocation.votes = [...invocation.votes, Object.freeze(vote)]
 }
 
-function failedOpinion(invocation: Invocation, hook: StackedHook, error: AgentError): Partial<LedgerEntry> {
+export function failedOpinion(invocation: Invocation, hook: StackedHook, error: AgentError): Partial<LedgerEntry> {
   const decision = failsClosed(hook) ? specOf(invocation.trigger).no : hook.onFailure
   return { ...errorOpinion(error), ...(decision && { decision }) }
 }
@@ -320,67 +385,8 @@ export function isIncomplete(error: unknown): error is AgentError {
   return error instanceof AgentError && error.code === 'PACKAGE_INCOMPLETE'
 }
 
-function skipAll(invocation: Invocation, hooks: readonly StackedHook[]): void {
-  const message = `blocked by "${invocation.blocked!.by}" before`
-  for (const hook of hooks) {
-    if (!hook.shadow) note(invocation, hook, invocation.startOfHook(), { decision: 'skipped', message })
-  }
-}
-
 function note(invocation: Invocation, hook: StackedHook, started: number, what?: Partial<LedgerEntry>): void {
   const ended = performance.now()
   invocation.host.note(invocation, hook, ended - started, what)
   invocation.mark = ended // the next hook starts here: reading the clock costs as much as calling a hook
 }
-
-/**
- * Runs a hook in shadow mode, in the background: its decisions are recorded in the ledger and not applied. It changes
- * neither the clock nor the recording, and other hooks do not see it.
- */
-function runShadow(invocation: Invocation, hook: StackedHook): void {
-  const { shadows } = invocation.host
-  if (shadows === undefined) return
-  const started = performance.now()
-  const { plan, callIndex } = invocation
-  const own = new Invocation(snapshotHost(invocation.host), plan, invocation.state, invocation.facts, callIndex)
-  let isNoted = false
-  const noteOnce = (what?: Partial<LedgerEntry>): void => {
-    if (!isNoted) shadows.note({ plan, callIndex, step: own.host.step }, hook, performance.now() - started, what)
-    isNoted = true
-  }
-  const fail = (thrown: unknown): void =>
-    noteOnce(failedOpinion(own, hook, toAgentError(explainThrown(thrown, own.trigger, hook.mode), 'HOOK_FAILED')))
-  const accept = (returned: unknown): void => {
-    const draft = BaseContext.accept(returned, own)
-    noteOnce(draft === own.draft ? undefined : opinionOf(hook, own.draft, draft, false))
-  }
-  try {
-    const ctx = own.context(hook.mode)
-    own.running = hook
-    if (hook.when === undefined || applies(hook, ctx)) {
-      const fits = hook.mode === 'guard' || !isTyped(hook) || (invocation.fits?.({ byShadow: true }) ?? true)
-      const returned = andThen(fits, (isValid): unknown => {
-        if (isValid) return hook.handle(ctx as never, undefined as never)
-        noteOnce(UNFIT)
-        return ctx
-      })
-      if (isThenable(returned)) {
-        const ms = hook.timeoutMs ?? SHADOW_TIMEOUT_MS
-        const giveUp = (): Error => {
-          const error = timedOut(hook.name, { ms })
-          own.abort(error)
-          return error
-        }
-        const answer = withTimeout(returned, ms, giveUp, { unref: true })
-        shadows.follow(answer.then(accept).catch(fail), () => fail(new Error(UNANSWERED)))
-      } else {
-        accept(returned)
-      }
-    }
-  } catch (thrown) {
-    fail(thrown)
-  }
-  invocation.mark = 0 // the next hook starts when this one has returned
-}
-
-const UNANSWERED = 'It had not answered when the run ended.'

@@ -12,6 +12,7 @@ import type { HookHost, LedgerHook, LedgerPlace, ShadowLog } from '../../hooks/h
 import type { HookInference, InferringHook } from '../../hooks/infer.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
 import { errorOpinion, isFatal, notStored } from '../../hooks/run-hooks.ts'
+import { runShadow } from '../../hooks/run-shadow.ts'
 import type { HookTrigger } from '../../hooks/triggers.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import type { Budget } from '../capability.ts'
@@ -200,6 +201,7 @@ export class RunContext implements HookHost {
 
   #shadowLog(): ShadowLog {
     return {
+      run: runShadow,
       note: (at, hook, durationMs, what) => this.#noteAt(at.step, at, hook, durationMs, what),
       follow: (work, giveUp) => (this.background ??= new BackgroundWork()).follow(work, giveUp),
     }
