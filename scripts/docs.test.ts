@@ -7,6 +7,7 @@ import { after, test } from 'node:test'
 import { providers } from '../hookloop/src/models/providers.ts'
 import { parts } from '../site/.vitepress/sidebar.ts'
 import type { ModuleOutput } from './run-modules.ts'
+import { Command } from 'commander'
 import * as hookloop from 'hookloop'
 import * as replaying from 'hookloop/replay'
 import * as stores from 'hookloop/stores'
@@ -119,6 +120,44 @@ test('a value that the docs offer for import is exported', () => {
     [],
   )
 })
+
+test('every command line in the docs uses commands and options that exist', async () => {
+  const { commands } = await import('../hookloop/src/cli/commands.ts')
+  const entries = Object.values(commands).flat()
+  const known = new Map<string, readonly string[]>()
+  for (const { name, load } of entries) {
+    const configured = load === undefined ? new Command() : (await load()).command.configure(new Command())
+    known.set(
+      name,
+      configured.options.flatMap(({ long, short, negate }) => [
+        long!,
+        ...(short === undefined ? [] : [short]),
+        ...(negate ? [long!.replace('--no-', '--')] : []),
+      ]),
+    )
+  }
+  const lines = pages.flatMap((page) =>
+    [...read(page).matchAll(/(?<!install )\bhookloop ((?:[a-z]+ ?){1,2}[^`\n|]*)/g)].map(([line, words]) => ({
+      page,
+      line,
+      words: words!,
+    })),
+  )
+  const wrong = lines.flatMap(({ page, line, words }) => {
+    const [first = '', second = ''] = words.split(/[\s,`]+/)
+    const command = known.get(`${first} ${second}`) ?? known.get(first)
+    if (command === undefined) return isWord.has(first) ? [] : [`${page}: ${line}`]
+    const options = [...words.matchAll(/(?<![\w-])(--[a-z][a-z-]*)/g)].map(([, option]) => option!)
+    return options
+      .filter((option) => !command.includes(option) && option !== '--help')
+      .map((option) => `${page}: ${option} of ${line}`)
+  })
+  assert.ok(lines.length > 40)
+  assert.deepEqual(wrong, [])
+})
+
+/** What may follow the name of the package in a sentence. */
+const isWord = new Set(['help', 'exports', 'from', 'import', 'is', 'package'])
 
 test('the docs mention every public name', () => {
   const names = [hookloop, testing, stores, replaying].flatMap((entry) => Object.keys(entry))

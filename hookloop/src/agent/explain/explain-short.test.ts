@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { approval } from '../../capabilities/approval.ts'
+import { files } from '../../capabilities/files/files.ts'
+import { guards } from '../../capabilities/guards.ts'
+import { subagents } from '../../capabilities/subagents/subagents.ts'
+import { summarization } from '../../capabilities/summarization/summarization.ts'
+import { createAgent } from '../../create-agent.ts'
+import { guard, hook } from '../../hooks/hook.ts'
+import { scriptedModel, type Script, type ScriptedTurn } from '../../models/scripted.ts'
+import type { AgentEvent } from '../../state/event.ts'
+import { explain } from './explain.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'explain-'))
+writeFileSync(join(root, 'a.md'), 'words '.repeat(400))
+
+const read = { toolCalls: [{ name: 'read_file', args: { path: 'a.md' } }] }
+
+/** An agent that reads files, has subagents that read files, and summarizes what it has read. */
+function busyAgent() {
+  const spawn = { toolCalls: [{ name: 'spawn_subagent', args: { subagent: 'scout', prompt: 'Look.' } }] }
+  const turns: readonly ScriptedTurn[] = [read, read, spawn, read, spawn, read, read, { text: 'Done.' }]
+  let taken = 0
+  const model = scriptedModel(({ system, messages }): ScriptedTurn => {
+    if (system.includes('scout')) return messages.at(-1)!.role === 'tool' ? 'Seen.' : read
+    return Object.assign({ usage: { inputTokens: messages.length * 500 } }, turns[taken++])
+  })
+  const noSecond = guard('beforeToolUse', (ctx) => (ctx.state.stepCount === 5 ? ctx.block('Enough of that.') : ctx), {
+    name: 'enough',
+    tool: 'read_file',
+  })
+  return createAgent({
+    model,
+    use: [
+      files({ root }),
+      subagents({ agents: { scout: { description: 'Looks.', instructions: 'You are a scout.' } } }),
+      summarization({
+        maxMessageTokens: 1_000,
+        maxBufferTokens: 500,
+        summarize: () => Promise.resolve('A summary.'),
+      }),
+      guards({ maxTokens: null }),
+      noSecond,
+    ],
+  })
+}
+
+test('explain of a run with files, subagents and summaries has no bookkeeping, and verbose has all of it', async () => {
+  const run = await busyAgent().run('Go.')
+  assert.equal(run.status, 'completed')
+  const lines = explain(run).split('\n')
+  assert.ok(lines.length <= 12, lines.join('\n'))
+  assert.match(lines.join('\n'), /blocked +step 6, read_file, by enough: Enough of that\./)
+  assert.match(lines.join('\n'), /subagents +step 3, scout completed/)
+  assert.match(lines.join('\n'), /summarized +step \d/)
+  assert.doesNotMatch(lines.join('\n'), /files\.remember|summarization\.(count|done)|votes|allowStop/)
+  assert.match(explain(run, { verbose: true }), /files\.remember at afterToolUse[^]*files\.remember/)
+})
+
+test('a section with many lines is cut, and verbose shows all of them', async () => {
+  let number = 0
+  const change = hook('beforeStep', (ctx) => ctx.withState((state) => state.withMetadata(`key${number++}`, number)), {
+    name: 'writes',
+  })
+  const script: Script = [...Array.from({ length: 14 }, () => read), 'Done.']
+  const run = await createAgent({
+    model: scriptedModel(script),
+    use: [files({ root }), change, guards({ maxTokens: null })],
+  }).run('Go.')
+  assert.match(explain(run), /… and 6 more, with verbose/)
+  assert.equal(explain(run, { verbose: true }).match(/writes at beforeStep/g)!.length, 15)
+})
+
+test('every delta and question has its step, and hooks, calls and questions have the time', async () => {
+  const asks = guard('beforeToolUse', (ctx) => ctx.ask('Sure?'), { name: 'asks', tool: 'read_file' })
+  const script: Script = [{ ...read, reasoning: 'Hm.', text: 'Wait.' }, 'Done.']
+  const agent = createAgent({ model: scriptedModel(script), use: [files({ root }), asks, approval(() => 'allow')] })
+  const events: AgentEvent[] = []
+  for await (const event of agent.stream('Go.')) events.push(event)
+  const of = (...types: readonly AgentEvent['type'][]) => events.filter(({ type }) => types.includes(type))
+  const steps = of('text', 'reasoning', 'toolCallDelta').map((event) => ('step' in event ? event.step : undefined))
+  assert.deepEqual([...new Set(steps)], [0, 1])
+  const timed = of('hook', 'asked', 'toolStarted', 'toolFinished', 'inferenceStarted', 'responded', 'stepStarted')
+  assert.deepEqual(
+    timed.filter((event) => !('at' in event && typeof event.at === 'number' && event.at > 0)),
+    [],
+  )
+  const [asked] = of('asked')
+  assert.ok(asked !== undefined && 'step' in asked && asked.step === 0)
+})
