@@ -37,6 +37,11 @@ export type RunOptions = {
   readonly effects?: EffectsFactory
   /** The session to run in. It is stored in the agent's store, and the conversation continues from there. */
   readonly session?: string
+  /**
+   * If a run of the session waits for an answer or was interrupted: `reject` throws STATE_SUSPENDED; `deny` denies the open
+   * questions, ends that run, and takes the input. The model receives both. Default `reject`.
+   */
+  readonly onNewInput?: 'reject' | 'deny'
 }
 
 /** An immutable agent. It has no state of its own, so it can serve any number of runs at once. */
@@ -121,6 +126,7 @@ const runOptions: readonly string[] = [
   'deltas',
   'effects',
   'session',
+  'onNewInput',
 ] satisfies (keyof RunOptions)[]
 
 /** How a run is observed while it runs. */

@@ -18,6 +18,8 @@ export type SendOptions = {
   readonly metadata?: JsonObject
   /** `false`: emits no deltas of the answer. */
   readonly deltas?: boolean
+  /** What happens if a run waits for an answer: see `RunOptions`. Default `reject`. */
+  readonly onNewInput?: 'reject' | 'deny'
 }
 
 /**

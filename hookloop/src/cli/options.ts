@@ -42,12 +42,26 @@ export function sessionOptions(command: Command): Command {
   return command
     .option('--session <id>', 'continue this session, or start it with this id (default: a new session)')
     .option('--no-store', 'do not save the session')
+    .addOption(
+      new Option(
+        '--on-new-input <how>',
+        'if the session waits for an answer: reject the message, or deny what is asked',
+      )
+        .choices(['reject', 'deny'])
+        .default('reject'),
+    )
 }
 
 /** For commands that resume a run. */
-export function acceptMissingOption(command: Command): Command {
+export function resumeOptions(command: Command): Command {
   const text = 'resume although the agent no longer has this guard; can be repeated'
-  return command.option('--accept-missing <guard>', text, collect)
+  return command
+    .option('--accept-missing <guard>', text, collect)
+    .addOption(
+      new Option('--on-change <how>', 'if the agent has changed: close the open step with what is recorded, or reject')
+        .choices(['close', 'reject'])
+        .default('close'),
+    )
 }
 
 export function latestSessionArgument(command: Command): Command {

@@ -17,6 +17,10 @@ export type Effect = {
   readonly input: () => Json
   /** The result to use if a process that died had started the effect. Without it, the effect is performed again. */
   readonly unknown?: (() => Json) | undefined
+  /** Whether it is performed again instead. It must have been so when it was started, too. */
+  readonly idempotent?: boolean
+  /** The mode of the hook, if it is the effect of one. */
+  readonly mode?: 'transform' | 'guard' | 'observe'
 }
 
 /** The state of a run at a point from which it can be resumed: what a session stores. */

@@ -21,6 +21,7 @@ import {
   type Recording,
 } from './recording.ts'
 import type { RunEnd } from './run-time.ts'
+import { UnusedEffects } from './unused-effects.ts'
 
 /**
  * Effects that are performed and recorded. `replayEffects` answers from the recording later.
@@ -109,6 +110,10 @@ export class Recorder {
   readonly journal: Journal
   readonly recordsAborts: boolean
   known: RecordIndex
+  /** What was recorded and must be asked for. Undefined if the run may leave it out. */
+  unused: UnusedEffects | undefined
+  /** Whether effects may differ from what was recorded: the run closes a step that another agent has left open. */
+  isClosing: boolean
   /** Whether this process has stored an entry of the run. */
   hasFlushed = false
   /** Set when the run differs from what was recorded. It ends then, and nothing more of it is recorded. */
@@ -119,18 +124,32 @@ export class Recorder {
 
   constructor(
     journal: Journal,
-    options: { readonly entries?: readonly RecordEntry[]; readonly recordsAborts?: true } = {},
+    options: {
+      readonly entries?: readonly RecordEntry[]
+      readonly recordsAborts?: true
+      readonly isClosing?: boolean
+    } = {},
   ) {
+    const { entries = [] } = options
     this.journal = journal
-    this.known = options.entries === undefined ? nothing : new RecordIndex(options.entries)
+    this.known = entries.length === 0 ? nothing : new RecordIndex(entries)
+    this.isClosing = options.isClosing ?? false
+    this.unused = entries.length === 0 || this.isClosing ? undefined : new UnusedEffects(entries)
     this.recordsAborts = options.recordsAborts ?? false
   }
 
   /** Called at a checkpoint: what happened before it is not asked for again, and everything is counted from one. */
   checkpoint(): void {
     this.known = nothing
+    this.unused = undefined
+    this.isClosing = false
     this.keys.clear()
     this.#checks.clear()
+  }
+
+  /** Ends the run: it differs from what was recorded under this key. */
+  diverge(key: string): AgentError {
+    return (this.diverged ??= diverged(key))
   }
 
   /**
@@ -184,15 +203,22 @@ export class RecordedEffects extends EffectScope implements Effects {
     if (recorder.diverged !== undefined) throw recorder.diverged
     const key = recorder.keys.unique(effect.key)
     const begun = recorder.known.begins.get(key)
-    if (begun === undefined) return this.#begin(key, effect, run)
+    if (begun === undefined) {
+      const unused = recorder.unused?.before(key, effect)
+      if (unused !== undefined) throw recorder.diverge(unused)
+      return this.#begin(key, effect, run)
+    }
+    recorder.unused?.use(key)
     const end = recorder.known.ends.get(key)?.outcome
     const isSame = sameJson(begun, toJson(effect.input()))
-    if (!isSame && (end !== undefined || effect.kind === 'tool')) throw (recorder.diverged = diverged(key))
-    if (end !== undefined) {
+    if (!isSame && !recorder.isClosing && (end !== undefined || effect.kind === 'tool')) throw recorder.diverge(key)
+    // A hook that has changed the run at this point does not do so twice, whatever it would get now.
+    if (end !== undefined && (isSame || effect.mode === 'transform')) {
       this.stamp(end.at)
       return resultOf<T>(end)
     }
-    if (effect.unknown === undefined) return isSame ? this.#run(key, effect, run) : this.#begin(key, effect, run)
+    const mayRepeat = effect.unknown === undefined || (effect.idempotent === true && recorder.known.idempotent.has(key))
+    if (mayRepeat) return isSame && end === undefined ? this.#run(key, effect, run) : this.#begin(key, effect, run)
     const value = effect.unknown() as T
     recorder.journal.append({ type: 'end', key, at: this.now(), value })
     return value
@@ -204,7 +230,8 @@ export class RecordedEffects extends EffectScope implements Effects {
    */
   #begin<T extends Json>(key: string, effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
     const { journal } = this.recorder
-    journal.append({ type: 'begin', key, kind: effect.kind, input: effect.input() })
+    const { kind, idempotent } = effect
+    journal.append({ type: 'begin', key, kind, input: effect.input(), ...(idempotent === true && { idempotent }) })
     if (effect.kind === 'inference' && this.recorder.hasFlushed) {
       journal.flushSoon()
       return this.#run(key, effect, run)
@@ -316,8 +343,9 @@ function errorText(thrown: unknown): ErrorText {
 function diverged(key: string): AgentError {
   return new AgentError(
     'REPLAY_DIVERGED',
-    `"${key}" was started with a different input before the run was interrupted: the agent has other hooks, tools or ` +
-      'instructions now. Resume the run with the agent that started it.',
+    `The agent has changed since the run was interrupted: it does not ask for "${key}" as it was recorded. Resume with ` +
+      "{ onChange: 'close' } to close the open step with what is recorded and to continue with this agent, or resume with " +
+      'the agent that started the run.',
     { value: key },
   )
 }

@@ -10,7 +10,14 @@ export type ErrorText = { readonly code: ErrorCode; readonly message: string; re
 /** What happened in a run, one entry each. An effect begins before it is performed, and ends before its result is used. */
 export type RecordEntry =
   | { readonly type: 'run'; readonly version: number; readonly id: string; readonly at: number }
-  | { readonly type: 'begin'; readonly key: string; readonly kind: string; readonly input: Json }
+  | {
+      readonly type: 'begin'
+      readonly key: string
+      readonly kind: string
+      readonly input: Json
+      /** Whether it may be performed again if it has no end. */
+      readonly idempotent?: true
+    }
   | { readonly type: 'end'; readonly key: string; readonly at: number; readonly value: Json }
   | { readonly type: 'end'; readonly key: string; readonly at: number; readonly error: ErrorText }
   | {
@@ -135,6 +142,8 @@ export function problemOfEntry(entry: JsonObject): string | undefined {
 /** What a recording, or a part of one, says about each key. */
 export class RecordIndex {
   readonly begins = new Map<string, Json>()
+  /** Effects that were declared idempotent when they began. */
+  readonly idempotent = new Set<string>()
   /** Waits during which the signal aborted, and why it did. */
   readonly aborts = new Map<string, RunEnd>()
   readonly ends = new Map<string, { readonly outcome: EndEntry; readonly line: number }>()
@@ -155,6 +164,7 @@ export class RecordIndex {
       if (entry.type === 'begin') {
         if (this.begins.has(entry.key)) repeated ??= entry.key
         this.begins.set(entry.key, entry.input)
+        if (entry.idempotent === true) this.idempotent.add(entry.key)
         lastBegin = i + 1
       }
       if (entry.type === 'end') this.ends.set(entry.key, { outcome: entry, line: i + 1 })

@@ -19,7 +19,7 @@ export async function performHook(invocation: Invocation, hook: StackedHook, ctx
   const key = invocation.keyFor(hook.name)
   // In a scope: a hook that has timed out continues in the background and must not move the clock of the run.
   const scope = invocation.host.effects.scope(key)
-  const effect = { key, kind: 'hook', input: () => describe(before) } as const
+  const effect = { key, kind: 'hook', input: () => describe(before), mode: hook.mode } as const
   const outcome = await scope.perform<Json>(effect, async (signal) => {
     if (hook.action !== undefined) return outcomeOfAction(hook, { ctx, signal })
     const returned = await hook.handle(ctx as never, undefined as never)

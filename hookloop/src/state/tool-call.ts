@@ -29,7 +29,7 @@ export type ToolExecution = {
 
 export type Ask = { readonly by: string; readonly message: string }
 
-/** A tool call that waits for approval. Its id is bound to the arguments. */
+/** A tool call that waits for approval. Its id is bound to the arguments and to the tool as it was described. */
 export type Approval = {
   readonly id: string
   readonly toolCall: ToolCall
@@ -37,6 +37,8 @@ export type Approval = {
   readonly by: string
   readonly asks: readonly Ask[]
   readonly hash: string
+  /** A hash of the name, description and schema of the tool. If they have changed, the approver is asked again. */
+  readonly tool?: string
   readonly expiresAt?: number
   /** The path of the subagent that makes the call; undefined for the agent itself. */
   readonly path?: AgentPath
@@ -69,10 +71,16 @@ export type OpenCall = {
 export function approvalFor(
   call: ToolCall<Json>,
   asks: readonly Ask[],
-  place: { key: string; expiresAt?: number; interruptions?: number; path?: AgentPath | undefined },
+  place: {
+    readonly key: string
+    readonly tool?: string
+    readonly expiresAt?: number
+    readonly interruptions?: number
+    readonly path?: AgentPath | undefined
+  },
 ): Approval {
-  const { expiresAt, interruptions } = place
-  const hash = askedHash(call, interruptions)
+  const { expiresAt, interruptions, tool } = place
+  const hash = askedHash(call, place)
   return Object.freeze({
     id: approvalId(place.key, hash),
     toolCall: Object.freeze(call) as ToolCall,
@@ -80,6 +88,7 @@ export function approvalFor(
     by: asks.map((ask) => ask.by).join(', '),
     asks: Object.freeze(asks.slice()),
     hash,
+    ...(tool !== undefined && { tool }),
     ...(expiresAt !== undefined && { expiresAt }),
     ...(interruptions !== undefined && { interruptions }),
     ...(place.path !== undefined && { path: place.path }),
@@ -88,14 +97,23 @@ export function approvalFor(
 
 /** Whether an approval is about this call with these arguments. */
 export function approvalFits(approval: Approval, call: OpenCall, key: string): boolean {
-  const hash = askedHash(call, call.interruptions)
-  const shown = askedHash(approval.toolCall, approval.interruptions)
+  const { tool } = approval
+  const hash = askedHash(call, { tool, interruptions: call.interruptions })
+  const shown = askedHash(approval.toolCall, approval)
   return approval.hash === hash && shown === hash && approval.id === approvalId(key, hash)
 }
 
 /** A hash of what is to be approved. Approving a call does not approve running it again, so interruptions are part of it. */
-export function askedHash({ name, args }: Pick<ToolCall<Json>, 'name' | 'args'>, interruptions?: number): string {
-  return hashJson({ name, args: args as Json, ...(interruptions !== undefined && { interruptions }) })
+export function askedHash(
+  { name, args }: Pick<ToolCall<Json>, 'name' | 'args'>,
+  { tool, interruptions }: { readonly tool?: string | undefined; readonly interruptions?: number | undefined },
+): string {
+  return hashJson({
+    name,
+    args: args as Json,
+    ...(tool !== undefined && { tool }),
+    ...(interruptions !== undefined && { interruptions }),
+  })
 }
 
 /** The problem with an answer, if there is one. */

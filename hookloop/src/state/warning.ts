@@ -9,6 +9,8 @@ export const warningCodes = {
   LEFT_OUT:
     'Hooks, skills or servers are left out: a file is not trusted or cannot be read, a server cannot be connected.',
   MODEL_WARNING: 'The provider ignored a setting, or a reply was corrected.',
+  STEP_CLOSED:
+    'A step that was interrupted is closed with what is recorded, because the agent has changed or there is new input.',
   TOOLS_MISSING: 'The definition of a subagent names tools that its parent does not have.',
   USAGE_ESTIMATED: 'The provider did not report token usage, so it was estimated.',
   WARNINGS_OMITTED: 'There were more different warnings than are listed.',

@@ -33,6 +33,7 @@ export function fireTrigger(
   facts: FactValues = {},
   call?: CallPlace,
 ): Invocation | undefined | Promise<Invocation> {
+  if (run.isAbandoned) return undefined
   const plan = run.parts.stack.plan(trigger, call?.toolName)
   if (plan.empty && !plan.shadowed && run.witness?.started === undefined) return undefined
   const invocation = new Invocation(run, plan, run.state, facts, call?.index)
@@ -156,6 +157,7 @@ export function usedFacts({ facts, blocked, failure }: Pick<Invocation, 'facts' 
 export async function fireQuietly(run: RunContext, trigger: HookTrigger, facts: FactValues): Promise<Invocation> {
   const invocation = startInvocation(run, run.parts.stack.plan(trigger), facts)
   const { transforms } = invocation.plan
+  if (run.isAbandoned) return invocation
   for (let from = 0; from <= transforms.length;) {
     try {
       await runTransforms(invocation, transforms, from)

@@ -15,11 +15,13 @@ import { toAgentError, type AgentError } from '../../errors.ts'
 import { andThen, type MaybePromise } from '../../state/thenable.ts'
 import { callModel } from '../model/call.ts'
 import { closeOpenCalls, runAnsweredCalls, runCalls } from '../tools/run-calls.ts'
+import { closeCalls, useRecordedAnswer } from './close-step.ts'
 import { compact } from './compact.ts'
 import { fireQuietly, fireTrigger } from './fire-trigger.ts'
 import { OpenStep } from './open-step.ts'
 import { pause } from './pause.ts'
 import type { RunContext } from './run-context.ts'
+import type { StepRecord } from './step-record.ts'
 import { withLeft } from './time-limit.ts'
 
 const MAX_CONTINUATIONS_IN_ROW = 8
@@ -27,16 +29,28 @@ const MAX_CONTINUATIONS = 32
 
 // The lifecycle. The loop decides nothing: hooks vote, and the loop counts the votes and follows the result.
 
+/** How the step that a run is resumed in is closed: with a record of it, and with a vote that ends the run. */
+export type StepClosing = {
+  readonly record: StepRecord | undefined
+  readonly vote: ContinuationEvaluation | undefined
+}
+
 /** From `beforeExecution`, or from where a run was suspended, to the final record or the next suspension. */
-export async function runLoop(run: RunContext, from?: Cursor): Promise<void> {
+export async function runLoop(run: RunContext, from?: Cursor, closing?: StepClosing): Promise<void> {
   let outcome: ContinuationOutcome | undefined
   let hasCheckpoint = from?.phase === 'beforeStep'
   if (from === undefined) {
     await fireTrigger(run, 'beforeExecution')
+    if (closing?.vote !== undefined) run.cast([closing.vote])
     if (run.stoppedBy() !== undefined) outcome = run.count()
   } else if (from.phase === 'tools') {
-    outcome = await finishStep(run, OpenStep.restore(run.state, from.step))
+    outcome = await finishStep(run, OpenStep.restore(run.state, from.step), closing)
     if (outcome === undefined) return
+  } else if (closing?.record?.response !== undefined) {
+    outcome = await takeRecordedStep(run, closing.record, closing.vote)
+    if (outcome === undefined) return
+  } else if (closing?.vote !== undefined) {
+    run.cast([closing.vote])
   }
   for (;;) {
     if (outcome === undefined) {
@@ -82,10 +96,34 @@ function takeStep(run: RunContext): MaybePromise<ContinuationOutcome | undefined
 }
 
 /** The rest of a step that was suspended during its calls. */
-async function finishStep(run: RunContext, step: OpenStep): Promise<ContinuationOutcome | undefined> {
+async function finishStep(
+  run: RunContext,
+  step: OpenStep,
+  { record, vote }: Partial<StepClosing> = {},
+): Promise<ContinuationOutcome | undefined> {
   run.open = step
-  await runAnsweredCalls(run, step)
+  if (record === undefined) await runAnsweredCalls(run, step)
+  else await closeCalls(run, step, { record, why: whyClosed(vote) })
+  if (vote !== undefined) run.cast([vote])
   return endStep(run, step)
+}
+
+/** A step that was left open and is not repeated: with its answer, and with the results of the calls that were started. */
+async function takeRecordedStep(
+  run: RunContext,
+  record: StepRecord,
+  vote: ContinuationEvaluation | undefined,
+): Promise<ContinuationOutcome | undefined> {
+  await fireTrigger(run, 'beforeStep')
+  const step = openStep(run)
+  const placeOf = await useRecordedAnswer(run, step, record)
+  await closeCalls(run, step, { record, why: whyClosed(vote), placeOf })
+  if (vote !== undefined) run.cast([vote])
+  return endStep(run, step)
+}
+
+function whyClosed(vote: ContinuationEvaluation | undefined): string {
+  return vote === undefined ? 'the agent has changed since' : 'there is new input'
 }
 
 function openStep(run: RunContext): OpenStep {

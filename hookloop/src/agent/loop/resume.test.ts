@@ -310,11 +310,15 @@ test('a new guard judges the pending calls', async () => {
   assert.deepEqual([written, executions(resumed)[0]!.by], [[], 'new rule'])
 })
 
-test('a pending call whose tool is missing can be denied, but not allowed', async () => {
+test('a pending call whose tool is missing is not run, or is rejected with onChange: reject', async () => {
   const { agent, asks } = scene(['?a'])
   const run = await suspend(agent)
   const bare = createAgent({ model: scriptedModel(['Done.']), use: [asks] })
-  await assert.rejects(bare.resume(save(run), { answers: toAll(run, 'allow') }), { code: 'RESUME_TOOL_MISSING' })
+  const strict = { answers: toAll(run, 'allow'), onChange: 'reject' } as const
+  await assert.rejects(bare.resume(save(run), strict), { code: 'RESUME_TOOL_MISSING', message: /onChange: 'close'/ })
+  const closed = await bare.resume(save(run), { answers: toAll(run, 'allow') })
+  const output = 'Not run: the agent no longer has the tool "write".'
+  assert.deepEqual([closed.status, executions(closed)], ['completed', [{ status: 'blocked', output, by: 'approval' }]])
   const resumed = await bare.resume(save(run), { answers: toAll(run, { block: 'No.' }) })
   assert.deepEqual(executions(resumed), [{ status: 'blocked', output: 'No.', by: 'approval' }])
 })

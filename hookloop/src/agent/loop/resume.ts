@@ -1,20 +1,23 @@
 import type { AgentState } from '../../state/agent-state.ts'
+import type { ContinuationEvaluation } from '../../state/continuation.ts'
 import type { Cursor, Execution, FinalRecord, HookRecord, OpenStep } from '../../state/execution.ts'
-import { answersWithin, isInChild } from '../../state/open-calls.ts'
+import { answersWithin, isInChild, openCallsIn } from '../../state/open-calls.ts'
 import { fromStateJson } from '../../state/saved-run.ts'
 import type { OpenChild } from '../../state/subagent.ts'
 import { answerProblem, approvalFits, type Answer, type Answers, type OpenCall } from '../../state/tool-call.ts'
 import { AgentError, messageOf } from '../../errors.ts'
+import type { RecordEntry } from '../../effects/recording.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import type { Run } from '../run.ts'
 import { childParts } from '../subagents/child-parts.ts'
-import { delegationOf } from '../subagents/delegated-call.ts'
-import { checkedAnswer } from '../tools/request-approval.ts'
+import { delegationTo } from '../subagents/delegated-call.ts'
+import { checkedAnswer, fingerprintOf } from '../tools/request-approval.ts'
 import { fireTrigger } from './fire-trigger.ts'
-import { runLoop } from './loop.ts'
+import { runLoop, type StepClosing } from './loop.ts'
 import type { RunContext } from './run-context.ts'
 import { brokenRecord, concludeRun, startRun } from './start.ts'
+import { StepRecord } from './step-record.ts'
 
 /** Options of `agent.resume`. */
 export type ResumeOptions = {
@@ -22,6 +25,12 @@ export type ResumeOptions = {
   readonly answers?: Answers
   /** Guards that the run started with and that may be missing now: their names, or `true` for any. */
   readonly acceptMissing?: true | readonly string[]
+  /**
+   * If the agent has changed since the run was interrupted or suspended, and so cannot repeat the open step: `close` closes
+   * the step with what is recorded and continues; `reject` changes nothing. Default `close`: no call runs twice, no result
+   * is lost, and a call that was not started is not run.
+   */
+  readonly onChange?: 'close' | 'reject'
 }
 
 type Suspended = { readonly execution: Execution; readonly cursor: Cursor }
@@ -35,7 +44,7 @@ export async function checkResume(
   const calls = await checkOpen(parts, state, options)
   const answers: { [id: string]: Answer } = {}
   for (const [id, given] of Object.entries(options.answers ?? {})) {
-    answers[id] = await checkAnswer(calls, { id, given, now: options.now })
+    answers[id] = await checkAnswer(calls, { ...options, id, given })
   }
   return Object.freeze(answers)
 }
@@ -50,7 +59,7 @@ async function checkOpen(parts: AgentParts, state: AgentState, options: ResumeOp
   const calls: OpenCallOf[] = []
   for (const [index, call] of (cursor.phase === 'tools' ? cursor.step.calls : []).entries()) {
     calls.push({ parts, call })
-    if (isInChild(call)) calls.push(...(await callsOfChild(parts, call, options)))
+    if (isInChild(call)) calls.push(...(await openCallsOfChild(parts, call, options)))
     else checkApproval(call, `${execution.id}/${execution.steps.length}/${index}`)
   }
   return calls
@@ -67,40 +76,51 @@ function checkApproval(call: OpenCall, key: string): void {
 }
 
 /** The open calls of the subagent of a call. The subagent must still exist, with the same guards. */
-async function callsOfChild(
+async function openCallsOfChild(
   parts: AgentParts,
   call: OpenCall & { readonly child: OpenChild },
   options: ResumeOptions,
 ): Promise<readonly OpenCallOf[]> {
   const { agent, state } = call.child
+  let own: AgentParts
   try {
-    const tool = parts.tools.get(call.name)
-    const parsed = await tool?.parse(call.args)
-    if (tool?.delegate === undefined || parsed === undefined || 'problem' in parsed)
-      throw new Error('the tool is missing')
-    return await checkOpen(
-      childParts(parts, delegationOf({ parts }, tool, parsed.value)),
-      fromStateJson(state),
-      options,
-    )
+    own = childParts(parts, await delegationTo({ parts }, call))
   } catch (thrown) {
-    if (thrown instanceof AgentError) throw thrown
+    if (options.onChange !== 'reject')
+      return openCallsIn(state['execution'] as never).map((open) => ({ parts, ...open }))
     throw new AgentError(
       'RESUME_TOOL_MISSING',
-      `The pending call of "${call.name}" needs the subagent "${agent}", which this agent does not have: ${messageOf(thrown)}`,
+      `The pending call of "${call.name}" needs the subagent "${agent}", which this agent does not have: ` +
+        `${messageOf(thrown)}. To close the call, resume with { onChange: 'close' }.`,
       { value: agent },
     )
   }
+  return checkOpen(own, fromStateJson(state), options)
 }
 
+/** Why a run continues in another way than it would have. */
+export type Closing = {
+  /** The open step is closed with what earlier processes have recorded of it. */
+  readonly recorded?: readonly RecordEntry[] | undefined
+  /** The run ends after the open step. */
+  readonly ends?: boolean | undefined
+}
+
+const newInput: ContinuationEvaluation = Object.freeze({
+  decision: 'forbidContinuation',
+  reason: 'userRequested',
+  message: 'The user sent a new message.',
+  source: 'newInput',
+})
+
 /** Applies the answers, fires `onResume`, and continues from where the run was suspended. */
-export async function resumeRun(run: RunContext, answers: Answers): Promise<Run> {
+export async function resumeRun(run: RunContext, answers: Answers, closing: Closing = {}): Promise<Run> {
   let final: FinalRecord | undefined
-  run.childRuns = { start: startRun, resume: resumeRun }
+  run.childRuns = { start: startRun, resume: (child, given) => resumeRun(child, given) }
   try {
     const cursor = await reopen(run, answers)
     if (cursor !== undefined) {
-      await runLoop(run, cursor)
+      await runLoop(run, cursor, closingOf(run, closing))
       final = run.execution.final
     }
   } catch (thrown) {
@@ -112,7 +132,11 @@ export async function resumeRun(run: RunContext, answers: Answers): Promise<Run>
 /** Resumes a run whose process died from its last checkpoint. The time in between is not counted. */
 export async function continueRun(
   run: RunContext,
-  from: { readonly phase: 'started' | 'step'; readonly downMs: number; readonly at: number },
+  from: {
+    readonly phase: 'started' | 'step'
+    readonly downMs: number
+    readonly at: number
+  } & Closing,
 ): Promise<Run> {
   let final: FinalRecord | undefined
   run.childRuns = { start: startRun }
@@ -126,12 +150,20 @@ export async function continueRun(
       hooks: withHooks(run, execution.hooks),
     })
     run.setDeadline()
-    await runLoop(run, from.phase === 'started' ? undefined : { phase: 'beforeStep', waitingSince: run.now })
+    const cursor = from.phase === 'started' ? undefined : ({ phase: 'beforeStep', waitingSince: run.now } as const)
+    await runLoop(run, cursor, closingOf(run, from))
     final = run.execution.final
   } catch (thrown) {
     final = brokenRecord(run, thrown)
   }
   return concludeRun(run, final)
+}
+
+/** What was recorded of the open step. What its model calls have cost is counted if it has no answer to use. */
+function closingOf(run: RunContext, { recorded, ends = false }: Closing): StepClosing {
+  const record = recorded && new StepRecord(recorded, { execution: run.execution.id, step: run.state.stepCount })
+  if (record !== undefined && record.response === undefined) run.spend(record.usage)
+  return { record, vote: ends ? newInput : undefined }
 }
 
 /** The cursor to continue from, with the answers; undefined when `onResume` failed and the run stays suspended. */
@@ -146,7 +178,7 @@ async function reopen(run: RunContext, answers: Answers): Promise<Cursor | undef
   run.setDeadline()
   const fired = await fireTrigger(run, 'onResume', { answers })
   if (fired?.failure === undefined || run.ended !== undefined || isFatal(fired.failure)) {
-    return cursor.phase === 'tools' ? { ...cursor, step: withAnswers(cursor.step, answers) } : cursor
+    return cursor.phase === 'tools' ? { ...cursor, step: await withAnswers(run, cursor.step, answers) } : cursor
   }
   run.failure = undefined
   run.state = saved // the answers were not used
@@ -203,7 +235,7 @@ export function checkGuards(parts: AgentParts, execution: Execution, accepted: t
 
 async function checkAnswer(
   calls: readonly OpenCallOf[],
-  { id, given, now }: { id: string; given: unknown; now: number },
+  { id, given, now, onChange }: { id: string; given: unknown; now: number; onChange?: ResumeOptions['onChange'] },
 ): Promise<Answer> {
   const { call, parts } = calls.find((each) => each.call.approval?.id === id) ?? {}
   if (parts === undefined || call?.approval === undefined) {
@@ -225,22 +257,24 @@ async function checkAnswer(
       value: id,
     })
   }
-  await checkTool(parts, call, answer)
+  if (!parts.tools.has(call.name)) {
+    if (onChange !== 'reject')
+      return Object.freeze({ block: `Not run: the agent no longer has the tool "${call.name}".` })
+    throw new AgentError(
+      'RESUME_TOOL_MISSING',
+      `The pending call needs the tool "${call.name}", which this agent does not have. To close the call, resume with ` +
+        `{ onChange: 'close' }.`,
+      { value: call.name },
+    )
+  }
+  await checkArguments(parts, call, answer)
   return answer
 }
 
-async function checkTool(parts: AgentParts, call: OpenCall, answer: Answer): Promise<void> {
-  const tool = parts.tools.get(call.name)
-  if (tool === undefined) {
-    throw new AgentError(
-      'RESUME_TOOL_MISSING',
-      `The pending call needs the tool "${call.name}", which this agent does not have.`,
-      {
-        value: call.name,
-      },
-    )
-  }
-  if (answer === 'allow' || 'block' in answer) return
+/** Arguments that the approver has edited must fit the tool, unless the question is asked again because it has changed. */
+async function checkArguments(parts: AgentParts, call: OpenCall, answer: Answer): Promise<void> {
+  const tool = parts.tools.get(call.name)!
+  if (answer === 'allow' || 'block' in answer || call.approval!.tool !== fingerprintOf(parts, call.name)) return
   const parsed = await tool.parse(answer.allow)
   if ('value' in parsed) return
   throw new AgentError('ANSWER_INVALID', `The edited arguments do not fit the tool "${call.name}": ${parsed.problem}`, {
@@ -248,16 +282,22 @@ async function checkTool(parts: AgentParts, call: OpenCall, answer: Answer): Pro
   })
 }
 
-function withAnswers(step: OpenStep, answers: Answers): OpenStep {
-  const calls = step.calls.map((call) => {
-    if (call.result !== undefined) return call
-    const { answer: _forged, answers: _too, ...open } = call // an open call has no answer, unless the saved state was edited
-    if (isInChild(call)) {
-      const given = answersWithin(call.child, answers)
-      return given === undefined ? open : { ...open, answers: given }
-    }
-    const answer = call.approval === undefined ? undefined : answers[call.approval.id]
-    return answer === undefined ? open : { ...open, answer }
-  })
+async function withAnswers(run: RunContext, step: OpenStep, answers: Answers): Promise<OpenStep> {
+  const calls: OpenCall[] = []
+  for (const call of step.calls) calls.push(call.result === undefined ? await withAnswer(run, call, answers) : call)
   return { ...step, calls }
+}
+
+async function withAnswer(run: RunContext, call: OpenCall, answers: Answers): Promise<OpenCall> {
+  const { answer: _forged, answers: _too, ...open } = call // an open call has no answer, unless the saved state was edited
+  if (isInChild(call)) {
+    const isMissing = await delegationTo(run, call).then(
+      () => false,
+      () => true,
+    )
+    const given = isMissing ? {} : answersWithin(call.child, answers) // a subagent that is missing cannot be waited for
+    return given === undefined ? open : { ...open, answers: given }
+  }
+  const answer = call.approval === undefined ? undefined : answers[call.approval.id]
+  return answer === undefined ? open : { ...open, answer }
 }

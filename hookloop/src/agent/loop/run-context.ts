@@ -50,6 +50,8 @@ export type RunContextOptions = {
   readonly witness?: RunWitness | undefined
   /** The session that it runs in. */
   readonly session?: string
+  /** Whether the caller starts over if the run differs from what was recorded. Hooks do not get its end then. */
+  readonly isTentative?: boolean
 }
 
 const none: readonly never[] = Object.freeze([])
@@ -94,6 +96,7 @@ export class RunContext implements HookHost {
   #hasVotedToEnd = false
   /** Work that did not stop at the time limit of the run, and may still be running. */
   left: readonly string[] = none
+  readonly #isTentative: boolean
 
   constructor(parts: AgentParts, effects: Effects, state: AgentState, options: RunContextOptions = {}) {
     this.parts = parts
@@ -104,6 +107,7 @@ export class RunContext implements HookHost {
     this.parentLink = options.parentLink
     this.witness = options.witness
     this.session = options.session
+    this.#isTentative = options.isTentative ?? false
     this.ledgerWriter = new LedgerWriter({
       hooks: parts.stack.hooks,
       callId: (step, index) => this.#callId(step, index),
@@ -134,6 +138,11 @@ export class RunContext implements HookHost {
     if (ms <= 0) return
     this.updateExecution({ waitedMs: this.execution.waitedMs + ms })
     this.setDeadline()
+  }
+
+  /** Whether the run has ended because it differs from what was recorded, and the caller starts over. */
+  get isAbandoned(): boolean {
+    return this.#isTentative && this.failure?.code === 'REPLAY_DIVERGED'
   }
 
   get spent(): Usage {

@@ -7,7 +7,7 @@ import { toInput, type Message, type Part } from '../../state/message.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
 import type { RunEnd } from '../../effects/run-time.ts'
-import { HookFailure } from '../../hooks/run-hooks.ts'
+import { HookFailure, isFatal } from '../../hooks/run-hooks.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import { toRun, type Run } from '../run.ts'
 import { applyTransformsOrThrow, finishInvocation, fireTrigger, startInvocation } from './fire-trigger.ts'
@@ -61,7 +61,7 @@ function emitStarted({ effects, execution, state }: RunContext): void {
 /** The record of a run that an unexpected error ended: the run fails, the caller gets no exception. */
 export function brokenRecord(run: RunContext, thrown: unknown): FinalRecord {
   const known = run.hasExecution ? run.execution.final : undefined
-  if (known !== undefined) return known // it had ended already
+  if (known !== undefined && !isFatal(thrown)) return known // it had ended already
   run.failure ??= toAgentError(thrown, 'HOOK_FAILED')
   const { message } = run.failure
   const final = recordOf(run, { status: 'failed', reason: reasonOf(run.failure), by: 'hookloop', message })

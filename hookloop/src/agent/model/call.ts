@@ -7,7 +7,7 @@ import {
   type ModelRequest,
   type ToolDescription,
 } from '../../state/inference.ts'
-import { noTokens } from '../../state/usage.ts'
+import { noTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError } from '../../errors.ts'
 import { toWarning } from './estimate-usage.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
@@ -34,6 +34,24 @@ export function callModel(run: RunContext, step: OpenStep): MaybePromise<void> {
     step.offered = call.request.tools
     return getResponse(run, step, call)
   })
+}
+
+/** The same with an answer that an earlier process has recorded. `change` is applied to it after the hooks. */
+export async function useRecordedResponse(
+  run: RunContext,
+  step: OpenStep,
+  recorded: {
+    readonly response: InferenceResponse
+    readonly usage: TokenUsage
+    readonly change: (passed: InferenceResponse) => InferenceResponse
+  },
+): Promise<void> {
+  const { response, usage, change } = recorded
+  const before = await fireTrigger(run, 'beforeInference', { request: requestOf(run) })
+  const { request } = planCall(run, step, before)
+  step.spend(usage)
+  const after = await fireTrigger(run, 'afterInference', { request, response })
+  addResponse(run, step, change(after === undefined ? response : passedResponse(after, response)))
 }
 
 function passResponse(

@@ -1,3 +1,4 @@
+import type { Json } from '../../state/json.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { noUsage, type Usage } from '../../state/usage.ts'
 import { messageOf } from '../../errors.ts'
@@ -12,6 +13,7 @@ import type { Tool } from '../tool.ts'
 import type { CallToExecute } from '../tools/execute-call.ts'
 import { blockedExecution, failedExecution, toExecution, withheldExecution } from '../tools/result.ts'
 import { ChildRun, type BudgetShare, type Delegation } from './child-run.ts'
+import { callsOfChild, closedChild } from './closed-child.ts'
 
 /** How deep subagents can be nested, whatever their tools allow. */
 const MAX_LEVEL = 16
@@ -42,17 +44,29 @@ export async function startChild(
 
 /** Resumes a subagent that was suspended, and waits until it is about to stop or is suspended again. */
 export async function resumeChild(run: RunContext, call: ActiveCall): Promise<ToolExecution | undefined> {
-  const tool = run.parts.tools.get(call.name)
   call.ran = true
   try {
-    const parsed = await tool!.parse(call.args)
-    if ('problem' in parsed) throw new Error(parsed.problem)
-    const delegation = delegationOf(run, tool!, parsed.value)
+    const delegation = await delegationTo(run, call)
     await tracked(call, ChildRun.resume(run, call, { delegation, answers: call.answers ?? {} })).arrived()
     return undefined
   } catch (thrown) {
-    return failedExecution(messageOf(thrown))
+    return closedChild(
+      `The subagent "${call.child!.agent}" was not continued: ${messageOf(thrown)}.`,
+      callsOfChild(call.child!),
+    )
   }
+}
+
+/** The subagent of a call that waits. Rejects if the agent does not have it. */
+export async function delegationTo(
+  run: Pick<RunContext, 'parts'>,
+  call: { readonly name: string; readonly args: Json },
+): Promise<Delegation> {
+  const tool = run.parts.tools.get(call.name)
+  if (tool?.delegate === undefined) throw new Error(`the agent no longer has the tool "${call.name}"`)
+  const parsed = await tool.parse(call.args)
+  if ('problem' in parsed) throw new Error(parsed.problem)
+  return delegationOf(run, tool, parsed.value)
 }
 
 /** Running subagents, by their call. */
@@ -69,7 +83,7 @@ export function childOf(call: ActiveCall): ChildRun | undefined {
 }
 
 /** The subagent of a call. Throws what the tool throws, as a message for the model. */
-export function delegationOf(run: Pick<RunContext, 'parts'>, tool: Tool, parsed: unknown): Delegation {
+function delegationOf(run: Pick<RunContext, 'parts'>, tool: Tool, parsed: unknown): Delegation {
   const { level, toolNames } = run.parts
   return tool.delegate!(parsed as never, { depth: level, tools: toolNames })
 }

@@ -201,18 +201,20 @@ test('answers for calls of subagents are validated like others', async () => {
   assert.equal(await refused(newer, {}), 'STATE_VERSION')
 })
 
-test('an agent that lacks a guard, the tool or the subagent cannot resume', async () => {
+test('an agent that lacks a guard cannot resume, and one that lacks the tool or the subagent closes the call', async () => {
   const task = plan(calls(spawn('s', 'mine', calls(look('b', '?b')), 'Done.')), 'End.')
   const inner = guard('beforeStep', (ctx) => ctx, { name: 'inner' })
   const run = await world({ who: { mine: { use: [inner] } } }).agent.run(task)
   const answers = answerAll(run)
-  const resume = (options: WorldOptions) => world(options).agent.resume(saved(run), { answers })
+  const resume = (options: WorldOptions, onChange: 'close' | 'reject' = 'close') =>
+    world(options).agent.resume(saved(run), { answers, onChange })
   await assert.rejects(resume({ who: { mine: {} } }), { code: 'RESUME_GUARD_MISSING', value: 'inner' })
-  await assert.rejects(resume({}), { code: 'RESUME_TOOL_MISSING', value: 'mine' })
-  await assert.rejects(resume({ who: { mine: { use: [inner], tools: [] } } }), {
-    code: 'RESUME_TOOL_MISSING',
-    value: 'look',
-  })
+  await assert.rejects(resume({}, 'reject'), { code: 'RESUME_TOOL_MISSING', value: 'mine' })
+  const withoutTool = { who: { mine: { use: [inner], tools: [] } } }
+  await assert.rejects(resume(withoutTool, 'reject'), { code: 'RESUME_TOOL_MISSING', value: 'look' })
+  assert.equal((await resume(withoutTool)).status, 'completed')
+  const closed = await resume({})
+  assert.match(JSON.stringify(closed.state.execution!.steps.at(0)!.toolExecutions), /mine.{1,2} was not continued/)
   assert.equal((await resume({ who: { mine: { use: [inner] } } })).status, 'completed')
 })
 

@@ -14,7 +14,7 @@ import { toToolCall, type ActiveCall } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
 import type { Tool } from '../tool.ts'
 import { freezeParsed, type Parsed } from './parse-schema.ts'
-import { noteAnswer, requestApproval } from './request-approval.ts'
+import { fingerprintOf, noteAnswer, requestApproval } from './request-approval.ts'
 import { blockedExecution, failedExecution, stoppedExecution } from './result.ts'
 
 /** What was decided about a call before it runs. */
@@ -42,7 +42,9 @@ export function authorizeCall(run: RunContext, call: ActiveCall): MaybePromise<A
   }
   if (!isJsonObject(call.args)) return unusable(run, call, argsProblem(call.args))
   const candidate = { call, tool, plan: run.parts.stack.plan('beforeToolUse', call.name) }
-  if (call.answer !== undefined) return applyAnswer(run, candidate, call.answer)
+  if (call.answer !== undefined) {
+    return isShownTool(run, call) ? applyAnswer(run, candidate, call.answer) : askAgain(run, candidate)
+  }
   const facts = { toolCall: toToolCall(call) }
   const invocation = startInvocation(run, candidate.plan, facts, { callIndex: call.index })
   if (candidate.plan.transforms.length === 0) return parseAndDecide(run, candidate, invocation)
@@ -50,7 +52,13 @@ export function authorizeCall(run: RunContext, call: ActiveCall): MaybePromise<A
   return andThen(applyTransforms(run, invocation), () => parseAndDecide(run, candidate, invocation))
 }
 
-type Candidate = { readonly call: ActiveCall; readonly tool: Tool; readonly plan: Plan }
+type Candidate = {
+  readonly call: ActiveCall
+  readonly tool: Tool
+  readonly plan: Plan
+  /** Questions that no guard can answer. */
+  readonly asks?: readonly Ask[]
+}
 
 function argsFit(
   run: RunContext,
@@ -111,7 +119,7 @@ function followDecision(
   if (failure !== undefined) return done(failedExecution(`Not run: ${failure.message}`))
   const stopped = run.stoppedBy()
   if (stopped !== undefined) return done(stoppedExecution(stopped))
-  const byDefault = allowed === undefined ? defaultAsks(run.parts, tool) : none
+  const byDefault = candidate.asks ?? (allowed === undefined ? defaultAsks(run.parts, tool) : none)
   if (call.answer !== undefined || (asks.length === 0 && byDefault.length === 0)) {
     return { status: 'ready', tool, parsed: value }
   }
@@ -150,6 +158,22 @@ function applyAnswer(run: RunContext, candidate: Candidate, answer: Answer): May
   const args = answer === 'allow' ? call.args : answer.allow
   const place = { callIndex: call.index, changes: false }
   return parseAndDecide(run, candidate, startInvocation(run, plan, { toolCall: toolCallOf(call, args) }, place))
+}
+
+/** Whether the tool is still the one that the approver was shown. */
+function isShownTool({ parts }: RunContext, { name, approval }: ActiveCall): boolean {
+  return approval === undefined || approval.tool === fingerprintOf(parts, name)
+}
+
+/** What was approved is not what would run now: the guards decide on it, and the approver is asked again. */
+function askAgain(run: RunContext, { call, ...candidate }: Candidate): MaybePromise<Authorization> {
+  const message = `The tool "${call.name}" has changed since this call was approved. Run it as it is now?`
+  run.noteLoop('beforeToolUse', { call: call.id, decision: 'ask', message })
+  const asks = [Object.freeze({ by: 'hookloop', message })]
+  delete call.answer
+  const place = { callIndex: call.index, changes: false }
+  const facts = { toolCall: toolCallOf(call, call.args) }
+  return parseAndDecide(run, { ...candidate, call, asks }, startInvocation(run, candidate.plan, facts, place))
 }
 
 /** A call that cannot run as it is: the model gets the message, and the ledger has it. */

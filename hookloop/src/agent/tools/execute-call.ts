@@ -27,6 +27,11 @@ export type CallToExecute = { readonly call: ActiveCall; readonly tool: Tool; re
 /** What is recorded of a call with hooks around it. A call without them is recorded as its execution. */
 type AroundRecord = { readonly execution: ToolExecution; readonly trail: readonly LedgerEntry[] }
 
+/** The execution in a record of either form: hooks around the call may have been added or removed since it was made. */
+export function executionIn(record: ToolExecution | AroundRecord): ToolExecution {
+  return 'execution' in record ? record.execution : record
+}
+
 /** Runs one authorized call inside its around hooks, as one recorded effect. A failure of the tool is a result. */
 export function executeCall(run: RunContext, at: CallToExecute): MaybePromise<ToolExecution> {
   const { call, tool } = at
@@ -35,9 +40,8 @@ export function executeCall(run: RunContext, at: CallToExecute): MaybePromise<To
   const key = `${run.place}/${call.index}/tool`
   const { arounds } = parts.stack.plan('aroundToolUse', call.name)
   effects.emit?.({ type: 'toolStarted', step: run.step, at: run.now, call: toToolCall(call) })
-  // Without `unknown`, an effect that was interrupted is performed again.
-  const unknown = tool.idempotent ? undefined : () => interrupted
-  const effect: Effect = { key, kind: 'tool', input: () => describeCall(call), unknown }
+  const { idempotent } = tool
+  const effect: Effect = { key, kind: 'tool', input: () => describeCall(call), unknown: () => interrupted, idempotent }
   const isTimed = effects.emit !== undefined || parts.stack.plan('afterToolUse', call.name).observers.length > 0
   const started = isTimed ? performance.now() : 0
   const work =
@@ -77,12 +81,12 @@ async function executeInsideHooks(
   { effect, arounds }: { effect: Effect; arounds: readonly StackedHook[] },
 ): Promise<ToolExecution> {
   const trail = new Trail()
-  const unknown = effect.unknown && ((): AroundRecord => ({ execution: interrupted, trail: [] }))
-  const record = await run.effects.perform({ ...effect, unknown }, (signal) =>
+  const record: ToolExecution | AroundRecord = await run.effects.perform<AroundRecord>(effect, (signal) =>
     new AroundTool(run, at, { key: effect.key, signal, trail }).run(arounds),
   )
-  at.call.trail = { entries: record.trail, durations: trail.durations } // noted in call order, when the call is concluded
-  return record.execution
+  // Noted in call order, when the call is concluded.
+  if ('trail' in record) at.call.trail = { entries: record.trail, durations: trail.durations }
+  return executionIn(record)
 }
 
 /** A tool call with hooks around it, which may make any number of attempts. */

@@ -1,7 +1,14 @@
 import { answerProblem, type Ask, type ToolExecution } from '../../state/tool-call.ts'
 import type { ActiveCall } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
-import { effectsFailed, executeCall, INTERRUPTED, interrupted, type CallToExecute } from './execute-call.ts'
+import {
+  effectsFailed,
+  executeCall,
+  executionIn,
+  INTERRUPTED,
+  interrupted,
+  type CallToExecute,
+} from './execute-call.ts'
 import { requestApproval } from './request-approval.ts'
 import { blockedExecution, stoppedExecution } from './result.ts'
 
@@ -35,7 +42,7 @@ async function resolve(run: RunContext, at: CallToExecute, result: ToolExecution
   if (typeof given === 'object') return blockedExecution('approval', 'block' in given ? given.block : noEdits)
   const stopped = run.stoppedBy()
   if (stopped !== undefined) return stoppedExecution(stopped)
-  return resolve(run, at, await executeCall(run, at))
+  return resolve(run, at, executionIn(await executeCall(run, at)))
 }
 
 const noEdits = answerProblem({ interruptions: 1 }, { allow: {} })!

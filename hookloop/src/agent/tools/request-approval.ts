@@ -1,8 +1,10 @@
-import { exactJson, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import type { ToolDescription } from '../../state/inference.ts'
+import { exactJson, hashJson, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { approvalFor, type Answer, type Ask } from '../../state/tool-call.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { untilEnd } from '../../effects/run-time.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
+import type { AgentParts } from '../agent-parts.ts'
 import type { AskedAnswer } from '../capability.ts'
 import type { RunContext } from '../loop/run-context.ts'
 import type { ActiveCall } from '../loop/open-step.ts'
@@ -21,6 +23,7 @@ export async function requestApproval(
   const key = `${run.place}/${call.index}`
   const approval = approvalFor({ id: call.id, name: call.name, args: call.args }, asks, {
     key,
+    tool: fingerprintOf(run.parts, call.name),
     path: run.parentLink?.path,
     ...(expiresInMs !== undefined && { expiresAt: run.now + expiresInMs }),
     ...(interruptions !== undefined && { interruptions }),
@@ -57,12 +60,24 @@ export async function requestApproval(
     if (thrown instanceof AgentError && isFatal(thrown)) throw thrown
     given = { block: `The question could not be answered: ${messageOf(thrown)}` }
   }
-  run.addWaited(run.now - askedAt)
+  // After a crash, the replayed clock is behind until something new happens: the time in between is counted already.
+  run.addWaited(run.now - (run.now < run.resumedAt ? askedAt : Math.max(askedAt, run.resumedAt)))
   noteAnswer(run, call, given, approval.message)
   if (given !== 'suspend') return given
   call.approval = approval
   return undefined
 }
+
+/** A hash of what an approver is shown of a tool, and of what decides which arguments it takes. */
+export function fingerprintOf({ descriptions }: AgentParts, name: string): string {
+  const described = descriptions.get(name)
+  if (described === undefined) return ''
+  let fingerprint = fingerprints.get(described)
+  if (fingerprint === undefined) fingerprints.set(described, (fingerprint = hashJson({ ...described })))
+  return fingerprint
+}
+
+const fingerprints = new WeakMap<ToolDescription, string>()
 
 /** Checks an answer. Anything but the three forms of an answer and `suspend` throws ANSWER_INVALID. */
 export function checkedAnswer(answer: unknown): AskedAnswer {

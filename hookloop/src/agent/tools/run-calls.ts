@@ -6,9 +6,10 @@ import { fireTrigger } from '../loop/fire-trigger.ts'
 import { toToolCall, type ActiveCall, type OpenStep } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
 import type { BudgetShare } from '../subagents/child-run.ts'
+import { callsOfChild, closedChild } from '../subagents/closed-child.ts'
 import { childOf, concludeChild, resumeChild, startChild, takeWaiting } from '../subagents/delegated-call.ts'
 import { authorizeCall, type Authorization } from './authorize-call.ts'
-import { effectsFailed, executeCall, leftByLimit } from './execute-call.ts'
+import { effectsFailed, executeCall, executionIn, leftByLimit } from './execute-call.ts'
 import { notRunAgain, resolveInterrupted } from './interrupted-call.ts'
 import { noOutput, stoppedExecution, withheldExecution } from './result.ts'
 
@@ -47,7 +48,9 @@ export async function runAnsweredCalls(run: RunContext, { calls }: OpenStep): Pr
 /** Gives a result to calls that are still open when the run ends: a conversation with an open call is not valid. */
 export async function closeOpenCalls(run: RunContext, step: OpenStep): Promise<void> {
   const result = stoppedExecution(run.forbidden)
-  for (const call of step.pending) await conclude(run, call, result)
+  for (const call of step.pending) {
+    await conclude(run, call, isInChild(call) ? closedChild(result.output as string, callsOfChild(call.child)) : result)
+  }
 }
 
 /** How many calls from here on run together; a tool that is not concurrent runs alone. */
@@ -123,8 +126,9 @@ function applyResult(
   run: RunContext,
   call: ActiveCall,
   authorization: Authorization,
-  result: ToolExecution | undefined,
+  recorded: ToolExecution | undefined,
 ): MaybePromise<void> {
+  const result = recorded && executionIn(recorded)
   if (result?.interrupted !== true || authorization.status !== 'ready') return concludeAny(run, call, result)
   const { tool, parsed } = authorization
   return andThen(resolveInterrupted(run, { call, tool, parsed }, result), (resolved) =>
@@ -145,7 +149,7 @@ function isDelegated(run: RunContext, { name }: ActiveCall): boolean {
 }
 
 /** afterToolUse, for every call, including those that failed or were blocked. */
-function conclude(run: RunContext, call: ActiveCall, ended: ToolExecution): MaybePromise<void> {
+export function conclude(run: RunContext, call: ActiveCall, ended: ToolExecution): MaybePromise<void> {
   // A call that was interrupted may have had an effect, even if it was not run again.
   const result = call.interruptions !== undefined && call.ran !== true ? notRunAgain(ended) : ended
   if (call.trail !== undefined) run.noteTrail(call.trail.entries, call.trail.durations)

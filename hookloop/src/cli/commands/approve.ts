@@ -5,7 +5,7 @@ import type { Answer } from '../../state/tool-call.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { runOptions } from '../options.ts'
+import { resumeOptions, runOptions } from '../options.ts'
 import { parseArguments } from '../run/ask-approval.ts'
 import { agentOptionsFor, withAgent } from '../run/session-options.ts'
 import { findApproval, pendingApprovals } from '../sessions/approval-ids.ts'
@@ -43,7 +43,7 @@ export function answerOptions(command: Command): Command {
     .argument('<id...>', 'ids that `approvals` prints, or prefixes')
     .option('--by <name>', 'approver, stored with the answer (default: the user name)')
     .option('--resume', 'resume the session; the options below apply to that')
-  return runOptions(command)
+  return runOptions(resumeOptions(command))
 }
 
 /** Stores an answer to each approval, and resumes the session with `--resume`. All ids are checked first. */

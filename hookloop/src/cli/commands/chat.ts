@@ -4,7 +4,7 @@ import { AgentError } from '../../errors.ts'
 import { isInteractive, type CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { acceptMissingOption, runOptions, sessionOptions } from '../options.ts'
+import { resumeOptions, runOptions, sessionOptions } from '../options.ts'
 import { commandNames, isExit, isMessage, runChatCommand } from '../run/chat-commands.ts'
 import { Conversation } from '../run/conversation.ts'
 import { continueLine } from '../run/next-steps.ts'
@@ -24,7 +24,7 @@ export const command: CommandDefinition = {
     'Talk to an agent at a terminal; type /help for commands. In a pipe, each line is a message. ' +
     'A run of the session that was suspended or interrupted is resumed first.',
   examples: ['hookloop chat --agent agent.ts', 'hookloop chat --session k53u-6qg8'],
-  configure: (command) => runOptions(acceptMissingOption(sessionOptions(command))),
+  configure: (command) => runOptions(resumeOptions(sessionOptions(command))),
   run: chat,
 }
 
@@ -35,9 +35,10 @@ export async function chat(flags: ChatFlags, cli: CliContext): Promise<ExitCode>
     const wakes = flags.json !== true && isInteractive(cli) ? new WakeQueue() : undefined
     const prepared = await prepareRun(flags, { cli, target, ...(wakes !== undefined && { onWake: wakes.add }) })
     const conversation = new Conversation(prepared, { flags, cli })
-    if (saved?.open !== undefined) {
+    const deniesWaiting = flags.onNewInput === 'deny' && saved?.open?.phase === 'suspended'
+    if (saved?.open !== undefined && !deniesWaiting) {
       const resumed = await conversation.resume(saved, saved.open)
-      if (resumed === undefined || resumed.run.status === 'suspended') return exitCodes.suspended
+      if (resumed === undefined || conversation.isBlockedBy(resumed.run)) return exitCodes.suspended
     }
     const code =
       wakes === undefined ? await piped(conversation, cli) : await typed(conversation, { target, cli, wakes })
@@ -56,7 +57,7 @@ async function piped(conversation: Conversation, { stdin }: CliContext): Promise
   for await (const line of createInterface({ input: stdin, crlfDelay: Infinity })) {
     if (line.trim() === '') continue
     const { run, code } = await conversation.send(line)
-    if (run.status !== 'completed') return code
+    if (run.status !== 'completed' && (run.status !== 'suspended' || conversation.isBlockedBy(run))) return code
   }
   return exitCodes.completed
 }
@@ -111,7 +112,7 @@ async function isSuspendedBy(turn: () => Promise<boolean>, { err, env }: CliCont
 }
 
 async function answer(text: string, conversation: Conversation, { err }: CliContext): Promise<boolean> {
-  if (isMessage(text, conversation)) return (await conversation.send(text.trim())).run.status === 'suspended'
+  if (isMessage(text, conversation)) return conversation.isBlockedBy((await conversation.send(text.trim())).run)
   err.write(`${wrapExplanation(printable(await runChatCommand(text, conversation)), err.columns)}\n`)
   return false
 }
@@ -126,5 +127,5 @@ async function wake(conversation: Conversation, wakes: WakeQueue, { err, env }: 
   }
   if (messages.length === 0) return false
   for (const each of messages) err.write(`${yellow('!')} ${dim('a hook wakes the model:')} ${oneLine(each, 200)}\n`)
-  return (await conversation.wake()).run.status === 'suspended'
+  return conversation.isBlockedBy((await conversation.wake()).run)
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startPostgres, type PostgresServer } from '../../sessions/stores/postgres.fixture.ts'
@@ -68,6 +69,18 @@ describe('a run whose process was killed in the middle of a tool', { concurrency
       [chat.code, chat.stdout.split('\n').at(-2), project.done()],
       [0, 'I heard charge, hello', ['charged']],
     )
+  })
+
+  test('is resumed with a changed agent, unless --on-change is reject', async () => {
+    const project = await killed('sessions.db')
+    const code = readFileSync(project.agent, 'utf8')
+    writeFileSync(project.agent, code.replace('use: [deploy,', 'settings: { temperature: 1 }, use: [deploy,'))
+    const rejected = await project.hookloop(['resume', 'pay', '--on-change', 'reject'])
+    assert.deepEqual([rejected.code, project.done()], [1, ['charged']])
+    assert.match(rejected.stderr, /onChange: 'close'/)
+    const { stdout } = await project.hookloop(['resume', 'pay', '--quiet'])
+    assert.match(stdout, /^It says: The process ended while the tool was running/)
+    assert.deepEqual(project.done(), ['charged'])
   })
 
   test('is resumed by one of two processes, and the other exits with 5', async () => {

@@ -1,10 +1,9 @@
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { acceptMissingOption, latestSessionArgument, runOptions } from '../options.ts'
-import { Conversation } from '../run/conversation.ts'
+import { resumeOptions, latestSessionArgument, runOptions } from '../options.ts'
+import { Conversation, type ConversationFlags } from '../run/conversation.ts'
 import { prepareRun, type CommandFlags } from '../run/prepare-run.ts'
-import type { ShowFlags } from '../run/watch-run.ts'
 import { agentOptionsFor, withAgent } from '../run/session-options.ts'
 import { loadSession } from '../sessions/find-session.ts'
 import { withStore } from '../sessions/open-store.ts'
@@ -12,14 +11,14 @@ import { note } from '../terminal/note.ts'
 import { UsageError } from '../usage-error.ts'
 import { jsonText } from '../terminal/json.ts'
 
-export type ResumeFlags = CommandFlags & ShowFlags & { readonly acceptMissing?: readonly string[] }
+export type ResumeFlags = CommandFlags & ConversationFlags
 
 export const command: CommandDefinition = {
   description:
     'Resume a run that was suspended for approval, or whose process crashed. Finished work is not repeated. ' +
     'At a terminal, pending approvals are asked first.',
   examples: ['hookloop resume', 'hookloop resume k53u-6qg8 --accept-missing no-push'],
-  configure: (command) => runOptions(acceptMissingOption(latestSessionArgument(command))),
+  configure: (command) => runOptions(resumeOptions(latestSessionArgument(command))),
   run: resume,
 }
 

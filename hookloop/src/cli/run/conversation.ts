@@ -22,7 +22,13 @@ import { answerLines, type SessionRef } from './next-steps.ts'
 import type { PreparedRun } from './prepare-run.ts'
 import { watchRun, type ShowFlags, type WatchedRun, type WatchOptions } from './watch-run.ts'
 
-type ConversationFlags = ShowFlags & { readonly acceptMissing?: readonly string[] }
+export type ConversationFlags = ShowFlags & {
+  readonly acceptMissing?: readonly string[]
+  readonly onChange?: 'close' | 'reject'
+  readonly onNewInput?: 'reject' | 'deny'
+}
+
+type SendOptions = Pick<WatchOptions, 'showsRef'> & Pick<ConversationFlags, 'onNewInput'>
 
 /** Runs of an agent in one session, shown on the screen. A fork changes the session. */
 export class Conversation {
@@ -56,24 +62,33 @@ export class Conversation {
   }
 
   /** Sends a message and shows the run. */
-  send(input: string | Message, { showsRef = false }: Pick<WatchOptions, 'showsRef'> = {}): Promise<WatchedRun> {
+  send(
+    input: string | Message,
+    { showsRef = false, onNewInput = this.#flags.onNewInput ?? 'reject' }: SendOptions = {},
+  ): Promise<WatchedRun> {
     const { metadata } = this.#prepared
-    return this.#watch({ start: (how) => this.#session.stream(input, { metadata, ...how }), showsRef })
+    return this.#watch({ start: (how) => this.#session.stream(input, { metadata, onNewInput, ...how }), showsRef })
   }
 
   /** Has the model read what background hooks reported: that precedes the next message. */
   wake(): Promise<WatchedRun> {
     return this.send(
       'A background hook has reported what is above. The user did not type this message: look into the report and act on it.',
+      { onNewInput: 'reject' }, // only the user denies a question
     )
+  }
+
+  /** Whether it takes no message before a run is resumed. With `--on-new-input deny`, the next message denies what is asked. */
+  isBlockedBy({ status }: Run<unknown>): boolean {
+    return status === 'suspended' && this.#flags.onNewInput !== 'deny'
   }
 
   /** Resumes an open run, after asking for the answers it waits for. Undefined if it still waits for all of them. */
   async resume(saved: SessionHistory, open: OpenRun): Promise<WatchedRun | undefined> {
     const answers = await this.#answersFor(saved, open)
     if (answers === undefined) return undefined
-    const { acceptMissing } = this.#flags
-    const options = { answers, ...(acceptMissing !== undefined && { acceptMissing }) }
+    const { acceptMissing, onChange = 'close' } = this.#flags
+    const options = { answers, onChange, ...(acceptMissing !== undefined && { acceptMissing }) }
     return this.#watch({ start: (how) => this.#session.resumeStream({ ...options, ...how }), showsRef: true })
   }
 

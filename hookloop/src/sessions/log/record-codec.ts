@@ -90,8 +90,8 @@ function longTime(line: JsonObject, { at }: Known): Json | undefined {
   return line['at'] ?? (typeof line['ms'] === 'number' ? at + line['ms'] : undefined)
 }
 
-function shortBegin({ key, kind, input }: Begin, { context, entries }: Known): Mutable {
-  const short = key.endsWith(`/${kind}`) ? {} : { kind }
+function shortBegin({ key, kind, input, idempotent }: Begin, { context, entries }: Known): Mutable {
+  const short = { ...(!key.endsWith(`/${kind}`) && { kind }), ...(idempotent === true && { idempotent }) }
   if (kind === 'tool' && identicalJson(input, expectedInput(key, entries))) return short
   if (kind !== 'inference' || !isRequest(input)) return { ...short, input }
   const { model, messages, conversation, rest } = input
@@ -112,7 +112,7 @@ function longBegin(line: JsonObject, known: Known): JsonObject {
     Object.assign(context, { model, rest })
     input = compact({ model, messages, conversation, rest })
   }
-  return compact({ seq: line['seq'], type: 'begin', key, kind, input })
+  return compact({ seq: line['seq'], type: 'begin', key, kind, input, idempotent: line['idempotent'] })
 }
 
 type Request = { readonly model: Json; readonly messages: Json; readonly conversation: Json; readonly rest: Json }

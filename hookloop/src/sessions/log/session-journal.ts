@@ -181,6 +181,8 @@ export type SessionEffectsOptions = {
   readonly entries: readonly RecordEntry[]
   readonly run: string
   readonly now: number
+  /** Whether the run closes a step that another agent has left open, so that it may differ from the entries. */
+  readonly isClosing: boolean
   /** Called with each checkpoint before it is stored. */
   readonly onCheckpoint: (checkpoint: Checkpoint) => void
 }
@@ -190,12 +192,20 @@ export class SessionEffects extends RecordedEffects {
   readonly #options: SessionEffectsOptions
 
   constructor(inner: Effects, options: SessionEffectsOptions) {
-    super(inner, new Recorder(options.journal, { entries: options.entries }), options)
+    super(inner, new Recorder(options.journal, options), options)
     this.#options = options
   }
 
+  /** Whether the run differs from what was recorded. Nothing more of it is stored. */
+  get hasDiverged(): boolean {
+    return this.recorder.diverged !== undefined
+  }
+
   checkpoint(checkpoint: Checkpoint): void {
-    if (this.recorder.diverged !== undefined) return
+    const { recorder } = this
+    const unused = recorder.unused?.any
+    if (unused !== undefined) recorder.diverge(unused)
+    if (recorder.diverged !== undefined) throw recorder.diverged
     const { journal, onCheckpoint } = this.#options
     onCheckpoint(checkpoint)
     const { phase, state, ledgerFrom } = checkpoint
@@ -204,6 +214,6 @@ export class SessionEffects extends RecordedEffects {
   }
 
   settle(): void | Promise<void> {
-    return this.recorder.diverged === undefined ? this.#options.journal.flush() : undefined
+    return this.hasDiverged ? undefined : this.#options.journal.flush()
   }
 }

@@ -20,6 +20,10 @@ export type OpenRun = {
   readonly input: Message
   readonly metadata: JsonObject | undefined
   readonly entries: readonly RecordEntry[]
+  /** Whether a process has begun to close the open step with the entries. */
+  readonly isClosing: boolean
+  /** Whether the run ends after the open step, because there is new input. */
+  readonly ends: boolean
   /** Answers of approvers that the run has not resumed with. */
   readonly given: Answers
   /** The answers that the run has resumed with, if it has. */
@@ -80,7 +84,11 @@ export class SessionReader {
           this.open = { ...this.open, given: { ...this.open.given, [record.approval]: record.answer } }
         return
       case 'answers':
-        if (this.open !== undefined) this.open = { ...this.open, answers: record.answers }
+        if (this.open !== undefined)
+          this.open = { ...this.open, answers: record.answers, ends: record.ends ?? this.open.ends }
+        return
+      case 'stepClosing':
+        if (this.open !== undefined) this.open = { ...this.open, isClosing: true, ends: record.ends ?? this.open.ends }
         return
       case 'sessionSuspended':
       case 'sessionResumed':
@@ -120,8 +128,10 @@ export class SessionReader {
   }
 }
 
-const sinceCheckpoint: Pick<OpenRun, 'downMs' | 'given' | 'answers'> = Object.freeze({
+const sinceCheckpoint: Pick<OpenRun, 'downMs' | 'isClosing' | 'ends' | 'given' | 'answers'> = Object.freeze({
   downMs: 0,
+  isClosing: false,
+  ends: false,
   given: Object.freeze({}),
   answers: undefined,
 })

@@ -47,13 +47,15 @@ export type SessionRecord =
       readonly at: number
       readonly by?: string
     }
-  /** The run resumes with these answers. */
-  | { readonly type: 'answers'; readonly answers: Answers; readonly at: number }
+  /** The run resumes with these answers. With `ends`, it ends after the step, because there is new input. */
+  | { readonly type: 'answers'; readonly answers: Answers; readonly at: number; readonly ends?: true }
   /** The user has suspended or resumed the session. */
   | { readonly type: 'sessionSuspended'; readonly at: number; readonly reason?: string }
   | { readonly type: 'sessionResumed'; readonly at: number }
   /** Another process resumes a run that was interrupted. */
   | { readonly type: 'runResumed'; readonly at: number }
+  /** The open step is closed with what is recorded: the agent has changed or, with `ends`, there is new input. */
+  | { readonly type: 'stepClosing'; readonly at: number; readonly ends?: true }
   /** What the records so far amount to, so that they need not be read again. See `session-snapshot.ts`. */
   | SnapshotRecord
 
@@ -121,6 +123,7 @@ const shapes = new Map<unknown, Shape>([
   ['sessionSuspended', onlyTime],
   ['sessionResumed', onlyTime],
   ['runResumed', onlyTime],
+  ['stepClosing', onlyTime],
   [
     'snapshot',
     shapeOf({

@@ -140,6 +140,8 @@ export function restoreSnapshot(
       input,
       metadata: facts,
       downMs: 0,
+      isClosing: false,
+      ends: false,
       given: {},
       answers: undefined,
     } as unknown as NonNullable<SessionReader['open']>

@@ -16,7 +16,7 @@ export type Segment = {
   /** How long no process worked on it, and when the last process resumed it. */
   readonly downMs: number
   readonly resumedAt: number
-  readonly answers: { readonly answers: Answers; readonly at: number } | undefined
+  readonly answers: { readonly answers: Answers; readonly at: number; readonly ends?: true } | undefined
   /** The checkpoint at its end; undefined where the record ends. */
   readonly phase: Checkpoint['phase'] | undefined
   readonly diff: StateDiff | undefined
@@ -53,6 +53,7 @@ function segmentsOf(records: readonly SessionRecord[], at: number): readonly Seg
   const segments: Segment[] = []
   let open = new OpenSegment(at)
   for (const record of records) {
+    if (record.type === 'stepClosing') break // what follows does not repeat the step
     if (record.type !== 'state') {
       open.add(record)
       continue
@@ -79,7 +80,7 @@ class OpenSegment {
     this.#lastAt = at
   }
 
-  add(record: Exclude<SessionRecord, { type: 'state' }>): void {
+  add(record: Exclude<SessionRecord, { type: 'state' | 'stepClosing' }>): void {
     switch (record.type) {
       case 'session':
       case 'input':

@@ -87,12 +87,12 @@ export async function replaySessionRun(parts: AgentParts, recorded: RecordedRun)
   )
   while (result.status === 'suspended' && replayer.segment.answers !== undefined) {
     const { segment } = replayer
-    const { answers } = replayer.segment.answers
+    const { answers, ends } = replayer.segment.answers
     const { state, ledger } = result
     result = await replay(
       resumedAt(segment, state),
       (effects, witness) => new RunContext(watched, effects, state, { ledger, shouldPause, witness }),
-      (run) => resumeRun(run, answers),
+      (run) => resumeRun(run, answers, { ends }),
     )
     if (replayer.segment === segment) break // a hook failed at onResume, and the run stayed suspended
   }

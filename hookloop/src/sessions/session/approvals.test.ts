@@ -301,3 +301,51 @@ test('a session that is locked by a run rejects answers', async () => {
 function byText(a: unknown, b: unknown): number {
   return String(a) < String(b) ? -1 : 1
 }
+
+suite('an approval of a tool that has changed since it was shown', () => {
+  const shown = {
+    description: 'Pays.',
+    input: { type: 'object', properties: { to: { type: 'string' } }, required: ['to'] } as JsonObject,
+  }
+  const payer = (store: SessionStore, paid: string[], change: Partial<typeof shown> = {}) => {
+    const pay = tool({ name: 'pay', ...shown, ...change, ask: true, execute: ({ to }) => void paid.push(to as string) })
+    const model = scriptedModel(({ messages }) =>
+      messages.length === 1 ? { toolCalls: [{ name: 'pay', args: { to: 'ann' } }] } : 'Done.',
+    )
+    return createAgent({ model, store, use: [pay, approval('suspend')] })
+  }
+
+  for (const [what, change] of [
+    ['another description', { description: 'Pays everyone.' }],
+    ['another schema', { input: { type: 'object' } }],
+  ] as const) {
+    for (const how of ['answerApproval', 'resume'] as const) {
+      test(`does not run the call, and the approver is asked again: ${what}, ${how}`, async () => {
+        const store = memoryStore()
+        const paid: string[] = []
+        await payer(store, paid).run('Pay.', { session: 's' })
+        const [before] = await listApprovals(store)
+        const changed = payer(store, paid, change)
+        const answers = { [before!.id]: 'allow' } as const
+        if (how === 'answerApproval')
+          await answerApproval(store, { session: 's', approval: before!.id, answer: 'allow' })
+        const run = await changed.resume('s', how === 'resume' ? { answers } : {})
+        assert.deepEqual([run.status, paid], ['suspended', []])
+        const [again] = await listApprovals(store)
+        assert.match(again!.message, /has changed since/)
+        assert.notEqual(again!.id, before!.id)
+        await answerApproval(store, { session: 's', approval: again!.id, answer: 'allow' })
+        assert.deepEqual([(await changed.resume('s')).status, paid], ['completed', ['ann']])
+      })
+    }
+  }
+
+  test('is the same approval if the tool is the same', async () => {
+    const store = memoryStore()
+    const paid: string[] = []
+    await payer(store, paid).run('Pay.', { session: 's' })
+    const [asked] = await listApprovals(store)
+    const run = await payer(store, paid).resume('s', { answers: { [asked!.id]: 'allow' } })
+    assert.deepEqual([run.status, paid], ['completed', ['ann']])
+  })
+})

@@ -207,13 +207,14 @@ suite('a run that is resumed with another agent', () => {
     ['other arguments, when a tool was begun', [changed], 2],
     ['other arguments, when a tool has ended', [changed], 3],
   ] as const) {
-    test(`with ${what}, ends there, and the session stays as it was`, async () => {
+    test(`with ${what}, ends there if onChange is reject, and the session stays as it was`, async () => {
       const store = memoryStore()
       await cutOff(store, { at, stored: true }, (dying) => scene(dying).agent.run('Go.', { session: 's' }))
       const { lines } = (await store.read('s'))!
       const wrong = scene(store, { use })
-      const run = await wrong.agent.resume('s')
+      const run = await wrong.agent.resume('s', { onChange: 'reject' })
       assert.equal(run.status === 'failed' && run.error.code, 'REPLAY_DIVERGED')
+      assert.match(run.status === 'failed' ? run.error.message : '', /onChange: 'close'/)
       assert.deepEqual([wrong.done, (await store.read('s'))!.lines], [[], lines])
       assert.equal((await scene(store).agent.resume('s')).status, 'completed')
     })

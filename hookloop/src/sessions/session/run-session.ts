@@ -1,15 +1,18 @@
 import { startRun, stateFor } from '../../agent/loop/start.ts'
 import type { SessionRunOptions } from '../../agent/agent.ts'
+import { checkChoice } from '../../state/check-options.ts'
 import { RunContext } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
-import { checkGuards, checkResume, continueRun, resumeRun } from '../../agent/loop/resume.ts'
+import { checkGuards, checkResume, continueRun, resumeRun, type Closing } from '../../agent/loop/resume.ts'
 import type { Run } from '../../agent/run.ts'
 import { ENVIRONMENT_KEY, type AgentState } from '../../state/agent-state.ts'
+import type { AgentEvent } from '../../state/event.ts'
 import { exactJson, type JsonObject } from '../../state/json.ts'
 import type { Message } from '../../state/message.ts'
 import type { Answer, Answers } from '../../state/tool-call.ts'
 import { liveEffects, type Effects } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
+import { snapshotOf } from '../log/read-session.ts'
 import type { OpenRun } from '../log/session-reader.ts'
 import { SessionEffects } from '../log/session-journal.ts'
 import type { SessionStore } from '../stores/store.ts'
@@ -23,6 +26,8 @@ type Work = {
   readonly inner: Effects
   /** The id of session variables for commands, if the state of the run has none. */
   readonly environment?: string | undefined
+  /** Called with the effects of the run. */
+  readonly opened?: (effects: SessionEffects) => void
 }
 
 /** Starts a run in a session, which is created if it does not exist. */
@@ -36,10 +41,15 @@ export function runInSession(
       'A run in a session continues from the session. Remove the option "from".',
     )
   }
+  const { onNewInput = 'reject' } = how
+  checkChoice('run', 'onNewInput', onNewInput, ['reject', 'deny'])
   const metadata = how.metadata && (exactJson(how.metadata, 'metadata') as JsonObject)
-  return lockSession(store, { id: how.session, create: true }, async (session) => {
-    const { snapshot, journal } = session
-    if (snapshot.open !== undefined || snapshot.isSuspended) throw unfinished(how.session, snapshot.open?.phase)
+  return lockSession(store, { id: how.session, create: true }, async (locked) => {
+    const { open, isSuspended } = locked.snapshot
+    const canEnd = onNewInput === 'deny' && open?.phase !== 'input'
+    if (isSuspended || (open !== undefined && !canEnd)) throw unfinished(how.session, open?.phase)
+    const session = open === undefined ? locked : await endOpenRun({ parts, session: locked, how }, open)
+    const { journal } = session
     const inner = innerEffects(how)
     const [at, run] = [inner.now(), inner.newId()]
     appendSessionStart(session, { agent: parts.name, at })
@@ -50,33 +60,102 @@ export function runInSession(
   })
 }
 
-/** Resumes the run of a session that has not ended: it was suspended, or its process died. */
+/**
+ * Resumes the run of a session that has not ended: it was suspended, or its process died. If the agent has changed, so that
+ * it does not repeat what is recorded, the open step is closed with what is recorded and the run continues.
+ */
 export function resumeSession(
   store: SessionStore,
   { parts, how, environment }: Pick<Work, 'parts' | 'how' | 'environment'>,
 ): Promise<Run> {
+  const { onChange = 'close' } = how
+  checkChoice('resume', 'onChange', onChange, ['close', 'reject'])
   return lockSession(store, { id: how.session }, async (session) => {
-    const { open, state, isSuspended } = session.snapshot
+    const { journal, snapshot } = session
+    const { open, isSuspended } = snapshot
     if (open === undefined) throw isSuspended ? unfinished(how.session, undefined) : nothingToResume(how.session)
-    const work = { parts, session, how, inner: innerEffects(how), environment }
-    const now = work.inner.now()
-    if (isSuspended) session.journal.append({ type: 'sessionResumed', at: now })
-    if (open.phase === 'suspended') return resumeWithAnswers(work, open, now)
-    if (open.phase !== 'input') checkGuards(parts, state!.execution!, how.acceptMissing ?? [])
-    session.journal.append({ type: 'runResumed', at: now })
-    const run = runContext(work, open)
-    if (open.phase === 'input') return startRun(run, open.input)
-    return continueRun(run, { phase: open.phase, downMs: open.downMs + Math.max(0, now - open.at), at: now })
+    let effects: SessionEffects | undefined
+    // A run that has diverged is resumed once more: its listeners get the events of that.
+    const { emit } = how
+    const heard = emit && ((event: AgentEvent) => void (effects?.hasDiverged !== true && emit(event)))
+    const inner = innerEffects(onChange === 'close' ? { ...how, ...(heard && { emit: heard }) } : how)
+    const now = inner.now()
+    if (isSuspended) journal.append({ type: 'sessionResumed', at: now })
+    const work = {
+      parts,
+      session,
+      how,
+      inner,
+      environment,
+      now,
+      opened: (made: SessionEffects) => void (effects = made),
+    }
+    const run = await resumeOpen(work, open)
+    if (effects?.hasDiverged !== true || onChange === 'reject') return run
+    journal.append({ type: 'stepClosing', at: now })
+    await journal.flush()
+    const current = snapshotOf(journal.loaded!, session.id) // with what was recorded just now
+    const { answers: _used, ...rest } = how
+    const closing = { ...work, session: { ...session, snapshot: current }, how: rest, inner: innerEffects(how) }
+    return resumeOpen(closing, current.open!)
   })
 }
 
-async function resumeWithAnswers(work: Work, open: OpenRun, now: number): Promise<Run> {
-  const { session } = work
+/** Denies what an open run waits for, and ends it. Returns the session without it. */
+async function endOpenRun(
+  { parts, session, how }: Pick<Work, 'parts' | 'session' | 'how'>,
+  open: OpenRun,
+): Promise<LockedSession> {
+  const { emit: _unheard, shouldPause: _not, ...quiet } = how // events are those of the new run
+  const inner = innerEffects(quiet)
+  const now = inner.now()
+  const isWaiting = open.phase === 'suspended' && open.answers === undefined
+  if (!isWaiting) {
+    session.journal.append({ type: 'runResumed', at: now })
+    session.journal.append({ type: 'stepClosing', at: now, ends: true })
+  }
+  const answers = isWaiting ? deniedAnswers(session.snapshot.state!, open.given) : {}
+  const acceptMissing = Object.keys(open.given).length === 0 || [] // without an approved call, no guard has to decide
+  const work = { parts, session, how: { ...quiet, answers, acceptMissing }, inner, now }
+  const run = await resumeOpen(work, { ...open, ends: true, isClosing: !isWaiting })
+  const stored = session.journal.loaded && snapshotOf(session.journal.loaded, session.id)
+  if (stored !== undefined && stored.open === undefined) return { ...session, snapshot: stored }
+  throw run.status === 'failed' ? run.error : unfinished(session.id, open.phase)
+}
+
+/** A denial of each open question of the run. Subagents that wait are closed with their call. */
+function deniedAnswers({ execution }: AgentState, given: Answers): Answers {
+  const asked = execution?.cursor?.phase === 'tools' ? execution.cursor.step.calls : []
+  const open = asked.filter((call) => call.result === undefined && call.child === undefined)
+  const ids = open.flatMap(({ approval }) =>
+    approval === undefined || Object.hasOwn(given, approval.id) ? [] : [approval.id],
+  )
+  return Object.fromEntries(ids.map((id) => [id, denied]))
+}
+
+const denied = Object.freeze({ block: 'Denied: the user sent a new message instead of an answer.' })
+
+type Resuming = Work & { readonly now: number }
+
+async function resumeOpen(work: Resuming, open: OpenRun): Promise<Run> {
+  const { parts, how, session, now } = work
+  const closing = { recorded: open.isClosing ? open.entries : undefined, ends: open.ends }
+  if (open.phase === 'suspended') return resumeWithAnswers(work, open, closing)
+  if (open.phase !== 'input') checkGuards(parts, session.snapshot.state!.execution!, how.acceptMissing ?? [])
+  if (!open.isClosing) session.journal.append({ type: 'runResumed', at: now })
+  const run = runContext(work, open)
+  if (open.phase === 'input') return startRun(run, open.input)
+  return continueRun(run, { phase: open.phase, downMs: open.downMs + Math.max(0, now - open.at), at: now, ...closing })
+}
+
+async function resumeWithAnswers(work: Resuming, open: OpenRun, closing: Closing): Promise<Run> {
+  const { session, now } = work
   const state = session.snapshot.state!
   const answers = open.answers === undefined ? await newAnswers(work, open, now) : await sameAnswers(work, open.answers)
-  if (open.answers === undefined) session.journal.append({ type: 'answers', answers, at: now })
+  if (open.answers === undefined)
+    session.journal.append({ type: 'answers', answers, at: now, ...(open.ends && { ends: true }) })
   setHead(session, state, { agent: work.parts.name, at: 0, answered: answers, status: 'running' })
-  return resumeRun(runContext(work, { ...open, at: now }), answers)
+  return resumeRun(runContext(work, { ...open, at: now }), answers, closing)
 }
 
 /** The answers that were stored and those passed in now. Whether a stored one was in time was checked when it was stored. */
@@ -106,9 +185,9 @@ function sameAnswers({ parts, session, how }: Work, answers: Answers): Promise<A
 
 const HEAD_STEPS = 8
 
-type StartedRun = Pick<OpenRun, 'run' | 'at' | 'entries' | 'metadata'> & { readonly phase?: OpenRun['phase'] }
+type StartedRun = Pick<OpenRun, 'run' | 'at' | 'entries' | 'metadata'> & Partial<Pick<OpenRun, 'phase' | 'isClosing'>>
 
-function runContext({ parts, how, session, inner, environment }: Work, open: StartedRun): RunContext {
+function runContext({ parts, how, session, inner, environment, opened }: Work, open: StartedRun): RunContext {
   const { snapshot, journal } = session
   const isNew = open.phase === undefined || open.phase === 'input'
   const effects = new SessionEffects(inner, {
@@ -116,12 +195,14 @@ function runContext({ parts, how, session, inner, environment }: Work, open: Sta
     entries: open.entries,
     run: open.run,
     now: open.at,
+    isClosing: open.isClosing ?? false,
     onCheckpoint: ({ phase, state }) => {
       // Not with each step of a long run: it would be a fourth of what is written.
       const isNews = phase !== 'step' || state.stepCount < HEAD_STEPS || state.stepCount % HEAD_STEPS === 0
       if (isNews) setHead(session, state, { agent: parts.name, at: open.at })
     },
   })
+  opened?.(effects)
   const state: AgentState = isNew
     ? stateFor(parts, { from: snapshot.state, agentId: () => effects.newId(), metadata: open.metadata })
     : snapshot.state!
@@ -131,6 +212,7 @@ function runContext({ parts, how, session, inner, environment }: Work, open: Sta
     streams: how.emit !== undefined && how.deltas !== false,
     session: how.session,
     ...(!isNew && { ledger: snapshot.ledger }),
+    isTentative: how.onChange !== 'reject',
   })
 }
 
@@ -142,9 +224,10 @@ function unfinished(id: string, phase: OpenRun['phase'] | undefined): AgentError
   const why =
     phase === undefined ? 'is suspended' : phase === 'suspended' ? 'waits for an approval' : 'has an interrupted run'
   const way = phase === undefined ? `agent.session('${id}').resume()` : `agent.resume('${id}')`
-  return new AgentError('STATE_SUSPENDED', `The session "${id}" ${why} and takes no new input. Use ${way} first.`, {
-    value: id,
-  })
+  const other =
+    phase === undefined || phase === 'input' ? '' : ` Or pass { onNewInput: 'deny' } to end it and take the input.`
+  const message = `The session "${id}" ${why} and takes no new input. Use ${way} first.${other}`
+  return new AgentError('STATE_SUSPENDED', message, { value: id })
 }
 
 function nothingToResume(id: string): AgentError {

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { agentTool } from '../../agent/subagents/agent-tool.ts'
+import { tool } from '../../agent/tool.ts'
+import type { Use } from '../../agent/capability.ts'
+import { approval } from '../../capabilities/approval.ts'
+import { createAgent } from '../../create-agent.ts'
+import { hook } from '../../hooks/hook.ts'
+import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
+import type { ModelRequest } from '../../state/inference.ts'
+import type { AgentEvent } from '../../state/event.ts'
+import { readSession } from '../log/read-session.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import type { SessionStore } from '../stores/store.ts'
+import { answerApproval, listApprovals } from './approvals.ts'
+import { dyingStore } from './dying-store.fixture.ts'
+import { replay } from '../replay/replay.ts'
+
+function shop(store: SessionStore, { use = [] as readonly Use[], first = undefined as ScriptedTurn | undefined } = {}) {
+  const paid: string[] = []
+  const requests: ModelRequest['messages'][] = []
+  const pay = tool({
+    name: 'pay',
+    description: 'Pays.',
+    input: { type: 'object' },
+    ask: true,
+    execute: async ({ to }) => {
+      paid.push(to as string)
+      return `paid ${to as string}`
+    },
+  })
+  const asks: ScriptedTurn = { toolCalls: ['ann', 'bob'].map((to) => ({ name: 'pay', args: { to }, id: `pay-${to}` })) }
+  const model = scriptedModel(({ messages }) => {
+    requests.push(messages)
+    return messages.slice().some(({ role }) => role === 'assistant') ? 'As you like.' : (first ?? asks)
+  })
+  const agent = createAgent({ model, store, use: [pay, approval('suspend'), ...use] })
+  return { agent, paid, requests }
+}
+
+async function kept(store: SessionStore) {
+  return readSession((await store.read('s'))!.lines, 's')
+}
+
+suite('new input to a session that waits for an answer', () => {
+  test('is rejected by default, with the option that takes it', async () => {
+    const store = memoryStore()
+    const { agent } = shop(store)
+    await agent.run('Pay.', { session: 's' })
+    const rejected = { code: 'STATE_SUSPENDED', message: /onNewInput: 'deny'/ }
+    await assert.rejects(agent.run('Wait!', { session: 's' }), rejected)
+    await assert.rejects(agent.run('Wait!', { session: 's', onNewInput: 'reject' }), rejected)
+    await assert.rejects(agent.session('s').send('Wait!'), rejected)
+    await assert.rejects(agent.run('Wait!', { session: 's', onNewInput: 'no' as never }), {
+      code: 'AGENT_INVALID_OPTION',
+    })
+    assert.equal((await listApprovals(store)).length, 2)
+  })
+
+  for (const how of ['run', 'send', 'stream'] as const) {
+    test(`denies the open questions with onNewInput: deny, and the model receives that and the input: ${how}`, async () => {
+      const store = memoryStore()
+      const { agent, paid, requests } = shop(store)
+      await agent.run('Pay.', { session: 's' })
+      const options = { onNewInput: 'deny' } as const
+      const events: AgentEvent[] = []
+      if (how === 'run') await agent.run('Do not pay.', { session: 's', ...options })
+      else if (how === 'send') await agent.session('s').send('Do not pay.', options)
+      else for await (const event of agent.stream('Do not pay.', { session: 's', ...options })) events.push(event)
+      const { state, open, records } = await kept(store)
+      assert.deepEqual([paid, open, state!.execution!.status], [[], undefined, 'completed'])
+      const last = requests.at(-1)!.slice()
+      assert.deepEqual(
+        last.map(({ role }) => role),
+        ['user', 'assistant', 'tool', 'user'],
+      )
+      assert.match(JSON.stringify(last[2]), /sent a new message instead of an answer.*sent a new message instead/)
+      assert.equal(requests.length, 2, 'the model is not called for the run that ended')
+      assert.equal(records.filter((record) => record.type === 'state' && record.phase === 'ended').length, 2)
+      assert.deepEqual(await listApprovals(store), [])
+      assert.ok(events.filter(({ type }) => type === 'finished').length <= 1)
+    })
+  }
+
+  test('runs what was approved before, and denies the rest', async () => {
+    const store = memoryStore()
+    const { agent, paid, requests } = shop(store)
+    await agent.run('Pay.', { session: 's' })
+    const [first] = await listApprovals(store)
+    await answerApproval(store, { session: 's', approval: first!.id, answer: 'allow' })
+    await agent.run('Stop here.', { session: 's', onNewInput: 'deny' })
+    assert.deepEqual(paid, ['ann'])
+    assert.match(JSON.stringify(requests.at(-1)), /paid ann.*sent a new message instead/)
+  })
+
+  test('ends the run like any other, and both runs can be replayed', async () => {
+    const store = memoryStore()
+    const ends: unknown[] = []
+    const watch = hook('afterExecution', (ctx) => (ends.push(ctx.outcome.resolvedBy), ctx), { name: 'watch' })
+    const { agent } = shop(store, { use: [watch] })
+    await agent.run('Pay.', { session: 's' })
+    await agent.run('Stop.', { session: 's', onNewInput: 'deny' })
+    assert.deepEqual(ends, ['newInput', 'completion'])
+    const stored = (await store.read('s'))!
+    for (const run of [0, 1]) assert.deepEqual((await replay(stored, { agent, run })).record, { status: 'complete' })
+  })
+
+  test('closes a subagent that waits, and the model receives what it had done', async () => {
+    const store = memoryStore()
+    const done: string[] = []
+    const dig = tool({
+      name: 'dig',
+      description: '',
+      input: { type: 'object' },
+      execute: () => (done.push('dug'), 'dug 3 m'),
+    })
+    const childModel = scriptedModel(({ messages }) =>
+      messages.length === 1
+        ? { toolCalls: [{ name: 'dig', args: {} }] }
+        : { toolCalls: [{ name: 'pay', args: { to: 'eve' } }] },
+    )
+    const delegate = agentTool({
+      name: 'delegate',
+      description: '',
+      input: { type: 'object' },
+      to: () => ({ name: 'digger', to: child, input: 'Dig.' }),
+    })
+    const child = { model: childModel }
+    const first = { toolCalls: [{ name: 'delegate', args: {} }] }
+    const { agent, paid, requests } = shop(store, { use: [dig, delegate], first })
+    assert.equal((await agent.run('Go.', { session: 's' })).status, 'suspended')
+    await agent.run('Never mind.', { session: 's', onNewInput: 'deny' })
+    assert.deepEqual([paid, done], [[], ['dug']])
+    assert.match(JSON.stringify(requests.at(-1)), /dig \{\}: ok: dug 3 m/)
+  })
+})
+
+test('new input to a session that was interrupted closes its step, and no effect is lost or repeated', async () => {
+  for (let at = 1; at <= 12; at++) {
+    const store = memoryStore()
+    const dying = dyingStore(store, { at, stored: true })
+    const done: string[] = []
+    const act = tool({
+      name: 'act',
+      description: '',
+      input: { type: 'object' },
+      execute: async ({ on }) => {
+        done.push(on as string)
+        return `acted on ${on as string}`
+      },
+    })
+    const turns = [['a', 'b'], ['c']].map((all) => ({ toolCalls: all.map((on) => ({ name: 'act', args: { on } })) }))
+    const make = (over: SessionStore) =>
+      createAgent({
+        model: scriptedModel(
+          ({ messages }) =>
+            turns[messages.slice().filter(({ role }) => role === 'assistant').length] ?? JSON.stringify(messages),
+        ),
+        store: over,
+        use: [act],
+      })
+    await Promise.race([make(dying).run('Go.', { session: 's' }), dying.died])
+    const before = done.slice()
+    const run = await make(store).run('And now?', { session: 's', onNewInput: 'deny' })
+    const { open, state } = await kept(store)
+    assert.deepEqual([run.status, open], ['completed', undefined], String(at))
+    assert.equal(new Set(done).size, done.length, String(at))
+    const said = JSON.stringify(state!.messages)
+    for (const on of before) assert.ok(said.includes(`acted on ${on}`) || said.includes('may have had an effect'), on)
+  }
+})
