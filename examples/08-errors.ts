@@ -26,7 +26,7 @@ const policies: readonly [string, ...Capability[]][] = [
   ['no policy'],
   ['strict', errorPolicy('strict')],
   ['patient', errorPolicy('patient')],
-  ['two at most', errorPolicy({ maxFailures: 2 })],
+  ['two at most', errorPolicy({ maxRetries: 1 })],
 ]
 
 for (const [name, ...policy] of policies) {

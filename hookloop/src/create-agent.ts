@@ -1,4 +1,4 @@
-import { checkOptions, definedOptions } from './state/check-options.ts'
+import { checkOptions, definedOptions, optionNames } from './state/check-options.ts'
 import { buildAgent, type Agent } from './agent/agent.ts'
 import type { PlainAgentOptions } from './agent/agent-parts.ts'
 import { completion } from './capabilities/completion.ts'
@@ -10,7 +10,7 @@ import type { Prices } from './models/price-list.ts'
 import { checkedPrices } from './models/prices.ts'
 import { modelMaker } from './models/to-model.ts'
 import { sessionPort } from './sessions/session/session.ts'
-import type { SessionStore } from './sessions/stores/store.ts'
+import { checkStore, type SessionStore } from './sessions/stores/store.ts'
 
 /** Options of `createAgent`. */
 export type AgentOptions = PlainAgentOptions & {
@@ -46,8 +46,9 @@ export type TypedAgentOptions<S> = AgentOptions & {
 export function createAgent<S extends Schema | JsonObject>(options: TypedAgentOptions<S>): Agent<OutputOf<S>>
 export function createAgent(options: AgentOptions): Agent
 export function createAgent(options: AgentOptions & Partial<TypedAgentOptions<Schema | JsonObject>>): Agent<unknown> {
-  const { prices, output, outputOptions, store, ...rest } = options
   checkOptions('createAgent', options, names)
+  const { prices, output, outputOptions, store, ...rest } = options
+  if (store !== undefined) checkStore('createAgent', store)
   return buildAgent(rest, {
     capabilities: [completion(), guards()],
     toModel: modelMaker(checkedPrices(prices)),
@@ -60,7 +61,15 @@ export function createAgent(options: AgentOptions & Partial<TypedAgentOptions<Sc
 /** A subagent has the limits of its parent, and of its own only those that are set. */
 const noLimits = { maxSteps: null, maxTokens: null, maxTimeMs: null } as const
 
-const names: readonly (keyof TypedAgentOptions<Schema>)[] = [
-  ...(['name', 'model', 'instructions', 'use', 'settings', 'maxConcurrentTools'] as const),
-  ...(['prices', 'output', 'outputOptions', 'store'] as const),
-]
+const names = optionNames<TypedAgentOptions<Schema>>({
+  name: true,
+  model: true,
+  instructions: true,
+  use: true,
+  settings: true,
+  maxConcurrentTools: true,
+  prices: true,
+  output: true,
+  outputOptions: true,
+  store: true,
+})

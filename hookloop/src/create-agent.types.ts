@@ -99,7 +99,11 @@ createAgent({ model: { provider: 'own', modelId: 'x', infer: async () => ({ cont
 
 // ── settings, prices and output options
 
-createAgent({ model, settings: { temperature: 0, reasoning: 'low', stopSequences: ['.'], own: { anything: [1] } } })
+createAgent({ model, settings: { temperature: 0, reasoning: 'low', stopSequences: ['.'] } })
+// @ts-expect-error -- the setting is called maxOutputTokens
+createAgent({ model, settings: { maxTokens: 100 } })
+// @ts-expect-error -- a typo
+createAgent({ model, settings: { temprature: 0 } })
 createAgent({ model, settings: { providerOptions: { openai: { store: false } } } })
 createAgent({ model, prices: { 'acme/big': { input: 1, output: 2, cachedInput: 0.1 } } })
 // @ts-expect-error -- a temperature is a number

@@ -74,9 +74,10 @@ export class AgentError extends Error {
   readonly value: unknown
 
   constructor(code: ErrorCode, message: string, details: { value?: unknown; cause?: unknown } = {}) {
-    super(message, 'cause' in details ? { cause: details.cause } : undefined)
+    const given = typeof details === 'object' && details !== null ? details : {}
+    super(typeof message === 'symbol' ? 'a symbol' : message, 'cause' in given ? { cause: given.cause } : undefined)
     this.code = code
-    this.value = details.value
+    this.value = given.value
   }
 }
 

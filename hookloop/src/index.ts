@@ -1,5 +1,6 @@
 export { createAgent, type AgentOptions } from './create-agent.ts'
-export type { Agent, RunOptions } from './agent/agent.ts'
+export type { Agent } from './agent/agent.ts'
+export type { RunOptions } from './agent/run-options.ts'
 export type { Capability, Use } from './agent/capability.ts'
 export type { Run } from './agent/run.ts'
 export type { RunStream } from './agent/run-stream.ts'

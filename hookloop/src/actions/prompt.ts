@@ -1,3 +1,4 @@
+import { checkedSettings } from '../state/model-settings.ts'
 import { shorten } from '../state/text.ts'
 import type { ModelSettings, ModelSource } from '../state/inference.ts'
 import { action, type Action } from '../hooks/action.ts'
@@ -40,6 +41,7 @@ export const promptDefaults = Object.freeze({
  */
 export function prompt(options: PromptOptions): Action {
   checkActionOptions('prompt', options, { types, required: ['prompt'] })
+  if (options.settings !== undefined) checkedSettings('prompt', options.settings)
   const { prompt: question, model, system = JUDGE, settings } = options
   const { answer, conversation, maxEventChars: maxChars } = { ...promptDefaults, ...options }
   const label = `prompt:${shorten(question.trim().replaceAll(/\s+/g, ' '), 60)}`

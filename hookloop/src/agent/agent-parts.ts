@@ -1,12 +1,13 @@
 import type { Step } from '../state/execution.ts'
+import { checkedSettings } from '../state/model-settings.ts'
 import type { LanguageModel, ModelSettings, ModelSource, ToModel, ToolDescription } from '../state/inference.ts'
-import { exactJson } from '../state/json.ts'
+import { describeValue } from '../state/describe-value.ts'
 import type { List } from '../state/list.ts'
 import { AgentError } from '../errors.ts'
 import { isHook, type Hook } from '../hooks/hook.ts'
 import { toNameTest } from '../hooks/patterns.ts'
 import { HookStack } from '../hooks/stack.ts'
-import type { ApprovalPolicy, Budget, Capability, Redact, Use } from './capability.ts'
+import type { ApprovalPolicy, Budget, Capability, Redact, Use, UsePart } from './capability.ts'
 import type { AgentSpec, ChildLimits } from './subagents/agent-tool.ts'
 import { isTool, type Tool } from './tool.ts'
 
@@ -82,12 +83,16 @@ export function rememberAgent(agent: object, parts: AgentParts): void {
   agents.set(agent, parts)
 }
 
-export function isAgent(value: object): boolean {
-  return agents.has(value)
+export function isAgent(value: unknown): boolean {
+  return isObject(value) && agents.has(value)
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
 }
 
 export function partsOf(agent: object): AgentParts {
-  const parts = agents.get(agent)
+  const parts = isObject(agent) ? agents.get(agent) : undefined
   if (parts !== undefined) return parts
   throw new AgentError('AGENT_INVALID_OPTION', '"agent" must be an agent created by createAgent().', { value: agent })
 }
@@ -97,11 +102,13 @@ export function createParts(options: PlainAgentOptions, defaults: AgentDefaults)
   const { capabilities, toModel, output } = defaults
   const { instructions = '', use = [], settings, maxConcurrentTools = 8 } = options
   const model = toModel(options.model)
+  const { name = 'agent' } = options
+  if (typeof name !== 'string') throw invalid('"name" must be a string', name)
   if (typeof instructions !== 'string') throw invalid('"instructions" must be a string', instructions)
   if (!Number.isInteger(maxConcurrentTools) || maxConcurrentTools < 1) {
     throw invalid('"maxConcurrentTools" must be a whole number, 1 or more', maxConcurrentTools)
   }
-  const brought = use.map(toCapability)
+  const brought = flatUse(use).map(toCapability)
   const hasTools = brought.some(({ tools = [] }) => tools.length > 0)
   const own = output === undefined ? brought : [...brought, output.capability(model, hasTools)]
   checkNames(own)
@@ -112,11 +119,11 @@ export function createParts(options: PlainAgentOptions, defaults: AgentDefaults)
   const toolNames = Object.freeze([...tools.keys()])
   const descriptions = new Map([...tools.values()].map((each) => [each.name, describeTool(each)]))
   const parts: AgentParts = Object.freeze({
-    name: options.name ?? 'agent',
+    name,
     model,
     toModel,
     instructions,
-    settings: settings && (exactJson(settings, 'settings') as ModelSettings),
+    settings: settings && checkedSettings('createAgent', settings),
     stack: new HookStack(
       all.flatMap((each) => each.hooks ?? []),
       toolNames,
@@ -145,7 +152,7 @@ function derive(
   { spec, name, defaults }: { readonly spec: AgentSpec; readonly name: string; readonly defaults: AgentDefaults },
 ): AgentParts {
   const { capabilities, toModel, limits } = defaults
-  const own = (spec.use ?? []).map(toCapability)
+  const own = flatUse(spec.use ?? []).map(toCapability)
   const ownTools = new Set(own.flatMap(({ tools = [] }) => tools.map((each) => each.name)))
   const brought = inheritedTools(from, (tool) => isGiven(spec, tool) && !ownTools.has(tool))
   const limited = spec.limits === undefined || limits === undefined ? [] : [limits(spec.limits)]
@@ -237,18 +244,37 @@ const capabilityParts: readonly string[] = [
   'warnings',
 ]
 
+/** The parts of a list, which may have lists and falsy values in it. */
+export function flatUse(use: readonly Use[]): readonly UsePart[] {
+  if (!Array.isArray(use))
+    throw invalid(`"use" must be a list, such as [bash(), retry()], not ${describeValue(use)}`, use)
+  return (use as readonly Use[]).flatMap((each) => {
+    if (each === false || each === null || each === undefined || each === 0 || each === '') return []
+    return isList(each) ? flatUse(each) : [each]
+  })
+}
+
+function isList(use: Use): use is readonly Use[] {
+  return Array.isArray(use)
+}
+
 /** A single hook or tool becomes a capability without a name. */
-function toCapability(use: Use): Capability {
+function toCapability(use: UsePart): Capability {
   if (isHook(use)) return { name: '', hooks: [use] }
   if (isTool(use)) return { name: '', tools: [use] }
   const capability = use as Capability | undefined
   const parts = typeof capability === 'object' && capability !== null ? Object.keys(capability) : []
   const fits = parts.includes('name') && parts.every((part) => capabilityParts.includes(part))
-  if (fits && (capability!.hooks ?? []).every(isHook) && (capability!.tools ?? []).every(isTool)) return capability!
+  if (fits && areAll(capability!.hooks, isHook) && areAll(capability!.tools, isTool)) return capability!
+  const hint = typeof use === 'function' ? '. Call the function' : ''
   throw invalid(
-    '"use" takes hooks, tools and capabilities, created by hook(), guard(), observe(), tool() and the like',
+    `"use" takes hooks, tools and capabilities, created by hook(), guard(), observe(), tool() and the like, not ${describeValue(use)}${hint}`,
     use,
   )
+}
+
+function areAll(list: unknown, is: (value: unknown) => boolean): boolean {
+  return list === undefined || (Array.isArray(list) && list.every(is))
 }
 
 /** Two capabilities with one name are rejected: dropping one would drop its limits or rules. */

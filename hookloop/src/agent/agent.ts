@@ -1,9 +1,8 @@
 import { AgentState } from '../state/agent-state.ts'
 import type { AgentEvent, Emit } from '../state/event.ts'
-import type { JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
 import { fromSavedRun, type SavedRun } from '../state/saved-run.ts'
-import { liveEffects, type EffectsFactory } from '../effects/effects.ts'
+import { liveEffects } from '../effects/effects.ts'
 import { AgentError } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
 import {
@@ -14,7 +13,7 @@ import {
   type PlainAgentOptions,
 } from './agent-parts.ts'
 import type { Use } from './capability.ts'
-import { checkOptions } from '../state/check-options.ts'
+import { checkRunOptions, type RunOptions } from './run-options.ts'
 import { describeAgent } from './describe-agent.ts'
 import { checkResume, resumeRun, type ResumeOptions } from './loop/resume.ts'
 import { RunContext } from './loop/run-context.ts'
@@ -22,27 +21,6 @@ import { inputFor, readyState, startRun, stateFor } from './loop/start.ts'
 import { iterateRun, streamRun, type RunStream } from './run-stream.ts'
 import type { Run } from './run.ts'
 import type { Session } from './session.ts'
-
-/** The options of one run. */
-export type RunOptions = {
-  /** Facts for hooks, such as the user. The model does not see them. */
-  readonly metadata?: JsonObject
-  /** Cancels the run. Default none. */
-  readonly signal?: AbortSignal
-  /** A finished run, or its state, to continue the conversation from. */
-  readonly from?: Run<unknown> | SavedRun | AgentState
-  /** `false`: `stream` emits no deltas, and the model is called without streaming. */
-  readonly deltas?: boolean
-  /** How effects are performed: live, recorded or replayed. Default live. */
-  readonly effects?: EffectsFactory
-  /** The session to run in. It is stored in the agent's store, and the conversation continues from there. */
-  readonly session?: string
-  /**
-   * If a run of the session waits for an answer or was interrupted: `reject` throws STATE_SUSPENDED; `deny` denies the open
-   * questions, ends that run, and takes the input. The model receives both. Default `reject`.
-   */
-  readonly onNewInput?: 'reject' | 'deny'
-}
 
 /** An immutable agent. It has no state of its own, so it can serve any number of runs at once. */
 export type Agent<O = string> = {
@@ -60,13 +38,18 @@ export type Agent<O = string> = {
    */
   readonly resume: (
     from: Run<unknown> | SavedRun | string,
-    options?: ResumeOptions & Omit<RunOptions, 'from' | 'metadata'>,
+    options?: ResumeOptions & Omit<RunOptions, 'from' | 'metadata' | 'session'>,
   ) => Promise<Run<O>>
   /** The same as events. */
   readonly resumeStream: (
     from: Run<unknown> | SavedRun | string,
-    options?: ResumeOptions & Omit<RunOptions, 'from' | 'metadata'>,
+    options?: ResumeOptions & Omit<RunOptions, 'from' | 'metadata' | 'session'>,
   ) => RunStream<AgentEvent, O>
+  /** The same as one state per step. */
+  readonly resumeIterate: (
+    from: Run<unknown> | SavedRun | string,
+    options?: ResumeOptions & Omit<RunOptions, 'from' | 'metadata' | 'session'>,
+  ) => RunStream<AgentState, O>
   /** A conversation in the agent's store, new or existing. The id is generated if omitted. */
   readonly session: (id?: string) => Session<O>
   /** The model, tools, hooks and capabilities of the agent, as data. */
@@ -93,7 +76,7 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentSetup): Ag
     try {
       const message = inputFor(parts, input) // first: a prepared run listens to the signal until it has ended
       if (given === undefined) return startRun(prepare(parts, {}, live), message)
-      checkOptions('run', given, runOptions)
+      checkRunOptions('run', given)
       const { session } = given
       if (session !== undefined) return sessionsOf(defaults).run(parts, message, { ...given, ...live, session })
       return startRun(prepare(parts, given, live), message)
@@ -101,33 +84,30 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentSetup): Ag
       return Promise.reject(invalid)
     }
   }
-  const resume = async (from: Run<unknown> | SavedRun | string, given?: ResumeOptions, emit?: Emit): Promise<Run> =>
-    typeof from === 'string'
-      ? sessionsOf(defaults).resume(parts, { ...given, ...(emit && { emit }), session: from })
-      : resumeSaved(parts, from, given, emit)
+  const resume = async (
+    from: Run<unknown> | SavedRun | string,
+    given: ResumeOptions & RunOptions = {},
+    live: Watching = {},
+  ): Promise<Run> => {
+    checkRunOptions('resume', given)
+    return typeof from === 'string'
+      ? sessionsOf(defaults).resume(parts, { ...given, ...live, session: from })
+      : resumeSaved(parts, from, given, live)
+  }
   const agent = Object.freeze({
     with: (...use) => buildAgent({ ...options, use: [...(options.use ?? []), ...use] }, defaults),
     run: (input, given) => start(input, given),
     stream: (input, given) => streamRun((emit) => start(input, given, { emit })),
     iterate: (input, given) => iterateRun((shouldPause) => start(input, given, { shouldPause })),
     resume: (from, given) => resume(from, given),
-    resumeStream: (from, given) => streamRun((emit) => resume(from, given, emit)),
+    resumeStream: (from, given) => streamRun((emit) => resume(from, given, { emit })),
+    resumeIterate: (from, given) => iterateRun((shouldPause) => resume(from, given, { shouldPause })),
     session: (id) => sessionsOf(defaults).session(parts, id),
     describe: () => describeAgent(parts),
   } satisfies Agent)
   rememberAgent(agent, parts)
   return agent
 }
-
-const runOptions: readonly string[] = [
-  'metadata',
-  'signal',
-  'from',
-  'deltas',
-  'effects',
-  'session',
-  'onNewInput',
-] satisfies (keyof RunOptions)[]
 
 /** How a run is observed while it runs. */
 export type Watching = { readonly emit?: Emit; readonly shouldPause?: RunContext['shouldPause'] }
@@ -155,14 +135,14 @@ function prepare(parts: AgentParts, given: RunOptions, { emit, shouldPause }: Wa
 async function resumeSaved(
   parts: AgentParts,
   from: Run<unknown> | SavedRun,
-  given: ResumeOptions & RunOptions = {},
-  emit?: Emit,
+  given: ResumeOptions & RunOptions,
+  { emit, shouldPause }: Watching,
 ): Promise<Run> {
   const { state, ledger } = savedOf(from)
   const effects = effectsFor(given, emit)
   const answers = await checkResume(parts, state, { ...given, now: effects.now() })
   const streams = emit !== undefined && given.deltas !== false
-  return resumeRun(new RunContext(parts, effects, state, { ledger, streams }), answers)
+  return resumeRun(new RunContext(parts, effects, state, { ledger, streams, shouldPause }), answers)
 }
 
 function effectsFor(

@@ -105,11 +105,11 @@ const numbers: readonly Refused[] = [
     new RegExp(`"${name}" must be a number, 0 or more, or null`),
   ]),
   [
-    'errorPolicy({ maxFailures })',
-    (maxFailures) => errorPolicy({ maxFailures }),
-    [0, -1, NaN],
+    'errorPolicy({ maxRetries })',
+    (maxRetries) => errorPolicy({ maxRetries }),
+    [-1, NaN],
     'AGENT_INVALID_OPTION',
-    /1 or more/,
+    /0 or more/,
   ],
   [
     'retryLimit({ maxRetries })',

@@ -75,5 +75,10 @@ export type Capability = {
   readonly warnings?: readonly string[]
 }
 
-/** What `createAgent({ use })` and `agent.with()` take. */
-export type Use = Hook | Tool | Capability
+/**
+ * What `createAgent({ use })` and `agent.with()` take. Lists are flattened and falsy values are ignored, so that
+ * `[isProduction && audit, [a, b]]` works.
+ */
+export type Use = UsePart | readonly Use[] | false | null | undefined | 0 | ''
+
+export type UsePart = Hook | Tool | Capability

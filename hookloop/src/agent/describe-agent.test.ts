@@ -138,7 +138,7 @@ const criteria: Readonly<Record<string, Criterion>> = {
     reason: 'errorForbade',
   },
   ErrorPolicyCriterion: {
-    use: [errorPolicy({ maxFailures: 2 })],
+    use: [errorPolicy({ maxRetries: 1 })],
     script: writing,
     by: 'errorPolicy.afterStep',
     reason: 'errorForbade',

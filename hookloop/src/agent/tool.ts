@@ -5,7 +5,7 @@ import type { InputOf, OutputOf, Schema, ToolRef } from '../state/schema.ts'
 import type { TokenUsage } from '../state/usage.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
-import { checkOptions } from '../state/check-options.ts'
+import { checkOptions, optionNames } from '../state/check-options.ts'
 import { parserOf, toJsonSchema, type Parser } from './tools/parse-schema.ts'
 
 /** The second argument of a tool's `execute`. */
@@ -81,10 +81,18 @@ type ToolDefinition<S extends Schema | JsonObject> = {
   readonly maxOutputChars?: number
 }
 
-const options: readonly string[] = [
-  ...(['name', 'description', 'input', 'execute', 'concurrent', 'ask', 'idempotent'] as const),
-  ...(['onUnknownOutcome', 'timeoutMs', 'maxOutputChars'] as const),
-] satisfies (keyof ToolDefinition<Schema>)[]
+const options = optionNames<ToolDefinition<Schema>>({
+  name: true,
+  description: true,
+  input: true,
+  execute: true,
+  concurrent: true,
+  ask: true,
+  idempotent: true,
+  onUnknownOutcome: true,
+  timeoutMs: true,
+  maxOutputChars: true,
+})
 const NAME = /^[A-Za-z0-9_.:-]{1,128}$/
 const MAX_OUTPUT_CHARS = 65_536
 
@@ -108,6 +116,7 @@ export function declareTool<S extends Schema | JsonObject>(
   definition: ToolDefinition<S>,
   delegate?: Tool['delegate'],
 ): Tool<InputOf<S>, OutputOf<S>> {
+  checkOptions(toolTitle(definition), definition, options, 'TOOL_INVALID')
   const { name, description, input, execute, timeoutMs, onUnknownOutcome, idempotent = false } = definition
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw invalid(
@@ -116,7 +125,6 @@ export function declareTool<S extends Schema | JsonObject>(
       name,
     )
   }
-  checkOptions(`tool "${name}"`, definition, options, 'TOOL_INVALID')
   if (typeof description !== 'string') throw invalid(name, 'it needs a description for the model', description)
   if (typeof execute !== 'function') throw invalid(name, 'it needs an execute function', execute)
   if (timeoutMs !== undefined && !(timeoutMs > 0)) throw invalid(name, '"timeoutMs" must be positive', timeoutMs)
@@ -145,6 +153,11 @@ export function declareTool<S extends Schema | JsonObject>(
   })
   declared.add(made)
   return made
+}
+
+function toolTitle(definition: { readonly name?: unknown } | null | undefined): string {
+  const name = definition?.name
+  return typeof name === 'string' ? `tool "${name}"` : 'tool'
 }
 
 export function isTool(value: unknown): value is Tool {

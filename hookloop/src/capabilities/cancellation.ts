@@ -1,6 +1,6 @@
 import { lstat } from 'node:fs/promises'
 import type { Capability } from '../agent/capability.ts'
-import { checkChoice, invalidOption, readOptions } from '../state/check-options.ts'
+import { checkArgument, checkChoice, invalidOption, readOptions } from '../state/check-options.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import { messageOf } from '../errors.ts'
 import { guard } from '../hooks/hook.ts'
@@ -90,6 +90,7 @@ export function cancellationSource(): CancellationSource & {
 
 /** A source that cancels runs as long as a file exists at this path. */
 export function cancellationFile(path: string): CancellationSource {
+  checkArgument('cancellationFile', ['path', path], typeof path === 'string' && path !== '', 'the path of a file')
   return {
     isCancellationRequested: async () => {
       try {

@@ -1,5 +1,6 @@
 import type { Capability } from '../agent/capability.ts'
-import type { JsonObject } from '../state/json.ts'
+import { checkArgument, checkOptions } from '../state/check-options.ts'
+import { isJsonObject, type JsonObject } from '../state/json.ts'
 import { hook } from '../hooks/hook.ts'
 
 /**
@@ -14,7 +15,11 @@ export function contextConfig(config: {
   /** The response format sent to the model. Default: unchanged. */
   readonly responseFormat?: JsonObject
 }): Capability {
+  checkOptions('contextConfig', config, ['systemPrompt', 'responseFormat'])
   const { systemPrompt = '', responseFormat } = config
+  checkArgument('contextConfig', ['systemPrompt', systemPrompt], typeof systemPrompt === 'string', 'a string')
+  const isFormat = responseFormat === undefined || isJsonObject(responseFormat)
+  checkArgument('contextConfig', ['responseFormat', responseFormat], isFormat, 'a JSON object')
   const apply = hook(
     'beforeExecution',
     (ctx) =>

@@ -55,7 +55,7 @@ test('without a policy failed calls are reported to the model only', async () =>
 
 test('the description of the agent has the policy', () => {
   const agent = createAgent({ model: scriptedModel([]), use: [errorPolicy('patient')] })
-  assert.ok(agent.describe().notes.includes('Errors: retry, at most 4 in a row.'))
+  assert.ok(agent.describe().notes.includes('Errors: retry, at most 3 retries in a row.'))
 })
 
 test('the strict policy stops at the first error, and the run is stopped, not failed', async () => {
@@ -63,7 +63,7 @@ test('the strict policy stops at the first error, and the run is stopped, not fa
     status: 'stopped',
     reason: 'errorForbade',
     by: 'errorPolicy.onError',
-    value: { value: 1, limit: 1 },
+    value: { value: 0, limit: 0 },
   })
 })
 
@@ -72,7 +72,7 @@ test('the strict policy stops at the first failed call', async () => {
     status: 'stopped',
     reason: 'errorForbade',
     by: 'errorPolicy.afterStep',
-    value: { value: 1, limit: 1 },
+    value: { value: 0, limit: 0 },
   })
 })
 
@@ -94,7 +94,7 @@ test('the patient policy stops at the fourth consecutive failure', async () => {
     status: 'stopped',
     reason: 'errorForbade',
     by: 'errorPolicy.onError',
-    value: { value: 4, limit: 4 },
+    value: { value: 3, limit: 3 },
   })
   assert.equal(clock.now(), 250 + 500 + 1000)
 })
@@ -106,7 +106,7 @@ test('the wait before a retry doubles up to its maximum', async () => {
     times.push(clock.now())
     return i < 5 ? broken : 'done'
   })
-  await runAt(clock, script, errorPolicy({ backoffMs: 100, maxBackoffMs: 500, maxFailures: 10 }))
+  await runAt(clock, script, errorPolicy({ backoffMs: 100, maxBackoffMs: 500, maxRetries: 9 }))
   assert.deepEqual(
     times.map((time, i) => time - (times[i - 1] ?? 0)),
     [0, 100, 200, 400, 500, 500],
@@ -159,24 +159,24 @@ test('a policy also applies to hooks that throw', async () => {
 })
 
 test('consecutive failed calls stop the run after the step that reaches the limit', async () => {
-  const ended = await run([bad, bad, bad, 'done'], errorPolicy({ maxFailures: 3 }))
+  const ended = await run([bad, bad, bad, 'done'], errorPolicy({ maxRetries: 2 }))
   assert.deepEqual(endOf(ended), {
     status: 'stopped',
     reason: 'errorForbade',
     by: 'errorPolicy.afterStep',
-    value: { value: 3, limit: 3 },
+    value: { value: 2, limit: 2 },
   })
   assert.equal(ended.state.stepCount, 3)
 })
 
 test('blocked calls count as failures', async () => {
   const never = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'never' })
-  const ended = await run([good, good, 'done'], never, errorPolicy({ maxFailures: 2 }))
+  const ended = await run([good, good, 'done'], never, errorPolicy({ maxRetries: 1 }))
   assert.deepEqual(endOf(ended), {
     status: 'stopped',
     reason: 'errorForbade',
     by: 'errorPolicy.afterStep',
-    value: { value: 2, limit: 2 },
+    value: { value: 1, limit: 1 },
   })
 })
 
@@ -184,33 +184,33 @@ test('failed calls, blocked calls and errors are counted together', async () => 
   const never = guard('beforeToolUse', (ctx) => (ctx.toolCall.args['fail'] === true ? ctx : ctx.block()), {
     name: 'never',
   })
-  const ended = await run([bad, good, broken, 'done'], never, errorPolicy({ maxFailures: 3 }))
+  const ended = await run([bad, good, broken, 'done'], never, errorPolicy({ maxRetries: 2 }))
   assert.deepEqual(endOf(ended), {
     status: 'stopped',
     reason: 'errorForbade',
     by: 'errorPolicy.onError',
-    value: { value: 3, limit: 3 },
+    value: { value: 2, limit: 2 },
   })
 })
 
 test('a successful call restarts the count', async () => {
-  const ended = await run([bad, bad, good, bad, bad, good, 'done'], errorPolicy({ maxFailures: 3 }))
+  const ended = await run([bad, bad, good, bad, bad, good, 'done'], errorPolicy({ maxRetries: 2 }))
   assert.equal(ended.status, 'completed')
 })
 
 test('one success among the calls of a step is a success', async () => {
   const mixed: ScriptedTurn = { toolCalls: [{ name: 'work', args: { fail: true } }, { name: 'work' }] }
-  assert.equal((await run([mixed, mixed, mixed, 'done'], errorPolicy({ maxFailures: 2 }))).status, 'completed')
+  assert.equal((await run([mixed, mixed, mixed, 'done'], errorPolicy({ maxRetries: 1 }))).status, 'completed')
 })
 
 test('errors that are each followed by a success are not consecutive', async () => {
   const script = [broken, good, broken, good, broken, good, broken, good, 'done']
-  assert.equal((await run(script, errorPolicy({ maxFailures: 2 }))).status, 'completed')
+  assert.equal((await run(script, errorPolicy({ maxRetries: 1 }))).status, 'completed')
 })
 
 test('a retry is checked against the limits like the first attempt', async () => {
   const model = scriptedModel([broken, broken, 'said after 1800 ms'])
-  const use = [errorPolicy({ backoffMs: 600, maxFailures: 10 }), guards({ maxTimeMs: 1000 })]
+  const use = [errorPolicy({ backoffMs: 600, maxRetries: 9 }), guards({ maxTimeMs: 1000 })]
   const ended = await createAgent({ model, use }).run('go', {
     effects: liveEffects({ clock: fakeClock({ auto: true }) }),
   })
@@ -219,8 +219,8 @@ test('a retry is checked against the limits like the first attempt', async () =>
 })
 
 test('omitted options are those of the patient policy', () => {
-  const { notes } = errorPolicy({ maxFailures: 7 })
-  assert.deepEqual(notes, ['Errors: retry, at most 7 in a row.'])
+  const { notes } = errorPolicy({ maxRetries: 6 })
+  assert.deepEqual(notes, ['Errors: retry, at most 6 retries in a row.'])
   assert.deepEqual(errorPolicy().notes, errorPolicy(errorPolicies.patient).notes)
 })
 
@@ -229,8 +229,8 @@ test('an invalid policy is rejected', () => {
     'lazy',
     'constructor',
     { onError: 'panic' },
-    { maxFailures: 0 },
-    { maxFailures: Number.NaN },
+    { maxRetries: -1 },
+    { maxRetries: Number.NaN },
     { backoffMs: -1 },
     { maxBackoffMs: Number.NaN },
   ]

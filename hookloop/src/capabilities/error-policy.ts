@@ -1,13 +1,16 @@
 import type { Capability } from '../agent/capability.ts'
-import { checkChoice, checkOptions, invalidOption } from '../state/check-options.ts'
+import { checkChoice, checkOptions, definedOptions, invalidOption } from '../state/check-options.ts'
 import { guard, hook } from '../hooks/hook.ts'
 
 /** Options of `errorPolicy`. The defaults are those of the preset `patient`. */
 export type ErrorPolicy = {
   /** What to do when a model call or a hook throws: `stop` ends the run as `stopped`. Default `retry`. */
   readonly onError: 'stop' | 'retry' | 'ignore'
-  /** Consecutive failures that stop the run: errors, and steps whose calls all failed or were blocked. Default 4. */
-  readonly maxFailures: number
+  /**
+   * How often the agent may try again after consecutive failures: errors, and steps whose calls all failed or were
+   * blocked. The next failure stops the run. Default 3.
+   */
+  readonly maxRetries: number
   /** The wait before the first retry. It doubles with each further one. Default 250. */
   readonly backoffMs: number
   /** The longest wait before a retry. Default 10,000. */
@@ -16,9 +19,9 @@ export type ErrorPolicy = {
 
 /** Presets of `errorPolicy`: stop at the first failure, retry a few times, or ignore failures until a limit stops the run. */
 export const errorPolicies = {
-  strict: { onError: 'stop', maxFailures: 1, backoffMs: 0, maxBackoffMs: 0 },
-  patient: { onError: 'retry', maxFailures: 4, backoffMs: 250, maxBackoffMs: 10_000 },
-  tolerant: { onError: 'ignore', maxFailures: Infinity, backoffMs: 0, maxBackoffMs: 0 },
+  strict: { onError: 'stop', maxRetries: 0, backoffMs: 0, maxBackoffMs: 0 },
+  patient: { onError: 'retry', maxRetries: 3, backoffMs: 250, maxBackoffMs: 10_000 },
+  tolerant: { onError: 'ignore', maxRetries: Infinity, backoffMs: 0, maxBackoffMs: 0 },
 } as const satisfies Record<string, ErrorPolicy>
 
 /**
@@ -27,22 +30,22 @@ export const errorPolicies = {
  *
  * @example
  * createAgent({ model, use: [errorPolicy('strict')] })
- * createAgent({ model, use: [errorPolicy({ maxFailures: 2, backoffMs: 1_000 })] })
+ * createAgent({ model, use: [errorPolicy({ maxRetries: 1, backoffMs: 1_000 })] })
  */
 export function errorPolicy(chosen: keyof typeof errorPolicies | Partial<ErrorPolicy> = 'patient'): Capability {
-  const policy = check(typeof chosen === 'string' ? errorPolicies[chosen] : { ...errorPolicies.patient, ...chosen })
-  const { onError, maxFailures, backoffMs, maxBackoffMs } = policy
+  const policy = check(typeof chosen === 'string' ? presetOf(chosen) : withDefaults(chosen))
+  const { onError, maxRetries, backoffMs, maxBackoffMs } = policy
   const limitReached = (
     failures: number,
   ): [string, { reason: 'errorForbade'; value: { value: number; limit: number } }] => [
     `${failures} ${failures === 1 ? 'failure' : 'failures in a row'}.`,
-    { reason: 'errorForbade', value: { value: failures, limit: maxFailures } },
+    { reason: 'errorForbade', value: { value: failures - 1, limit: maxRetries } },
   ]
   const thrown = hook(
     'onError',
     (ctx) => {
       const failures = ctx.consecutiveFailures
-      if (onError === 'stop' || failures >= maxFailures) {
+      if (onError === 'stop' || failures > maxRetries) {
         const [message, details] = limitReached(failures)
         return ctx.stop(`${message} The last one: ${ctx.error.message}`, details)
       }
@@ -55,25 +58,33 @@ export function errorPolicy(chosen: keyof typeof errorPolicies | Partial<ErrorPo
     'afterStep',
     (ctx) => {
       const failures = ctx.state.execution?.failures ?? 0
-      return failures >= maxFailures && ctx.step.errors.length === 0 ? ctx.stop(...limitReached(failures)) : ctx
+      return failures > maxRetries && ctx.step.errors.length === 0 ? ctx.stop(...limitReached(failures)) : ctx
     },
     { name: 'errorPolicy.afterStep', priority: 200 },
   )
   return {
     name: 'errorPolicy',
     hooks: [thrown, failed],
-    notes: [`Errors: ${onError}, ${maxFailures === Infinity ? 'any number' : `at most ${maxFailures}`} in a row.`],
+    notes: [
+      `Errors: ${onError}, ${maxRetries === Infinity ? 'any number of' : `at most ${maxRetries}`} retries in a row.`,
+    ],
   }
 }
 
-function check(policy: ErrorPolicy | undefined): ErrorPolicy {
-  const presets = Object.keys(errorPolicies)
-  if (policy === undefined)
-    throw invalidOption('errorPolicy', `the preset must be one of ${presets.join(', ')}`, policy)
-  checkOptions('errorPolicy', policy, Object.keys(errorPolicies.patient))
+function presetOf(name: keyof typeof errorPolicies): ErrorPolicy {
+  checkChoice('errorPolicy', 'preset', name, Object.keys(errorPolicies))
+  return errorPolicies[name]
+}
+
+function withDefaults(options: Partial<ErrorPolicy>): ErrorPolicy {
+  checkOptions('errorPolicy', options, Object.keys(errorPolicies.patient))
+  return { ...errorPolicies.patient, ...definedOptions(options) }
+}
+
+function check(policy: ErrorPolicy): ErrorPolicy {
   checkChoice('errorPolicy', 'onError', policy.onError, ['stop', 'retry', 'ignore'])
-  if (!(policy.maxFailures >= 1))
-    throw invalidOption('errorPolicy', '"maxFailures" must be 1 or more', policy.maxFailures)
+  if (!(policy.maxRetries >= 0))
+    throw invalidOption('errorPolicy', '"maxRetries" must be a number, 0 or more', policy.maxRetries)
   if (!(policy.backoffMs >= 0 && policy.maxBackoffMs >= 0))
     throw invalidOption('errorPolicy', '"backoffMs" and "maxBackoffMs" must be 0 or more', policy)
   return policy

@@ -1,7 +1,7 @@
 import type { Capability } from '../agent/capability.ts'
 import { invalidOption, isStringList, readOptions } from '../state/check-options.ts'
 import { tool, type Tool } from '../agent/tool.ts'
-import type { AgentState } from '../state/agent-state.ts'
+import { checkState, type AgentState } from '../state/agent-state.ts'
 import type { Json, JsonObject } from '../state/json.ts'
 import {
   nameProblem,
@@ -80,6 +80,7 @@ export function metadata(options: MetadataOptions = {}): Capability {
 
 /** The values that the model has stored, by key. A guard must not rely on them: the model wrote them. */
 export function getMetadata(state: AgentState): JsonObject {
+  checkState('getMetadata', state)
   return readNamed(state.metadata[METADATA_KEY])
 }
 

@@ -1,4 +1,5 @@
 import type { Capability } from '../agent/capability.ts'
+import { checkArgument, checkOptions } from '../state/check-options.ts'
 import { guard } from '../hooks/hook.ts'
 
 /** What an answer means for the run: no opinion, it may stop, or it must continue with this message to the model. */
@@ -17,6 +18,8 @@ export function responseContent(
   read: (text: string) => ContentVerdict,
   options: { readonly name?: string } = {},
 ): Capability {
+  checkOptions('responseContent', options, ['name'])
+  checkArgument('responseContent', ['read', read], typeof read === 'function', 'a function of the text')
   const name = options.name ?? 'responseContent'
   const check = guard(
     'afterStep',

@@ -64,12 +64,12 @@ test('an answer to revise is sent back with the criticism', async () => {
   )
 })
 
-test('an answer is sent back at most maxRounds times, and a run without approval is not completed', async () => {
+test('an answer is sent back at most maxRetries times, and a run without approval is not completed', async () => {
   const twice = await judged([says('revise'), says('revise'), says('revise', 'Still short.')])
   assert.deepEqual(twice.ending, ['stopped', 'retryLimit', 'selfCritique.decide'])
   assert.deepEqual([twice.message, twice.run.text], ['Not approved after 2 rounds: Still short.', 'answer 3'])
   assert.match(explain(twice.run), /to continue +an answer that the critic approves/)
-  const never = await judged([says('revise')], { options: { maxRounds: 0 } })
+  const never = await judged([says('revise')], { options: { maxRetries: 0 } })
   assert.deepEqual([never.ending[1], never.model.requests.length], ['retryLimit', 1])
 })
 
@@ -146,7 +146,7 @@ test('the size of a verdict is limited', async () => {
 test('each execution has its own rounds and task', async () => {
   const by = scriptedModel(() => says('revise'))
   const model = scriptedModel(() => 'x')
-  const agent = createAgent({ model, use: [selfCritique({ model: by, maxRounds: 1 })] })
+  const agent = createAgent({ model, use: [selfCritique({ model: by, maxRetries: 1 })] })
   const first = await agent.run('one')
   const second = await agent.run('two', { from: first })
   assert.deepEqual(
@@ -220,8 +220,8 @@ test('a thousand concurrent runs are judged separately', async () => {
 
 test('options are validated', () => {
   for (const options of [
-    { maxRounds: -1 },
-    { maxRounds: 1.5 },
+    { maxRetries: -1 },
+    { maxRetries: 1.5 },
     { onFailure: 'ignore' },
     { instructions: '' },
     { rounds: 1 },

@@ -1,6 +1,6 @@
 import type { Capability } from '../agent/capability.ts'
 import { checkChoice, invalidOption, readOptions, type Filled } from '../state/check-options.ts'
-import type { AgentState } from '../state/agent-state.ts'
+import { checkState, type AgentState } from '../state/agent-state.ts'
 import type { ModelSource } from '../state/inference.ts'
 import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
 import { textOf } from '../state/message.ts'
@@ -16,7 +16,7 @@ export type SelfCritiqueOptions = {
   /** The system prompt of the critic: what a good answer is. Default: a general one. */
   readonly instructions?: string
   /** How often an answer is sent back in one execution. Default 2. */
-  readonly maxRounds?: number
+  readonly maxRetries?: number
   /** Whether the run stops or the answer is approved if the critic fails. Default `'stop'`. */
   readonly onFailure?: 'stop' | 'approve'
 }
@@ -24,7 +24,7 @@ export type SelfCritiqueOptions = {
 export const selfCritiqueDefaults = Object.freeze({
   model: undefined,
   instructions: undefined,
-  maxRounds: 2,
+  maxRetries: 2,
   onFailure: 'stop' as const,
 })
 
@@ -62,11 +62,11 @@ type Policy = Filled<SelfCritiqueOptions, typeof selfCritiqueDefaults>
  * `completed` only with an approved answer.
  *
  * @example
- * createAgent({ model, use: [selfCritique({ model: 'anthropic/claude-haiku-4-5', maxRounds: 3 })] })
+ * createAgent({ model, use: [selfCritique({ model: 'anthropic/claude-haiku-4-5', maxRetries: 3 })] })
  */
 export function selfCritique(options: SelfCritiqueOptions = {}): Capability {
   const policy = readOptions('selfCritique', options, selfCritiqueDefaults)
-  const { model, instructions, maxRounds, onFailure } = policy
+  const { model, instructions, maxRetries, onFailure } = policy
   checkChoice('selfCritique', 'onFailure', onFailure, ['stop', 'approve'])
   if (instructions !== undefined && (typeof instructions !== 'string' || instructions === ''))
     throw invalidOption('selfCritique', '"instructions" must be a non-empty string', instructions)
@@ -75,12 +75,13 @@ export function selfCritique(options: SelfCritiqueOptions = {}): Capability {
     name: 'selfCritique',
     hooks: [rememberTask(), judgeAnswer(policy), decide(policy)],
     ...(model !== undefined && { models: [model] }),
-    notes: [`Self-critique: answers are judged and sent back up to ${maxRounds} times; a failing critic ${onFailed}.`],
+    notes: [`Self-critique: answers are judged and sent back up to ${maxRetries} times; a failing critic ${onFailed}.`],
   }
 }
 
 /** The latest verdict of `selfCritique` in the current execution, if there is one. */
 export function getCritique(state: AgentState): SelfCritique | undefined {
+  checkState('getCritique', state)
   const stored: Json | undefined = state.metadata[SELF_CRITIQUE_KEY]
   if (!isJsonObject(stored) || stored['execution'] !== state.execution?.id) return undefined
   return stored as SelfCritique
@@ -108,7 +109,7 @@ function rememberTask(): Hook {
 }
 
 /** Calls the critic, and sends the answer back if it is to be revised. */
-function judgeAnswer({ model, instructions = DEFAULT_INSTRUCTIONS, maxRounds }: Policy): Hook {
+function judgeAnswer({ model, instructions = DEFAULT_INSTRUCTIONS, maxRetries }: Policy): Hook {
   return hook(
     'onStop',
     async (ctx) => {
@@ -124,7 +125,7 @@ function judgeAnswer({ model, instructions = DEFAULT_INSTRUCTIONS, maxRounds }: 
       } catch (thrown) {
         return ctx.withState((state) => withCritique(state, { ...current, failure: messageOf(thrown) }))
       }
-      const sentBack = critique.verdict === 'revise' && rounds < maxRounds
+      const sentBack = critique.verdict === 'revise' && rounds < maxRetries
       const judged = { ...current, rounds: rounds + Number(sentBack), critique, sentBack }
       const next = ctx.withState((state) => withCritique(state, judged))
       return sentBack ? next.requestContinuation(feedbackOf(critique)) : next
@@ -134,7 +135,7 @@ function judgeAnswer({ model, instructions = DEFAULT_INSTRUCTIONS, maxRounds }: 
 }
 
 /** Stops a run whose last answer was not approved, so that it is not `completed`. */
-function decide({ maxRounds, onFailure }: Policy): Hook {
+function decide({ maxRetries, onFailure }: Policy): Hook {
   return guard(
     'onStop',
     (ctx) => {
@@ -148,7 +149,7 @@ function decide({ maxRounds, onFailure }: Policy): Hook {
       const { verdict, summary } = critique
       if (verdict === 'give_up') return ctx.stop(`The critic gave up: ${summary}`, { value: { rounds } })
       if (verdict === 'approve' || sentBack === true) return ctx
-      const value = { value: rounds, limit: maxRounds }
+      const value = { value: rounds, limit: maxRetries }
       return ctx.stop(`Not approved after ${rounds} rounds: ${summary}`, { reason: 'retryLimit', value })
     },
     { name: 'selfCritique.decide' },

@@ -1,3 +1,4 @@
+import { checkArgument, checkOptions } from '../state/check-options.ts'
 import { AgentError } from '../errors.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { Emit } from '../state/event.ts'
@@ -92,10 +93,13 @@ export type EffectsFactory = (run: {
  * await agent.run('Hello.', { effects })
  */
 export function liveEffects(options: { readonly clock?: Clock; readonly id?: string } = {}): EffectsFactory {
+  checkOptions('liveEffects', options, ['clock', 'id'])
+  const { clock = systemClock, id } = options
+  const isClock = typeof clock === 'object' && clock !== null && 'now' in clock && 'sleep' in clock
+  checkArgument('liveEffects', ['clock', clock], isClock, 'a clock with now() and sleep()')
   return ({ signal, emit }) => {
-    const clock = options.clock ?? systemClock
     const time = new RunTime(clock, signal)
-    return new LiveEffects({ time, emit }, clock, { run: options.id ?? newRunId(), path: '', now: clock.now() })
+    return new LiveEffects({ time, emit }, clock, { run: id ?? newRunId(), path: '', now: clock.now() })
   }
 }
 

@@ -1,3 +1,4 @@
+import { checkArgument } from '../state/check-options.ts'
 import { andThen } from '../state/thenable.ts'
 import { AgentError, messageOf, toAgentError } from '../errors.ts'
 import { sameJson, toJson, type Json } from '../state/json.ts'
@@ -12,6 +13,7 @@ import {
   type Waited,
 } from './effects.ts'
 import {
+  checkRecording,
   Counter,
   RECORDING_VERSION,
   RecordIndex,
@@ -31,6 +33,8 @@ import { UnusedEffects } from './unused-effects.ts'
  * await agent.run('Hello.', { effects: recordEffects(recording) })
  */
 export function recordEffects(recording: Recording, inner: EffectsFactory = liveEffects()): EffectsFactory {
+  checkRecording('recordEffects', recording)
+  checkArgument('recordEffects', ['inner', inner], typeof inner === 'function', 'a factory such as liveEffects()')
   return (run) => {
     if (recording.entries().length > 0) {
       throw new AgentError('RECORDING_INVALID', 'The recording already has a run. Use a new recording for every run.')

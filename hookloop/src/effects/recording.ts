@@ -1,3 +1,4 @@
+import { checkArgument } from '../state/check-options.ts'
 import { isJsonObject, storedJson, type Json, type JsonObject } from '../state/json.ts'
 import { must, number, oneOf, optional, present, shapeOf, string, type Shape } from '../state/shape.ts'
 import type { RunEnd } from './run-time.ts'
@@ -38,6 +39,15 @@ export interface Recording {
   entries(): readonly RecordEntry[]
 }
 
+export function isRecording(value: unknown): value is Recording {
+  const { append, entries } = Object(value) as { readonly append?: unknown; readonly entries?: unknown }
+  return typeof append === 'function' && typeof entries === 'function'
+}
+
+export function checkRecording(where: string, recording: unknown): asserts recording is Recording {
+  checkArgument(where, ['recording', recording], isRecording(recording), 'a recording, such as memoryRecording()')
+}
+
 /**
  * A recording in memory, empty or with entries that were stored elsewhere.
  *
@@ -46,12 +56,15 @@ export interface Recording {
  * await agent.run('Hello.', { effects: recordEffects(recording) })
  */
 export function memoryRecording(entries: readonly RecordEntry[] = []): Recording {
+  const isValid = Array.isArray(entries) && entries.every((each) => isJsonObject(each))
+  checkArgument('memoryRecording', ['entries', entries], isValid, 'a list of entries')
   const stored = [...entries]
   return { append: (entry) => void stored.push(storedJson(entry, 'entry') as RecordEntry), entries: () => stored }
 }
 
 /** A recording as JSON lines in a file, which is created if it is missing. A file that has a run is read-only. */
 export function fileRecording(path: string): Recording & { close(): void } {
+  checkArgument('fileRecording', ['path', path], typeof path === 'string' && path !== '', 'the path of a file')
   const fs = process.getBuiltinModule('node:fs')
   let file: number | undefined = fs.openSync(path, 'a', 0o600)
   const text = fs.readFileSync(path)
@@ -71,6 +84,7 @@ export function fileRecording(path: string): Recording & { close(): void } {
 
 /** A recording as JSON lines, for `parseRecording`. */
 export function formatRecording(recording: Recording): string {
+  checkRecording('formatRecording', recording)
   return recording
     .entries()
     .map((entry) => `${JSON.stringify(entry)}\n`)
@@ -82,6 +96,7 @@ export function formatRecording(recording: Recording): string {
  * newline was cut off by a crash and is dropped.
  */
 export function parseRecording(text: string): readonly RecordEntry[] {
+  checkArgument('parseRecording', ['text', text], typeof text === 'string', 'the text of a recording')
   const lines = text.split('\n')
   lines.pop() // what follows the last newline is empty or incomplete
   return lines.map((line, index) => {

@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { z } from 'zod'
-import type { Agent, RunOptions } from '../agent/agent.ts'
+import type { Agent } from '../agent/agent.ts'
+import type { RunOptions } from '../agent/run-options.ts'
 import type { AgentOptions } from '../create-agent.ts'
 import type { Use } from '../agent/capability.ts'
 import type { Run } from '../agent/run.ts'
@@ -370,7 +371,7 @@ test('whatever a run does, it replays to a byte-equal state and an equal ledger'
           world.tool('look', { concurrent: true }, act),
           world.tool('work', {}, act),
           world.tool('send', { ask: true }, act),
-          errorPolicy({ backoffMs: 1, maxFailures: 3 }),
+          errorPolicy({ backoffMs: 1, maxRetries: 2 }),
           guards({ maxSteps: 6 }),
           answer === 'allow' ? approval(() => world.really('allow' as const)) : approval(answer),
           input && hook('onUserInput', (ctx) => ctx.withInput(`${JSON.stringify(ctx.input)}!`)),

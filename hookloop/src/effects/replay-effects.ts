@@ -11,6 +11,7 @@ import {
   type Waited,
 } from './effects.ts'
 import {
+  checkRecording,
   Counter,
   formatRecording,
   parseRecording,
@@ -29,6 +30,7 @@ import { RunTime, type RunEnd } from './run-time.ts'
  * const again = await agent.run('Hello.', { effects: replayEffects(recording) })
  */
 export function replayEffects(recording: Recording): EffectsFactory {
+  checkRecording('replayEffects', recording)
   // Through the parser, so that entries from any source are checked and frozen.
   const [first, ...entries] = parseRecording(formatRecording(recording))
   if (first?.type !== 'run') throw new AgentError('RECORDING_INVALID', 'The recording is empty: it has no run.')

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { z } from 'zod'
-import type { Agent, RunOptions } from '../agent/agent.ts'
+import type { Agent } from '../agent/agent.ts'
+import type { RunOptions } from '../agent/run-options.ts'
 import type { Use } from '../agent/capability.ts'
 import { tool } from '../agent/tool.ts'
 import { createAgent } from '../create-agent.ts'

@@ -1,3 +1,4 @@
+import { checkArgument, checkOptions, optionNames } from '../state/check-options.ts'
 import type { BaseContext, Mode } from './base-context.ts'
 import type { HookOutcome } from './outcome.ts'
 
@@ -35,10 +36,24 @@ export type ActionRun = {
 
 /** Creates an action, which `hook`, `guard` and `observe` take as a handler. */
 export function action(definition: Action): Action {
+  checkOptions('action', definition, names, 'HOOK_INVALID_OPTION')
+  const { kind, label, perform } = definition
+  checkArgument('action', ['kind', kind], typeof kind === 'string' && kind !== '', 'a non-empty string')
+  checkArgument('action', ['label', label], typeof label === 'string' && label !== '', 'a non-empty string')
+  checkArgument('action', ['perform', perform], typeof perform === 'function', 'a function')
   const frozen = Object.freeze({ ...definition })
   actions.add(frozen)
   return frozen
 }
+
+const names = optionNames<Action>({
+  kind: true,
+  label: true,
+  asks: true,
+  timeoutMs: true,
+  inherited: true,
+  perform: true,
+})
 
 export function isAction(value: unknown): value is Action {
   return typeof value === 'object' && value !== null && actions.has(value)

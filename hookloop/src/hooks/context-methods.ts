@@ -1,3 +1,5 @@
+import { checkedSettings } from '../state/model-settings.ts'
+import { checkArgument, checkOptions, definedOptions, optionNames } from '../state/check-options.ts'
 import { AgentState } from '../state/agent-state.ts'
 import { stopReasons, type StopReason } from '../state/continuation.ts'
 import {
@@ -5,7 +7,6 @@ import {
   isFinishReason,
   type InferenceRequest,
   type InferenceResponse,
-  type ModelSettings,
   type RequestChange,
   type ResponseChange,
   type ToModel,
@@ -45,7 +46,9 @@ function decide(context: BaseContext, verdict: Verdict): BaseContext {
   return BaseContext.change(context, { verdict })
 }
 
-function checkedChange({ content, finishReason, text }: ResponseChange): ResponseChange {
+function checkedChange(change: ResponseChange): ResponseChange {
+  checkOptions('ctx.withResponse', change, ['content', 'finishReason', 'text'], 'HOOK_INVALID_OPTION')
+  const { content, finishReason, text } = change
   const parts = content === undefined ? undefined : toJson(content)
   if (parts !== undefined && !(Array.isArray(parts) && parts.every(isReplyPart))) {
     throw invalid('The content of a response must be a list of parts: text, reasoning, file or tool-call.', content)
@@ -65,6 +68,12 @@ function invalid(message: string, value: unknown): AgentError {
 }
 
 function voted(decision: Vote['decision'], reason: StopReason, message: string, details: Details = {}): Vote {
+  checkOptions(
+    `ctx.${decision === 'allowStop' ? 'allowStop' : 'stop'}`,
+    details,
+    ['reason', 'value'],
+    'HOOK_INVALID_OPTION',
+  )
   const given = details.reason ?? reason
   if (!stopReasons.includes(given))
     throw invalid(`Unknown stop reason "${given}". Known: ${stopReasons.join(', ')}.`, given)
@@ -108,6 +117,7 @@ const block = {
 const abilities: { readonly [A in Ability]: { readonly [method: string]: Method } } = {
   state: {
     withState(this: BaseContext, change: (state: AgentState) => AgentState): BaseContext {
+      checkArgument('ctx.withState', ['change', change], typeof change === 'function', 'a function of the state')
       const state = change(this.state)
       if (!(state instanceof AgentState)) {
         throw new AgentError('HOOK_NO_RETURN', 'The function passed to withState() must return a state.', {
@@ -169,8 +179,11 @@ const abilities: { readonly [A in Ability]: { readonly [method: string]: Method 
     },
   },
   recover: {
-    retry(this: BaseContext, options?: { readonly afterMs?: number }): BaseContext {
-      return BaseContext.change(this, { recovery: { decision: 'retry', afterMs: Math.max(0, options?.afterMs ?? 0) } })
+    retry(this: BaseContext, options: { readonly afterMs?: number } = {}): BaseContext {
+      checkOptions('ctx.retry', options, ['afterMs'], 'HOOK_INVALID_OPTION')
+      const { afterMs = 0 } = options
+      if (!(afterMs >= 0)) throw invalid('"afterMs" must be a number of milliseconds, 0 or more.', afterMs)
+      return BaseContext.change(this, { recovery: { decision: 'retry', afterMs } })
     },
     ignore(this: BaseContext): BaseContext {
       return BaseContext.change(this, { recovery: { decision: 'ignore', afterMs: 0 } })
@@ -178,12 +191,15 @@ const abilities: { readonly [A in Ability]: { readonly [method: string]: Method 
   },
   within: {
     within(this: BaseContext, ms: number): BaseContext {
-      if (!(ms >= 0)) throw invalid('The time limit of a call must be a number of milliseconds.', ms)
+      if (typeof ms !== 'number' || !(ms >= 0))
+        throw invalid('The time limit of a call must be a number of milliseconds.', ms)
       return BaseContext.limit(this, ms)
     },
   },
   compact: {
-    compact(this: BaseContext, { keep, pin, requested = false, summarize }: CompactOptions): BaseContext {
+    compact(this: BaseContext, options: CompactOptions): BaseContext {
+      checkOptions('ctx.compact', options, ['keep', 'pin', 'requested', 'summarize'], 'HOOK_INVALID_OPTION')
+      const { keep, pin, requested = false, summarize } = options
       if (!Number.isInteger(keep) || keep < 0) throw invalid('"keep" must be a number of messages, 0 or more.', keep)
       if (typeof summarize !== 'function')
         throw invalid('"summarize" must be a function that returns the summary.', summarize)
@@ -275,7 +291,8 @@ function define(trigger: HookTrigger, can: readonly Ability[], properties: Prope
 
 /** A request with some fields replaced. Fields that are undefined do not change. */
 export function changeRequest(request: InferenceRequest, change: RequestChange, toModel: ToModel): InferenceRequest {
-  const { messages, model, tools, system, settings, responseFormat, toolChoice } = definedOf(change)
+  checkOptions('withRequest', change, requestFields, 'HOOK_INVALID_OPTION')
+  const { messages, model, tools, system, settings, responseFormat, toolChoice } = definedOptions(change)
   if (system !== undefined && typeof system !== 'string') throw invalid('The system prompt must be a string.', system)
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((name) => typeof name === 'string'))) {
     throw invalid('The tools of a request must be a list of names.', tools)
@@ -286,12 +303,18 @@ export function changeRequest(request: InferenceRequest, change: RequestChange, 
     ...(toolChoice !== undefined && { toolChoice: exactJson(toolChoice, 'tool choice') as typeof toolChoice }),
     ...(model !== undefined && { model: toModel(model) }),
     ...(tools !== undefined && { tools: Object.freeze([...tools]) }),
-    ...(settings !== undefined && { settings: exactJson(settings, 'settings') as ModelSettings }),
+    ...(settings !== undefined && { settings: checkedSettings('withRequest', settings) }),
     ...(responseFormat !== undefined && { responseFormat: exactJson(responseFormat, 'response format') as JsonObject }),
     ...(messages !== undefined && { messages: toMessages(messages, request.messages) }),
   })
 }
 
-function definedOf<T extends object>(change: T): T {
-  return Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) as T
-}
+export const requestFields = optionNames<RequestChange>({
+  messages: true,
+  model: true,
+  tools: true,
+  system: true,
+  settings: true,
+  responseFormat: true,
+  toolChoice: true,
+})

@@ -1,3 +1,4 @@
+import { checkOptions, optionNames } from '../state/check-options.ts'
 import type { InferenceResponse, RequestChange } from '../state/inference.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { ToolRef } from '../state/schema.ts'
@@ -151,6 +152,7 @@ export function observe<T extends PlainTrigger, A = JsonObject>(
  * createAgent({ model, use: [shadow(stricterPolicy)] })
  */
 export function shadow<T extends PlainTrigger>(of: Hook<T>, options: { readonly name?: string } = {}): Hook<T> {
+  checkOptions('shadow', options, ['name'], 'HOOK_INVALID_OPTION')
   if (!isHook(of)) throw invalid('passed to shadow()', 'it was not created by hook() or guard()', of)
   const { name } = options
   const made: Hook<T> = Object.freeze({ ...of, ...(name !== undefined && { name, named: true }), shadow: true })
@@ -185,17 +187,27 @@ type LooseOptions = {
   bookkeeping?: boolean
 }
 
-function declare<T extends HookTrigger>(mode: Mode, on: On<T>, handler: unknown, given: object | undefined): Hook<T> {
-  const options = (given ?? {}) as LooseOptions
+const optionsOfHooks = optionNames<LooseOptions>({
+  name: true,
+  priority: true,
+  timeoutMs: true,
+  when: true,
+  effect: true,
+  tool: true,
+  stream: true,
+  onFailure: true,
+  bookkeeping: true,
+})
+
+function declare<T extends HookTrigger>(mode: Mode, on: On<T>, handler: unknown, given: object = {}): Hook<T> {
+  const kind = mode === 'transform' ? 'hook' : mode
+  checkOptions(kind, given, optionsOfHooks, 'HOOK_INVALID_OPTION')
+  const options: LooseOptions = given
   const triggers: readonly T[] = Object.freeze(Array.isArray(on) ? [...new Set(on)] : [on as T])
   const action = isAction(handler) ? handler : undefined
   const handle = action === undefined ? toFunction(handler) : performing(action)
   const made: Hook<T> = Object.freeze({
-    name:
-      options.name ??
-      action?.label ??
-      nameOf(handler) ??
-      `${mode === 'transform' ? 'hook' : mode}:${triggers.join('+')}`,
+    name: options.name ?? action?.label ?? nameOf(handler) ?? `${kind}:${triggers.map(String).join('+')}`,
     named: options.name !== undefined,
     triggers,
     mode,

@@ -1,5 +1,6 @@
+import { checkArgument, checkChoice } from '../state/check-options.ts'
 import type { AgentState } from '../state/agent-state.ts'
-import type { StepType } from '../state/execution.ts'
+import { stepTypes, type StepType } from '../state/execution.ts'
 import { exactJson, sameJson, type Json } from '../state/json.ts'
 import { toNameTest, type NamePattern } from './patterns.ts'
 
@@ -21,17 +22,21 @@ export type Matcher = (ctx: Matchable) => boolean
  * guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { when: all(toolName('delete_*'), not(hasMetadata('role', 'admin'))) })
  */
 export function toolName(pattern: NamePattern): Matcher {
+  const isPattern = typeof pattern === 'string' || pattern instanceof RegExp
+  checkArgument('toolName', ['pattern', pattern], isPattern, 'a name, a wildcard or a RegExp')
   const test = toNameTest(pattern)
   return (ctx) => ctx.toolCall !== undefined && test(ctx.toolCall.name)
 }
 
 /** Matches if the current step, or the last closed one, has this type. */
 export function stepType(type: StepType): Matcher {
+  checkChoice('stepType', 'type', type, stepTypes)
   return (ctx) => (ctx.step ?? ctx.state.lastStep)?.type === type
 }
 
 /** Matches if the metadata of the state has this key and, if given, this value. */
 export function hasMetadata(key: string, value?: Json): Matcher {
+  checkArgument('hasMetadata', ['key', key], typeof key === 'string', 'a string')
   const wanted = value === undefined ? undefined : exactJson(value, 'metadata value')
   return (ctx) => {
     if (!Object.hasOwn(ctx.state.metadata, key)) return false
@@ -41,15 +46,22 @@ export function hasMetadata(key: string, value?: Json): Matcher {
 
 /** Matches if all matchers match. */
 export function all(...matchers: readonly Matcher[]): Matcher {
+  for (const each of matchers) checkMatcher('all', each)
   return (ctx) => matchers.every((matches) => matches(ctx))
 }
 
 /** Matches if at least one matcher matches. */
 export function any(...matchers: readonly Matcher[]): Matcher {
+  for (const each of matchers) checkMatcher('any', each)
   return (ctx) => matchers.some((matches) => matches(ctx))
 }
 
 /** Matches if the matcher does not. */
 export function not(matcher: Matcher): Matcher {
+  checkMatcher('not', matcher)
   return (ctx) => !matcher(ctx)
+}
+
+function checkMatcher(where: string, matcher: unknown): void {
+  checkArgument(where, ['matcher', matcher], typeof matcher === 'function', 'a matcher: a function of the context')
 }

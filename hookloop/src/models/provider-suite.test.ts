@@ -141,22 +141,29 @@ scenario(
   async ({ row, mode, model, server, run }) => {
     server.next({ content: 'Hi.' })
     const warnings: string[] = []
-    const settings = { maxOutputTokens: 77, providerOptions: optionsFor[row.name]!.given, mood: 'good' }
+    const settings = { maxOutputTokens: 77, providerOptions: optionsFor[row.name]!.given, topK: 5, presencePenalty: 1 }
     const use = [observe('afterInference', (ctx) => void warnings.push(...(ctx.response.warnings ?? [])))]
     const { events } = await run(createAgent({ model, settings, use }))
     const sent = JSON.stringify(server.requests[0]!.body)
     assert.ok(sent.includes(':77') && sent.includes(optionsFor[row.name]!.sent), sent)
-    assert.match(warnings.join('\n'), /does not support the setting "mood"/)
-    if (mode === 'stream')
-      assert.ok(events.some((event) => event.type === 'warning' && event.message.includes('"mood"')))
+    const { unsupported } = optionsFor[row.name]!
+    assert.ok(warnings.join('\n').includes(unsupported ?? ''), warnings.join('\n'))
+    if (mode === 'stream' && unsupported !== undefined)
+      assert.ok(events.some((event) => event.type === 'warning' && event.message.includes(unsupported)))
   },
 )
 
-const optionsFor: { readonly [row: string]: { readonly given: JsonObject; readonly sent: string } } = {
-  openai: { given: { openai: { user: 'u-1' } }, sent: '"user":"u-1"' },
-  anthropic: { given: { anthropic: { metadata: { userId: 'u-1' } } }, sent: '"user_id":"u-1"' },
+const optionsFor: {
+  readonly [row: string]: { readonly given: JsonObject; readonly sent: string; readonly unsupported?: string }
+} = {
+  openai: { given: { openai: { user: 'u-1' } }, sent: '"user":"u-1"', unsupported: 'topK' },
+  anthropic: {
+    given: { anthropic: { metadata: { userId: 'u-1' } } },
+    sent: '"user_id":"u-1"',
+    unsupported: 'presencePenalty',
+  },
   google: { given: { google: { thinkingConfig: { thinkingBudget: 9 } } }, sent: '"thinkingBudget":9' },
-  'openai-compatible': { given: { openaiCompatible: { user: 'u-1' } }, sent: '"user":"u-1"' },
+  'openai-compatible': { given: { openaiCompatible: { user: 'u-1' } }, sent: '"user":"u-1"', unsupported: 'topK' },
 }
 
 scenario('a hook chooses which tool must be called', async ({ row, model, server, run }) => {

@@ -1,3 +1,5 @@
+import { checkArgument, checkOptions } from '../state/check-options.ts'
+import { isPlainObject } from '../state/describe-value.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FinishReason, LanguageModel, ModelCall, ModelReply, ModelRequest } from '../state/inference.ts'
 import type { Json } from '../state/json.ts'
@@ -45,6 +47,9 @@ export function scriptedModel(
   script: Script | ((request: ModelRequest) => ScriptedTurn | Promise<ScriptedTurn>),
   options: { readonly modelId?: string; readonly usage?: Partial<TokenUsage> } = {},
 ): ScriptedModel {
+  checkOptions('scriptedModel', options, ['modelId', 'usage'])
+  const isScript = typeof script === 'function' || (Array.isArray(script) && script.every(isTurn))
+  checkArgument('scriptedModel', ['script', script], isScript, 'a list of replies, or a function of the request')
   const requests: ModelRequest[] = []
   const usage = { inputTokens: 10, outputTokens: 5, ...options.usage }
   let turns = 0
@@ -66,6 +71,10 @@ export function scriptedModel(
       return speak(typeof next === 'function' ? await next(request) : next, { at, call, usage })
     },
   }
+}
+
+function isTurn(turn: unknown): boolean {
+  return typeof turn === 'string' || typeof turn === 'function' || isPlainObject(turn)
 }
 
 async function speak(

@@ -1,3 +1,5 @@
+import { checkedSettings } from '../state/model-settings.ts'
+import { checkOptions } from '../state/check-options.ts'
 import {
   toResponse,
   type InferenceResponse,
@@ -48,6 +50,7 @@ export type AskOptions = Pick<Partial<ModelRequest>, 'system' | 'settings' | 're
  * const { text, usage } = await model.ask('Translate to French: good morning')
  */
 export function languageModel(source: ModelSource, options: { readonly prices?: Prices } = {}): CallableModel {
+  checkOptions('languageModel', options, ['prices'])
   const model = make(source, checkedPrices(options.prices))
   const infer: LanguageModel['infer'] = (request, call) => model.infer(request, call)
   return Object.freeze({ ...model, infer, ask: (input, how) => ask(model, input, how) } satisfies CallableModel)
@@ -56,9 +59,12 @@ export function languageModel(source: ModelSource, options: { readonly prices?: 
 async function ask(
   model: LanguageModel,
   input: string | Message | Iterable<Message>,
-  { signal = new AbortController().signal, system = '', ...rest }: AskOptions = {},
+  options: AskOptions = {},
 ): Promise<InferenceResponse> {
-  const messages = typeof input === 'string' || 'role' in input ? [toMessage(input, 'input')] : [...input]
+  checkOptions('languageModel.ask', options, ['signal', 'system', 'settings', 'responseFormat'])
+  const { signal = new AbortController().signal, system = '', ...rest } = options
+  if (rest.settings !== undefined) checkedSettings('languageModel.ask', rest.settings)
+  const messages = isIterable(input) ? [...input] : [toMessage(input, 'input')]
   const request = {
     system,
     messages: List.from(messages.map((each) => toMessage(each, 'message'))),
@@ -69,6 +75,10 @@ async function ask(
   const usage = toTokens(reply.usage ?? {})
   const costUsd = typeof model.cost === 'function' && usage.costUsd === 0 ? model.cost(usage) : usage.costUsd
   return toResponse({ ...reply, usage: { ...usage, costUsd } })
+}
+
+function isIterable(input: unknown): input is Iterable<Message> {
+  return typeof input === 'object' && input !== null && Symbol.iterator in input
 }
 
 function make(source: unknown, prices: Prices | undefined): LanguageModel {

@@ -1,5 +1,5 @@
 import { AgentError } from '../errors.ts'
-import { isJsonObject, type Json } from './json.ts'
+import { checkOptions } from './check-options.ts'
 import { amount, listOf, must, optional, shapeOf, string } from './shape.ts'
 
 /** A subagent as data: when to use it, its instructions, and which tools and limits it has. */
@@ -39,7 +39,8 @@ const shape = shapeOf(fields)
 
 /** Checks and freezes a definition. Throws AGENT_INVALID_OPTION if a field is unknown or has the wrong type. */
 export function defineAgent(definition: AgentDefinition): AgentDefinition {
-  const problem = problemOf(definition)
+  checkOptions('defineAgent', definition, Object.keys(fields))
+  const problem = shape(definition, '')
   if (problem !== undefined) {
     throw new AgentError('AGENT_INVALID_OPTION', `The agent definition is invalid: ${problem}.`, { value: definition })
   }
@@ -49,12 +50,4 @@ export function defineAgent(definition: AgentDefinition): AgentDefinition {
     ...(tools !== undefined && { tools: Object.freeze([...tools]) }),
     ...(disallowedTools !== undefined && { disallowedTools: Object.freeze([...disallowedTools]) }),
   })
-}
-
-function problemOf(definition: Json): string | undefined {
-  const unknown = isJsonObject(definition)
-    ? Object.keys(definition).find((key) => !Object.hasOwn(fields, key))
-    : undefined
-  if (unknown !== undefined) return `there is no field "${unknown}". Known: ${Object.keys(fields).join(', ')}`
-  return shape(definition, '')
 }

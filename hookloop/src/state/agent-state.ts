@@ -1,3 +1,4 @@
+import { checkArgument } from './check-options.ts'
 import { AgentError } from '../errors.ts'
 import type { Execution, Step } from './execution.ts'
 import { exactJson, type Json, type JsonObject } from './json.ts'
@@ -178,6 +179,11 @@ export class AgentState {
       ...(execution !== undefined && { execution: { ...execution, steps: execution.steps.toJSON() } }),
     }
   }
+}
+
+/** Throws unless an argument is a state. */
+export function checkState(where: string, state: unknown): asserts state is AgentState {
+  checkArgument(where, ['state', state], state instanceof AgentState, 'an AgentState, such as run.state')
 }
 
 /** Without a prototype, so that a guard that reads `metadata['constructor']` gets undefined. */

@@ -88,7 +88,9 @@ const otherNames: { readonly [name: string]: string } = {
   maxIterations: 'maxSteps | use: [guards({ maxSteps })]',
   maxKeyLength: 'maxKeyChars',
   maxLoaded: 'maxLoadedTools',
+  maxFailures: 'maxRetries',
   maxRetries: 'use: [retry({ maxRetries })]',
+  maxRounds: 'maxRetries',
   maxSteps: 'use: [guards({ maxSteps })]',
   maxTime: 'maxTimeMs',
   maxTokens: 'maxOutputTokens | use: [guards({ maxTokens })]',
@@ -116,7 +118,7 @@ const otherNames: { readonly [name: string]: string } = {
   responseFormat: 'output',
   response_format: 'output',
   retries: 'maxRetries',
-  rounds: 'maxRounds',
+  rounds: 'maxRetries',
   run: 'execute',
   schema: 'input | output',
   searchLimit: 'maxSearchResults',
@@ -140,6 +142,22 @@ const otherNames: { readonly [name: string]: string } = {
   tries: 'maxRetries',
 }
 
+/** Throws unless an argument is valid. `expected` continues the sentence: `must be a string`. */
+export function checkArgument(
+  where: string,
+  [name, value]: readonly [name: string, value: unknown],
+  isValid: boolean,
+  expected: string,
+): void {
+  if (isValid) return
+  throw invalidOption(where, `"${name}" must be ${expected}, not ${describeValue(value)}`, value)
+}
+
+/** The names of the options of a function. Each option of the type must be listed. */
+export function optionNames<O extends object>(names: { readonly [K in keyof Required<O>]: true }): readonly string[] {
+  return Object.freeze(Object.keys(names))
+}
+
 /** Options with their defaults. An optional one may be undefined only if its default is. */
 export type Filled<O, D> = {
   readonly [K in keyof O]-?:
@@ -148,8 +166,8 @@ export type Filled<O, D> = {
 }
 
 /**
- * Adds defaults to options. Throws for unknown names, and checks what a name promises: `maxRetries` and `maxRounds` are
- * whole numbers, 0 or more; every other `max…`, unless it is a time or an amount of money, and every timeout, 1 or more.
+ * Adds defaults to options. Throws for unknown names, and checks what a name promises: `maxRetries` is a
+ * whole number, 0 or more; every other `max…`, unless it is a time or an amount of money, and every timeout, 1 or more.
  */
 export function readOptions<O extends object, D extends { readonly [K in keyof O]-?: unknown }>(
   where: string,
@@ -160,7 +178,7 @@ export function readOptions<O extends object, D extends { readonly [K in keyof O
   const filled = { ...defaults, ...definedOptions(options) } as Filled<O, D>
   for (const [name, value] of Object.entries(filled)) {
     if (!/^max(?!.*(?:Ms|Cost)$)|[tT]imeoutMs$/.test(name)) continue
-    const min = /^max(?:Retries|Rounds)$/.test(name) ? 0 : 1
+    const min = name === 'maxRetries' ? 0 : 1
     if (!Number.isSafeInteger(value) || (value as number) < min)
       throw invalidOption(where, `"${name}" must be a whole number, ${min} or more`, value)
   }

@@ -7,7 +7,9 @@ import type { Message } from './message.ts'
 import type { OpenCall, ToolCall, ToolExecution } from './tool-call.ts'
 import type { TokenUsage, Usage } from './usage.ts'
 
-export type StepType = 'toolExecution' | 'finalResponse' | 'error'
+export const stepTypes = ['toolExecution', 'finalResponse', 'error'] as const
+
+export type StepType = (typeof stepTypes)[number]
 
 /** An error as it is stored: only JSON. */
 export type ErrorRecord = { readonly code: ErrorCode; readonly message: string; readonly during: string }

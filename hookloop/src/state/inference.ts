@@ -43,7 +43,7 @@ export type ModelSettings = {
   readonly idleTimeoutMs?: number
   /** Options for one provider: `{ openai: { … } }`. Default none. */
   readonly providerOptions?: JsonObject
-} & JsonObject
+}
 
 /** A change to a request: any of its fields, messages from an iterable, and a model in any form. */
 export type RequestChange = Partial<Omit<InferenceRequest, 'messages' | 'model'>> & {

@@ -52,7 +52,7 @@ function tell({
     use: [
       ...tools,
       approval('suspend'),
-      errorPolicy({ onError: 'retry', maxFailures: 3, backoffMs: 0 }),
+      errorPolicy({ onError: 'retry', maxRetries: 2, backoffMs: 0 }),
       guards({ maxSteps: limit }),
       hook('beforeExecution', (ctx) => (format === null ? ctx : ctx.withState((s) => s.withResponseFormat(format)))),
       hook('afterToolUse', (ctx) => ctx.withState((s) => s.withMetadata('seen', ctx.toolExecution.output))),
@@ -307,7 +307,10 @@ test('requests and exceptions are never part of a saved run', async () => {
     use: [
       errorPolicy({ backoffMs: 0 }),
       hook('beforeInference', (ctx) =>
-        ctx.withRequest({ system: 'REQUEST-SECRET', settings: { key: 'SETTING-SECRET' } }),
+        ctx.withRequest({
+          system: 'REQUEST-SECRET',
+          settings: { providerOptions: { scripted: { key: 'SETTING-SECRET' } } },
+        }),
       ),
     ],
   })

@@ -1,5 +1,6 @@
 import type { Clock } from '../effects/run-time.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
+import { checkOptions } from '../state/check-options.ts'
 
 /** A clock that only moves when a test advances it. */
 export type FakeClock = Clock & {
@@ -17,6 +18,7 @@ export type FakeClock = Clock & {
  * assert.equal(clock.now(), 30_000) // the time that retries have waited
  */
 export function fakeClock(options: { readonly startAt?: number; readonly auto?: boolean } = {}): FakeClock {
+  checkOptions('fakeClock', options, ['startAt', 'auto'])
   let now = options.startAt ?? 0
   let sleepers: { readonly until: number; readonly wake: () => void }[] = []
   const wakeDue = async (): Promise<void> => {

@@ -1,3 +1,4 @@
+import { checkArgument, checkOptions } from '../state/check-options.ts'
 import { toCheckedReply } from '../agent/model/send-request.ts'
 import { inferFor } from '../agent/model/infer.ts'
 import { isTool } from '../agent/tool.ts'
@@ -15,7 +16,7 @@ import type { HookInference, InferOptions } from '../hooks/infer.ts'
 import type { FactValues, Recovery } from '../hooks/base-context.ts'
 import type { HookHost, LedgerHook, LedgerPlace } from '../hooks/hook-host.ts'
 import { Invocation } from '../hooks/invocation.ts'
-import type { Hook } from '../hooks/hook.ts'
+import { isHook, type Hook } from '../hooks/hook.ts'
 import { toOutcome, type HookOutcome } from '../hooks/outcome.ts'
 import { HookFailure, runGuards, runObservers, runTransforms } from '../hooks/run-hooks.ts'
 import { HookStack } from '../hooks/stack.ts'
@@ -50,7 +51,9 @@ export async function fire<T extends HookTrigger, K extends T>(
   trigger: K,
   facts: FactsToFire<NoInfer<K>> = {},
 ): Promise<HookOutcome> {
+  checkArgument('fire', ['hook', hook], isHook(hook), 'a hook, created by hook(), guard() or observe()')
   if (!isTrigger(trigger)) throw unknownTrigger(trigger)
+  checkOptions('fire', facts, [...specOf(trigger).carries, ...always])
   if (isAround(trigger)) {
     throw new AgentError(
       'HOOK_INVALID_OPTION',
@@ -98,6 +101,9 @@ function verdictOf(firing: Invocation): Parameters<typeof toOutcome>[1]['verdict
   if (ask !== undefined) return { decision: 'ask', message: ask.message }
   return firing.allowed && { decision: 'allow', message: firing.allowed.message }
 }
+
+/** What can be given at every trigger. */
+const always = ['state', 'metadata', 'messages', 'spent', 'now', 'model']
 
 /** A run with a single event. */
 class Stage implements HookHost {

@@ -1,3 +1,4 @@
+import { checkArgument } from '../state/check-options.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { RunStream } from '../agent/run-stream.ts'
 import type { Run } from '../agent/run.ts'
@@ -21,6 +22,8 @@ export type EventRecorder<O> = {
  * assert.deepEqual(of('toolStarted').map(({ call }) => call.name), ['search'])
  */
 export async function recordEvents<O>(live: RunStream<AgentEvent, O>): Promise<EventRecorder<O>> {
+  const isStream = typeof (Object(live) as Partial<RunStream<AgentEvent>>)[Symbol.asyncIterator] === 'function'
+  checkArgument('recordEvents', ['live', live], isStream, 'a stream, such as agent.stream(input)')
   const events: AgentEvent[] = []
   for await (const event of live) events.push(event)
   return {

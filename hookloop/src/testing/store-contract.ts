@@ -1,3 +1,4 @@
+import { checkArgument, checkOptions } from '../state/check-options.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import { partsContract } from './store-contract-parts.ts'
@@ -23,6 +24,9 @@ export type ContractOptions = {
  * storeContract('myStore', (place, leaseMs) => myStore({ table: place, leaseMs }), { leaseMs: 1_000 })
  */
 export function storeContract(name: string, makeStore: MakeStore, options: ContractOptions = {}): void {
+  checkOptions('storeContract', options, ['leaseMs'])
+  checkArgument('storeContract', ['name', name], typeof name === 'string', 'the name of the store')
+  checkArgument('storeContract', ['makeStore', makeStore], typeof makeStore === 'function', 'a function')
   const { suite, test } = process.getBuiltinModule('node:test')
   const prefix = `s${Math.floor(Math.random() * 1e9).toString(36)}`
   suite(`${name} fulfils the contract of a session store`, () => {

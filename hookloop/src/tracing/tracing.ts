@@ -127,8 +127,8 @@ class LiveTraces {
 
 /** Rejects what would be misread: `content: 'false'` must not turn content on. */
 function checked(options: TracingOptions): TracingOptions {
-  const { content, hooks, agentName } = options
   checkOptions('tracing', options, ['tracer', 'meter', 'content', 'hooks', 'agentName'])
+  const { content, hooks, agentName } = options
   if (content !== undefined && typeof content !== 'boolean')
     throw invalidOption('tracing', '"content" must be true or false', content)
   if (hooks !== undefined) checkChoice('tracing', 'hooks', hooks, ['decisions', 'all', 'none'])

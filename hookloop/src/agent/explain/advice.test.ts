@@ -11,7 +11,8 @@ import { AgentError, type ErrorCode } from '../../errors.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type Script } from '../../models/scripted.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
-import type { Agent, RunOptions } from '../agent.ts'
+import type { Agent } from '../agent.ts'
+import type { RunOptions } from '../run-options.ts'
 import type { Use } from '../capability.ts'
 import type { Run } from '../run.ts'
 import { tool } from '../tool.ts'
@@ -113,12 +114,12 @@ const rows: readonly Row[] = [
   {
     when: 'an error policy counted too many failures',
     script: [fails('MODEL_OVERLOADED'), fails('MODEL_OVERLOADED'), 'done'],
-    use: [errorPolicy({ maxFailures: 2, backoffMs: 0 })],
-    says: 'a higher errorPolicy({ maxFailures })',
+    use: [errorPolicy({ maxRetries: 1, backoffMs: 0 })],
+    says: 'a higher errorPolicy({ maxRetries })',
     follow: () =>
       agentWith(
         [fails('MODEL_OVERLOADED'), fails('MODEL_OVERLOADED'), 'done'],
-        errorPolicy({ maxFailures: 3, backoffMs: 0 }),
+        errorPolicy({ maxRetries: 2, backoffMs: 0 }),
       ).run('go'),
   },
   {

@@ -45,7 +45,7 @@ const advice: { readonly [R in Decided['reason']]: (at: Situation) => string | u
   continuationLimit: () => 'a successful tool call between continuations: 8 in a row and 32 in total are allowed',
   retryLimit: ({ decided: { by } }) => {
     if (by === 'selfCritique.decide')
-      return 'an answer that the critic approves, or a higher selfCritique({ maxRounds })'
+      return 'an answer that the critic approves, or a higher selfCritique({ maxRetries })'
     return by === 'retryLimit' ? 'a call that succeeds, or a higher retryLimit({ maxRetries })' : undefined
   },
   finishReason: (at) => (isForced(at) ? withoutVote(at.decided) : afterFinish(at)),
@@ -89,7 +89,7 @@ function afterError(at: Situation): string | undefined {
   if (decided.by.startsWith('errorPolicy.')) {
     if (model !== undefined && !isTemporary(code)) return model
     const { limit } = (decided.value ?? {}) as { readonly limit?: Json }
-    return limit === 1 ? `errorPolicy('patient'), which retries` : 'a higher errorPolicy({ maxFailures })'
+    return limit === 0 ? `errorPolicy('patient'), which retries` : 'a higher errorPolicy({ maxRetries })'
   }
   if (model !== undefined) return model
   const failed = run.ledger.findLast(({ error, mode, path }) => error !== undefined && mode !== 'loop' && !path)

@@ -1,3 +1,4 @@
+import { checkOptions } from '../../state/check-options.ts'
 import type { Json } from '../../state/json.ts'
 import type { Change } from '../../state/ledger.ts'
 import { count, shorten } from '../../state/text.ts'
@@ -24,6 +25,7 @@ type ExplainOptions = { readonly verbose?: boolean }
  * if (run.status !== 'completed') console.error(explain(run))
  */
 export function explain(run: Explainable, options: ExplainOptions = {}): string {
+  checkOptions('explain', options, ['verbose'])
   return explanationText(explanation(run), options)
 }
 

@@ -1,6 +1,8 @@
+import { AgentState } from '../../state/agent-state.ts'
+import { checkArgument } from '../../state/check-options.ts'
 import type { ContinuationEvaluation } from '../../state/continuation.ts'
 import type { ErrorRecord, Execution, Step } from '../../state/execution.ts'
-import type { Json } from '../../state/json.ts'
+import { isJsonObject, type Json } from '../../state/json.ts'
 import type { Change, TimedLedgerEntry } from '../../state/ledger.ts'
 import type { OpenCall, ToolExecution } from '../../state/tool-call.ts'
 import type { Warning } from '../../state/warning.ts'
@@ -87,6 +89,8 @@ type Failure = { readonly step: number; readonly hook: string; readonly trigger:
 
 /** Explains a run as data: which hook decided what, and why. `explain` formats the same as text. */
 export function explanation(run: Explainable): Explanation {
+  const isRun = isJsonObject(run) && run.state instanceof AgentState && typeof run.status === 'string'
+  checkArgument('explain', ['run', run], isRun, 'the result of a run')
   const own = run.ledger.filter((entry) => entry.path === undefined)
   const ledger = own.filter((entry) => entry.shadow !== true)
   const execution = executionOf(run)

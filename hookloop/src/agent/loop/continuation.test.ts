@@ -14,7 +14,7 @@ import { guard, hook, type Hook } from '../../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedTurn } from '../../models/scripted.ts'
 import { recordEffects } from '../../effects/record-effects.ts'
 import type { Recording } from '../../effects/recording.ts'
-import type { RunOptions } from '../agent.ts'
+import type { RunOptions } from '../run-options.ts'
 import type { Use } from '../capability.ts'
 import type { Run } from '../run.ts'
 import { tool } from '../tool.ts'
@@ -267,7 +267,7 @@ const reached: readonly Reached[] = [
   {
     reason: 'errorForbade',
     by: 'errorPolicy.onError',
-    value: limit(1, 1),
+    value: limit(0, 0),
     script: [{ error: 'boom' }],
     use: [errorPolicy('strict')],
   },

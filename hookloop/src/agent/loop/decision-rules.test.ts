@@ -14,7 +14,7 @@ import type { Json, JsonObject } from '../../state/json.ts'
 import type { Schema } from '../../state/schema.ts'
 import type { Approval } from '../../state/tool-call.ts'
 import { fakeClock, type FakeClock } from '../../testing/fake-clock.ts'
-import type { RunOptions } from '../agent.ts'
+import type { RunOptions } from '../run-options.ts'
 import type { Use } from '../capability.ts'
 import type { Run } from '../run.ts'
 import { tool } from '../tool.ts'
@@ -42,6 +42,7 @@ function runWith(args: JsonObject, options: RunOptions, ...use: readonly Use[]):
 async function untilEnd(running: Promise<Run>, clock: FakeClock): Promise<Run> {
   const later = async (): Promise<undefined> => {
     await clock.advance(60_000)
+    await soon()
     return undefined
   }
   for (;;) {
@@ -198,16 +199,16 @@ suite('the end of a run', () => {
     })
   }
 
-  for (const [name, limits, steps] of [
-    ['maxSteps', { maxSteps: 3 }, 3],
-    ['maxToolCalls', { maxToolCalls: 3 }, 4],
-    ['maxTokens', { maxTokens: 45 }, 3],
+  for (const [name, limits, steps, calls] of [
+    ['maxSteps', { maxSteps: 3 }, 3, 3],
+    ['maxToolCalls', { maxToolCalls: 3 }, 4, 3],
+    ['maxTokens', { maxTokens: 45 }, 3, 2], // 15 tokens a step: the calls of the third step do not start
   ] as const) {
     test(`${name} allows exactly its number and stops the next one`, async () => {
       const model = scriptedModel(() => ({ toolCalls: [{ name: 'work', args: { n: 1 } }] }))
       done.length = 0
       const run = await createAgent({ model, use: [work(), guards(limits)] }).run('go')
-      assert.deepEqual([run.status, run.state.stepCount, done.length], ['stopped', steps, 3])
+      assert.deepEqual([run.status, run.state.stepCount, done.length], ['stopped', steps, calls])
     })
   }
 })

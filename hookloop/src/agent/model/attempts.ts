@@ -11,7 +11,8 @@ import { areReplyParts } from '../../state/message.ts'
 import { addTokens, addUsage, noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { untilEnd, type WorkLimit } from '../../effects/run-time.ts'
-import { changeRequest } from '../../hooks/context-methods.ts'
+import { changeRequest, requestFields } from '../../hooks/context-methods.ts'
+import { checkOptions } from '../../state/check-options.ts'
 import type { HookHost } from '../../hooks/hook-host.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import { runAround } from '../../hooks/run-around.ts'
@@ -70,7 +71,7 @@ export class AroundInference {
         hooks,
         invocation: (change) => new Invocation(host, plan, run.state, { request: this.#changed(change) }),
         attempt: (change) => this.#attempt(change),
-        merge: (outer, inner) => (inner === undefined ? outer : { ...outer, ...inner }),
+        merge: mergeChanges,
         check: toCheckedResponse,
         note: (entry, ms) => this.#trail.add(entry, ms),
       })
@@ -176,6 +177,12 @@ export class AroundInference {
     this.#votes.push(...invocation.votes)
     if (invocation.forbidden !== undefined) throw callForbidden(invocation.forbidden)
   }
+}
+
+function mergeChanges(outer: RequestChange | undefined, inner: RequestChange | undefined): RequestChange | undefined {
+  if (inner === undefined) return outer
+  checkOptions('next', inner, requestFields, 'HOOK_NEXT_MISUSED')
+  return { ...outer, ...inner }
 }
 
 function anotherAnswered(): AgentError {

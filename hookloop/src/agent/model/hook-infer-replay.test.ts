@@ -11,6 +11,7 @@ import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { recordEffects } from '../../effects/record-effects.ts'
 import { memoryRecording } from '../../effects/recording.ts'
 import { replayEffects } from '../../effects/replay-effects.ts'
+import type { Hook } from '../../hooks/hook.ts'
 import type { Use } from '../capability.ts'
 import type { Run } from '../run.ts'
 
@@ -46,7 +47,7 @@ describe('a record', () => {
 
   test('of another request ends the run, even if the hook catches the error', async () => {
     const recording = memoryRecording()
-    const asks = (prompt: string): Use =>
+    const asks = (prompt: string): Hook =>
       hook('beforeStep', async (ctx) => {
         await ctx.infer({ prompt }).catch(() => undefined)
         return ctx
@@ -95,7 +96,7 @@ describe('a record', () => {
     const critic = scriptedModel(script())
     const agent = createAgent({ model: scriptedModel(['done']), use: use(critic), store })
     await agent.run('go', { session: 's' })
-    const asks = (prompt: string): Use =>
+    const asks = (prompt: string): Hook =>
       guard(
         'onStop',
         async (ctx) => {

@@ -1,3 +1,4 @@
+import { checkedSettings } from '../../state/model-settings.ts'
 import type {
   InferenceRequest,
   InferenceResponse,
@@ -5,7 +6,7 @@ import type {
   ToModel,
   ToolDescription,
 } from '../../state/inference.ts'
-import { exactJson, type JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../state/json.ts'
 import { List } from '../../state/list.ts'
 import { textMessage, toMessage, type Message, type Part } from '../../state/message.ts'
 import type { Schema } from '../../state/schema.ts'
@@ -35,6 +36,7 @@ export async function inferFor(
   options: InferOptions,
   { toModel, model, send }: Inferring,
 ): Promise<Inferred & { readonly output?: unknown }> {
+  checkOptions('infer', options, names)
   const request = requestFor(options, options.model === undefined ? model : toModel(options.model))
   if (options.output === undefined) return inferred(await send({ request, tools: [] }, false))
   const { call, form, shape } = typedCall(request, options.output)
@@ -57,7 +59,6 @@ export async function inferFor(
 const names: readonly string[] = ['model', 'system', 'messages', 'prompt', 'output', 'settings']
 
 function requestFor(options: InferOptions, model: LanguageModel): InferenceRequest {
-  checkOptions('infer', options, names)
   const { system = '', settings, prompt, messages = [] } = options
   const said = [...messages].map((each) => toMessage(each, 'message'))
   if (prompt !== undefined) said.push(toMessage(prompt, 'prompt'))
@@ -69,7 +70,7 @@ function requestFor(options: InferOptions, model: LanguageModel): InferenceReque
     system,
     messages: List.from(said),
     tools: Object.freeze([]),
-    ...(settings !== undefined && { settings: exactJson(settings, 'settings') as typeof settings }),
+    ...(settings !== undefined && { settings: checkedSettings('infer', settings) }),
   })
 }
 

@@ -1,3 +1,4 @@
+import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import type { ModelSettings, ModelSource } from '../../state/inference.ts'
 import type { JsonObject } from '../../state/json.ts'
 import type { Message } from '../../state/message.ts'
@@ -63,9 +64,13 @@ export function agentTool<S extends Schema | JsonObject>(definition: {
   readonly ask?: boolean
   readonly maxOutputChars?: number
 }): Tool<InputOf<S>, OutputOf<S>> {
+  checkOptions('agentTool', definition, names, 'TOOL_INVALID')
   const { to, ...rest } = definition
+  checkArgument('agentTool', ['to', to], typeof to === 'function', 'a function that selects the agent')
   return declareTool<S>({ ...rest, execute: notExecuted, idempotent: true }, to)
 }
+
+const names = ['name', 'description', 'input', 'to', 'concurrent', 'ask', 'maxOutputChars']
 
 function notExecuted(): never {
   throw new Error('A tool that is an agent is run by the loop.')

@@ -1,3 +1,4 @@
+import { describeValue, isPlainObject } from '../../state/describe-value.ts'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import { jsonSchemaValidator } from '../../state/json-schema.ts'
@@ -12,16 +13,30 @@ export type Parser = (value: Json) => MaybePromise<Parsed>
 
 /** A schema as JSON Schema, as models get it. Throws if it cannot be converted. */
 export function toJsonSchema(schema: Schema | JsonObject): JsonObject {
-  if (!isStandard(schema)) {
-    if (isJsonObject(schema)) return toJson(schema) as JsonObject
-    throw new TypeError('it is neither a Standard Schema nor a JSON Schema object')
-  }
-  const standard = schema['~standard']
-  if (standard.jsonSchema === undefined) {
-    throw new TypeError('it has no JSON Schema; with Valibot, wrap it in toStandardJsonSchema()')
-  }
-  return toJson(standard.jsonSchema.input({ target: 'draft-2020-12' })) as JsonObject
+  const problem = schemaProblem(schema)
+  if (problem !== undefined) throw new TypeError(problem)
+  if (!isStandard(schema)) return toJson(schema) as JsonObject
+  return toJson(schema['~standard'].jsonSchema.input({ target: 'draft-2020-12' })) as JsonObject
 }
+
+/** Why a value is not a schema that can be converted, with the advice for the library that it is from. */
+function schemaProblem(schema: unknown): string | undefined {
+  if (isStandard(schema)) {
+    const { jsonSchema, vendor } = schema['~standard'] as Partial<Schema['~standard']>
+    if (typeof jsonSchema?.input === 'function') return undefined
+    if (vendor === 'zod') return ZOD_3
+    if (vendor === 'valibot') return 'a Valibot schema has no JSON Schema; wrap it in toStandardJsonSchema()'
+    return `${vendor ?? 'its library'} does not convert it to JSON Schema; pass the JSON Schema instead`
+  }
+  if (isJsonObject(schema) && '_def' in schema && 'safeParse' in schema) return ZOD_3
+  if (!isPlainObject(schema))
+    return `${describeValue(schema)} is neither a schema of Zod 4, ArkType or Valibot nor a JSON Schema object`
+  if (Object.values(schema).some(isStandard)) return 'its fields are schemas, but it is not one; use z.object({ … })'
+  return undefined
+}
+
+const ZOD_3 =
+  "it is a schema of Zod 3, which has no JSON Schema; use Zod 4, or import { z } from 'zod/v4' with Zod 3.25"
 
 /**
  * The parser of a schema. Schemas are user code: when one throws, the value does not fit. A missing part of

@@ -50,7 +50,7 @@ export async function callOnce(
   name: string,
   args: Json = {},
 ): Promise<{ readonly status: string; readonly output: Json }> {
-  const run = await runCalls(Array.isArray(use) ? use : [use as Use], [{ name, args }])
+  const run = await runCalls(Array.isArray(use) ? use : [use], [{ name, args }])
   const { status, output } = run.state.execution!.steps.at(0)!.toolExecutions[0]!
   return { status, output }
 }

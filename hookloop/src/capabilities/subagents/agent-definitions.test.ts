@@ -109,7 +109,7 @@ test('a definition in code is validated and frozen', () => {
   assert.ok(Object.isFrozen(made) && Object.isFrozen(made.tools))
   assert.throws(
     () => defineAgent({ name: 'a', description: 'x', instructions: '', tolls: [] } as never),
-    /no field "tolls"/,
+    /unknown option "tolls". Did you mean "tools"/,
   )
   assert.throws(() => agentDefinitions({ write: true } as never), /unknown option "write"/)
 })

@@ -1,3 +1,4 @@
+import { checkArgument } from '../../state/check-options.ts'
 import { readdirSync, realpathSync, type Dirent } from 'node:fs'
 import { join, relative } from 'node:path'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
@@ -26,6 +27,7 @@ const MAX_DEPTH = 4
  * agents with the same name the first one is used. A missing folder has no agents.
  */
 export function readAgents(...folders: readonly string[]): AgentFiles {
+  for (const folder of folders) checkArgument('readAgents', ['folder', folder], typeof folder === 'string', 'a path')
   const agents = new Map<string, AgentDefinition>()
   const problems: AgentFileProblem[] = []
   for (const folder of folders) {
@@ -52,6 +54,8 @@ export function fromAgentMarkdown(
   text: string,
   name?: string,
 ): { readonly definition: AgentDefinition; readonly ignored: readonly string[] } {
+  checkArgument('fromAgentMarkdown', ['text', text], typeof text === 'string', 'the text of a file')
+  checkArgument('fromAgentMarkdown', ['name', name], name === undefined || typeof name === 'string', 'a string')
   const { fields, body } = readFrontMatter(text, { plainTexts: true })
   const ignored: string[] = []
   const tools = namesOf(fields, 'tools', ignored)

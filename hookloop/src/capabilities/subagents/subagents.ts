@@ -1,7 +1,8 @@
 import type { Agent } from '../../agent/agent.ts'
 import { agentTool, type AgentSpec, type Delegation } from '../../agent/subagents/agent-tool.ts'
 import type { Capability, Use } from '../../agent/capability.ts'
-import { isAgent } from '../../agent/agent-parts.ts'
+import { flatUse, isAgent } from '../../agent/agent-parts.ts'
+import { checkedSettings } from '../../state/model-settings.ts'
 import { checkOptions, definedOptions, invalidOption, readOptions } from '../../state/check-options.ts'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import type { ModelSettings, ModelSource } from '../../state/inference.ts'
@@ -189,7 +190,9 @@ function toMember(name: string, given: SubagentsOptions['agents'][string]): Memb
   }
   checkOptions(where, given, [...definitionFields, ...definitionLimits])
   const definition = definedOptions(given as SubagentDefinition)
-  const { model, settings: _settings, use: _use, instructions = '', ...rest } = definition
+  const { model, settings, use, instructions = '', ...rest } = definition
+  if (settings !== undefined) checkedSettings(where, settings)
+  if (use !== undefined) flatUse(use)
   defineAgent({ ...rest, name, instructions, ...(typeof model === 'string' && { model }) })
   return { description: definition.description, to: definition }
 }

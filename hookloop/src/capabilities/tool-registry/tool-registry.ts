@@ -1,7 +1,7 @@
 import type { Capability } from '../../agent/capability.ts'
 import { invalidOption, readOptions } from '../../state/check-options.ts'
 import { isTool, tool, type Tool } from '../../agent/tool.ts'
-import type { AgentState } from '../../state/agent-state.ts'
+import { checkState, type AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
@@ -58,6 +58,7 @@ export function toolRegistry(options: ToolRegistryOptions): Capability {
 
 /** The names of the tools that are loaded in a state, in the order in which they are offered. */
 export function getLoadedTools(state: AgentState): readonly string[] {
+  checkState('getLoadedTools', state)
   return readLoaded(state.metadata[TOOLS_KEY]).names
 }
 

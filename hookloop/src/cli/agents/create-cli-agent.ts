@@ -1,5 +1,6 @@
+import { flatUse } from '../../agent/agent-parts.ts'
 import type { Agent } from '../../agent/agent.ts'
-import type { Capability, Use } from '../../agent/capability.ts'
+import type { Capability, UsePart } from '../../agent/capability.ts'
 import { partsOf } from '../../agent/agent-parts.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { guards } from '../../capabilities/guards.ts'
@@ -62,7 +63,7 @@ export async function createCliAgent(flags: AgentFlags, options: CliAgentOptions
 
 function newAgent(agentOptions: CreateAgentOptions, flags: AgentFlags, options: CliAgentOptions): CliAgent {
   const { system, temperature } = flags
-  const { use = [] } = agentOptions
+  const use = flatUse(agentOptions.use ?? [])
   const { added, usesApprover } = additions(use, {
     flags,
     options,
@@ -97,7 +98,7 @@ type Adding = { readonly flags: AgentFlags; readonly options: CliAgentOptions; r
 
 /** What the command line adds to an agent: limits, the approver, and hooks from files unless the agent has them itself. */
 function additions(
-  use: readonly Use[],
+  use: readonly UsePart[],
   { flags, options: { approver, canSuspend = false, hooks }, hasApproval }: Adding,
 ): { readonly added: readonly Capability[]; readonly usesApprover: boolean } {
   const own = hasApproval ? undefined : (approver ?? (canSuspend ? approval('suspend') : undefined))

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import type { ApprovalPolicy, Capability, Use } from '../../agent/capability.ts'
+import type { ApprovalPolicy, Capability, UsePart } from '../../agent/capability.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import type { ClaudeHooksOptions } from '../../hook-files/claude/claude-hooks.ts'
 import { defined } from '../../hook-files/defined.ts'
@@ -28,7 +28,7 @@ export type FileHooksListeners = Pick<ClaudeHooksOptions, 'onWake' | 'onDisplay'
 /** Creates the capabilities with the hooks from files, for an agent with this approval and these capabilities. */
 export type FileHooks = (agent: {
   readonly answer: ApprovalPolicy['answer'] | undefined
-  readonly use: readonly Use[]
+  readonly use: readonly UsePart[]
 }) => readonly Capability[]
 
 /**
@@ -95,7 +95,7 @@ function terminalOf({ out, err, env }: CliContext): CliContext['err'] | undefine
 }
 
 /** The MCP servers of an agent. */
-export function mcpIn(use: readonly Use[]): Mcp | undefined {
+export function mcpIn(use: readonly UsePart[]): Mcp | undefined {
   return use.find((each): each is Mcp => each.name === 'mcp' && 'call' in each)
 }
 

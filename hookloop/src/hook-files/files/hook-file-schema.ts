@@ -1,5 +1,7 @@
 import { answerKinds } from '../../actions/verdict.ts'
+import { stepTypes } from '../../state/execution.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
+import { settingSchemas } from '../../state/model-settings.ts'
 import { isAround, specOf, triggerNames, type HookTrigger } from '../../hooks/triggers.ts'
 import { claudeEventNames, triggersOfEvent } from '../claude/events/claude-events.ts'
 import { NOT_BLANK } from '../schema-check.ts'
@@ -7,7 +9,6 @@ import { NOT_BLANK } from '../schema-check.ts'
 export const modes = ['guard', 'hook', 'observe'] as const
 export const actionKinds = ['shell', 'http', 'prompt', 'subagent', 'claude'] as const
 export type ActionKind = (typeof actionKinds)[number]
-export const stepTypes = ['toolExecution', 'finalResponse', 'error'] as const
 
 /** The triggers that a hook of a file can have. */
 export const fileTriggers = triggerNames.filter((name) => !isAround(name))
@@ -215,7 +216,7 @@ function definitions(): JsonObject {
         model: { ...string, description: 'Such as anthropic/claude-haiku-4-5. Default: the model of the agent.' },
         system: string,
         answer,
-        settings: { type: 'object' },
+        settings: object(settingSchemas),
         conversation: flag,
         maxEventChars: count,
       },

@@ -1,3 +1,4 @@
+import { checkArgument } from '../../state/check-options.ts'
 import { randomUUID } from 'node:crypto'
 import {
   chmodSync,
@@ -45,6 +46,9 @@ export class TrustStore {
   readonly #given: ReadonlyMap<string, string> | undefined
 
   constructor(file = defaultTrustFile(), given?: readonly Fingerprint[]) {
+    checkArgument('TrustStore', ['file', file], typeof file === 'string' && file !== '', 'the path of a file')
+    const isList = given === undefined || Array.isArray(given)
+    checkArgument('TrustStore', ['given', given], isList, 'a list of files, as hookFilesOf() returns it')
     this.file = resolve(file)
     this.#given = given && new Map(given.map(({ path, hash }) => [path, hash]))
   }

@@ -47,7 +47,7 @@ test('errors are counted, and the last ones are stored with shortened messages',
   const agent = agentOn(
     [...Array.from({ length: 7 }, () => failing), 'Done.'],
     {},
-    errorPolicy({ maxFailures: 9, backoffMs: 0 }),
+    errorPolicy({ maxRetries: 8, backoffMs: 0 }),
   )
   const [summary] = getExecutionHistory((await agent.run('Go.')).state)
   assert.deepEqual([summary!.errorCount, summary!.errors.length, summary!.errors[0]!.message.length], [7, 5, 501])

@@ -1,6 +1,6 @@
 import type { Capability } from '../../agent/capability.ts'
 import { invalidOption, readOptions } from '../../state/check-options.ts'
-import type { AgentState } from '../../state/agent-state.ts'
+import { checkState, type AgentState } from '../../state/agent-state.ts'
 import type { StopReason } from '../../state/continuation.ts'
 import {
   workedMs,
@@ -91,6 +91,7 @@ export function executionHistory(options: ExecutionHistoryOptions = {}): Capabil
 
 /** The summaries that `executionHistory` recorded in a state, oldest first. */
 export function getExecutionHistory(state: AgentState): readonly ExecutionSummary[] {
+  checkState('getExecutionHistory', state)
   const stored = state.metadata[HISTORY_KEY]
   const isList = Array.isArray(stored) && stored.every((each) => isJsonObject(each) && typeof each['id'] === 'string')
   return isList ? stored : []

@@ -1,7 +1,7 @@
 import type { Capability } from '../../agent/capability.ts'
 import { readOptions } from '../../state/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
-import type { AgentState } from '../../state/agent-state.ts'
+import { checkState, type AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { textOf, type Message } from '../../state/message.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
@@ -42,6 +42,7 @@ export function retrospective(options: RetrospectiveOptions = {}): Capability {
 
 /** How often the current execution has been rewound. */
 export function getRewinds(state: AgentState): number {
+  checkState('getRewinds', state)
   return progressOf(state).rewinds
 }
 

@@ -1,3 +1,5 @@
+import { isJsonObject } from '../../state/json.ts'
+import { checkArgument, isStringList } from '../../state/check-options.ts'
 import { savedOf } from '../../agent/agent.ts'
 import type { Run } from '../../agent/run.ts'
 import type { AgentState } from '../../state/agent-state.ts'
@@ -70,6 +72,8 @@ export type RunDiff = {
  * console.log(formatDiff(diffRuns(before, after)))
  */
 export function diffRuns(a: DiffedRun, b: DiffedRun): RunDiff {
+  checkRun('a', a)
+  checkRun('b', b)
   const [first, second] = [comparedRun(a), comparedRun(b)]
   const steps = stepDiffs(first.execution, second.execution)
   const messages = sharedMessages(first.state, second.state)
@@ -96,6 +100,11 @@ type ComparedRun = {
   /** Undefined if the input of the run was blocked, or the session has no run. */
   readonly execution: Execution | undefined
   readonly end: RunEnd
+}
+
+function checkRun(name: string, run: unknown): void {
+  const isRun = isStringList(run) || (isJsonObject(run) && ('state' in run || isStringList(run['lines'])))
+  checkArgument('diffRuns', [name, run], isRun, 'a run, or a session as store.read() returns it')
 }
 
 function comparedRun(run: DiffedRun): ComparedRun {

@@ -1,11 +1,15 @@
 import { shorten } from '../../state/text.ts'
-import type { Json } from '../../state/json.ts'
+import { checkArgument } from '../../state/check-options.ts'
+import { isJsonObject, type Json } from '../../state/json.ts'
 import type { ComparedStep, RunDiff, RunEnd, StepDiff } from './diff-runs.ts'
 
 const MAX_VALUE = 100
 
 /** A diff of two runs as text: `-` is the first run, `+` the second. Steps are counted from one. */
-export function formatDiff({ same, partsAt, steps, messages, end, usage, changes, hooks }: RunDiff): string {
+export function formatDiff(diff: RunDiff): string {
+  const isDiff = isJsonObject(diff) && typeof diff.same === 'boolean'
+  checkArgument('formatDiff', ['diff', diff], isDiff, 'the result of diffRuns()')
+  const { same, partsAt, steps, messages, end, usage, changes, hooks } = diff
   if (same) return 'The runs are the same.'
   return [
     partsAt === undefined

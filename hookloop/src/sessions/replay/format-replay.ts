@@ -1,3 +1,5 @@
+import { checkArgument } from '../../state/check-options.ts'
+import { isJsonObject } from '../../state/json.ts'
 import { count, shorten } from '../../state/text.ts'
 import type { Change } from '../../state/ledger.ts'
 import type { Decided } from './compare-judged.ts'
@@ -11,7 +13,10 @@ const MAX_VALUE = 80
  * @example
  * console.log(formatReplay(await replay(recording, { agent, input: 'Hello.', hooks: [noPush] })))
  */
-export function formatReplay({ events, differences, divergesAt, unjudged, record }: ReplayReport): string {
+export function formatReplay(report: ReplayReport): string {
+  const isReport = isJsonObject(report) && Array.isArray(report.differences)
+  checkArgument('formatReplay', ['report', report], isReport, 'the report of replay()')
+  const { events, differences, divergesAt, unjudged, record } = report
   return [
     `${count(events, 'event')} judged again: ${differences.length === 0 ? 'nothing' : count(differences.length, 'decision')} would have differed.`,
     ...(record.status === 'complete' ? [] : [`  the record   is ${words[record.status]}: ${record.message ?? ''}`]),

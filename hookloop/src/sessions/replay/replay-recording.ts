@@ -1,5 +1,6 @@
 import { readyState, startRun, stateFor } from '../../agent/loop/start.ts'
-import { savedOf, type RunOptions } from '../../agent/agent.ts'
+import { savedOf } from '../../agent/agent.ts'
+import type { RunOptions } from '../../agent/run-options.ts'
 import { RunContext, type RunWitness } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import { checkResume, resumeRun, type ResumeOptions } from '../../agent/loop/resume.ts'

@@ -1,3 +1,5 @@
+import { isJsonObject } from '../../state/json.ts'
+import { checkArgument, checkOptions, isStringList, optionNames } from '../../state/check-options.ts'
 import type { Agent } from '../../agent/agent.ts'
 import { partsOf } from '../../agent/agent-parts.ts'
 import type { Capability } from '../../agent/capability.ts'
@@ -18,7 +20,7 @@ import {
   type RecordEnd,
 } from './replay-recording.ts'
 import { RecordedAnswers } from './recorded-answers.ts'
-import type { Recording } from '../../effects/recording.ts'
+import { isRecording, type Recording } from '../../effects/recording.ts'
 import { Rejudger } from './rejudge.ts'
 import type { StoredSession } from '../stores/store.ts'
 import type { RecordedEvent } from './event-recorder.ts'
@@ -70,6 +72,8 @@ export async function replay(
   record: Recording | StoredSession | readonly string[],
   options: ReplayOptions,
 ): Promise<ReplayReport> {
+  checkOptions('replay', options, names)
+  checkRecord('replay', record)
   const parts = partsOf(options.agent)
   const { stack, unjudged } = changedStack(parts, options)
   const { events, entries, end } = await play(parts, record, options)
@@ -89,12 +93,32 @@ export async function replay(
   }
 }
 
+const names = optionNames<ReplayOptions>({
+  agent: true,
+  hooks: true,
+  without: true,
+  run: true,
+  input: true,
+  from: true,
+  metadata: true,
+  answers: true,
+  acceptMissing: true,
+  onChange: true,
+})
+
+/** Throws unless a value is a recording, a stored session or its lines. */
+export function checkRecord(where: string, record: unknown): void {
+  const isRecord =
+    isStringList(record) || (isJsonObject(record) && (isRecording(record) || isStringList(record['lines'])))
+  checkArgument(where, ['record', record], isRecord, 'a recording, or a session as store.read() returns it')
+}
+
 function play(
   parts: AgentParts,
   record: Recording | StoredSession | readonly string[],
   options: ReplayOptions,
 ): Promise<ReplayedRun> {
-  if ('entries' in record && 'append' in record) return replayRecording(parts, record, options)
+  if (isRecording(record)) return replayRecording(parts, record, options)
   const { records } = readSession('lines' in record ? record.lines : record)
   return replaySessionRun(parts, readRun(records, options.run ?? -1))
 }

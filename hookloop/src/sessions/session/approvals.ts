@@ -1,10 +1,11 @@
+import { checkOptions } from '../../state/check-options.ts'
 import { checkedAnswer } from '../../agent/tools/request-approval.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { openCallsIn } from '../../state/open-calls.ts'
 import { answerProblem, approvalFits, type Answer, type Approval } from '../../state/tool-call.ts'
 import { AgentError } from '../../errors.ts'
 import type { SessionSnapshot } from '../log/read-session.ts'
-import type { SessionStore } from '../stores/store.ts'
+import { checkStore, type SessionStore } from '../stores/store.ts'
 import { lockSession, setHead } from './session-lock.ts'
 
 /** An approval that waits for an answer, and the id of its session. */
@@ -17,6 +18,7 @@ export type PendingApproval = Approval & { readonly session: string }
  * for (const { session, id, message } of await listApprovals(store)) console.log(session, id, message)
  */
 export async function listApprovals(store: SessionStore): Promise<readonly PendingApproval[]> {
+  checkStore('listApprovals', store)
   const sessions = await store.list()
   return sessions.flatMap(({ id, head }) => pendingIn(head).map((approval) => ({ ...approval, session: id })))
 }
@@ -37,13 +39,7 @@ function pendingIn({ pending }: JsonObject): readonly Approval[] {
  */
 export async function answerApproval(
   store: SessionStore,
-  {
-    session: id,
-    approval,
-    answer: given,
-    by,
-    now = Date.now(),
-  }: {
+  options: {
     readonly session: string
     readonly approval: string
     readonly answer: Answer
@@ -52,6 +48,9 @@ export async function answerApproval(
     readonly now?: number
   },
 ): Promise<void> {
+  checkStore('answerApproval', store)
+  checkOptions('answerApproval', options, ['session', 'approval', 'answer', 'by', 'now'])
+  const { session: id, approval, answer: given, by, now = Date.now() } = options
   const answer = checkedAnswer(given)
   if (answer === 'suspend') {
     throw new AgentError('ANSWER_INVALID', 'To leave an approval open, do not answer it.', { value: given })

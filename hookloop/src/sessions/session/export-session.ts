@@ -1,10 +1,11 @@
+import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { redactor, secretName, secretPatterns } from '../../state/secrets.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { readSession, readStoredSession } from '../log/read-session.ts'
 import { headOf } from './session-head.ts'
 import { LineEncoder } from '../log/session-log.ts'
-import { checkSessionId, type SessionStore } from '../stores/store.ts'
+import { checkSessionId, checkStore, type SessionStore } from '../stores/store.ts'
 
 export const EXPORT_VERSION = 1
 
@@ -20,11 +21,11 @@ export type ExportOptions = {
  * @example
  * await writeFile('chat-1.jsonl', await exportSession(store, 'chat-1', { redact: [/ACME-\d+/g] }))
  */
-export async function exportSession(
-  store: SessionStore,
-  id: string,
-  { redact = [] }: ExportOptions = {},
-): Promise<string> {
+export async function exportSession(store: SessionStore, id: string, options: ExportOptions = {}): Promise<string> {
+  checkStore('exportSession', store)
+  checkOptions('exportSession', options, ['redact'])
+  const { redact = [] } = options
+  checkArgument('exportSession', ['redact', redact], redact === false || Array.isArray(redact), 'a list, or false')
   const { records } = await readStoredSession(store, id)
   const clean =
     redact === false
@@ -50,6 +51,9 @@ export async function importSession(
   text: string,
   options: { readonly as?: string } = {},
 ): Promise<string> {
+  checkStore('importSession', store)
+  checkOptions('importSession', options, ['as'])
+  checkArgument('importSession', ['text', text], typeof text === 'string', 'the text of an exported session')
   const [header, ...records] = text
     .split('\n')
     .filter((line) => line !== '')

@@ -1,3 +1,4 @@
+import { checkOptions } from '../../state/check-options.ts'
 import { AgentState } from '../../state/agent-state.ts'
 import type { Step } from '../../state/execution.ts'
 import { toInput, type Message } from '../../state/message.ts'
@@ -6,7 +7,7 @@ import { AgentError } from '../../errors.ts'
 import { appendSessionStart, appendState, lockSession } from './session-lock.ts'
 import { readStoredSession, type SessionHistory } from '../log/read-session.ts'
 import { diffsIn } from '../log/session-records.ts'
-import type { SessionStore } from '../stores/store.ts'
+import { checkStore, type SessionStore } from '../stores/store.ts'
 
 /** A point of a session to fork from: the end of a step. */
 export type SessionPoint = {
@@ -27,6 +28,7 @@ export type SessionPoint = {
  * await forkSession(store, 'chat-1', { at: points[2].seq })
  */
 export async function listPoints(store: SessionStore, id: string): Promise<readonly SessionPoint[]> {
+  checkStore('listPoints', store)
   return pointsOf(await readStoredSession(store, id))
 }
 
@@ -49,6 +51,8 @@ export type ForkOptions = {
  * await agent.resume(id)
  */
 export async function forkSession(store: SessionStore, id: string, options: ForkOptions = {}): Promise<string> {
+  checkStore('forkSession', store)
+  checkOptions('forkSession', options, ['at', 'as', 'message'])
   const snapshot = await readStoredSession(store, id)
   const seq = options.at ?? snapshot.end.seq
   const message = options.message === undefined ? undefined : toInput(options.message)

@@ -1,3 +1,5 @@
+import { checkRunOptions } from '../../agent/run-options.ts'
+import { checkOptions } from '../../state/check-options.ts'
 import type { SessionPort } from '../../agent/agent.ts'
 import { inputFor, stateFor } from '../../agent/loop/start.ts'
 import { pendingOf, type Run } from '../../agent/run.ts'
@@ -61,6 +63,7 @@ class SessionHandle implements Session {
     })
 
   readonly resume: Session['resume'] = async (options = {}) => {
+    checkRunOptions('session.resume', options)
     const hasOpenRun = await this.#lock(async ({ snapshot, journal }) => {
       if (snapshot.isSuspended) {
         journal.append({ type: 'sessionResumed', at: Date.now() })
@@ -92,7 +95,9 @@ class SessionHandle implements Session {
   readonly compact = (): Promise<void> =>
     this.#change((state) => state.withMetadata(COMPACT_KEY, true), { unlessSuspended: true })
 
-  readonly fork: Session['fork'] = async ({ message, ...options } = {}) => {
+  readonly fork: Session['fork'] = async (given = {}) => {
+    checkOptions('session.fork', given, ['at', 'as', 'message'])
+    const { message, ...options } = given
     const how: ForkOptions = message === undefined ? options : { ...options, message: inputFor(this.#parts, message) }
     return new SessionHandle(this.#store, this.#parts, await forkSession(this.#store, this.id, how))
   }
@@ -124,6 +129,7 @@ class SessionHandle implements Session {
   }
 
   async #send(input: string | Message, options: SendOptions, emit?: Emit): Promise<Run> {
+    checkRunOptions('session.send', options)
     const message = inputFor(this.#parts, input)
     await this.#start({ signal: options.signal, emit })
     const how = { ...options, ...(emit !== undefined && { emit }), session: this.id }
@@ -131,6 +137,7 @@ class SessionHandle implements Session {
   }
 
   async #resume(options: ResumeOptions & SendOptions, emit?: Emit): Promise<Run> {
+    checkRunOptions('session.resume', options)
     await this.#startWithOpenRun({ signal: options.signal, emit })
     const how = { ...options, ...(emit !== undefined && { emit }), session: this.id }
     return resumeSession(this.#store, { parts: this.#parts, how, environment: this.#deferred?.environment })

@@ -1,3 +1,4 @@
+import { checkArgument, checkChoice, checkOptions } from '../../state/check-options.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import {
@@ -63,6 +64,9 @@ const MAX_ATTEMPTS = 8
  * await agent.run('Hello.', { session: 'chat-1' })
  */
 export function fileStore(folder: string, options: FileStoreOptions = {}): SessionStore {
+  checkOptions('fileStore', options, ['durability', 'leaseMs'])
+  checkArgument('fileStore', ['folder', folder], typeof folder === 'string' && folder !== '', 'the path of a folder')
+  checkChoice('fileStore', 'durability', options.durability ?? 'normal', ['normal', 'full'])
   const settings = { sync: options.durability === 'full', leaseMs: checkLease(options.leaseMs) }
   const root = path().resolve(folder)
   const writers = new OpenWriters(settings.leaseMs)

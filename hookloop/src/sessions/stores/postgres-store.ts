@@ -1,3 +1,4 @@
+import { checkOptions } from '../../state/check-options.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { checkLease, describeLockOwner, isDead, newLockOwner, parseLockOwner } from './lock-owner.ts'
 import { OpenWriters, type LockedLines } from './open-writers.ts'
@@ -42,6 +43,7 @@ type Pool = PostgresPool & { end?(): Promise<void> }
  * const agent = createAgent({ model, store })
  */
 export function postgresStore(options: PostgresStoreOptions): SessionStore {
+  checkOptions('postgresStore', options, ['connectionString', 'pool', 'schema', 'leaseMs'])
   const leaseMs = checkLease(options.leaseMs)
   const queries = queriesFor(options.schema ?? 'hookloop')
   if ((options.connectionString === undefined) === (options.pool === undefined))

@@ -1,3 +1,4 @@
+import { checkArgument, checkChoice, checkOptions } from '../../state/check-options.ts'
 import type { DatabaseSync } from 'node:sqlite'
 import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
@@ -38,6 +39,9 @@ export type SqliteStoreOptions = {
  * await agent.run('Hello.', { session: 'chat-1' })
  */
 export function sqliteStore(path: string, options: SqliteStoreOptions = {}): SessionStore {
+  checkOptions('sqliteStore', options, ['durability', 'leaseMs'])
+  checkArgument('sqliteStore', ['path', path], typeof path === 'string', 'the path of a file')
+  checkChoice('sqliteStore', 'durability', options.durability ?? 'normal', ['normal', 'full'])
   const leaseMs = checkLease(options.leaseMs)
   if (path === '' || path.startsWith(':'))
     throw new AgentError('AGENT_INVALID_OPTION', 'sqliteStore needs a file path. For memory, use memoryStore().', {

@@ -1,3 +1,4 @@
+import { checkArgument } from '../../state/check-options.ts'
 import { exactJson, isJsonObject, storedJson, type JsonObject } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 
@@ -81,6 +82,15 @@ export function checkSessionId(id: unknown): string {
     'A session id must be 1 to 128 letters, digits, _ and -, starting with a letter or digit.',
     { value: typeof id === 'string' ? id.slice(0, 200) : id },
   )
+}
+
+const methods = ['open', 'read', 'list', 'delete', 'close'] as const satisfies readonly (keyof SessionStore)[]
+
+/** Throws unless a value has the methods of a store. */
+export function checkStore(where: string, store: unknown): asserts store is SessionStore {
+  const found = Object(store) as { readonly [method: string]: unknown }
+  const isStore = methods.every((method) => typeof found[method] === 'function')
+  checkArgument(where, ['store', store], isStore, "a store, such as sqliteStore('sessions.db')")
 }
 
 export function sessionBusy(id: string, owner: string): AgentError {

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import * as v from 'valibot'
+import * as z from 'zod'
+import * as z3 from 'zod/v3'
+import { guards } from '../capabilities/guards.ts'
+import { createAgent } from '../create-agent.ts'
+import { guard, hook, observe, type Hook } from '../hooks/hook.ts'
+import { scriptedModel } from '../models/scripted.ts'
+import type { Use } from './capability.ts'
+import type { Run } from './run.ts'
+import { tool } from './tool.ts'
+
+const model = scriptedModel(() => 'done')
+const named = (name: string): Hook => observe('*', () => undefined, { name })
+const hooksOf = (use: readonly Use[]): readonly string[] =>
+  createAgent({ model, use })
+    .describe()
+    .hooks.map(({ name }) => name)
+    .filter((name) => name.length === 1)
+
+suite('use', () => {
+  test('ignores falsy values, and flattens lists in order', () => {
+    const isOff = Math.random() < 0
+    const use: readonly Use[] = [
+      isOff && named('x'),
+      named('a'),
+      [named('b'), null, [named('c'), [[]], undefined]],
+      0,
+      '',
+      named('d'),
+    ]
+    assert.deepEqual(hooksOf(use), ['a', 'b', 'c', 'd'])
+    const more = createAgent({ model }).with(isOff && named('x'), [named('e'), [named('f')]], undefined)
+    const names = more.describe().hooks.map(({ name }) => name)
+    assert.deepEqual(
+      names.filter((name) => name.length === 1),
+      ['e', 'f'],
+    )
+  })
+
+  test('finds capabilities with the same name in nested lists', () => {
+    assert.throws(() => createAgent({ model, use: [[guards()], [[guards()]]] }), /"guards" was added twice/)
+  })
+
+  for (const [what, use, message] of [
+    ['an object', {}, /"use" must be a list, such as \[bash\(\), retry\(\)\], not \{\}/],
+    ['a capability', guards(), /"use" must be a list/],
+    ['a string', 'bash', /"use" must be a list.*not "bash"/],
+    ['a function', () => [], /"use" must be a list/],
+    ['null', null, /"use" must be a list.*not null/],
+    ['a capability that was not called', [guards], /not the function "guards"\. Call the function/],
+    ['a name', ['bash'], /"use" takes hooks, tools and capabilities.*not "bash"/],
+    ['true', [true], /not true/],
+    ['a promise', [Promise.resolve(guards())], /not an instance of Promise/],
+    ['hooks that are no list', [{ name: 'x', hooks: {} }], /"use" takes/],
+    ['tools that are no list', [{ name: 'x', tools: 'all' }], /"use" takes/],
+  ] as const) {
+    test(`that is or has ${what} is rejected with a clear message`, () => {
+      assert.throws(() => createAgent({ model, use: use as never }), { code: 'AGENT_INVALID_OPTION', message })
+    })
+  }
+})
+
+test('a store that is not a store is rejected when the agent is created', () => {
+  for (const store of ['x.db', {}, null, 5, () => undefined, { open: () => undefined }]) {
+    assert.throws(() => createAgent({ model, store: store as never }), {
+      code: 'AGENT_INVALID_OPTION',
+      message: /^createAgent: "store" must be a store, such as sqliteStore\('sessions\.db'\), not /,
+    })
+  }
+})
+
+suite('a schema that cannot be used gets the advice for its library', () => {
+  const zod3 = /a schema of Zod 3, which has no JSON Schema; use Zod 4, or import \{ z \} from 'zod\/v4'/
+  const old = { _def: { typeName: 'ZodObject' }, safeParse: () => undefined }
+  for (const [what, schema, message] of [
+    ['Zod 3', z3.object({ n: z3.number() }), zod3],
+    ['Zod 3 before Standard Schema', old, zod3],
+    ['Valibot', v.object({ n: v.number() }), /Valibot schema has no JSON Schema; wrap it in toStandardJsonSchema\(\)/],
+    ['fields without z.object', { n: z.number() }, /its fields are schemas, but it is not one; use z\.object/],
+    ['another library', { '~standard': { version: 1, vendor: 'acme' } }, /acme does not convert it to JSON Schema/],
+    ['nothing', undefined, /(undefined|null) is neither a schema of Zod 4/],
+    ['a class', new URL('https://a.example'), /an instance of URL is neither/],
+    ['a constructor', String, /the function "String" is neither/],
+  ] as const) {
+    test(what, () => {
+      const make = () => tool({ name: 'a', description: 'b', input: schema as never, execute: () => 'ok' })
+      assert.throws(make, { code: 'TOOL_INVALID', message })
+      assert.throws(() => createAgent({ model, output: (schema ?? null) as never }), message)
+    })
+  }
+})
+
+suite('a method of a context that gets a wrong value fails its hook with a clear message', () => {
+  const raw = /Cannot (read|convert|destructure)|is not (a function|iterable)/
+  const wrong = [null, 'text', 5, [], () => undefined, Symbol('x')] as never[]
+  type Anything = { readonly [method: string]: (...args: unknown[]) => never }
+  const calls: { readonly [name: string]: (value: never) => Hook } = {
+    'ctx.stop, details': (value) => hook('beforeStep', (ctx) => ctx.stop('x', value)),
+    'ctx.allowStop, details': (value) => guard('beforeStep', (ctx) => ctx.allowStop('x', value)),
+    'ctx.withState': (value) => hook('beforeStep', (ctx) => ctx.withState(value)),
+    'ctx.withRequest': (value) => hook('beforeInference', (ctx) => ctx.withRequest(value)),
+    'ctx.withResponse': (value) => hook('afterInference', (ctx) => ctx.withResponse(value)),
+    'ctx.compact': (value) => hook('beforeStep', (ctx) => ctx.compact(value)),
+    'ctx.infer': (value) => hook('beforeStep', async (ctx) => (ctx as unknown as Anything)['infer']!(value)),
+    'ctx.within': (value) => guard('beforeInference', (ctx) => ctx.within(value)),
+    'next, change': (value) => hook('aroundInference', (_ctx, next) => next(value)),
+  }
+  for (const [name, make] of Object.entries(calls)) {
+    test(name, async () => {
+      for (const value of wrong) {
+        if (name === 'ctx.withState' && typeof value === 'function') continue
+        if (name === 'ctx.within' && typeof value === 'number') continue
+        const run: Run = await createAgent({ model, use: [make(value)] }).run('go')
+        const said = [...run.ledger.map(({ error }) => error ?? ''), run.status === 'failed' ? run.error.message : '']
+        assert.notEqual(run.status, 'completed', `${name} accepted ${String(value)}`)
+        assert.doesNotMatch(said.join('\n'), raw)
+      }
+    })
+  }
+})

@@ -1,0 +1,84 @@
+import type { EffectsFactory } from '../effects/effects.ts'
+import type { AgentState } from '../state/agent-state.ts'
+import type { JsonObject } from '../state/json.ts'
+import type { SavedRun } from '../state/saved-run.ts'
+import { checkArgument, checkOptions, optionNames } from '../state/check-options.ts'
+import { isPlainObject } from '../state/describe-value.ts'
+import type { ResumeOptions } from './loop/resume.ts'
+import type { Run } from './run.ts'
+import type { SendOptions } from './session.ts'
+
+/** The options of one run. */
+export type RunOptions = {
+  /** Facts for hooks, such as the user. The model does not see them. */
+  readonly metadata?: JsonObject
+  /** Cancels the run. Default none. */
+  readonly signal?: AbortSignal
+  /** A finished run, or its state, to continue the conversation from. */
+  readonly from?: Run<unknown> | SavedRun | AgentState
+  /** `false`: `stream` emits no deltas, and the model is called without streaming. */
+  readonly deltas?: boolean
+  /** How effects are performed: live, recorded or replayed. Default live. */
+  readonly effects?: EffectsFactory
+  /** The session to run in. It is stored in the agent's store, and the conversation continues from there. */
+  readonly session?: string
+  /**
+   * If a run of the session waits for an answer or was interrupted: `reject` throws STATE_SUSPENDED; `deny` denies the open
+   * questions, ends that run, and takes the input. The model receives both. Default `reject`.
+   */
+  readonly onNewInput?: 'reject' | 'deny'
+}
+
+const sendNames = optionNames<SendOptions>({ signal: true, metadata: true, deltas: true, onNewInput: true })
+const answerNames = optionNames<ResumeOptions>({ answers: true, acceptMissing: true, onChange: true })
+
+/** The options of each way to start or continue a run. */
+const names = {
+  run: optionNames<RunOptions>({
+    metadata: true,
+    signal: true,
+    from: true,
+    deltas: true,
+    effects: true,
+    session: true,
+    onNewInput: true,
+  }),
+  resume: [...answerNames, 'signal', 'deltas', 'effects'],
+  'session.send': sendNames,
+  'session.resume': [...answerNames, ...sendNames],
+} as const satisfies { readonly [where: string]: readonly string[] }
+
+/** Throws for unknown options, and for values of the wrong kind. Whether a session or a state exists is checked later. */
+export function checkRunOptions(where: keyof typeof names, options: unknown): void {
+  checkOptions(where, options, names[where])
+  const { signal, metadata, deltas, effects, session, answers } = options as Partial<RunOptions & ResumeOptions>
+  checkArgument(where, ['signal', signal], signal === undefined || isSignal(signal), 'an AbortSignal')
+  checkArgument(where, ['metadata', metadata], metadata === undefined || isPlainObject(metadata), 'an object')
+  checkArgument(where, ['deltas', deltas], deltas === undefined || typeof deltas === 'boolean', 'true or false')
+  checkArgument(
+    where,
+    ['effects', effects],
+    effects === undefined || typeof effects === 'function',
+    'a factory such as liveEffects()',
+  )
+  checkArgument(
+    where,
+    ['session', session],
+    session === undefined || typeof session === 'string',
+    'the id of a session',
+  )
+  checkArgument(
+    where,
+    ['answers', answers],
+    answers === undefined || isPlainObject(answers),
+    'an object by approval id',
+  )
+}
+
+function isSignal(value: unknown): boolean {
+  const { aborted, addEventListener } = Object(value) as {
+    readonly aborted?: unknown
+    readonly addEventListener?: unknown
+  }
+  return typeof aborted === 'boolean' && typeof addEventListener === 'function'
+}

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { approval } from './capabilities/approval.ts'
+import { errorPolicy } from './capabilities/error-policy.ts'
+import { guards } from './capabilities/guards.ts'
+import { retry } from './capabilities/retry.ts'
+import { selfCritique } from './capabilities/self-critique.ts'
+import { subagents } from './capabilities/subagents/index.ts'
+import { createAgent } from './create-agent.ts'
+import { AgentError } from './errors.ts'
+import { guard, hook, observe } from './hooks/hook.ts'
+import { action } from './hooks/action.ts'
+import { prompt } from './actions/prompt.ts'
+import { languageModel } from './models/to-model.ts'
+import { scriptedModel } from './models/scripted.ts'
+import { memoryStore } from './sessions/stores/memory-store.ts'
+import { tool } from './agent/tool.ts'
+import type { Run } from './agent/run.ts'
+
+// Names that users of other libraries write, and names of earlier versions: the error says what to write here.
+
+const model = scriptedModel(() => 'done')
+const agent = createAgent({ model, store: memoryStore() })
+type Options = { readonly [name: string]: unknown }
+const suspended = await createAgent({
+  model: scriptedModel([{ toolCalls: [{ name: 'a' }] }, 'done']),
+  use: [approval('suspend'), tool({ name: 'a', description: 'b', input: {}, execute: () => 'ok', ask: true })],
+}).run('go')
+
+const functions: { readonly [name: string]: (options: Options) => unknown } = {
+  tool: (options) => tool({ name: 'a', description: 'b', input: { type: 'object' }, execute: () => 'ok', ...options }),
+  guard: (options) => guard('beforeToolUse', (ctx) => ctx, options as never),
+  hook: (options) => hook('beforeToolUse', (ctx) => ctx, options as never),
+  observe: (options) => observe('*', () => undefined, options as never),
+  action: (options) => action({ kind: 'a', label: 'b', perform: async () => ({}), ...options }),
+  createAgent: (options) => createAgent({ model, ...options } as never),
+  settings: (options) => createAgent({ model, settings: options }),
+  'settings of a subagent': (options) => subagents({ agents: { a: { description: 'b', settings: options } } }),
+  'settings of prompt': (options) => prompt({ prompt: 'x', settings: options }),
+  'settings of ask': (options) => languageModel(model).ask('x', { settings: options }),
+  run: (options) => agent.run('go', options),
+  stream: (options) => agent.stream('go', options).run,
+  iterate: (options) => agent.iterate('go', options).run,
+  resume: (options) => agent.resume(suspended, options),
+  resumeStream: (options) => agent.resumeStream(suspended, options).run,
+  resumeIterate: (options) => agent.resumeIterate(suspended, options).run,
+  'session.send': (options) => agent.session('s').send('go', options),
+  'session.stream': (options) => agent.session('s').stream('go', options).run,
+  'session.resume': (options) => agent.session('s').resume(options),
+  'session.resumeStream': (options) => agent.session('s').resumeStream(options).run,
+  approval: (options) => approval({ answer: 'deny', ...options } as never),
+  guards: (options) => guards(options),
+  retry: (options) => retry(options),
+  selfCritique: (options) => selfCritique(options),
+  errorPolicy: (options) => errorPolicy(options),
+}
+
+/** Each function, a name that it does not have, and what the error says about it. */
+const names: readonly (readonly [name: string, given: string, hint: string])[] = [
+  ['tool', 'needsApproval', 'It is called "ask" here.'],
+  ['tool', 'requireApproval', 'It is called "ask" here.'],
+  ['tool', 'inputSchema', 'It is called "input" here.'],
+  ['tool', 'parameters', 'It is called "input" here.'],
+  ['tool', 'schema', 'It is called "input" here.'],
+  ['tool', 'handler', 'It is called "execute" here.'],
+  ['tool', 'timeout', 'It is called "timeoutMs" here.'],
+  ['tool', 'excute', 'Did you mean "execute"?'],
+  ['guard', 'tools', 'It is called "tool" here.'],
+  ['guard', 'toolName', 'It is called "tool" here.'],
+  ['guard', 'matcher', 'It is called "tool" here.'],
+  ['guard', 'condition', 'It is called "when" here.'],
+  ['guard', 'prioritty', 'Did you mean "priority"?'],
+  ['hook', 'tools', 'It is called "tool" here.'],
+  ['hook', 'onfailure', 'Did you mean "onFailure"?'],
+  ['observe', 'tools', 'It is called "tool" here.'],
+  ['action', 'handler', 'It is called "perform" here.'],
+  ['createAgent', 'tools', 'It is called "use" here.'],
+  ['createAgent', 'hooks', 'It is called "use" here.'],
+  ['createAgent', 'middleware', 'It is called "use" here.'],
+  ['createAgent', 'system', 'It is called "instructions" here.'],
+  ['createAgent', 'systemPrompt', 'It is called "instructions" here.'],
+  ['createAgent', 'prompt', 'It is called "instructions" here.'],
+  ['createAgent', 'outputSchema', 'It is called "output" here.'],
+  ['createAgent', 'memory', 'It is called "store" here.'],
+  ['createAgent', 'maxSteps', 'Write use: [guards({ maxSteps })] here.'],
+  ['createAgent', 'maxTurns', 'Write use: [guards({ maxSteps })] here.'],
+  ['createAgent', 'maxRetries', 'Write use: [retry({ maxRetries })] here.'],
+  ['createAgent', 'temperature', 'Write settings: { temperature } here.'],
+  ...['settings', 'settings of a subagent', 'settings of prompt', 'settings of ask'].flatMap((where) => [
+    [where, 'maxTokens', 'It is called "maxOutputTokens" here.'] as const,
+    [where, 'max_tokens', 'It is called "maxOutputTokens" here.'] as const,
+    [where, 'top_p', 'It is called "topP" here.'] as const,
+    [where, 'temprature', 'Did you mean "temperature"?'] as const,
+    [where, 'reasoningEffort', 'It is called "reasoning" here.'] as const,
+  ]),
+  ...['run', 'stream', 'iterate', 'resume', 'resumeStream', 'resumeIterate'].map(
+    (where) => [where, 'abortSignal', 'It is called "signal" here.'] as const,
+  ),
+  ...['session.send', 'session.stream', 'session.resume', 'session.resumeStream'].map(
+    (where) => [where, 'abortSignal', 'It is called "signal" here.'] as const,
+  ),
+  ...['run', 'stream', 'iterate'].flatMap((where) => [
+    [where, 'sessionId', 'It is called "session" here.'] as const,
+    [where, 'threadId', 'It is called "session" here.'] as const,
+    [where, 'context', 'It is called "metadata" here.'] as const,
+    [where, 'history', 'It is called "from" here.'] as const,
+  ]),
+  ...['resume', 'resumeStream', 'resumeIterate', 'session.resume', 'session.resumeStream'].flatMap((where) => [
+    [where, 'answer', 'It is called "answers" here.'] as const,
+    [where, 'approvals', 'It is called "answers" here.'] as const,
+  ]),
+  ['approval', 'handler', 'It is called "answer" here.'],
+  ['approval', 'expiresIn', 'Did you mean "expiresInMs"?'],
+  ['guards', 'maxTurns', 'It is called "maxSteps" here.'],
+  ['guards', 'maxIterations', 'It is called "maxSteps" here.'],
+  ['guards', 'maxBudgetUsd', 'It is called "maxCost" here.'],
+  ['guards', 'timeout', 'It is called "maxTimeMs" here.'],
+  ['retry', 'attempts', 'It is called "maxRetries" here.'],
+  ['retry', 'tries', 'It is called "maxRetries" here.'],
+  ['selfCritique', 'maxRounds', 'It is called "maxRetries" here.'],
+  ['errorPolicy', 'maxFailures', 'It is called "maxRetries" here.'],
+]
+
+suite('an option with the name of another library, of an earlier version or with a typo', () => {
+  for (const [name, given, hint] of names) {
+    test(`of ${name}: ${given}`, async () => {
+      const thrown = await Promise.resolve()
+        .then(() => functions[name]!({ [given]: undefined }))
+        .then(
+          () => undefined,
+          (error: unknown) => error,
+        )
+      assert.ok(thrown instanceof AgentError)
+      assert.ok(thrown.message.includes(`unknown option "${given}". ${hint}`), thrown.message)
+    })
+  }
+})
+
+test('settings that a hook adds to a request, or to a call of its own, are checked as well', async () => {
+  for (const add of [
+    hook('beforeInference', (ctx) => ctx.withRequest({ settings: { maxTokens: 1 } as never })),
+    hook('beforeStep', async (ctx) => {
+      await ctx.infer({ prompt: 'x', settings: { maxTokens: 1 } as never })
+      return ctx
+    }),
+    hook('aroundInference', (_ctx, next) => next({ settings: { maxTokens: 1 } as never })),
+  ]) {
+    const run: Run = await createAgent({ model, use: [add] }).run('go')
+    assert.ok(run.status === 'failed' && run.error.message.includes('It is called "maxOutputTokens" here.'))
+  }
+})
+
+test('settings of the wrong type are rejected when the agent is created', () => {
+  for (const settings of [
+    { temperature: 'warm' },
+    { maxOutputTokens: 0 },
+    { stopSequences: '.' },
+    { reasoning: 'hardly' },
+    { cachePrompt: 1 },
+    { providerOptions: [] },
+  ]) {
+    assert.throws(() => createAgent({ model, settings: settings as never }), {
+      code: 'AGENT_INVALID_OPTION',
+      message: /^createAgent, settings: "\w+" must be .+, not /,
+    })
+  }
+})
