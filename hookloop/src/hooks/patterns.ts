@@ -1,5 +1,5 @@
 import { AgentError, messageOf } from '../errors.ts'
-import { loadRe2 } from '../state/packages.ts'
+import { linearTest } from '../state/linear-pattern.ts'
 
 export type NamePattern = string | RegExp
 
@@ -38,32 +38,12 @@ export function matchesWildcard(name: string, pattern: string, one?: string): bo
 }
 
 function toRegExpTest(pattern: RegExp): (name: string) => boolean {
-  const { RE2JS } = loadRe2()
-  const foreign = foreignPart(pattern)
-  if (foreign !== undefined) throw unusable(pattern, `${foreign} has another meaning in the pattern engine`)
-  let flags = 0
-  if (pattern.ignoreCase) flags |= RE2JS.CASE_INSENSITIVE
-  if (pattern.multiline) flags |= RE2JS.MULTILINE
-  if (pattern.dotAll) flags |= RE2JS.DOTALL
   try {
-    const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern.source), flags)
-    return (name) => compiled.matcher(name).find()
+    return linearTest(pattern)
   } catch (error) {
+    if (error instanceof AgentError) throw error
     throw unusable(pattern, messageOf(error))
   }
-}
-
-/** The part of a pattern that the engine interprets differently from JavaScript, if there is one. */
-function foreignPart({ source, sticky, unicode, unicodeSets }: RegExp): string | undefined {
-  if (sticky) return 'the flag "y"'
-  if (unicodeSets) return 'the flag "v"'
-  const known = unicode ? /^[dDwWsSbBnrtfvxupP]$/ : /^[dDwWsSbBnrtfvxu]$/
-  for (const [escape, letter, brace] of source.matchAll(/\\(?:([A-Za-z])(\{?)|.)/g)) {
-    if (letter === undefined) continue
-    if (!known.test(letter)) return `"${escape}"`
-    if (letter === 'u' && brace !== '' && !unicode) return '"\\u{"'
-  }
-  return undefined
 }
 
 function unusable(pattern: RegExp, why: string): AgentError {
