@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { linkPackages } from '../scripts/checkout.ts'
 import { measureIn } from './measure-in.ts'
 import type { Figures } from './measurement.ts'
 import { flat, isHigherBetter, merged, shown } from './report.ts'
@@ -100,16 +101,6 @@ function buildIn(folder: string, root: string): void {
   })
   rmSync(join(folder, 'bench'), { recursive: true, force: true })
   cpSync(join(root, 'bench'), join(folder, 'bench'), { recursive: true })
-}
-
-/** The packages themselves are links to those of `root`; the workspaces are those of the checkout. */
-function linkPackages(folder: string, root: string): void {
-  mkdirSync(join(folder, 'node_modules'))
-  for (const name of readdirSync(join(root, 'node_modules'))) {
-    const isWorkspace = name === 'hookloop' || name.startsWith('hookloop-')
-    const target = isWorkspace ? join(folder, name.replace('hookloop-', '')) : join(root, 'node_modules', name)
-    if (existsSync(target)) symlinkSync(target, join(folder, 'node_modules', name))
-  }
 }
 
 function git(cwd: string, ...args: readonly string[]): string {

@@ -1,0 +1,29 @@
+import { globSync } from 'node:fs'
+
+/** The files in which a mistake lets something happen that was forbidden, or loses something. */
+const patterns = [
+  'hooks/run-hooks.ts',
+  'agent/loop/fire-trigger.ts',
+  'agent/loop/loop.ts',
+  'agent/tools/authorize-call.ts',
+  'agent/tools/execute-call.ts',
+  'agent/tools/run-calls.ts',
+  'state/continuation.ts',
+  'capabilities/guards.ts',
+  'effects/record-effects.ts',
+  'sessions/log/session-journal.ts',
+  'sessions/session/session.ts',
+  'hook-files/claude/load/trusted-groups.ts',
+  'hook-files/trust/trust-store.ts',
+  'hook-files/claude/answer/*.ts',
+]
+
+/** Throws if one of them does not exist any more. */
+export function decidingFiles(): readonly string[] {
+  return patterns.flatMap((pattern) => {
+    const found = globSync(`hookloop/src/${pattern}`).filter((file) => !/\.(test|fixture|types)\.ts$/.test(file))
+    if (found.length === 0)
+      throw new Error(`There is no hookloop/src/${pattern}. Change scripts/mutate/deciding-files.ts.`)
+    return found.toSorted()
+  })
+}
