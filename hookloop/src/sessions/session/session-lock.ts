@@ -28,7 +28,8 @@ export async function lockSession<T>(
     if (journal.loaded !== undefined) rememberSession(store, id, journal.loaded)
     return result
   } finally {
-    await writer.release()
+    // A store that has failed cannot release the lock either. The result of the work says so; the lock expires.
+    await writer.release().catch(() => undefined)
   }
 }
 

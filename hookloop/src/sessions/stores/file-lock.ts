@@ -20,8 +20,8 @@ export type FileLock = {
   readonly token: string
   /** Whether the previous owner released the lock in order, so that it will not write any more. */
   readonly clean: boolean
-  /** Whether no other process has taken over the lock. */
-  isLatest(): boolean
+  /** `taken`: another process has taken over the lock. `missing`: its file was deleted, and there is no other lock. */
+  state(): 'latest' | 'taken' | 'missing'
   renew(): void
   /** Ends the lock: `released` in order, or `left` with a segment that the next owner must not append to. */
   end(how: 'released' | 'left'): void
@@ -106,7 +106,11 @@ function createLock(
     token: owner.token,
     clean: before === undefined || before.ended === 'released',
     // In this order: old locks are removed from the lowest up, so if the next one is gone, this one is gone as well.
-    isLatest: () => fs().lstatSync(lockPath(folder, epoch + 1), { throwIfNoEntry: false }) === undefined && isOwn(),
+    state: () => {
+      if (fs().lstatSync(lockPath(folder, epoch + 1), { throwIfNoEntry: false }) !== undefined) return 'taken'
+      if (isOwn()) return 'latest'
+      return epochsOf(id, folder).length === 0 ? 'missing' : 'taken'
+    },
     renew: () => fs().futimesSync(file, new Date(), new Date()),
     end: (how) => {
       try {

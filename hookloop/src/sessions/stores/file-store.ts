@@ -186,12 +186,12 @@ function lockedLines(of: {
         lines += added.length
         if (pages !== undefined) mark = begin
         if (of.sync) fs().fdatasyncSync(file)
-        if (!lock.isLatest()) state = 'fenced'
+        checkStored(id, folder, { file, segment, bytes, lock: lock.state() })
       } catch (error) {
-        state = 'failed' // nothing may follow half a batch: the next writer starts a new segment
+        const isFenced = error instanceof AgentError && error.code === 'SESSION_FENCED'
+        state = isFenced ? 'fenced' : 'failed' // nothing may follow half a batch: the next writer starts a new segment
         throw storeFailed(`The session "${id}" cannot be written`, error)
       }
-      if (state === 'fenced') throw sessionFenced(id)
       if (newHead !== undefined) head = readHead(id, newHead)
     },
     renew: () => lock.renew(),
@@ -204,9 +204,36 @@ function lockedLines(of: {
   }
 }
 
+/** Checks that what was written is where a reader looks for it, and that no other process writes there. */
+function checkStored(
+  id: string,
+  folder: string,
+  at: {
+    readonly file: number
+    readonly segment: number
+    readonly bytes: number
+    readonly lock: ReturnType<FileLock['state']>
+  },
+): void {
+  if (at.lock === 'taken') throw sessionFenced(id)
+  const path = segmentPath(folder, at.segment)
+  const found = fs().lstatSync(path, { throwIfNoEntry: false })
+  const isOwn = found?.ino === fs().fstatSync(at.file).ino
+  if (isOwn && found.size === at.bytes && at.lock === 'latest') return
+  const what =
+    found === undefined || at.lock === 'missing'
+      ? `${folder}, or a file in it, was deleted or moved`
+      : isOwn
+        ? `${path} has ${found.size} bytes instead of ${at.bytes}: it was truncated or changed`
+        : `${path} was replaced by another file`
+  throw new AgentError('STORE_FAILED', `The session "${id}" cannot be written: ${what} while it was in use.`, {
+    value: path,
+  })
+}
+
 function isLatest(lock: FileLock): boolean {
   try {
-    return lock.isLatest()
+    return lock.state() === 'latest'
   } catch {
     return false
   }

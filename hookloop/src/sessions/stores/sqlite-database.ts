@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { AgentError, messageOf } from '../../errors.ts'
-import { sessionTooNew } from './store.ts'
+import { sessionTooNew, storeFailed } from './store.ts'
 
 /** The value of `PRAGMA user_version`: the version of the tables. */
 const VERSION = 2
@@ -61,6 +61,39 @@ export function openDatabase(path: string, durability: 'normal' | 'full'): Datab
   }
 }
 
+/**
+ * Returns a check that throws STORE_FAILED if a file of the database was deleted, replaced or truncated since. SQLite itself
+ * does not notice: it goes on with files that no other process finds.
+ */
+export function watchDatabase(path: string): () => void {
+  const fs = process.getBuiltinModule('node:fs')
+  const files = [path, `${path}-wal`].map((name) => ({
+    name,
+    ino: fs.lstatSync(name, { throwIfNoEntry: false })?.ino,
+    size: 0,
+  }))
+  return () => {
+    for (const file of files) {
+      const found = fs.lstatSync(file.name, { throwIfNoEntry: false })
+      file.ino ??= found?.ino // the log is created with the first write
+      if (file.ino === undefined) continue
+      const isShorter = file.name === path && (found?.size ?? 0) < file.size
+      if (found?.ino === file.ino && !isShorter) {
+        file.size = found.size
+        continue
+      }
+      const what = found === undefined ? 'deleted or moved' : isShorter ? 'truncated' : 'replaced by another file'
+      throw new AgentError(
+        'STORE_FAILED',
+        `The store ${path} cannot be used: ${file.name} was ${what} while it was in use.`,
+        {
+          value: file.name,
+        },
+      )
+    }
+  }
+}
+
 /** Creates the tables in an empty file, and those that an older version does not have. */
 function prepare(database: DatabaseSync, path: string): void {
   const version = inTransaction(database, 'DEFERRED', () => checkDatabase(database, path))
@@ -111,10 +144,7 @@ export function sqliteFailed(path: string, thrown: unknown): AgentError {
   const code = (thrown as { errcode?: number } | undefined)?.errcode ?? 0
   const isTooLarge = thrown instanceof RangeError // an integer that we never write
   if (isTooLarge || [CORRUPT, NOT_A_DATABASE].includes(code & 0xff)) return damaged(path, messageOf(thrown), thrown)
-  return new AgentError('STORE_FAILED', `The store ${path} cannot be read or written: ${messageOf(thrown)}`, {
-    value: messageOf(thrown),
-    cause: thrown,
-  })
+  return storeFailed(`The store ${path} cannot be read or written`, thrown)
 }
 
 /** The version of the tables, 0 if the database is empty. Throws if it is not a session store, or of a newer version. */

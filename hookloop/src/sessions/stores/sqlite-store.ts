@@ -4,7 +4,7 @@ import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { checkLease, describeLockOwner, isLocked, newLockOwner, parseLockOwner, toLease } from './lock-owner.ts'
 import { OpenWriters } from './open-writers.ts'
-import { immediately, openDatabase, sqliteFailed } from './sqlite-database.ts'
+import { immediately, openDatabase, sqliteFailed, watchDatabase } from './sqlite-database.ts'
 import {
   checkSessionId,
   listedSession,
@@ -50,11 +50,15 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
   const file = process.getBuiltinModule('node:path').resolve(path)
   const writers = new OpenWriters(leaseMs)
   let tables: Tables | undefined
+  let watch: (() => void) | undefined
   let closed = false
   const query = <T>(run: (tables: Tables) => T): T => {
     try {
       if (closed) throw storeFailed(`The store ${file} cannot be used`, 'it was closed')
-      return run((tables ??= new Tables(openDatabase(file, options.durability ?? 'normal'))))
+      tables ??= new Tables(openDatabase(file, options.durability ?? 'normal'))
+      watch ??= watchDatabase(file)
+      watch()
+      return run(tables)
     } catch (error) {
       throw sqliteFailed(file, error)
     }

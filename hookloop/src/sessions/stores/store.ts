@@ -131,7 +131,23 @@ export function sessionTooNew(id: string, version: unknown, known: number): Agen
 /** An error that a store failed with, as STORE_FAILED; an error that has a code already is returned as it is. */
 export function storeFailed(what: string, thrown: unknown): AgentError {
   if (thrown instanceof AgentError) return thrown
-  return new AgentError('STORE_FAILED', `${what}: ${messageOf(thrown)}`, { value: messageOf(thrown), cause: thrown })
+  const cause = causes[String((thrown as NodeJS.ErrnoException | undefined)?.code)]
+  const message = cause === undefined ? messageOf(thrown) : `${cause} (${messageOf(thrown)})`
+  return new AgentError('STORE_FAILED', `${what}: ${message}`, { value: messageOf(thrown), cause: thrown })
+}
+
+/** What the errors of a file system mean. */
+const causes: { readonly [code: string]: string } = {
+  EACCES: 'permission denied',
+  EDQUOT: 'the disk quota is exceeded',
+  EFBIG: 'the file has reached the size limit of this process',
+  EIO: 'the disk has failed',
+  EMFILE: 'this process has too many open files',
+  ENOENT: 'a file or folder is missing: it was deleted or moved',
+  ENOSPC: 'the disk is full',
+  ENOTDIR: 'a file is in the place of a folder',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
 }
 
 /** All stores accept the same lines, so that a session can be moved from any store to any other. */

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import {
+  chmodSync,
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, suite, test } from 'node:test'
+import { createAgent } from '../../create-agent.ts'
+import { tool } from '../../agent/tool.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { fileStore } from './file-store.ts'
+import { sqliteStore } from './sqlite-store.ts'
+import type { SessionStore } from './store.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'hookloop-failures-'))
+after(() => rmSync(root, { recursive: true }))
+
+/** An agent whose tool does something to the store in the second of its four steps. */
+function agentWith(store: SessionStore, damage: () => void) {
+  let calls = 0
+  const work = tool({
+    name: 'work',
+    description: 'Works.',
+    input: { type: 'object' },
+    execute: () => {
+      if (++calls === 2) damage()
+      return `done ${calls}`
+    },
+  })
+  const call = { toolCalls: [{ name: 'work', args: {} }] }
+  return {
+    agent: createAgent({ model: scriptedModel([call, call, call, 'Done.']), store, use: [work] }),
+    calls: () => calls,
+  }
+}
+
+type Case = readonly [what: string, damage: (path: string) => void, message: RegExp]
+
+async function failsWith(store: SessionStore, damage: () => void, message: RegExp): Promise<void> {
+  const { agent, calls } = agentWith(store, damage)
+  const run = await agent.run('Go.', { session: 's' })
+  assert.ok(run.status === 'failed', run.status)
+  assert.equal(run.error.code, 'STORE_FAILED')
+  assert.match(run.error.message, message)
+  assert.equal(calls(), 2, 'the run ends at the next write')
+}
+
+suite('a run whose store fails ends with STORE_FAILED and the cause', () => {
+  const ofSqlite: readonly Case[] = [
+    ['its database is deleted', (path) => rmSync(path), /x\.db was deleted or moved/],
+    ['its database is moved', (path) => renameSync(path, `${path}.old`), /x\.db was deleted or moved/],
+    [
+      'its database is replaced by a copy',
+      (path) => {
+        copyFileSync(path, `${path}.copy`)
+        renameSync(`${path}.copy`, path)
+      },
+      /x\.db was replaced by another file/,
+    ],
+    ['its database is truncated', (path) => truncateSync(path, 4_096), /x\.db was truncated/],
+    ['the log of its database is deleted', (path) => rmSync(`${path}-wal`), /x\.db-wal was deleted or moved/],
+    [
+      'all files of its database are deleted',
+      (path) => {
+        for (const end of ['', '-wal', '-shm']) rmSync(`${path}${end}`)
+      },
+      /was deleted or moved/,
+    ],
+  ]
+  for (const [what, damage, message] of ofSqlite)
+    test(`SQLite: ${what}`, async () => {
+      const folder = mkdtempSync(join(root, 'sqlite-'))
+      const path = join(folder, 'x.db')
+      const store = sqliteStore(path)
+      await failsWith(store, () => damage(path), message)
+      await store.close()
+    })
+
+  const segment = (folder: string): string => join(folder, 's', '1.jsonl')
+  const ofFiles: readonly Case[] = [
+    ['the folder of the store is deleted', (folder) => rmSync(folder, { recursive: true }), /was deleted or moved/],
+    [
+      'the folder of the session is moved',
+      (folder) => renameSync(join(folder, 's'), join(folder, 't')),
+      /was deleted or moved/,
+    ],
+    ['the file of the session is deleted', (folder) => rmSync(segment(folder)), /was deleted or moved/],
+    [
+      'the file of the session is replaced',
+      (folder) => {
+        copyFileSync(segment(folder), join(folder, 'copy'))
+        renameSync(join(folder, 'copy'), segment(folder))
+      },
+      /1\.jsonl was replaced by another file/,
+    ],
+    [
+      'the file of the session is truncated',
+      (folder) => truncateSync(segment(folder), 100),
+      /1\.jsonl has \d+ bytes instead of \d+/,
+    ],
+    [
+      'another program writes to the file of the session',
+      (folder) => writeFileSync(segment(folder), 'x', { flag: 'a' }),
+      /bytes instead of/,
+    ],
+  ]
+  for (const [what, damage, message] of ofFiles)
+    test(`files: ${what}`, async () => {
+      const folder = mkdtempSync(join(root, 'files-'))
+      const store = fileStore(folder)
+      await failsWith(store, () => damage(folder), message)
+      await store.close()
+    })
+
+  const fs = process.getBuiltinModule('node:fs')
+  const ofSystem = {
+    ENOSPC: /the disk is full/,
+    EROFS: /the file system is read-only/,
+    EIO: /the disk has failed/,
+    EDQUOT: /quota/,
+    EACCES: /permission denied/,
+  }
+  for (const [code, message] of Object.entries(ofSystem)) {
+    const fail = (): never => {
+      throw Object.assign(new Error(`${code}: as the system says it`), { code })
+    }
+    test(`files: a write fails with ${code}`, async (t) => {
+      const store = fileStore(mkdtempSync(join(root, 'files-')))
+      await failsWith(store, () => t.mock.method(fs, 'writeSync', fail, { times: 1 }), message)
+      await store.close()
+    })
+
+    test(`files: a session cannot be created because of ${code}`, async (t) => {
+      const store = fileStore(mkdtempSync(join(root, 'files-')))
+      t.mock.method(fs, 'openSync', fail)
+      await assert.rejects(agentWith(store, () => undefined).agent.run('Go.', { session: 's' }), {
+        code: 'STORE_FAILED',
+        message,
+      })
+    })
+
+    test(`SQLite: a database cannot be created because of ${code}`, async (t) => {
+      const store = sqliteStore(join(mkdtempSync(join(root, 'sqlite-')), 'x.db'))
+      t.mock.method(fs, 'openSync', fail)
+      await assert.rejects(agentWith(store, () => undefined).agent.run('Go.', { session: 's' }), {
+        code: 'STORE_FAILED',
+        message,
+      })
+    })
+  }
+})
+
+test('a run completes, and its session is stored, if the permissions of its files are removed while it has them open', async () => {
+  const folder = mkdtempSync(join(root, 'modes-'))
+  const [path, files] = [join(folder, 'x.db'), join(folder, 'files')]
+  const stores: readonly [SessionStore, () => readonly string[]][] = [
+    [sqliteStore(path), () => [path, `${path}-wal`]],
+    [fileStore(files), () => readdirSync(join(files, 's')).map((name) => join(files, 's', name))],
+  ]
+  for (const [store, names] of stores) {
+    const { agent } = agentWith(store, () => names().forEach((name) => chmodSync(name, 0)))
+    assert.equal((await agent.run('Go.', { session: 's' })).status, 'completed')
+    for (const name of names()) chmodSync(name, 0o600)
+    assert.equal((await agent.session('s').state())?.execution?.status, 'completed')
+    await store.close()
+  }
+})
