@@ -54,7 +54,7 @@ export const errorCodes = {
   SESSION_BUSY: 'The session is locked by another process.',
   SESSION_CORRUPT: 'A stored session was changed, truncated or reordered. It was not modified.',
   SESSION_FENCED: 'The session was taken over by another process while this one was writing.',
-  SESSION_ID_INVALID: 'The id of a session has characters that no store supports.',
+  SESSION_ID_INVALID: 'The id of a session is empty, too long, or has control characters.',
   SESSION_UNKNOWN: 'There is no session with that id.',
   STATE_INVALID: 'A saved state is malformed.',
   STATE_SUSPENDED: 'The state waits for approval or is paused: it takes answers, no new input.',

@@ -14,11 +14,58 @@ export type Scene = {
 export type Case = readonly [title: string, check: (scene: Scene) => Promise<void>]
 
 export const badIds = [
-  ...['', '.', '..', '../x', '../../o/x', 'a/b', 'a\\b', '/etc/passwd', '%2e%2e', 'a.jsonl', '-rf', '_a', 'a b'].concat(
-    ['a\n', 'a\0', 'é', '会', 'a:b', "a'--", 'x'.repeat(129), 'x'.repeat(5000)],
-  ),
-  ...([undefined, null, 1, {}, ['a']] as unknown as string[]),
-]
+  ['', ' ', '\n', 'a\n', 'a\0', '\u001b[31m', 'a\u0085', 'a\u2028b', 'x\ud800', 'x'.repeat(257), 'x'.repeat(5000)],
+  [undefined, null, 1, {}, ['a']] as unknown as string[],
+].flat()
+
+/** Ids that could be taken for paths, queries, devices or each other. */
+export const oddIds = [
+  [
+    '.',
+    '..',
+    '../x',
+    '../../o/x',
+    'a/b',
+    'a\\b',
+    '/etc/passwd',
+    '%2e%2e',
+    '%2E%2E',
+    'a.jsonl',
+    '-rf',
+    '_a',
+    'a b',
+    ' a',
+  ],
+  ['é', 'e\u0301', '会', 'a:b', "a'--", 'ann@acme.example|chat:1', 'CON', 'con', 'Con', 'nul', 'com1', 'A', 'a', '😀'],
+  [
+    'x'.repeat(129),
+    '会'.repeat(200),
+    `${'会'.repeat(199)}!`,
+    '😀'.repeat(128),
+    'a.',
+    'a ',
+    'A.',
+    '.deleted-x',
+    'head.json',
+  ],
+  [
+    '*',
+    '%',
+    '%-',
+    '__proto__',
+    'constructor',
+    'ﬁ',
+    'fi',
+    '\u212a',
+    'K',
+    'k',
+    'ß',
+    'SS',
+    'İ',
+    'i',
+    '👩\u200d👩\u200d👧',
+  ],
+].flat()
 
 export const oddLines = [
   '',

@@ -2,7 +2,18 @@ import { checkArgument, checkOptions } from '../state/check-options.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import { partsContract } from './store-contract-parts.ts'
-import { badIds, codeOf, idsOf, linesOf, oddLines, pause, same, write, type Case } from './store-contract-scene.ts'
+import {
+  badIds,
+  codeOf,
+  idsOf,
+  linesOf,
+  oddIds,
+  oddLines,
+  pause,
+  same,
+  write,
+  type Case,
+} from './store-contract-scene.ts'
 
 /**
  * Creates a store. Stores of the same `place` must share their sessions; a new place has none. `leaseMs` is set only in tests of
@@ -230,7 +241,7 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'D08: an id that could be a path or a query is rejected by every method',
+    'D08: an id that is empty, too long or has control characters is rejected by every method',
     async ({ store }) => {
       const sessions = await store()
       for (const id of badIds) {
@@ -241,6 +252,24 @@ const contract: readonly Case[] = [
           () => sessions.open(id),
         ]
         for (const call of calls) same([id, await codeOf(call)], [id, 'SESSION_ID_INVALID'])
+      }
+      same(await sessions.list(), [])
+    },
+  ],
+  [
+    'D08: an id is any other text: it stays itself, and no two ids are the same session',
+    async ({ store }) => {
+      const [sessions, other] = [await store(), await store()]
+      const ids = [...new Set(oddIds)]
+      for (const id of ids) await write(sessions, id, [`line of ${id}`], { id })
+      for (const id of ids) same(await other.read(id), { head: { id }, lines: [`line of ${id}`] })
+      same(idsOf(await other.list()).toSorted(), ids.toSorted())
+      for (const id of ids) {
+        const writer = await other.open(id)
+        same([id, writer.length], [id, 1])
+        await writer.release()
+        await other.delete(id)
+        same(await sessions.read(id), undefined)
       }
       same(await sessions.list(), [])
     },

@@ -7,7 +7,8 @@ import { findSession } from '../sessions/find-session.ts'
 import { ScriptedProject } from '../scripted-project.fixture.ts'
 
 const agent = ['--agent', 'agent.ts']
-const REFUSED = 'A session id must be 1 to 128 letters, digits, _ and -, starting with a letter or digit.'
+const REFUSED =
+  /^error: A session id must be a text of 1 to 256 characters without control characters: it (?:is empty|has 5000|contains a control character)\.\n$/
 describe('hookloop sessions', { concurrency: 2 }, () => {
   test('lists sessions, the latest first, with their usage', async () => {
     const project = new ScriptedProject()
@@ -98,26 +99,26 @@ describe('hookloop sessions', { concurrency: 2 }, () => {
 describe('an invalid session id', { concurrency: 2 }, () => {
   const project = new ScriptedProject()
   const ways: readonly (readonly string[])[] = [
-    ['explain', '../x'],
+    ['explain', 'x\u0007'],
     ['steps', '\u001B[2J'],
-    ['resume', "x'; DROP TABLE sessions; --"],
+    ['resume', 'x\ny'],
     ['export', ''],
     ['fork', 'x'.repeat(5000)],
-    ['sessions', 'delete', '*'],
-    ['run', 'hello', ...agent, '--session', '../x'],
-    ['chat', ...agent, '--session', '%2e%2e'],
+    ['sessions', 'delete', '\u009B31m'],
+    ['run', 'hello', ...agent, '--session', '\u001B]0;x\u0007'],
+    ['chat', ...agent, '--session', '\r'],
   ]
   for (const way of ways) {
     test(`is rejected by ${way[0]} with 2, and its control characters are not printed`, async () => {
       const { code, stdout, stderr } = await project.hookloop(way, { input: 'hello\n' })
       assert.deepEqual([code, stdout], [2, ''])
-      assert.equal(stderr, `error: ${REFUSED}\n`)
+      assert.match(stderr, REFUSED)
     })
   }
 
   test('is never looked up in the store', async () => {
     const store = memoryStore()
-    const hostile = ['../../etc', 'a/b', '.', '-x', '%2e', 'ü', ' ', 'a b', '\u0000', '\u001B[2J', 'x'.repeat(129), '']
+    const hostile = ['', ' ', '\t', 'a\n', '\u0000', '\u001B[2J', '\u0085', '\ud800', 'x'.repeat(257)]
     for (const id of hostile) await assert.rejects(findSession(store, id), { code: 'SESSION_ID_INVALID' })
   })
 })

@@ -58,7 +58,7 @@ export async function forkSession(store: SessionStore, id: string, options: Fork
   const message = options.message === undefined ? undefined : toInput(options.message)
   const settled = settledState(stateAt(snapshot, seq))
   const state = message === undefined ? settled : withoutLastInput(settled)
-  const as = options.as ?? `${id.slice(0, 100)}-${crypto.randomUUID().slice(0, 8)}`
+  const as = options.as ?? `${id.slice(0, 100).replace(/[\ud800-\udbff]$/, '')}-${crypto.randomUUID().slice(0, 8)}`
   await lockSession(store, { id: as, create: true }, async (session) => {
     if (session.snapshot.createdAt !== undefined) {
       throw new AgentError('SESSION_BUSY', `The session "${as}" already exists. Fork to another id.`, { value: as })

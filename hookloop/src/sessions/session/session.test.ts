@@ -58,7 +58,7 @@ test('a session that was not said anything in has no state, and is not in the st
 
 test('D08: the id of a session is checked before it is used', () => {
   const { agent } = clerk(memoryStore())
-  for (const id of ['', '../x', 'a/b', 'x'.repeat(200), 'é']) {
+  for (const id of ['', ' ', 'a\nb', 'x'.repeat(300), '\u001B[2J']) {
     assert.throws(() => agent.session(id), { code: 'SESSION_ID_INVALID' })
   }
 })

@@ -24,6 +24,7 @@ import {
   type Mark,
 } from './file-log.ts'
 import { changePages, readPages } from './file-pages.ts'
+import { folderName, idOfFolder, writeIdFile } from './session-folders.ts'
 import { checkLease } from './lock-owner.ts'
 import { OpenWriters, type LockedLines } from './open-writers.ts'
 import {
@@ -70,12 +71,12 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
   const settings = { sync: options.durability === 'full', leaseMs: checkLease(options.leaseMs) }
   const root = path().resolve(folder)
   const writers = new OpenWriters(settings.leaseMs)
-  const folderOf = (id: string): string => path().join(root, checkSessionId(id))
+  const folderOf = (id: string): string => path().join(root, folderName(root, checkSessionId(id)))
   return {
     async open(id, { create = false } = {}) {
       const own = folderOf(id)
       return attempt(id, () => {
-        if (create) createFolder(own)
+        if (create) createSession(id, own)
         else if (lastSegment(id, own) === undefined && readLines(id, own) === undefined) throw sessionUnknown(id)
         return writers.add(openSession(id, own, settings))
       })
@@ -302,14 +303,15 @@ function isCurrent(id: string, folder: string, { segment, bytes }: End): boolean
   return fs().lstatSync(segmentPath(folder, segment), { throwIfNoEntry: false })?.size === bytes
 }
 
-function listSession(id: string, folder: string): ListedSession | undefined {
-  try {
-    checkSessionId(id)
-    const found = fs().lstatSync(folder, { throwIfNoEntry: false })
-    if (found === undefined || found.isFile()) return undefined
-  } catch {
-    return undefined // not a session
-  }
+function createSession(id: string, folder: string): void {
+  createFolder(folder)
+  writeIdFile(id, folder)
+}
+
+function listSession(name: string, folder: string): ListedSession | undefined {
+  const found = fs().lstatSync(folder, { throwIfNoEntry: false })
+  const id = found === undefined || found.isFile() ? undefined : idOfFolder(name, folder)
+  if (id === undefined) return undefined // not a session
   let updatedAt = 0
   try {
     return attempt(id, () => {

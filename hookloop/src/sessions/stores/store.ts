@@ -72,16 +72,25 @@ export type ListedSession = {
   readonly problem?: string
 }
 
-const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/
+const MAX_ID_CHARS = 256
 
-/** Throws SESSION_ID_INVALID unless the id is safe as a file name and in a query. Every store checks it first. */
+/** Throws SESSION_ID_INVALID unless the id is a text that every store can hold. Every store checks it first. */
 export function checkSessionId(id: unknown): string {
-  if (typeof id === 'string' && SESSION_ID.test(id)) return id
+  const problem = problemOfId(id)
+  if (problem === undefined) return id as string
   throw new AgentError(
     'SESSION_ID_INVALID',
-    'A session id must be 1 to 128 letters, digits, _ and -, starting with a letter or digit.',
+    `A session id must be a text of 1 to ${MAX_ID_CHARS} characters without control characters: ${problem}.`,
     { value: typeof id === 'string' ? id.slice(0, 200) : id },
   )
+}
+
+function problemOfId(id: unknown): string | undefined {
+  if (typeof id !== 'string') return `it is ${id === null ? 'null' : typeof id}`
+  if (id.trim() === '') return 'it is empty'
+  if (id.length > MAX_ID_CHARS) return `it has ${id.length}`
+  if (/[\p{Cc}\u2028\u2029]/u.test(id)) return 'it contains a control character'
+  return id.isWellFormed() ? undefined : 'it contains a lone surrogate'
 }
 
 const methods = ['open', 'read', 'list', 'delete', 'close'] as const satisfies readonly (keyof SessionStore)[]
