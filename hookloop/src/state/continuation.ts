@@ -1,4 +1,5 @@
 import type { Json } from './json.ts'
+import { shorten } from './text.ts'
 
 /** Why a run ended, most urgent first: of two votes to forbid, the more urgent reason is reported. */
 export const stopReasons = [
@@ -60,10 +61,31 @@ export function countVotes(evaluations: readonly ContinuationEvaluation[]): Cont
   const stops = winner.decision === 'forbidContinuation' || winner.decision === 'allowStop'
   return Object.freeze({
     shouldContinue: !stops,
-    ...(stops && { stopReason: winner.reason }),
+    ...(stops && { stopReason: openRequest(evaluations) === undefined ? winner.reason : 'stopRequested' }),
     resolvedBy: winner.source,
     evaluations: Object.freeze(evaluations.slice()),
   })
+}
+
+/**
+ * A request for another step that a forced stop with the reason `completed` ignores. Such a run is not completed: a hook
+ * that must approve the end, such as a critic, has not done so.
+ */
+function openRequest(evaluations: readonly ContinuationEvaluation[]): ContinuationEvaluation | undefined {
+  const winner = winnerOf(evaluations)
+  if (winner?.decision !== 'forbidContinuation' || winner.reason !== 'completed') return undefined
+  return evaluations.find((vote) => vote.decision === 'requestContinuation')
+}
+
+const MAX_REQUEST_CHARS = 200
+
+/** Why a run stopped. Of a forced stop it also says which hook had not approved the end. */
+export function stopMessage({ evaluations }: ContinuationOutcome): string {
+  const winner = winnerOf(evaluations)
+  const request = openRequest(evaluations)
+  if (winner === undefined || request === undefined) return winner?.message ?? ''
+  const wanted = shorten(request.message.replaceAll(/\s+/g, ' ').trim(), MAX_REQUEST_CHARS)
+  return `${winner.message} ("${winner.source}" forced the stop; "${request.source}" had not approved it: ${wanted})`
 }
 
 /** The vote that decided an outcome. */

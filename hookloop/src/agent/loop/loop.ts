@@ -3,6 +3,7 @@ import {
   countVotes,
   decidingVote,
   isForbidden,
+  stopMessage,
   type ContinuationEvaluation,
   type ContinuationOutcome,
 } from '../../state/continuation.ts'
@@ -26,6 +27,7 @@ import { withLeft } from './time-limit.ts'
 
 const MAX_CONTINUATIONS_IN_ROW = 8
 const MAX_CONTINUATIONS = 32
+const noRequests: readonly never[] = Object.freeze([])
 
 // The lifecycle. The loop decides nothing: hooks vote, and the loop counts the votes and follows the result.
 
@@ -182,6 +184,7 @@ function closeStep(run: RunContext, open: OpenStep): MaybePromise<ContinuationOu
     usage: addUsage(usage, { ...open.unbilled, steps: open.unbilled.steps + 1 }), // steps of subagents count as well
   })
   open.unbilled = noUsage
+  if (step.type !== 'error') run.requested = noRequests
   return andThen(fireTrigger(run, 'afterStep', { step }), () => {
     run.noticeCancel() // a cancel that came with the last effect is part of this count
     const outcome = countStep(run)
@@ -216,7 +219,10 @@ function failuresAfter(step: Step, succeeded: boolean, failures: number): number
 
 /** Counts the votes at the end of a step. A step taken despite an `allowStop` is a continuation; these are limited. */
 function countStep(run: RunContext): ContinuationOutcome {
-  const outcome = limitContinuations(run, run.count())
+  const counted = run.count()
+  // A step that was requested has not been taken yet: a forced stop does not complete the run.
+  const all = isForbidden(counted) ? countVotes([...counted.evaluations, ...run.requested]) : counted
+  const outcome = limitContinuations(run, all)
   if (outcome.shouldContinue) addContinuationMessages(run, outcome)
   run.effects.emit?.({ type: 'counted', step: run.step, outcome })
   return outcome
@@ -236,6 +242,7 @@ function limitContinuations(run: RunContext, outcome: ContinuationOutcome): Cont
 
 function addContinuationMessages(run: RunContext, { evaluations }: ContinuationOutcome): void {
   if (evaluations.length === 0) return
+  run.requested = evaluations.filter(({ decision }) => decision === 'requestContinuation')
   for (const { decision, message } of evaluations) {
     if (decision !== 'requestContinuation' || message === '') continue
     run.state = run.state.withMessage(textMessage('user', message))
@@ -331,7 +338,7 @@ function finalRecord(run: RunContext, outcome: ContinuationOutcome): FinalRecord
     status: run.finalStatus(reason),
     reason,
     by: outcome.resolvedBy ?? 'hookloop',
-    message: run.left.length === 0 ? (vote?.message ?? '') : withLeft(run.left, vote?.message ?? ''),
+    message: run.left.length === 0 ? stopMessage(outcome) : withLeft(run.left, stopMessage(outcome)),
     ...(vote?.value !== undefined && { value: vote.value }),
     votes: outcome.evaluations,
     at: run.now,

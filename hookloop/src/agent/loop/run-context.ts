@@ -74,6 +74,8 @@ export class RunContext implements HookHost {
   failure: AgentError | undefined
   /** The typed answer, once it is read. */
   output: { readonly value: unknown } | undefined
+  /** Requests for another step that has not been taken yet. */
+  requested: readonly ContinuationEvaluation[] = []
   /** Whether this run has an execution. Until then, the state may still show an earlier one. */
   hasExecution = false
   readonly shouldPause: RunContextOptions['shouldPause']

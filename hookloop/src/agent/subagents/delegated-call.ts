@@ -189,7 +189,8 @@ function applyDecision(result: ToolExecution, invocation: Invocation | undefined
   if (blocked !== undefined) return withheldExecution(result, blocked.by, blocked.message)
   if (failure !== undefined) return withheldExecution(result, 'hookloop', failure.message)
   const output = facts['output'] as ToolExecution['output']
-  return output === result.output ? result : Object.freeze({ ...result, output })
+  // Only what hooks have changed: the result itself may be another one by now, because the subagent was stopped.
+  return output === invocation.start.facts['output'] ? result : Object.freeze({ ...result, output })
 }
 
 function withUsage(execution: ToolExecution, { steps: _steps, toolCalls: _calls, ...usage }: Usage): ToolExecution {
