@@ -18,7 +18,7 @@ const restless = scriptedModel(() => ({ toolCalls: [{ name: 'look' }] }), {
 })
 
 const limits: readonly Limits[] = [
-  {}, // the defaults: 20 steps, 32,768 tokens, 300 s
+  {}, // the defaults: 50 steps, 2,000,000 tokens, 30 minutes
   { maxSteps: 3 },
   { maxTokens: 5_000 },
   { maxCost: 0.1 },

@@ -29,8 +29,8 @@ export type TypedAgentOptions<S> = AgentOptions & {
 }
 
 /**
- * Creates an agent. A run ends when the model calls no more tools, and is limited to 20 steps, 32,768 tokens and 300
- * seconds, unless the agent has its own `completion` or `guards`.
+ * Creates an agent. A run ends when the model calls no more tools, and is limited to 50 steps, 2,000,000 tokens and 30
+ * minutes, unless the agent has its own `completion` or `guards`.
  *
  * @example
  * const agent = createAgent({

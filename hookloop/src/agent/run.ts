@@ -14,6 +14,8 @@ import type { RunContext } from './loop/run-context.ts'
 type RunBase = {
   /** The text of the model in the last step. */
   readonly text: string
+  /** Why the run ended; undefined while it is suspended. */
+  readonly reason: StopReason | undefined
   readonly state: AgentState
   readonly ledger: readonly TimedLedgerEntry[]
   /** What went wrong without ending the run: hooks that failed, estimated usage, hooks of files that do not run. */
@@ -43,6 +45,7 @@ export function toRun(run: RunContext, final: FinalRecord | undefined): Run {
   const text = own ? textOf(state) : ''
   const base: RunBase = {
     text,
+    reason: final?.reason,
     state,
     get ledger() {
       return (ledger ??= run.ledgerWriter.timed()) // most callers never read it

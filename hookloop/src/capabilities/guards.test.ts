@@ -29,7 +29,7 @@ function stopOf(run: Run): object {
 test('an agent has the default limits in its description', () => {
   const { notes, hooks } = createAgent({ model: scriptedModel([]) }).describe()
   assert.deepEqual(notes.slice(0, 1), [
-    'Limits: maxSteps: 20 (default), maxTokens: 32768 (default), maxTimeMs: 300000 (default).',
+    'Limits: maxSteps: 50 (default), maxTokens: 2000000 (default), maxTimeMs: 1800000 (default).',
   ])
   assert.deepEqual(
     hooks.filter((each) => each.name.startsWith('guards.')).map((each) => [each.name, each.mode]),
@@ -44,33 +44,47 @@ test('an agent has the default limits in its description', () => {
 test('an agent with its own guards has those, and defaults for omitted limits', () => {
   const agent = createAgent({ model: scriptedModel([]), use: [guards({ maxSteps: 3, maxTimeMs: null, maxCost: 1 })] })
   assert.deepEqual(agent.describe().notes.slice(0, 1), [
-    'Limits: maxSteps: 3, maxTokens: 32768 (default), maxTimeMs: none, maxCost: 1.',
+    'Limits: maxSteps: 3, maxTokens: 2000000 (default), maxTimeMs: none, maxCost: 1.',
   ])
 })
 
-test('by default the twenty-first step is not taken', async () => {
+test('by default the fifty-first step is not taken', async () => {
   const model = scriptedModel(() => ping, { usage: { inputTokens: 0, outputTokens: 0 } })
   const run = await createAgent({ model, use: [pingTool()] }).run('go')
-  assert.deepEqual(stopOf(run), { reason: 'stepsLimit', by: 'guards.maxSteps', value: { value: 20, limit: 20 } })
-  assert.equal(model.requests.length, 20)
+  assert.deepEqual(stopOf(run), { reason: 'stepsLimit', by: 'guards.maxSteps', value: { value: 50, limit: 50 } })
+  assert.equal(model.requests.length, 50)
 })
 
-test('by default no model is called after 32,768 tokens', async () => {
-  const model = scriptedModel(() => ping, { usage: { inputTokens: 16_000, outputTokens: 384 } })
+test('by default no model is called after 2,000,000 tokens', async () => {
+  const model = scriptedModel(() => ping, { usage: { inputTokens: 900_000, outputTokens: 100_000 } })
   const run = await createAgent({ model, use: [pingTool()] }).run('go')
-  const value = { value: 32_768, limit: 32_768 }
+  const value = { value: 2_000_000, limit: 2_000_000 }
   assert.deepEqual(stopOf(run), { reason: 'tokenLimit', by: 'guards.maxTokens', value })
   assert.equal(model.requests.length, 2)
 })
 
-test('by default nothing starts after 300 seconds', async () => {
+test('by default nothing starts after 30 minutes', async () => {
   const clock = fakeClock()
-  const slow = pingTool(() => clock.advance(300_000))
+  const slow = pingTool(() => clock.advance(1_800_000))
   const run = await createAgent({ model: scriptedModel(() => ping), use: [slow] }).run('go', {
     effects: liveEffects({ clock }),
   })
-  const value = { value: 300_000, limit: 300_000 }
+  const value = { value: 1_800_000, limit: 1_800_000 }
   assert.deepEqual(stopOf(run), { reason: 'timeLimit', by: 'guards.maxTimeMs', value })
+})
+
+test('a coding session of 30 steps ends within the default limits', async () => {
+  const clock = fakeClock()
+  const steps = 30
+  const model = scriptedModel(({ messages }) => {
+    const step = (messages.length - 1) / 2
+    const usage = { inputTokens: 8_000 + 2_000 * step, outputTokens: 600 }
+    return step < steps - 1 ? { toolCalls: [{ name: 'ping' }], usage } : { text: 'The tests pass.', usage }
+  })
+  const command = pingTool(() => clock.advance(20_000)) // tests, builds, searches
+  const run = await createAgent({ model, use: [command] }).run('Fix it.', { effects: liveEffects({ clock }) })
+  assert.deepEqual([run.status, run.state.stepCount], ['completed', steps])
+  assert.equal(run.state.usage.inputTokens, 1_110_000)
 })
 
 test('a limit of n steps allows exactly n', async () => {

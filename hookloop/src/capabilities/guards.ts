@@ -9,11 +9,11 @@ import { guard, type Hook } from '../hooks/hook.ts'
 
 /** Options of `guards`: limits of one execution. An omitted limit has its default; `null` turns it off. */
 export type Limits = {
-  /** Steps. Default 20. */
+  /** Steps. Default 50. */
   readonly maxSteps?: number | null
-  /** Input and output tokens of all model calls. Default 32,768. */
+  /** Input and output tokens of all model calls; each call counts its whole prompt. Default 2,000,000. */
   readonly maxTokens?: number | null
-  /** Run time in milliseconds, without the time spent waiting for approval. Default 300,000. */
+  /** Run time in milliseconds, without the time spent waiting for approval. Default 1,800,000. */
   readonly maxTimeMs?: number | null
   /** Cost in US dollars. Default: no limit. */
   readonly maxCost?: number | null
@@ -23,7 +23,11 @@ export type Limits = {
   readonly finishReasons?: readonly FinishReason[] | null
 }
 
-const defaultLimits = { maxSteps: 20, maxTokens: 32_768, maxTimeMs: 300_000 } as const
+/**
+ * A coding session of 30 steps, whose prompt grows from 8,000 to 66,000 tokens, needs 1.1 million tokens and about ten
+ * minutes. The defaults let it finish, and end a run that does not come to an end by itself.
+ */
+const defaultLimits = { maxSteps: 50, maxTokens: 2_000_000, maxTimeMs: 1_800_000 } as const
 
 type Limited = 'beforeStep' | 'beforeInference' | 'beforeToolUse'
 

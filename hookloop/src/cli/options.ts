@@ -16,9 +16,9 @@ export function agentOptions(command: Command): Command {
     .option('-a, --agent <file>', 'module whose default export is an agent or the options of createAgent')
     .option('-s, --system <text>', 'system prompt')
     .option('--temperature <number>', 'sampling temperature', numberFrom(0))
-    .option('--max-steps <n>', 'maximum number of steps (default: 20)', wholeNumber)
-    .option('--max-tokens <n>', 'maximum number of input and output tokens (default: 32768)', wholeNumber)
-    .option('--max-time <seconds>', 'maximum working time in seconds (default: 300)', numberFrom(0))
+    .option('--max-steps <n>', 'maximum number of steps (default: 50)', wholeNumber)
+    .option('--max-tokens <n>', 'maximum number of input and output tokens (default: 2000000)', wholeNumber)
+    .option('--max-time <seconds>', 'maximum working time in seconds (default: 1800)', numberFrom(0))
     .option('--max-cost <dollars>', 'maximum cost in US dollars', numberFrom(0))
     .option(...STORE)
 }

@@ -65,7 +65,7 @@ type TriggerSpec<F> = {
  * Every trigger in the order of the lifecycle, with what its context carries and what hooks and guards can do there. The
  * types of contexts, the checks at run time and the table in the docs are derived from it.
  */
-export const triggers = {
+const table = {
   onSessionStart: { carries: ['sessionId', 'source'], hook: ['state'], guard: [] },
   onUserInput: { carries: ['input'], hook: ['input', 'state'], guard: ['block'], no: 'block' },
   beforeExecution: { carries: [], hook: ['state', 'stop'], guard: ['stop'], no: 'forbid' },
@@ -124,8 +124,23 @@ export const triggers = {
 } as const satisfies { readonly [T in keyof Facts]: TriggerSpec<Facts[T]> }
 
 /** The name of a trigger, such as `'beforeToolUse'`. */
-export type HookTrigger = keyof typeof triggers
-type Triggers = typeof triggers
+export type HookTrigger = keyof typeof table
+type Triggers = typeof table
+
+export const triggerNames = Object.keys(table) as HookTrigger[]
+
+/**
+ * Every trigger with what its context carries and what hooks and guards can do there, in the order of the lifecycle. It
+ * is also the list of their names.
+ *
+ * @example
+ * for (const trigger of triggers) console.log(trigger, triggers[trigger].carries)
+ */
+export const triggers: Triggers & Iterable<HookTrigger> = Object.freeze(
+  Object.defineProperty(table as Triggers & Iterable<HookTrigger>, Symbol.iterator, {
+    value: () => triggerNames[Symbol.iterator](),
+  }),
+)
 
 export type AroundTrigger = { [T in HookTrigger]: Triggers[T]['hook'] extends 'around' ? T : never }[HookTrigger]
 export type PlainTrigger = Exclude<HookTrigger, AroundTrigger>
@@ -134,8 +149,6 @@ export type GuardTrigger = { [T in HookTrigger]: Triggers[T]['guard'] extends re
 /** The abilities of a transform and of a guard at a trigger, as types. */
 export type HookAbility<T extends PlainTrigger> = Extract<Triggers[T]['hook'], readonly Ability[]>[number]
 export type GuardAbility<T extends GuardTrigger> = Triggers[T]['guard'][number]
-
-export const triggerNames = Object.keys(triggers) as HookTrigger[]
 
 export function isTrigger(name: unknown): name is HookTrigger {
   return typeof name === 'string' && Object.hasOwn(triggers, name)

@@ -19,8 +19,11 @@ export type SandboxOptions = {
   readonly network?: boolean
 }
 
-/** `auto`: a sandbox if this machine has one. `required`: throw if it has none. `off`: no sandbox. Or the options of a sandbox. */
-export type SandboxChoice = 'auto' | 'required' | 'off' | SandboxOptions
+/**
+ * `auto`: a sandbox if this machine has one. `required`: throw if it has none. `off` or `false`: no sandbox. Or the options
+ * of a sandbox.
+ */
+export type SandboxChoice = 'auto' | 'required' | 'off' | false | SandboxOptions
 
 /** The sandbox, or the reason why there is none. */
 export type Sandbox = ActiveSandbox | { readonly active: false; readonly why: string }
@@ -113,11 +116,11 @@ export async function wrapCommand(
 const known = ['required', 'write', 'hide', 'network'] as const
 
 function toOptions(choice: SandboxChoice): SandboxOptions | undefined {
-  if (choice === 'off') return undefined
+  if (choice === 'off' || choice === false) return undefined
   if (choice === 'auto') return {}
   if (choice === 'required') return { required: true }
   if (typeof choice !== 'object' || choice === null)
-    throw invalidOption('bash', `"sandbox" must be 'auto', 'required', 'off' or its options`, choice)
+    throw invalidOption('bash', `"sandbox" must be 'auto', 'required', 'off', false or its options`, choice)
   checkOptions('bash: sandbox', choice, known)
   for (const name of ['required', 'network'] as const) {
     if (!['boolean', 'undefined'].includes(typeof choice[name]))

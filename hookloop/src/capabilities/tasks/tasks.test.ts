@@ -63,7 +63,6 @@ for (const [what, todos, words] of [
     /2 tasks are in_progress/,
   ],
   ['an unknown status', [{ content: 'a', status: 'doing' }], /status/],
-  ['a task without a status', [{ content: 'a' }], /status/],
   ['an empty task', [{ content: '', status: 'pending' }], /content/],
   ['a blank task', [{ content: ' \n\t', status: 'pending' }], /must not be empty/],
   ['a task of 501 characters', [{ content: 'x'.repeat(501), status: 'pending' }], /content/],

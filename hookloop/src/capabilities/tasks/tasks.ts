@@ -140,10 +140,10 @@ function writeTool(limits: Limits): Tool<JsonObject, JsonObject> {
           items: objectSchema(
             {
               content: { ...text, description: 'What to do, such as "Run the tests".' },
-              status: { type: 'string', enum: [...taskStatuses] },
+              status: { type: 'string', enum: [...taskStatuses], description: 'Default: pending.' },
               activeForm: { ...text, description: 'The same while it is in progress: "Running the tests".' },
             },
-            ['content', 'status'],
+            ['content'],
           ),
         },
       },
