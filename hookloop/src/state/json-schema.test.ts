@@ -33,15 +33,6 @@ for (const [what, [schema, value]] of Object.entries(slow)) {
   })
 }
 
-test('a list of more than 2,000 items is rejected before its items are compared', () => {
-  const schema = { properties: { ids: { type: 'array', uniqueItems: true }, rows: { type: 'array' } } }
-  const items = Array.from({ length: 50_000 }, (_, id) => ({ id }))
-  assert.deepEqual(problems(schema, { ids: items }), ['Array has too many items (50000 > 2000).'])
-  assert.deepEqual(problems(schema, { ids: items.slice(0, 100), rows: items }), [])
-  assert.match(problems(schema, { ids: [1, 1] })[0]!, /Duplicate items/)
-  assert.deepEqual(problems({ not: { uniqueItems: true } }, [1, 1]), [])
-})
-
 test('a problem names the pattern and the format as the schema has them', () => {
   assert.deepEqual(problems({ pattern: '^b' }, 'a'), ['String does not match pattern "^b".'])
   assert.deepEqual(problems({ format: 'date' }, 'a'), ['String does not match format "date".'])
@@ -94,6 +85,6 @@ test('values are valid exactly if the validator without these precautions accept
       const expected = new Validator(structuredClone(given), '2020-12', false).validate(each).valid
       assert.equal(jsonSchemaValidator(given)(each).length === 0, expected)
     }),
-    { numRuns: 500 },
+    { numRuns: 2_000 },
   )
 })

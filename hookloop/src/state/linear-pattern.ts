@@ -33,7 +33,7 @@ function foreignPart({ source, sticky, unicode, unicodeSets }: RegExp): string |
 /** The same for the source of a pattern in a JSON Schema, which has the flag `u`. */
 export function linearTestOf(source: string): (text: string) => boolean {
   try {
-    return linearTest(new RegExp(source, 'u'))
+    return linearTest(regExpOf(source))
   } catch (error) {
     if (error instanceof AgentError) throw error
     throw new AgentError(
@@ -41,5 +41,14 @@ export function linearTestOf(source: string): (text: string) => boolean {
       `The pattern ${JSON.stringify(source)} of a JSON Schema cannot be checked in linear time: ${messageOf(error)}. Use one without lookaround and back references.`,
       { value: source, cause: error },
     )
+  }
+}
+
+/** Many schemas have escapes, such as `\\-`, that only an expression without the flag permits. */
+function regExpOf(source: string): RegExp {
+  try {
+    return new RegExp(source, 'u')
+  } catch {
+    return new RegExp(source)
   }
 }

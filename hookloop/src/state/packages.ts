@@ -8,10 +8,6 @@ export const loadRe2 = /* @__PURE__ */ onFirstUse(
   () => createRequire(import.meta.url)('re2js') as typeof import('re2js'),
 )
 
-export const loadJsonSchema = /* @__PURE__ */ onFirstUse(
-  () => createRequire(import.meta.url)('@cfworker/json-schema') as typeof import('@cfworker/json-schema'),
-)
-
 export const loadDiff = /* @__PURE__ */ onFirstUse(
   () => createRequire(import.meta.url)('diff') as typeof import('diff'),
 )
