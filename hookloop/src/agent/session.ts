@@ -49,6 +49,11 @@ export type Session<O = string> = {
     readonly as?: string
     readonly message?: string | Message
   }) => Promise<Session<O>>
+  /**
+   * Goes back to an earlier step, in place: by its `seq` from `listPoints`, or before the answer to the last message. Without
+   * `at` or with `message`, `resume()` then answers the message. What is dropped stays stored.
+   */
+  readonly rewind: (options?: { readonly at?: number; readonly message?: string | Message }) => Promise<void>
   /** Uses another model from now on, by name. */
   readonly changeModel: (model: string) => Promise<void>
   readonly changeSystemPrompt: (text: string) => Promise<void>

@@ -26,6 +26,7 @@ export const commands: { readonly [heading: string]: readonly CommandEntry[] } =
     { name: 'explain', summary: 'explain the decisions of a run', load: () => import('./commands/explain.ts') },
     { name: 'steps', summary: 'list the steps of a session', load: () => import('./commands/steps.ts') },
     { name: 'fork', summary: 'copy a session, up to a step', load: () => import('./commands/fork.ts') },
+    { name: 'rewind', summary: 'go back to a step, in place', load: () => import('./commands/rewind.ts') },
     { name: 'diff', summary: 'compare two sessions', load: () => import('./commands/diff.ts') },
     { name: 'replay', summary: 'replay a run with other hooks', load: () => import('./commands/replay.ts') },
     { name: 'export', summary: 'export a session to a file', load: () => import('./commands/export.ts') },

@@ -58,10 +58,13 @@ export type OpenStep = {
   readonly errors: readonly ErrorRecord[]
 }
 
+/** When a run was suspended, and a hash of the hooks in force then: a list that was edited is detected. */
+type Waiting = { readonly waitingSince: number; readonly hooks?: string }
+
 /** Where a suspended run resumes: before a new step, or among the calls of an open one. */
 export type Cursor =
-  | { readonly phase: 'beforeStep'; readonly waitingSince: number }
-  | { readonly phase: 'tools'; readonly waitingSince: number; readonly step: OpenStep }
+  | (Waiting & { readonly phase: 'beforeStep' })
+  | (Waiting & { readonly phase: 'tools'; readonly step: OpenStep })
 
 export type HookRecord = { readonly name: string; readonly mode: 'transform' | 'guard' | 'observe' }
 

@@ -214,7 +214,7 @@ const openStep = shapeOf({
   calls: listOf(openCall),
   errors,
 })
-const waiting = { phase: oneOf('beforeStep', 'tools'), waitingSince: amount }
+const waiting = { phase: oneOf('beforeStep', 'tools'), waitingSince: amount, hooks: optional(string) }
 const [betweenSteps, inTools] = [shapeOf(waiting), shapeOf({ ...waiting, step: openStep })]
 const cursor: Shape = (value, path) =>
   (isJsonObject(value) && value['phase'] === 'tools' ? inTools : betweenSteps)(value, path)

@@ -1,4 +1,5 @@
 import type { Cursor } from '../../state/execution.ts'
+import { hashJson } from '../../state/json.ts'
 import { pendingIn } from '../../state/open-calls.ts'
 import type { Approval } from '../../state/tool-call.ts'
 import { noUsage } from '../../state/usage.ts'
@@ -6,15 +7,15 @@ import { isFatal } from '../../hooks/run-hooks.ts'
 import { fireTrigger } from './fire-trigger.ts'
 import type { RunContext } from './run-context.ts'
 
-type Place = Cursor extends infer C ? (C extends Cursor ? Omit<C, 'waitingSince'> : never) : never
+type Place = Cursor extends infer C ? (C extends Cursor ? Omit<C, 'waitingSince' | 'hooks'> : never) : never
 
 /**
  * Suspends the run, with a cursor in its state from which it can be resumed. It has not ended: no `onStop`, no final
  * record. Returns false when the run was cancelled or stopped meanwhile.
  */
 export async function pause(run: RunContext, place: Place): Promise<boolean> {
-  const { votes } = run.execution
-  const cursor = Object.freeze({ ...place, waitingSince: run.now }) as Cursor
+  const { votes, hooks } = run.execution
+  const cursor = Object.freeze({ ...place, waitingSince: run.now, hooks: hashJson(hooks) }) as Cursor
   run.updateExecution({ status: 'suspended', usage: run.spent, cursor })
   if (run.open !== undefined) run.open.unbilled = noUsage
   const pending: readonly Approval[] = Object.freeze(pendingIn(run.execution))

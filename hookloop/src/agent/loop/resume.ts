@@ -5,6 +5,7 @@ import { answersWithin, isInChild, openCallsIn } from '../../state/open-calls.ts
 import { fromStateJson } from '../../state/saved-run.ts'
 import type { OpenChild } from '../../state/subagent.ts'
 import { answerProblem, approvalFits, type Answer, type Answers, type OpenCall } from '../../state/tool-call.ts'
+import { hashJson } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import type { RecordEntry } from '../../effects/recording.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
@@ -197,6 +198,7 @@ function suspended(state: AgentState): Suspended {
   const { execution } = state
   if (execution?.status === 'suspended' && execution.cursor !== undefined) {
     checkConversation(state, execution.cursor)
+    checkHooks(execution, execution.cursor)
     return { execution, cursor: execution.cursor }
   }
   const how = execution === undefined ? 'has not run' : `is ${execution.status}`
@@ -212,6 +214,17 @@ function checkConversation({ messages }: AgentState, { phase }: Cursor): void {
   const isOpen = last?.role === 'assistant' && last.content.some((part) => part.type === 'tool-call')
   if (phase !== 'beforeStep' || !isOpen) return
   throw new AgentError('STATE_INVALID', 'The saved state is malformed: it is between two steps, but has open calls.')
+}
+
+/** The list of hooks says which guards must not be missing, so a state in which it was edited is not resumed. */
+function checkHooks({ hooks }: Execution, cursor: Cursor): void {
+  const calls = cursor.phase === 'tools' ? cursor.step.calls : []
+  const isOld = cursor.hooks === undefined && calls.every(({ approval }) => approval?.tool === undefined) // saved by 0.1
+  if (isOld || cursor.hooks === hashJson(hooks)) return
+  throw new AgentError(
+    'STATE_INVALID',
+    'The saved state was changed: its list of hooks is not the one it was saved with.',
+  )
 }
 
 export function checkGuards(parts: AgentParts, execution: Execution, accepted: true | readonly string[]): void {

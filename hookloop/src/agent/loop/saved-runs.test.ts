@@ -143,6 +143,11 @@ const tamperings: { readonly [how: string]: (run: Loose) => unknown } = {
     Object.assign(run['state']!['execution']!['cursor']!, { phase: 'beforeStep' }),
   'fewer executions than calls in a step': (run) =>
     Object.assign(run['state']!['execution']!['steps']![0]!, { toolExecutions: [] }),
+  'an empty list of hooks': (run) => Object.assign(run['state']!['execution']!, { hooks: [] }),
+  'an empty list of hooks and without their hash': (run) => {
+    Object.assign(run['state']!['execution']!, { hooks: [] })
+    Object.assign(run['state']!['execution']!['cursor']!, { hooks: undefined })
+  },
   'changes in its ledger that are null': (run) => Object.assign(run['ledger']![0]!, { changes: null }),
 }
 for (const [how, tamper] of Object.entries(tamperings)) {

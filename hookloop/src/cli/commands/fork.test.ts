@@ -25,6 +25,23 @@ describe('hookloop steps, fork and diff', { concurrency: 2 }, () => {
     assert.match(lines[3]!, /^\d+ \| 2 \| 1 \| now \| I heard charge, one$/)
   })
 
+  test('rewind goes back in place, and resume regenerates the answer', async () => {
+    const own = new ScriptedProject()
+    await own.hookloop(['chat', '--agent', 'agent.ts', '--session', 'talk'], { input: 'one\ntwo\n' })
+    const rewound = await own.hookloop(['rewind', 'talk'])
+    assert.deepEqual([rewound.code, rewound.stdout], [0, 'talk\n'])
+    assert.match(rewound.stderr, /Continue with: .* resume talk/)
+    assert.equal((await own.hookloop(['resume', 'talk', '-q'])).stdout, 'I heard one, two\n')
+    const { steps } = JSON.parse((await own.hookloop(['steps', 'talk', '--json'])).stdout) as { steps: SessionPoint[] }
+    assert.deepEqual(
+      steps.map(({ isRewound = false }) => isRewound),
+      [false, true, false],
+    )
+    await own.hookloop(['rewind', 'talk', '--at', String(steps[0]!.seq)])
+    assert.equal((await own.hookloop(['run', 'three', '--session', 'talk', '-q'])).stdout, 'I heard one, three\n')
+    assert.equal((await own.hookloop(['rewind', 'talk', '--at', '9999'])).code, 2)
+  })
+
   test('a fork continues from a step, and the original does not change', async () => {
     const [, second] = await points('talk')
     const { code, stdout, stderr } = await project.hookloop([

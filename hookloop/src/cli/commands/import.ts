@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { text as readText } from 'node:stream/consumers'
 import { messageOf } from '../../errors.ts'
+import { defined } from '../../hook-files/defined.ts'
 import { importSession } from '../../sessions/session/export-session.ts'
 import { checkSessionId } from '../../sessions/stores/store.ts'
 import type { CliContext } from '../cli-context.ts'
@@ -10,7 +11,7 @@ import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { UsageError } from '../usage-error.ts'
 import { jsonText } from '../terminal/json.ts'
 
-type ImportFlags = StoreFlags & { readonly as?: string }
+type ImportFlags = StoreFlags & { readonly as?: string; readonly unchecked?: boolean }
 
 export const command: CommandDefinition = {
   description: 'Import an exported session into the store, and print its id.',
@@ -18,7 +19,8 @@ export const command: CommandDefinition = {
   configure: (command) =>
     storeOptions(command)
       .argument('<file>', 'exported file, or "-" for stdin')
-      .option('--as <id>', 'id of the imported session (default: its own)'),
+      .option('--as <id>', 'id of the imported session (default: its own)')
+      .option('--unchecked', 'import an export of version 0.1, which has no checksum'),
   run: importCommand,
 }
 
@@ -29,7 +31,7 @@ function importCommand(file: string, flags: ImportFlags, cli: CliContext): Promi
     if (as !== undefined && (await store.read(as)) !== undefined) {
       throw new UsageError(`A session with the id ${as} already exists. Import it with another id: --as ID`)
     }
-    const session = await importSession(store, text, as === undefined ? {} : { as })
+    const session = await importSession(store, text, defined({ as, unchecked: flags.unchecked }))
     cli.out.write(flags.json === true ? `${jsonText({ session })}\n` : `${session}\n`)
   })
 }

@@ -11,7 +11,7 @@ import { oneLine } from '../terminal/printable.ts'
 import { table } from '../terminal/table.ts'
 
 export const command: CommandDefinition = {
-  description: 'List the steps of a session, with the numbers that fork --at takes.',
+  description: 'List the steps of a session, with the numbers that fork --at and rewind --at take.',
   examples: ['hookloop steps', 'hookloop steps k53u --json'],
   configure: (command) => storeOptions(latestSessionArgument(command)),
   run: steps,
@@ -33,13 +33,13 @@ function steps(given: string | undefined, flags: StoreFlags, cli: CliContext): P
 function overview(points: readonly SessionPoint[], { out, env }: CliContext): string {
   const { bold, dim } = colorsFor(out, env)
   const head = ['AT', 'RUN', 'STEP', 'WHEN', 'CALLS', 'TEXT'].map(bold)
-  const rows = points.map(({ seq, execution, step, at, toolCalls, text }) => [
+  const rows = points.map(({ seq, execution, step, at, toolCalls, text, isRewound }) => [
     String(seq),
     String(execution + 1),
     String(step + 1),
     dim(ago(Date.now() - at)),
     oneLine(toolCalls.map(callText).join(', '), MAX_CALLS),
-    oneLine(text, MAX_TEXT),
+    `${isRewound === true ? dim('(rewound) ') : ''}${oneLine(text, MAX_TEXT)}`,
   ])
   return table([head, ...rows])
 }

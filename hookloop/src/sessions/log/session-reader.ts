@@ -103,6 +103,8 @@ export class SessionReader {
       case 'snapshot':
         this.context = newContext()
         return
+      case 'rewound':
+        return // the state follows
       default:
         this.entries.push(record)
         if ('at' in record) this.runAt = record.at

@@ -2,7 +2,18 @@ import type { Answer, Answers } from '../../state/tool-call.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { fromLedgerRow, isLedgerRow, type LedgerRow, type TimedLedgerEntry } from '../../state/ledger.ts'
 import { isMessage, type Message } from '../../state/message.ts'
-import { boolean, must, object, oneOf, optional, present, shapeOf, string, type Shape } from '../../state/shape.ts'
+import {
+  boolean,
+  must,
+  number,
+  object,
+  oneOf,
+  optional,
+  present,
+  shapeOf,
+  string,
+  type Shape,
+} from '../../state/shape.ts'
 import type { StateDiff } from '../../state/state-diff.ts'
 import { AgentError } from '../../errors.ts'
 import type { Checkpoint } from '../../effects/effects.ts'
@@ -54,6 +65,8 @@ export type SessionRecord =
   | { readonly type: 'sessionResumed'; readonly at: number }
   /** Another process resumes a run that was interrupted. */
   | { readonly type: 'runResumed'; readonly at: number }
+  /** The session goes back to a line. The state record after it has the state there. */
+  | { readonly type: 'rewound'; readonly to: number; readonly at: number }
   /** The open step is closed with what is recorded: the agent has changed or, with `ends`, there is new input. */
   | { readonly type: 'stepClosing'; readonly at: number; readonly ends?: true }
   /** What the records so far amount to, so that they need not be read again. See `session-snapshot.ts`. */
@@ -124,6 +137,7 @@ const shapes = new Map<unknown, Shape>([
   ['sessionResumed', onlyTime],
   ['runResumed', onlyTime],
   ['stepClosing', onlyTime],
+  ['rewound', shapeOf({ at: time, to: number })],
   [
     'snapshot',
     shapeOf({

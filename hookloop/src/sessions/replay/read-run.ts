@@ -53,7 +53,7 @@ function segmentsOf(records: readonly SessionRecord[], at: number): readonly Seg
   const segments: Segment[] = []
   let open = new OpenSegment(at)
   for (const record of records) {
-    if (record.type === 'stepClosing') break // what follows does not repeat the step
+    if (record.type === 'stepClosing' || record.type === 'rewound') break // what follows does not repeat the step
     if (record.type !== 'state') {
       open.add(record)
       continue
@@ -80,7 +80,7 @@ class OpenSegment {
     this.#lastAt = at
   }
 
-  add(record: Exclude<SessionRecord, { type: 'state' | 'stepClosing' }>): void {
+  add(record: Exclude<SessionRecord, { type: 'state' | 'stepClosing' | 'rewound' }>): void {
     switch (record.type) {
       case 'session':
       case 'input':

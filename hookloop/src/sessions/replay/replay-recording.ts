@@ -4,13 +4,14 @@ import type { RunOptions } from '../../agent/run-options.ts'
 import { RunContext, type RunWitness } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import { checkResume, resumeRun, type ResumeOptions } from '../../agent/loop/resume.ts'
-import type { Run } from '../../agent/run.ts'
+import { pendingOf, type Run } from '../../agent/run.ts'
 import { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, sameJson, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { List } from '../../state/list.ts'
 import { toInput, type Message } from '../../state/message.ts'
 import type { ListDiff, StateDiff } from '../../state/state-diff.ts'
 import type { Checkpoint, EffectsFactory } from '../../effects/effects.ts'
+import type { Answers } from '../../state/tool-call.ts'
 import { AgentError } from '../../errors.ts'
 import { noSegment, type RecordedRun, type Segment } from './read-run.ts'
 import { RecordIndex, type Recording, type RecordEntry } from '../../effects/recording.ts'
@@ -93,7 +94,7 @@ export async function replaySessionRun(parts: AgentParts, recorded: RecordedRun)
     result = await replay(
       resumedAt(segment, state),
       (effects, witness) => new RunContext(watched, effects, state, { ledger, shouldPause, witness }),
-      (run) => resumeRun(run, answers, { ends }),
+      (run) => resumeRun(run, answersNow(state, answers), { ends }),
     )
     if (replayer.segment === segment) break // a hook failed at onResume, and the run stayed suspended
   }
@@ -206,16 +207,30 @@ function differentKey(path: string, now: object, recorded: JsonObject): string |
 }
 
 function isSame(now: Json, recorded: Json): boolean {
-  return sameJson(now, recorded) || (isJsonObject(now) && sameJson(withoutHooks(now), withoutHooks(recorded)))
+  return sameJson(now, recorded) || (isJsonObject(now) && sameJson(comparable(now), comparable(recorded)))
 }
 
-/** Without the hooks that subagents in a value ran under. */
-function withoutHooks(value: Json): Json {
-  if (Array.isArray(value)) return value.map(withoutHooks)
+/** Without the hooks that a run and its subagents ran under, and without what version 0.1 did not store of approvals. */
+function comparable(value: Json): Json {
+  if (Array.isArray(value)) return value.map(comparable)
   if (!isJsonObject(value)) return value
-  const isExecution = 'hooks' in value && 'waitedMs' in value
-  const entries = Object.entries(value).filter(([key]) => !(isExecution && key === 'hooks'))
-  return Object.fromEntries(entries.map(([key, part]) => [key, withoutHooks(part)]))
+  const isRun = 'waitedMs' in value || 'waitingSince' in value
+  const isApproval = 'asks' in value && 'hash' in value
+  const isLeftOut = (key: string): boolean =>
+    (isRun && key === 'hooks') || (isApproval && ['id', 'hash', 'tool'].includes(key))
+  const entries = Object.entries(value).filter(([key]) => !isLeftOut(key))
+  return Object.fromEntries(entries.map(([key, part]) => [key, comparable(part)]))
+}
+
+/** The answers by the ids that approvals have now: those of version 0.1 did not cover the tool. */
+function answersNow(state: AgentState, answers: Answers): Answers {
+  const placeOf = (id: string): string => id.slice(0, id.lastIndexOf('#'))
+  const given = new Map(Object.entries(answers).map(([id, answer]) => [placeOf(id), answer]))
+  const known = pendingOf(state).flatMap(({ id }) => {
+    const answer = answers[id] ?? given.get(placeOf(id))
+    return answer === undefined ? [] : [[id, answer] as const]
+  })
+  return { ...answers, ...Object.fromEntries(known) }
 }
 
 function isDifferent<T extends Json>(diff: ListDiff<T> | undefined, now: List<T>): boolean {

@@ -1,13 +1,18 @@
-import { checkArgument, checkOptions } from '../../state/check-options.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { checkArgument, checkOptions, invalidOption } from '../../state/check-options.ts'
+import { hashText, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { redactor, secretName, secretPatterns } from '../../state/secrets.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { readSession, readStoredSession } from '../log/read-session.ts'
 import { headOf } from './session-head.ts'
 import { LineEncoder } from '../log/session-log.ts'
+import { toRecord } from '../log/session-records.ts'
 import { checkSessionId, checkStore, type SessionStore } from '../stores/store.ts'
 
-export const EXPORT_VERSION = 1
+/** Version 1 had no checksum. */
+export const EXPORT_VERSION = 2
+
+/** A parsed line takes a multiple of its text, so a text without a limit could take all memory. */
+const MAX_BYTES = 64 * 1024 * 1024
 
 /** Options of `exportSession`. */
 export type ExportOptions = {
@@ -36,30 +41,44 @@ export async function exportSession(store: SessionStore, id: string, options: Ex
     const { seq: _seq, ...rest } = record as unknown as JsonObject
     return record.type === 'snapshot' ? [] : [JSON.stringify(clean(rest))] // it only repeats the other records
   })
-  return `${[JSON.stringify(header), ...lines].join('\n')}\n`
+  const body = [JSON.stringify(header), ...lines].join('\n')
+  return `${body}\n${JSON.stringify({ type: 'exportEnd', lines: lines.length + 1, sum: hashText(body) })}\n`
+}
+
+/** Options of `importSession`. */
+export type ImportOptions = {
+  /** The id of the imported session. Default: its own. */
+  readonly as?: string
+  /** The size of the text. Default 67,108,864. */
+  readonly maxBytes?: number
+  /** Whether to import an export of version 0.1, which has no checksum. Default false. */
+  readonly unchecked?: boolean
 }
 
 /**
  * Stores an exported session, under its own id or `as` another one, and returns the id. Throws SESSION_CORRUPT if the text is not
- * an exported session.
+ * an exported session, is too long, or was changed: its checksum covers every line. The checksum detects damage and edits; it is
+ * not a signature, so import only what you trust.
  *
  * @example
  * await importSession(store, await readFile('chat-1.jsonl', 'utf8'), { as: 'chat-1-copy' })
  */
-export async function importSession(
-  store: SessionStore,
-  text: string,
-  options: { readonly as?: string } = {},
-): Promise<string> {
+export async function importSession(store: SessionStore, text: string, options: ImportOptions = {}): Promise<string> {
   checkStore('importSession', store)
-  checkOptions('importSession', options, ['as'])
+  checkOptions('importSession', options, ['as', 'maxBytes', 'unchecked'])
   checkArgument('importSession', ['text', text], typeof text === 'string', 'the text of an exported session')
-  const [header, ...records] = text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map(parseLine)
-  const version = header?.['type'] === 'export' ? header['version'] : undefined
-  if (header === undefined || typeof version !== 'number') throw invalid(0, 'it is not the header of an export')
+  const { maxBytes = MAX_BYTES, unchecked = false } = options
+  if (!Number.isSafeInteger(maxBytes) || maxBytes < 1)
+    throw invalidOption('importSession', '"maxBytes" must be a whole number, 1 or more', maxBytes)
+  if (Buffer.byteLength(text) > maxBytes)
+    throw new AgentError(
+      'SESSION_CORRUPT',
+      `The exported session is longer than ${maxBytes} bytes. Set maxBytes to import it.`,
+    )
+  const first = text.slice(0, text.indexOf('\n'))
+  const header = parseLine(first === '' ? text : first, 0)
+  const version = header['type'] === 'export' ? header['version'] : undefined
+  if (typeof version !== 'number') throw invalid(0, 'it is not the header of an export')
   if (version > EXPORT_VERSION) {
     throw new AgentError(
       'STATE_VERSION',
@@ -68,9 +87,16 @@ export async function importSession(
     )
   }
   const id = checkSessionId(options.as ?? header['id'])
+  const body = checkedBody(text, version, unchecked) // before anything else is parsed
   const encoder = new LineEncoder()
-  const lines = records.map((record) => encoder.encode(record['type'] === 'session' ? { ...record, id } : record))
-  const snapshot = readSession(lines, id) // checks all records before any is stored
+  const lines: string[] = []
+  for (const [i, line] of body.split('\n').entries()) {
+    if (i === 0 || line === '') continue
+    const record = parseLine(line, i)
+    toRecord({ ...record, seq: lines.length }, lines.length) // the first invalid record ends the import
+    lines.push(encoder.encode(record['type'] === 'session' ? { ...record, id } : record))
+  }
+  const snapshot = readSession(lines, id) // checks how the records fit together before any is stored
   const writer = await store.open(id, { create: true })
   try {
     if (writer.length > 0) {
@@ -84,6 +110,25 @@ export async function importSession(
     await writer.release()
   }
   return id
+}
+
+/** The header and the records of an export whose checksum is right. */
+function checkedBody(text: string, version: number, unchecked: boolean): string {
+  if (version === 1) {
+    if (unchecked) return text
+    throw new AgentError(
+      'SESSION_CORRUPT',
+      'The export is of version 0.1 and has no checksum, so changes to it cannot be detected. Import it with { unchecked: true } ' +
+        '(hookloop import --unchecked) if you trust it, or export it again.',
+    )
+  }
+  const trimmed = text.endsWith('\n') ? text.slice(0, -1) : text
+  const at = trimmed.lastIndexOf('\n')
+  const body = trimmed.slice(0, Math.max(0, at))
+  const last = trimmed.slice(at + 1)
+  const end = last.startsWith('{"type":"exportEnd",') ? parseLine(last, 0) : undefined
+  if (end?.['sum'] === hashText(body)) return body
+  throw new AgentError('SESSION_CORRUPT', 'The exported session was changed or is incomplete: its checksum is wrong.')
 }
 
 function parseLine(line: string, index: number): JsonObject {

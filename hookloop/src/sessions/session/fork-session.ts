@@ -1,7 +1,7 @@
 import { checkOptions } from '../../state/check-options.ts'
 import { AgentState } from '../../state/agent-state.ts'
 import type { Step } from '../../state/execution.ts'
-import { toInput, type Message } from '../../state/message.ts'
+import { textOf, toInput, type Message } from '../../state/message.ts'
 import { buildState } from '../../state/state-diff.ts'
 import { AgentError } from '../../errors.ts'
 import { appendSessionStart, appendState, lockSession } from './session-lock.ts'
@@ -9,10 +9,14 @@ import { readStoredSession, type SessionHistory } from '../log/read-session.ts'
 import { diffsIn } from '../log/session-records.ts'
 import { checkStore, type SessionStore } from '../stores/store.ts'
 
-/** A point of a session to fork from: the end of a step. */
+/** A point of a session to fork from or to rewind to: the end of a step. */
 export type SessionPoint = {
-  /** The number of its line, for `forkSession(store, id, { at: seq })`. */
+  /** The number of its line, for `forkSession(store, id, { at: seq })` and `rewindSession`. */
   readonly seq: number
+  /** The message that its run answers. */
+  readonly input: string
+  /** Whether the session was rewound to an earlier point since. */
+  readonly isRewound?: true
   readonly at: number
   readonly execution: number
   readonly step: number
@@ -73,16 +77,23 @@ export async function forkSession(store: SessionStore, id: string, options: Fork
   return as
 }
 
-function pointsOf({ records }: SessionHistory): readonly SessionPoint[] {
-  const points: SessionPoint[] = []
+export function pointsOf({ records }: Pick<SessionHistory, 'records'>): readonly SessionPoint[] {
+  let points: SessionPoint[] = []
   let execution = -1
+  let input = ''
   for (const record of records) {
-    if (record.type === 'input') execution++
+    if (record.type === 'input') {
+      execution++
+      input = textOf(record.message.content)
+    }
+    if (record.type === 'rewound')
+      points = points.map((point) => (point.seq > record.to ? { ...point, isRewound: true } : point))
     if (record.type !== 'state') continue
     const added: readonly Step[] = record.diff.execution?.steps?.add ?? []
     for (const step of added) {
       points.push({
         seq: record.seq,
+        input,
         at: record.at,
         execution,
         step: step.index,
@@ -94,18 +105,18 @@ function pointsOf({ records }: SessionHistory): readonly SessionPoint[] {
   return points
 }
 
-function stateAt({ records }: SessionHistory, at: number): AgentState {
+export function stateAt({ records }: Pick<SessionHistory, 'records'>, at: number): AgentState {
   const state = buildState(diffsIn(records.filter(({ seq }) => seq <= at)))
   if (state !== undefined) return state
   throw new AgentError('SESSION_UNKNOWN', `The session has no stored state up to line ${at + 1}.`, { value: at })
 }
 
 /** The state as between two runs: its usage is counted, and it has no execution and no approvals. */
-function settledState(state: AgentState): AgentState {
+export function settledState(state: AgentState): AgentState {
   return AgentState.create({ ...AgentState.fieldsOf(state), spentBefore: state.usage, execution: undefined })
 }
 
-function withoutLastInput(state: AgentState): AgentState {
+export function withoutLastInput(state: AgentState): AgentState {
   const at = state.messages.slice().findLastIndex(({ role }) => role === 'user')
   return at === -1 ? state : state.withMessages(state.messages.take(at))
 }

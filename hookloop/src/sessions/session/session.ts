@@ -19,6 +19,7 @@ import { AgentError } from '../../errors.ts'
 import { readCurrent, type SessionSnapshot } from '../log/read-session.ts'
 import { checkSessionId, type SessionStore } from '../stores/store.ts'
 import { forkSession, type ForkOptions } from './fork-session.ts'
+import { rewindSession } from './rewind-session.ts'
 import { resumeSession, runInSession } from './run-session.ts'
 import { appendSessionStart, appendState, lockSession, type LockedSession } from './session-lock.ts'
 
@@ -100,6 +101,11 @@ class SessionHandle implements Session {
     const { message, ...options } = given
     const how: ForkOptions = message === undefined ? options : { ...options, message: inputFor(this.#parts, message) }
     return new SessionHandle(this.#store, this.#parts, await forkSession(this.#store, this.id, how))
+  }
+
+  readonly rewind: Session['rewind'] = ({ message, ...options } = {}) => {
+    const input = message === undefined ? {} : { message: inputFor(this.#parts, message) }
+    return rewindSession(this.#store, this.id, { ...options, ...input })
   }
 
   readonly changeModel = async (model: string): Promise<void> => {

@@ -5,8 +5,9 @@ export type { PostgresPool } from './postgres-queries.ts'
 export { sqliteStore, type SqliteStoreOptions } from './sqlite-store.ts'
 export type { ListedSession, PagesChange, ReadOptions, SessionStore, SessionWriter, StoredSession } from './store.ts'
 export { answerApproval, listApprovals, type PendingApproval } from '../session/approvals.ts'
-export { exportSession, importSession, type ExportOptions } from '../session/export-session.ts'
+export { exportSession, importSession, type ExportOptions, type ImportOptions } from '../session/export-session.ts'
 export { forkSession, listPoints, type ForkOptions, type SessionPoint } from '../session/fork-session.ts'
+export { rewindSession, type RewindOptions } from '../session/rewind-session.ts'
 export type { SessionHead } from '../session/session-head.ts'
 export {
   executionHistory,

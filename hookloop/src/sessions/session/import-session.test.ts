@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { tool } from '../../agent/tool.ts'
+import { approval } from '../../capabilities/approval.ts'
+import { createAgent } from '../../create-agent.ts'
+import { guard } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import { exportSession, importSession } from './export-session.ts'
+
+/** The text of a session that waits for an approval, with a guard. */
+async function exported(): Promise<string> {
+  const store = memoryStore()
+  const pay = tool({ name: 'pay', description: '', input: { type: 'object' }, ask: true, execute: () => 'paid' })
+  const careful = guard('beforeToolUse', (ctx) => ctx, { name: 'careful' })
+  const model = scriptedModel([{ toolCalls: [{ name: 'pay', args: { to: 'ann' } }] }])
+  await createAgent({ model, store, use: [pay, careful, approval('suspend')] }).run('Pay.', { session: 's' })
+  return exportSession(store, 's')
+}
+
+test('an export that was edited, cut or extended anywhere is rejected, and nothing is stored', async () => {
+  const text = await exported()
+  const lines = text.trimEnd().split('\n')
+  const forged = {
+    'other arguments': text.replaceAll('"ann"', '"eve"'),
+    'no hooks': text.replaceAll(/"hooks":\[[^\]]*\]/g, '"hooks":[]'),
+    'another id': text.replace('"id":"s"', '"id":"t"'),
+    'a line less': [...lines.slice(0, 3), ...lines.slice(4)].join('\n'),
+    'a line more': [...lines.slice(0, 3), lines[2], ...lines.slice(3)].join('\n'),
+    'no end': lines.slice(0, -1).join('\n'),
+    'another version': text.replace('"version":2', '"version":1'),
+    'a text after it': `${text}{"type":"sessionResumed","at":1}\n`,
+  }
+  for (const [how, forgery] of Object.entries(forged)) {
+    const store = memoryStore()
+    assert.notEqual(forgery, text, how)
+    await assert.rejects(importSession(store, forgery), { code: 'SESSION_CORRUPT' }, how)
+    assert.deepEqual(await store.list(), [], how)
+  }
+  const store = memoryStore()
+  assert.equal(await importSession(store, text), 's')
+  assert.equal(await importSession(store, text.trimEnd(), { as: 'copy' }), 'copy')
+})
+
+test('an export of version 0.1 has no checksum and is imported only if it is said to be trusted', async () => {
+  const lines = (await exported()).trimEnd().split('\n').slice(0, -1)
+  const old = `${lines.join('\n').replace('"type":"export","version":2', '"type":"export","version":1')}\n`
+  const store = memoryStore()
+  await assert.rejects(importSession(store, old), { code: 'SESSION_CORRUPT', message: /unchecked: true/ })
+  assert.equal(await importSession(store, old, { unchecked: true }), 's')
+})
+
+test('an import is bounded: by its size, before anything is parsed, and by its first invalid record', async () => {
+  const store = memoryStore()
+  const text = await exported()
+  await assert.rejects(importSession(store, text, { maxBytes: 100 }), { code: 'SESSION_CORRUPT', message: /maxBytes/ })
+  await assert.rejects(importSession(store, text, { maxBytes: 0 }), { code: 'AGENT_INVALID_OPTION' })
+  const header = text.slice(0, text.indexOf('\n'))
+  const before = process.memoryUsage().heapUsed
+  for (const line of ['{}', '[[],[],[],[]]', '{"type":"answers","answers":{"a":[]},"at":1}']) {
+    const hostile = `${header}\n${`${line}\n`.repeat(200_000)}`
+    await assert.rejects(importSession(store, hostile), { code: 'SESSION_CORRUPT' })
+    const old = hostile.replace('"version":2', '"version":1')
+    await assert.rejects(importSession(store, old, { unchecked: true }), { code: 'SESSION_CORRUPT' })
+  }
+  assert.ok(process.memoryUsage().heapUsed - before < 200_000_000)
+  assert.deepEqual(await store.list(), [])
+})

@@ -1,0 +1,98 @@
+import { AgentState } from '../../state/agent-state.ts'
+import { checkOptions } from '../../state/check-options.ts'
+import type { FinalRecord } from '../../state/execution.ts'
+import { sameJson } from '../../state/json.ts'
+import { toInput, type Message } from '../../state/message.ts'
+import { AgentError } from '../../errors.ts'
+import { readStoredSession, type SessionHistory } from '../log/read-session.ts'
+import { checkStore, type SessionStore } from '../stores/store.ts'
+import { pointsOf, settledState, stateAt, withoutLastInput } from './fork-session.ts'
+import { appendState, lockSession } from './session-lock.ts'
+
+/** Options of `rewindSession`. */
+export type RewindOptions = {
+  /** The step to go back to, by the `seq` that `listPoints` returns. Default: before the answer to the last message. */
+  readonly at?: number
+  /** Replaces the last user message. `agent.resume(id)` then runs it. */
+  readonly message?: string | Message
+}
+
+/**
+ * Goes back to an earlier point of a session, in place: the conversation is that of the point, and an open run and its
+ * approvals are dropped. The lines stay stored, so they can be exported, replayed and forked from; what was spent stays counted.
+ * Without `at`, and with `message`, the session has a message to answer: continue with `agent.resume(id)`.
+ *
+ * @example
+ * await rewindSession(store, 'chat-1') // regenerate the last answer
+ * await agent.resume('chat-1')
+ */
+export async function rewindSession(store: SessionStore, id: string, options: RewindOptions = {}): Promise<void> {
+  checkStore('rewindSession', store)
+  checkOptions('rewindSession', options, ['at', 'message'])
+  const replacement = options.message === undefined ? undefined : toInput(options.message)
+  await lockSession(store, { id }, async (session) => {
+    const history = await readStoredSession(store, id)
+    const { to, before, input } = targetOf(history, options.at)
+    const message = replacement ?? input
+    const base = replacement === undefined || input !== undefined ? before : withoutLastInput(before)
+    const at = Date.now()
+    const now = session.snapshot.state
+    const state = now === undefined ? base : rewound(now, base, at)
+    session.journal.append({ type: 'rewound', to, at })
+    appendState(session, state, { agent: history.agent, at })
+    if (message !== undefined) session.journal.append({ type: 'input', run: crypto.randomUUID(), at, message })
+    await session.journal.flush()
+  })
+}
+
+type Target = { readonly to: number; readonly before: AgentState; readonly input?: Message }
+
+/** The line to go back to, the state there, and the message that is to be answered again. */
+function targetOf(history: SessionHistory, at: number | undefined): Target {
+  if (at !== undefined) {
+    if (pointsOf(history).some(({ seq }) => seq === at)) return { to: at, before: settledState(stateAt(history, at)) }
+    throw new AgentError('AGENT_INVALID_OPTION', `The session has no step ${at}. listPoints returns its steps.`, {
+      value: at,
+    })
+  }
+  const last = history.records.findLast((record) => record.type === 'input')
+  if (last === undefined)
+    throw new AgentError('AGENT_INVALID_OPTION', 'The session has no message whose answer could be regenerated.')
+  const to = last.seq - 1
+  const hasState = history.records.some(({ type, seq }) => type === 'state' && seq <= to)
+  const before = hasState
+    ? settledState(stateAt(history, to))
+    : settledState(history.state ?? emptyState()).withMessages([])
+  return { to, before, input: last.message }
+}
+
+function emptyState(): AgentState {
+  return AgentState.create({ agentId: crypto.randomUUID() })
+}
+
+/** The state with the conversation of an earlier one. Its last run, and what was spent until now, stay: a run that is open ends. */
+function rewound(now: AgentState, to: AgentState, at: number): AgentState {
+  const { messages, metadata, systemPrompt, responseFormat } = AgentState.fieldsOf(to)
+  const { execution } = now
+  // As a part of the current conversation, if it is one: only what differs is stored.
+  const isStart = messages
+    .slice()
+    .every((message, i) => i < now.messages.length && sameJson(message, now.messages.at(i)!))
+  const change = {
+    messages: isStart ? now.messages.take(messages.length) : messages,
+    metadata: sameJson(metadata, now.metadata) ? now.metadata : metadata,
+    systemPrompt,
+    responseFormat,
+  }
+  if (execution === undefined || execution.final !== undefined) return AgentState.patch(now, change)
+  const { cursor: _dropped, ...rest } = execution
+  const final: FinalRecord = {
+    status: 'stopped',
+    reason: 'userRequested',
+    by: 'rewind',
+    message: 'The session was rewound.',
+    votes: [],
+    at,
+  }
+  return AgentState.patch(now, { ...change, execution: Object.freeze({ ...rest, status: 'stopped', final }) })
+}
