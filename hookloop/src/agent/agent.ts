@@ -1,5 +1,6 @@
 import { AgentState } from '../state/agent-state.ts'
 import type { AgentEvent, Emit } from '../state/event.ts'
+import type { TimedLedgerEntry } from '../state/ledger.ts'
 import type { Message } from '../state/message.ts'
 import { fromSavedRun, type SavedRun } from '../state/saved-run.ts'
 import { liveEffects } from '../effects/effects.ts'
@@ -57,7 +58,13 @@ export type Agent<O = string> = {
 }
 
 /** The options of one run in a session. */
-export type SessionRunOptions = ResumeOptions & RunOptions & Watching & { readonly session: string }
+export type SessionRunOptions = ResumeOptions &
+  RunOptions &
+  Watching & {
+    readonly session: string
+    /** What hooks at `onSessionStart` did: it is part of the ledger of the run. */
+    readonly startedWith?: readonly TimedLedgerEntry[]
+  }
 
 /** Runs agents in sessions. */
 export type SessionPort = {

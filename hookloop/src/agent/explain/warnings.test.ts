@@ -129,6 +129,27 @@ test('warnings survive a session, a suspension and a replay', async () => {
   assert.deepEqual(replayed.warnings, live.warnings)
 })
 
+test('what hooks inject or report when a session starts is part of its first run, and of no other', async () => {
+  const tells = hook('onSessionStart', (ctx) => ctx.withState((state) => state.withMessage('The branch is main.')), {
+    name: 'tells',
+  })
+  const fails = observe('onSessionStart', boom, { name: 'fails' })
+  const session = agentWith(['done', 'done'], tells, fails).session('one')
+  const live = session.stream('go')
+  const events = []
+  for await (const event of live) events.push(event)
+  const first = await live.run
+  assert.deepEqual(codes(first.warnings), ['HOOK_FAILED fails'])
+  assert.match(explain(first), /injected +step 1, tells at onSessionStart: "The branch is main\."/)
+  const hooks = events.flatMap((event) =>
+    event.type === 'hook' && event.entry.trigger === 'onSessionStart' ? [event.entry.hook] : [],
+  )
+  assert.deepEqual(hooks, ['tells', 'fails'])
+  const second = await session.send('again')
+  assert.deepEqual(second.warnings, [])
+  assert.doesNotMatch(explain(second), /injected/)
+})
+
 test('at most 100 different warnings are listed, and the others are counted', async () => {
   let times = 0
   const odd = observe('beforeStep', () => Promise.reject(new Error(`odd ${times++}`)), { name: 'odd' })

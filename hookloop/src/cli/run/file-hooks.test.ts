@@ -32,3 +32,21 @@ test('S17: a hook that runs the command does not run again inside it', async () 
   assert.deepEqual([code, project.marked()], [0, ['hooked', 'worked x']])
   assert.match(readFileSync(said, 'utf8'), /This command was started by a hook, and its own hooks could start it again/)
 })
+
+test('hooks of files that do not run are in the warnings of the run and of its explanation, unless they are ignored', async () => {
+  const project = new ProjectWithHooks()
+  project.hooks({ on: 'beforeToolUse', mode: 'guard', name: 'no-push', shell: 'exit 2' })
+  const resultOf = (stdout: string) =>
+    JSON.parse(stdout.trimEnd().split('\n').at(-1)!) as { warnings: { code: string }[] }
+  const run = await project.run('hello', '--json', '--session', 'one')
+  assert.deepEqual(
+    resultOf(run.stdout).warnings.map(({ code }) => code),
+    ['LEFT_OUT'],
+  )
+  const explained = await project.hookloop(['explain', 'one'])
+  assert.match(explained.stdout, /warnings +step 1: .*hooks\.json is not trusted: its hooks do not run/)
+  const shown = await project.run('hello')
+  assert.equal(shown.stderr.match(/not trusted/g)?.length, 1)
+  const ignored = await project.run('hello', '--json', '--no-hooks')
+  assert.deepEqual(resultOf(ignored.stdout).warnings, [])
+})

@@ -207,13 +207,15 @@ function runContext({ parts, how, session, inner, environment, opened }: Work, o
     ? stateFor(parts, { from: snapshot.state, agentId: () => effects.newId(), metadata: open.metadata })
     : snapshot.state!
   const known = environment === undefined ? state : state.withMetadata(ENVIRONMENT_KEY, environment)
-  return new RunContext(parts, effects, known, {
+  const context = new RunContext(parts, effects, known, {
     shouldPause: how.shouldPause,
     streams: how.emit !== undefined && how.deltas !== false,
     session: how.session,
     ...(!isNew && { ledger: snapshot.ledger }),
     isTentative: how.onChange !== 'reject',
   })
+  for (const { durationMs, ...entry } of how.startedWith ?? []) context.ledgerWriter.adopt(entry, durationMs)
+  return context
 }
 
 function innerEffects({ effects = liveEffects(), signal, emit }: SessionRunOptions): Effects {

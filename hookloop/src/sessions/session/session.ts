@@ -9,7 +9,8 @@ import type { AgentParts } from '../../agent/agent-parts.ts'
 import { fireInSession, type SendOptions, type Session } from '../../agent/session.ts'
 import type { ResumeOptions } from '../../agent/loop/resume.ts'
 import { COMPACT_KEY, ENVIRONMENT_KEY, MODEL_KEY, TASKS_KEY, type AgentState } from '../../state/agent-state.ts'
-import type { Emit } from '../../state/event.ts'
+import type { AgentEvent, Emit } from '../../state/event.ts'
+import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Message } from '../../state/message.ts'
 import { sameJson } from '../../state/json.ts'
 import { applyChange, stateChange, type StateChange } from '../../state/state-diff.ts'
@@ -41,6 +42,7 @@ class SessionHandle implements Session {
   #isStarted = false
   /** What onSessionStart hooks changed while a run was open: it is applied when that run has ended. */
   #deferred: DeferredStart | undefined
+  #startLedger: readonly TimedLedgerEntry[] = []
 
   constructor(store: SessionStore, parts: AgentParts, id: string) {
     this.id = id
@@ -138,14 +140,14 @@ class SessionHandle implements Session {
     checkRunOptions('session.send', options)
     const message = inputFor(this.#parts, input)
     await this.#start({ signal: options.signal, emit })
-    const how = { ...options, ...(emit !== undefined && { emit }), session: this.id }
+    const how = { ...options, ...(emit !== undefined && { emit }), session: this.id, startedWith: this.#takeStart() }
     return runInSession(this.#store, { parts: this.#parts, input: message, how })
   }
 
   async #resume(options: ResumeOptions & SendOptions, emit?: Emit): Promise<Run> {
     checkRunOptions('session.resume', options)
     await this.#startWithOpenRun({ signal: options.signal, emit })
-    const how = { ...options, ...(emit !== undefined && { emit }), session: this.id }
+    const how = { ...options, ...(emit !== undefined && { emit }), session: this.id, startedWith: this.#takeStart() }
     return resumeSession(this.#store, { parts: this.#parts, how, environment: this.#deferred?.environment })
   }
 
@@ -202,16 +204,24 @@ class SessionHandle implements Session {
     )
   }
 
-  #fire(
+  async #fire(
     state: AgentState,
     trigger: 'onSessionStart' | 'onSessionEnd',
     facts: { readonly source: string } | { readonly reason: string },
     { signal = new AbortController().signal, emit }: Caller = {},
   ): Promise<AgentState> {
-    // There is no run that events could be about, but warnings of hooks are passed on.
-    const warn: Emit | undefined = emit && ((event) => event.type === 'warning' && emit(event))
-    const context = new RunContext(this.#parts, liveEffects()({ signal, emit: warn }), state)
-    return fireInSession(context, trigger, { sessionId: this.id, ...facts })
+    const passOn: Emit | undefined = emit && ((event) => isNews(event) && emit(event))
+    const context = new RunContext(this.#parts, liveEffects()({ signal, emit: passOn }), state)
+    const fired = await fireInSession(context, trigger, { sessionId: this.id, ...facts })
+    if (trigger === 'onSessionStart') this.#startLedger = context.ledgerWriter.timed().filter(saysSomething)
+    return fired
+  }
+
+  /** What hooks did when the session started, for the first run after that. */
+  #takeStart(): readonly TimedLedgerEntry[] {
+    const entries = this.#startLedger
+    this.#startLedger = []
+    return entries
   }
 
   async #appendState(session: LockedSession, state: AgentState): Promise<void> {
@@ -228,6 +238,15 @@ class SessionHandle implements Session {
   #lock<T>(work: (session: LockedSession) => Promise<T>, { create = false } = {}): Promise<T> {
     return lockSession(this.#store, { id: this.id, create }, work)
   }
+}
+
+/** Before a run has started, only what hooks decided, changed or failed with is worth an event. */
+function isNews(event: AgentEvent): boolean {
+  return event.type === 'warning' || (event.type === 'hook' && saysSomething(event.entry))
+}
+
+function saysSomething({ decision, changes, error, warnings }: TimedLedgerEntry): boolean {
+  return [decision, changes, error, warnings].some((each) => each !== undefined)
 }
 
 type DeferredStart = {
