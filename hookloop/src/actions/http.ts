@@ -40,8 +40,8 @@ export function http(options: HttpOptions): Action {
   checkHttpOptions(options)
   const { url, headers = {}, allowedEnvVars = [] } = options
   const { maxOutputBytes, allowPrivate, conversation } = { ...httpDefaults, ...options }
-  const { origin, pathname, host } = new URL(url) // the query may contain a secret
-  const label = `http:${origin}${pathname}`
+  const { host } = new URL(url) // the path and the query may contain a secret
+  const label = `http:${host}`
   return action({
     kind: 'http',
     label,

@@ -6,6 +6,8 @@ import { textMessage, toInput, toMessage, type Message } from '../state/message.
 import { AgentError, messageOf } from '../errors.ts'
 import { BaseContext, type Vote } from '../hooks/base-context.ts'
 import type { HookOutcome } from '../hooks/outcome.ts'
+import type { FailedAction } from '../hooks/failure-text.ts'
+import { redactor, secretPatterns } from '../state/secrets.ts'
 import type { StateChange } from '../state/state-diff.ts'
 import { specOf, type HookTrigger } from '../hooks/triggers.ts'
 
@@ -184,7 +186,9 @@ function brief(value: Json): string {
 }
 
 function invalid(why: string, value: unknown): AgentError {
-  return new AgentError('HOOK_OUTCOME_INVALID', `${why}.`, { value })
+  return new AgentError('HOOK_OUTCOME_INVALID', `${why}.`, {
+    value: { how: 'gave an invalid answer', answer: value } satisfies FailedAction & { answer: unknown },
+  })
 }
 
 export const outcomeDecisions: readonly string[] = Object.freeze(Object.keys(decisions))
@@ -196,11 +200,17 @@ export function parseAnswer(text: string, label: string): unknown {
   try {
     return JSON.parse(trimmed)
   } catch {
-    const message = `The answer of "${label}" is not JSON: ${trimmed.slice(0, 200)}`
-    throw new AgentError('HOOK_OUTCOME_INVALID', message)
+    const message = `The answer of "${label}" is not JSON: ${redact(trimmed.slice(0, 200)) as string}`
+    const value: FailedAction = { how: 'did not answer with JSON' }
+    throw new AgentError('HOOK_OUTCOME_INVALID', message, { value })
   }
 }
 
-export function actionFailed(label: string, how: string): AgentError {
-  return new AgentError('HOOK_FAILED', `"${label}" ${how.replace(/\.$/, '')}.`)
+/** An action failed. The model gets `how`; `details`, such as the output of a command, stay on this machine. */
+export function actionFailed(label: string, how: string, details = ''): AgentError {
+  const more = details === '' ? '' : `: ${redact(details) as string}`
+  const value: FailedAction = { how }
+  return new AgentError('HOOK_FAILED', `"${label}" ${how}${more.replace(/\.$/, '')}.`, { value })
 }
+
+const redact = redactor(secretPatterns)

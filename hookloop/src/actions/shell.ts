@@ -4,6 +4,7 @@ import { AgentError } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'
 import { isInjectionVariable, minimalEnvironment } from '../system/processes/minimal-environment.ts'
+import { commandName } from '../system/processes/command-name.ts'
 import type { Command } from '../system/processes/process-tag.ts'
 import { runProcess, type ProcessResult } from '../system/processes/run-process.ts'
 import { checkActionOptions, optionTypes } from './check-action-options.ts'
@@ -50,7 +51,7 @@ export function shell(options: ShellOptions): Action {
   }
   const { maxOutputBytes, conversation } = { ...shellDefaults, ...options }
   const folder = resolve(cwd)
-  const label = `shell:${options.command ?? options.args!.join(' ')}`
+  const label = `shell:${commandName(options.command ?? options.args!)}`
   return action({
     kind: 'shell',
     label,
@@ -94,12 +95,12 @@ function answerOf(
   const { ended, exitCode, signal, stdout, stderr, problem } = result
   if (ended === 'timedOut') throw new AgentError('HOOK_TIMED_OUT', `"${label}" timed out after ${timeoutMs} ms.`)
   if (ended === 'cancelled') throw actionFailed(label, 'was cancelled')
-  if (ended === 'notStarted') throw actionFailed(label, `could not be started: ${problem ?? 'unknown reason'}`)
+  if (ended === 'notStarted') throw actionFailed(label, 'could not be started', problem)
   const reason = stderr.head.trim()
   if (exitCode === 2) return blockAt(trigger, reason === '' ? `"${label}" blocked it.` : reason)
   if (exitCode !== 0) {
     const how = exitCode === null ? `was killed by ${signal ?? 'a signal'}` : `exited with ${exitCode}`
-    throw actionFailed(label, reason === '' ? how : `${how}: ${reason.slice(0, 500)}`)
+    throw actionFailed(label, how, reason.slice(0, 500))
   }
   if (stdout.droppedBytes > 0) {
     throw actionFailed(label, `printed ${stdout.totalBytes} bytes, more than "maxOutputBytes"`)

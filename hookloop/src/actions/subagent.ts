@@ -1,8 +1,9 @@
 import type { AgentSpec } from '../agent/subagents/agent-tool.ts'
 import { isAgent } from '../agent/agent-parts.ts'
 import { checkOptions, invalidOption } from '../state/check-options.ts'
-import { AgentError, messageOf } from '../errors.ts'
+import { AgentError, toAgentError } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
+import { failureText } from '../hooks/failure-text.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
 import { checkActionOptions, optionTypes } from './check-action-options.ts'
 import { inspect } from './inspect.ts'
@@ -58,11 +59,14 @@ export function subagent(options: SubagentOptions): Action {
         if (timeout.aborted && !signal.aborted) {
           throw new AgentError('HOOK_TIMED_OUT', `"${label}" timed out after ${timeoutMs} ms.`)
         }
-        if (problem !== undefined) throw actionFailed(label, problem)
+        if (problem !== undefined) throw actionFailed(label, 'did not answer', problem)
         return { ...readAnswer(result, answer, { ctx, by: label }), spent }
       } catch (thrown) {
         if (mode !== 'guard' || ctx.trigger === 'onStop') throw thrown
-        return { ...readOutcome(blockAt(ctx.trigger, messageOf(thrown)), ctx, label), spent } // the cost counts
+        const error = toAgentError(thrown, 'HOOK_FAILED')
+        const warnings = [{ code: 'ACTION_WARNING' as const, message: error.message }]
+        const reason = `"${label}" failed: ${failureText(error, true)}.`
+        return { ...readOutcome(blockAt(ctx.trigger, reason), ctx, label), warnings, spent } // the cost counts
       }
     },
   })

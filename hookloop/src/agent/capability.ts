@@ -1,3 +1,4 @@
+import type { EntryWarning } from '../state/ledger.ts'
 import type { RunLimit } from '../effects/run-time.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { ModelSource } from '../state/inference.ts'
@@ -21,7 +22,12 @@ export type ApprovalPolicy = {
 }
 
 /** The agent that makes the call, and its state. Call ids come from models and are not unique across conversations. */
-export type Asker = { readonly agentId: string; readonly state: AgentState }
+export type Asker = {
+  readonly agentId: string
+  readonly state: AgentState
+  /** Adds warnings to the run. */
+  readonly warn?: (warnings: readonly EntryWarning[]) => void
+}
 
 /** An answer, or `suspend` to leave the question open. */
 export type AskedAnswer = Answer | 'suspend'

@@ -21,6 +21,8 @@ export type Action = {
   readonly timeoutMs?: number
   /** Subagents inherit it even if it is used with `hook`, as they inherit all guards. */
   readonly inherited?: true
+  /** With a hook at `beforeToolUse`: it gets only calls whose arguments fit the tool. */
+  readonly fitting?: true
   /** Does the work. An outcome that its trigger does not know is a failure of the hook, so a guard blocks. */
   readonly perform: (ctx: BaseContext, how: ActionRun) => Promise<HookOutcome>
 }
@@ -52,6 +54,7 @@ const names = optionNames<Action>({
   asks: true,
   timeoutMs: true,
   inherited: true,
+  fitting: true,
   perform: true,
 })
 

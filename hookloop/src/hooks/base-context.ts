@@ -15,7 +15,15 @@ export type Mode = 'transform' | 'guard' | 'observe'
 
 export type FactValues = { readonly [fact: string]: unknown }
 export type Vote = Omit<ContinuationEvaluation, 'source'>
-export type Verdict = { readonly decision: 'block' | 'ask' | 'allow'; readonly message: string | undefined }
+/** Options of `ctx.ask`. */
+export type AskOptions = {
+  /** No rule of the user is about the call, so the `allow` of another hook answers the question. Default: false. */
+  readonly byDefault?: boolean
+}
+export type Verdict = AskOptions & {
+  readonly decision: 'block' | 'ask' | 'allow'
+  readonly message: string | undefined
+}
 export type Recovery = { readonly decision: 'retry' | 'ignore'; readonly afterMs: number }
 
 /** The content of a context: the current values, and the decisions of the hook that has it. */

@@ -18,7 +18,7 @@ import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import type { CompactOptions } from './compaction.ts'
 import { toTokens, type TokenUsage } from '../state/usage.ts'
-import { BaseContext, type Mode, type Verdict, type Vote } from './base-context.ts'
+import { BaseContext, type AskOptions, type Mode, type Verdict, type Vote } from './base-context.ts'
 import type { InferOptions } from './infer.ts'
 import { specOf, triggerNames, type Ability, type HookTrigger } from './triggers.ts'
 
@@ -210,8 +210,8 @@ const abilities: { readonly [A in Ability]: { readonly [method: string]: Method 
   block,
   permit: {
     ...block,
-    ask(this: BaseContext, message: string): BaseContext {
-      return decide(this, { decision: 'ask', message: textFrom(message) })
+    ask(this: BaseContext, message: string, { byDefault = false }: AskOptions = {}): BaseContext {
+      return decide(this, { decision: 'ask', message: textFrom(message), byDefault })
     },
     allow(this: BaseContext, message?: string): BaseContext {
       return decide(this, { decision: 'allow', message: message === undefined ? undefined : textFrom(message) })

@@ -6,6 +6,7 @@ import type { LedgerEntry, TimedLedgerEntry } from '../state/ledger.ts'
 import type { List } from '../state/list.ts'
 import type { Message } from '../state/message.ts'
 import type { TokenUsage, Usage } from '../state/usage.ts'
+import type { AskOptions } from './base-context.ts'
 import type { Infers } from './infer.ts'
 import type { CompactOptions } from './compaction.ts'
 import type { Ability, Facts, GuardAbility, GuardTrigger, HookAbility, HookTrigger, PlainTrigger } from './triggers.ts'
@@ -82,8 +83,8 @@ export interface Blocks {
 }
 export interface Permits extends Blocks {
   /** Requests approval. It is asked for when all guards have run, because a block wins over it. */
-  ask(message: string): this
-  /** Approves a call that a tool or `approval` asks about by default. It does not answer another guard. */
+  ask(message: string, options?: AskOptions): this
+  /** Approves a call that a tool, `approval` or a guard asks about by default. It does not answer another question of a guard. */
   allow(message?: string): this
 }
 

@@ -25,6 +25,10 @@ export class Invocation implements Origin {
   draft: Draft
   votes: readonly ContinuationEvaluation[] = none
   asks: readonly Ask[] = none
+  /** The complete messages of hooks that failed, by name. The model gets less. */
+  failures: Map<string, string> | undefined
+  /** The questions that an `allow` answers. */
+  defaultAsks: readonly Ask[] = none
   blocked: { readonly by: string; readonly message: string } | undefined
   allowed: { readonly by: string; readonly message: string } | undefined
   recovery: (Recovery & { readonly by: string }) | undefined
@@ -161,6 +165,7 @@ export class Invocation implements Origin {
   restart(state: AgentState, facts: FactValues): void {
     this.votes = this.votes.filter((vote) => vote.decision === 'forbidContinuation')
     this.asks = none
+    this.defaultAsks = none
     this.blocked = undefined
     this.allowed = undefined
     this.recovery = undefined

@@ -3,7 +3,8 @@ import { AgentError } from '../errors.ts'
 import { describeValue } from '../state/describe-value.ts'
 import type { Invocation } from './invocation.ts'
 import { explainThrown } from './missing-method.ts'
-import { applies, errorOpinion, HookTime, isFatal } from './run-hooks.ts'
+import { errorOpinion } from './failure-text.ts'
+import { applies, HookTime, isFatal } from './run-hooks.ts'
 import type { StackedHook } from './stack.ts'
 
 /** A call with hooks around it, outermost first. */

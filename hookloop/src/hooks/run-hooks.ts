@@ -4,6 +4,7 @@ import { AgentError, toAgentError, type ErrorCode } from '../errors.ts'
 import { isLeftByLimit, type TimeLimit } from '../effects/effects.ts'
 import { BaseContext, type Draft, type Mode } from './base-context.ts'
 import { changesBetween } from './changes.ts'
+import { errorOpinion, failureText, setModelText } from './failure-text.ts'
 import { timeLimitOf, type Invocation } from './invocation.ts'
 import { explainThrown } from './missing-method.ts'
 import { joinPerformed, performHook, type Performed } from './perform-hook.ts'
@@ -117,14 +118,15 @@ export function runObservers(invocation: Invocation, hooks: readonly StackedHook
   }
 }
 
-export function isTyped({ tool, triggers }: StackedHook): boolean {
-  return typeof tool === 'object' && !(tool instanceof RegExp) && triggers.includes('beforeToolUse')
+export function isTyped({ tool, triggers, action }: StackedHook): boolean {
+  const isOfTool = typeof tool === 'object' && !(tool instanceof RegExp)
+  return (isOfTool || action?.fitting === true) && triggers.includes('beforeToolUse')
 }
 
 const none: readonly never[] = Object.freeze([])
 export const UNFIT = { decision: 'skipped', message: 'the arguments do not fit the tool' }
 
-/** A hook declared with the tool itself only gets valid arguments; one declared with a name gets any, and may fix them. */
+/** A hook declared with the tool itself, or `fitting`, only gets valid arguments; others get any, and may fix them. */
 function runTyped(invocation: Invocation, hook: StackedHook, index: number): Waiting | undefined {
   const run = (fits: boolean): StartedHook | undefined => {
     if (!fits) note(invocation, hook, invocation.startOfHook(), UNFIT)
@@ -309,7 +311,10 @@ function isOtherwiseSame(before: Draft, after: Draft): boolean {
 function applyVerdict(invocation: Invocation, by: string, verdict: NonNullable<Draft['verdict']>): void {
   const message = verdict.message ?? `Not permitted by "${by}".`
   if (verdict.decision === 'block') invocation.blocked ??= { by, message }
-  if (verdict.decision === 'ask') invocation.asks = [...invocation.asks, Object.freeze({ by, message })]
+  if (verdict.decision === 'ask') {
+    const kind = verdict.byDefault === true ? 'defaultAsks' : 'asks'
+    invocation[kind] = [...invocation[kind], Object.freeze({ by, message })]
+  }
   if (verdict.decision === 'allow') invocation.allowed ??= { by, message }
 }
 
@@ -336,12 +341,18 @@ function fail(
   if (isFatal(cause)) throw cause
   const { code, value } = cause
   const kind = hook.mode === 'guard' ? 'Guard' : 'Hook'
-  const message = `${kind} "${hook.name}" failed at ${invocation.trigger}: ${cause.message}`
+  const failed = `${kind} "${hook.name}" failed at ${invocation.trigger}`
+  const told = `${failed}: ${failureText(cause, hook.action !== undefined)}`
   const closes = failsClosed(hook)
-  if (closes) blockAfterFailure(invocation, hook.name, message)
+  if (closes) {
+    blockAfterFailure(invocation, hook.name, told)
+    invocation.failures ??= new Map()
+    invocation.failures.set(hook.name, `${failed}: ${cause.message}`)
+  }
   note(invocation, hook, started, failedOpinion(invocation, hook, cause))
   if (closes || hook.onFailure === 'continue') return
-  throw new HookFailure(new AgentError(code, message, { value, cause: cause.cause ?? cause }), index)
+  const error = new AgentError(code, `${failed}: ${cause.message}`, { value, cause: cause.cause ?? cause })
+  throw new HookFailure(setModelText(error, told), index)
 }
 
 function failsClosed({ mode, onFailure }: StackedHook): boolean {
@@ -363,12 +374,6 @@ function blockAfterFailure(invocation: Invocation, by: string, message: string):
 export function failedOpinion(invocation: Invocation, hook: StackedHook, error: AgentError): Partial<LedgerEntry> {
   const decision = failsClosed(hook) ? specOf(invocation.trigger).no : hook.onFailure
   return { ...errorOpinion(error), ...(decision && { decision }) }
-}
-
-/** The error of a hook, for the ledger. */
-export function errorOpinion(thrown: unknown): Pick<LedgerEntry, 'error' | 'code'> {
-  const { message, code } = toAgentError(thrown, 'HOOK_FAILED')
-  return { error: message, code }
 }
 
 /** Errors of a run that can no longer be stored. */

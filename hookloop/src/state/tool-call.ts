@@ -21,6 +21,8 @@ export type ToolExecution = {
   readonly by?: string
   readonly withheld?: true
   readonly truncated?: true
+  /** With `failed`: the call itself is unusable, so no hook judged it: an unknown tool, or arguments that do not fit. */
+  readonly rejected?: true
   /** With `outcomeUnknown`: its process died. */
   readonly interrupted?: true
   /** Model usage of the tool itself. */

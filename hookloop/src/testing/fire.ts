@@ -88,7 +88,10 @@ export async function fire<T extends HookTrigger, K extends T>(
   runObservers(firing, plan.observers)
   await Promise.all(stage.watched) // a run does not wait for observers, but a test needs their results
   const verdict = verdictOf(firing)
-  const votes = firing.votes.map(({ source: _source, ...vote }) => vote)
+  const votes = firing.votes.map(({ source, ...vote }) => ({
+    ...vote,
+    message: firing.failures?.get(source) ?? vote.message,
+  }))
   const { by: _by, ...recovery } = firing.recovery ?? {}
   const chosen = firing.recovery === undefined ? undefined : (recovery as Recovery)
   const { compaction: compact } = firing
@@ -96,8 +99,9 @@ export async function fire<T extends HookTrigger, K extends T>(
 }
 
 function verdictOf(firing: Invocation): Parameters<typeof toOutcome>[1]['verdict'] {
-  if (firing.blocked !== undefined) return { decision: 'block', message: firing.blocked.message }
-  const [ask] = firing.asks
+  const { blocked, failures } = firing
+  if (blocked !== undefined) return { decision: 'block', message: failures?.get(blocked.by) ?? blocked.message }
+  const ask = firing.asks[0] ?? (firing.allowed === undefined ? firing.defaultAsks[0] : undefined)
   if (ask !== undefined) return { decision: 'ask', message: ask.message }
   return firing.allowed && { decision: 'allow', message: firing.allowed.message }
 }

@@ -2,6 +2,7 @@ import { applyChange, stateChange } from '../../state/state-diff.ts'
 import { withholdResponse, type InferenceResponse } from '../../state/inference.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { messageOf, toAgentError, type AgentError } from '../../errors.ts'
+import { modelText } from '../../hooks/failure-text.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import { HookFailure, isFatal, runGuards, runObservers, runTransforms } from '../../hooks/run-hooks.ts'
@@ -140,7 +141,7 @@ function failInvocation(run: RunContext, invocation: Invocation, thrown: unknown
 /** The facts as they will be used: observers do not see what was withheld. */
 export function usedFacts({ facts, blocked, failure }: Pick<Invocation, 'facts' | 'blocked' | 'failure'>): FactValues {
   const by = blocked?.by ?? 'hookloop'
-  const why = blocked?.message ?? failure?.message
+  const why = blocked?.message ?? (failure && modelText(failure))
   if (why === undefined) return facts
   const { toolExecution, response } = facts as { toolExecution?: ToolExecution; response?: InferenceResponse }
   return {

@@ -2,6 +2,7 @@ import type { Json } from '../../state/json.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { noUsage, type Usage } from '../../state/usage.ts'
 import { messageOf } from '../../errors.ts'
+import { modelText } from '../../hooks/failure-text.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
 import type { AgentSpec } from './agent-tool.ts'
@@ -187,7 +188,7 @@ function applyDecision(result: ToolExecution, invocation: Invocation | undefined
   if (invocation === undefined) return result
   const { blocked, failure, facts } = invocation
   if (blocked !== undefined) return withheldExecution(result, blocked.by, blocked.message)
-  if (failure !== undefined) return withheldExecution(result, 'hookloop', failure.message)
+  if (failure !== undefined) return withheldExecution(result, 'hookloop', modelText(failure))
   const output = facts['output'] as ToolExecution['output']
   // Only what hooks have changed: the result itself may be another one by now, because the subagent was stopped.
   return output === invocation.start.facts['output'] ? result : Object.freeze({ ...result, output })

@@ -3,6 +3,7 @@ import { shorten } from '../../state/text.ts'
 import type { Answer, Ask, ToolCall, ToolExecution } from '../../state/tool-call.ts'
 import { isLeftByLimit } from '../../effects/effects.ts'
 import { messageOf, toAgentError } from '../../errors.ts'
+import { modelText } from '../../hooks/failure-text.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
 import { isIncomplete } from '../../hooks/run-hooks.ts'
@@ -114,16 +115,15 @@ function followDecision(
   { invocation, value }: { readonly invocation: Invocation; readonly value?: unknown },
 ): MaybePromise<Authorization> {
   const { call, tool } = candidate
-  const { blocked, failure, allowed, asks } = invocation
+  const { blocked, failure, allowed } = invocation
   if (blocked !== undefined) return done(blockedExecution(blocked.by, blocked.message))
-  if (failure !== undefined) return done(failedExecution(`Not run: ${failure.message}`))
+  if (failure !== undefined) return done(failedExecution(`Not run: ${modelText(failure)}`))
   const stopped = run.stoppedBy()
   if (stopped !== undefined) return done(stoppedExecution(stopped))
-  const byDefault = candidate.asks ?? (allowed === undefined ? defaultAsks(run.parts, tool) : none)
-  if (call.answer !== undefined || (asks.length === 0 && byDefault.length === 0)) {
-    return { status: 'ready', tool, parsed: value }
-  }
-  return ask(run, candidate, { asks: [...asks, ...byDefault], parsed: value })
+  const byDefault = allowed === undefined ? [...invocation.defaultAsks, ...defaultAsks(run.parts, tool)] : none
+  const asks = [...invocation.asks, ...(candidate.asks ?? byDefault)]
+  if (call.answer !== undefined || asks.length === 0) return { status: 'ready', tool, parsed: value }
+  return ask(run, candidate, { asks, parsed: value })
 }
 
 /** The questions of a tool with `ask`, and of `approval`. A guard may answer them with `allow`. */
@@ -179,7 +179,7 @@ function askAgain(run: RunContext, { call, ...candidate }: Candidate): MaybeProm
 /** A call that cannot run as it is: the model gets the message, and the ledger has it. */
 function unusable(run: RunContext, call: ActiveCall, message: string): Authorization {
   run.noteLoop('beforeToolUse', { call: call.id, decision: 'failed', message })
-  return done(failedExecution(message))
+  return done(Object.freeze({ ...failedExecution(message), rejected: true as const }))
 }
 
 function argsProblem(args: Json): string {

@@ -1,8 +1,10 @@
 import type { ToolDescription } from '../../state/inference.ts'
+import type { EntryWarning } from '../../state/ledger.ts'
 import { exactJson, hashJson, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { approvalFor, type Answer, type Ask } from '../../state/tool-call.ts'
-import { AgentError, messageOf } from '../../errors.ts'
+import { AgentError, messageOf, toAgentError } from '../../errors.ts'
 import { untilEnd } from '../../effects/run-time.ts'
+import { failureText } from '../../hooks/failure-text.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import type { AskedAnswer } from '../capability.ts'
@@ -45,7 +47,9 @@ export async function requestApproval(
       { key: `${key}/approval`, kind: 'approval', input: () => ({ id: approval.id, message: approval.message }) },
       async (signal) => {
         const { state } = run
-        const ask = async (): Promise<AskedAnswer> => answer(approval, signal, { agentId: state.agentId, state })
+        const warn = (warnings: readonly EntryWarning[]): void =>
+          run.noteLoop('beforeToolUse', { call: call.id, warnings })
+        const ask = async (): Promise<AskedAnswer> => answer(approval, signal, { agentId: state.agentId, state, warn })
         const queue = run.parentLink?.approvals
         const { time } = run.effects
         time.hold()
@@ -58,7 +62,9 @@ export async function requestApproval(
     )) as AskedAnswer
   } catch (thrown) {
     if (thrown instanceof AgentError && isFatal(thrown)) throw thrown
-    given = { block: `The question could not be answered: ${messageOf(thrown)}` }
+    given = {
+      block: `The question could not be answered: ${failureText(toAgentError(thrown, 'HOOK_FAILED'), false)}`,
+    }
   }
   // After a crash, the replayed clock is behind until something new happens: the time in between is counted already.
   run.addWaited(run.now - (run.now < run.resumedAt ? askedAt : Math.max(askedAt, run.resumedAt)))

@@ -84,7 +84,11 @@ test('arguments that are nested 450 levels deep fail the call, not the run', asy
   const run = await createAgent({ model: modelCalling({ deep }), use: [give] }).run('Go.')
   assert.equal(run.status, 'completed')
   const [execution] = run.state.execution!.steps.at(0)!.toolExecutions
-  assert.deepEqual(execution, { status: 'failed', output: 'The arguments must be a JSON object.' })
+  assert.deepEqual(execution, {
+    status: 'failed',
+    output: 'The arguments must be a JSON object.',
+    rejected: true,
+  })
 })
 
 test('arguments with a number that cannot be represented exactly fail the call, and the model gets the number', async () => {

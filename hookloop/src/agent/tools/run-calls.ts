@@ -1,5 +1,6 @@
 import { isInChild } from '../../state/open-calls.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
+import { modelText } from '../../hooks/failure-text.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
 import { andThen, orElse, type MaybePromise } from '../../state/thenable.ts'
 import { fireTrigger } from '../loop/fire-trigger.ts'
@@ -169,7 +170,7 @@ function setResult(
   if (after?.blocked !== undefined) {
     call.result = withheldExecution(result, after.blocked.by, after.blocked.message)
   } else if (after?.failure !== undefined) {
-    call.result = withheldExecution(result, 'hookloop', after.failure.message)
+    call.result = withheldExecution(result, 'hookloop', modelText(after.failure))
   } else if (after !== undefined) {
     call.result = after.facts['toolExecution'] as ToolExecution
   }

@@ -128,7 +128,7 @@ function policyGuard(
       if (verdict === 'allow') return shell.isBash ? ctx.allow(reason) : ctx.ask(`${shown} ${withoutBash}`)
       if (allowInSandbox && sandbox.active && isWithoutRule(judged))
         return ctx.allow('No rule is about it, and it runs in a sandbox.')
-      return ctx.ask(shown)
+      return ctx.ask(shown, { byDefault: isWithoutRule(judged) })
     },
     { name: 'bash.policy', tool: made, priority: PRIORITY },
   )

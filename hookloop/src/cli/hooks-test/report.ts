@@ -1,5 +1,6 @@
 import type { ClaudeEvent } from '../../hook-files/claude/events/claude-events.ts'
 import { mergeAnswers } from '../../hook-files/claude/answer/merge-answers.ts'
+import { shortName } from '../../hook-files/claude/load/handlers.ts'
 import type { EventResult, RanHandler } from '../../hook-files/claude/run/run-event.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { jsonText } from '../terminal/json.ts'
@@ -60,6 +61,7 @@ function hookReport({ handler, source, matcher, answer, durationMs }: RanHandler
     exitCode: answer.exitCode ?? null,
     failed: answer.failed ?? null,
     problem: answer.problem ?? null,
+    ...(answer.hint !== undefined && { hint: answer.hint }),
     updatedInput: answer.updatedInput ?? (request?.behavior === 'allow' ? request.updatedInput : undefined) ?? null,
     updatedOutput: answer.updatedOutput ?? null,
     additionalContext: context ?? null,
@@ -88,12 +90,12 @@ export function reportText(
       merged[name] === undefined ? [] : [`${dim(name)} ${printable(jsonText(merged[name]))}`],
     ),
     ...[
-      ...own.map((each) => ({ ...each, what: each.hook.hook.name, decides: true })),
-      ...ran.map((each) => ({ ...each, what: commandOf(each), decides: true })),
-      ...late.map((each) => ({ ...each, what: commandOf(each), decides: false })),
-    ].map(({ what, answer, durationMs, decides }) => {
+      ...own.map((each) => ({ ...each, what: each.hook.hook.name, name: each.hook.hook.name, decides: true })),
+      ...ran.map((each) => ({ ...each, what: commandOf(each), name: shortName(each.handler), decides: true })),
+      ...late.map((each) => ({ ...each, what: commandOf(each), name: shortName(each.handler), decides: false })),
+    ].map(({ what, name, answer, durationMs, decides }) => {
       const decision = decides ? mergeAnswers([answer], event).decision : 'none'
-      const problem = answer.problem?.replace(`${what} `, '') // the line starts with the command
+      const problem = (answer.problem ?? answer.hint)?.replace(`${name} `, '') // the line starts with the command
       const mark = paint[decision](decision.padEnd(WIDEST))
       return `  ${mark} ${oneLine(what, 80)} ${dim(`${Math.round(durationMs)} ms`)}${problem === undefined ? '' : ` ${red(printable(problem))}`}`
     }),

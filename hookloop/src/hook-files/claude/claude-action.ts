@@ -3,8 +3,10 @@ import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { action, type Action } from '../../hooks/action.ts'
 import type { ClaudeEvent } from './events/claude-events.ts'
-import { readHandler, type HookGroup, type HookSource } from './load/handlers.ts'
+import { readHandler, shortName, type HookGroup, type HookSource } from './load/handlers.ts'
 import { payloadsFor } from './events/payload.ts'
+import { howItFailed } from './answer/handler-answer.ts'
+import type { FailedAction } from '../../hooks/failure-text.ts'
 import { HookTable, runEvent } from './run/run-event.ts'
 import { toHookOutcome } from './answer/to-hook-outcome.ts'
 import { Transcripts } from './events/transcripts.ts'
@@ -27,18 +29,21 @@ export function claudeAction(
   const group: HookGroup = { event, matcher, handlers: [handler], source: from }
   const table = new HookTable([group])
   const around = { cwd, transcripts: new Transcripts(cwd) }
-  const label = `claude:${handler.type === 'command' ? handler.command : handler.type}`
+  const label = `claude:${shortName(handler)}`
   return action({
     kind: 'claude',
     label,
+    fitting: true,
     async perform(ctx, { signal, mode }) {
       const payload = payloadsFor(ctx, around).find((each) => each.event === event)
       if (payload === undefined) return {}
       const context = { projectDir: cwd, cwd, env: process.env, passEnv: [], signal }
       const { merged, ran } = await runEvent(table, payload, { context })
       const failed = ran.find(({ answer }) => answer.failed !== undefined)
-      if (failed !== undefined)
-        throw new AgentError('HOOK_FAILED', `"${label}": ${failed.answer.problem ?? 'it failed'}.`)
+      if (failed !== undefined) {
+        const value: FailedAction = { how: howItFailed(failed.answer) }
+        throw new AgentError('HOOK_FAILED', `"${label}": ${failed.answer.problem ?? 'it failed'}.`, { value })
+      }
       return toHookOutcome(ctx, payload, { merged, mode })
     },
   })

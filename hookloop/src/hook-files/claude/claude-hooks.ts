@@ -132,7 +132,14 @@ function hooksFor(table: HookTable, group: TriggerRunner, groups: readonly HookG
   if (groups.length === 0) return []
   const name = 'claude'
   const performing = (perform: Action['perform']): Action =>
-    action({ kind: 'claude', label: name, inherited: true, ...(table.asksModels && { asks: true }), perform })
+    action({
+      kind: 'claude',
+      label: name,
+      inherited: true,
+      fitting: true,
+      ...(table.asksModels && { asks: true }),
+      perform,
+    })
   const perform = performing((ctx, how) => group.perform(ctx, how))
   const decide = hook(triggersOf(table, groups), perform, { name, priority: LAST })
   // MessageDisplay changes nothing, so streaming does not wait for it.

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Json, JsonObject } from '../../state/json.ts'
@@ -15,6 +15,10 @@ export class HookProject implements Disposable {
 
   [Symbol.dispose](): void {
     rmSync(this.dir, { recursive: true, force: true })
+  }
+
+  read(name: string): string {
+    return readFileSync(this.path(name), 'utf8')
   }
 
   path(name: string): string {

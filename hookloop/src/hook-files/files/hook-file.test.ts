@@ -21,7 +21,7 @@ suite('a hook file', () => {
     const yaml = 'hooks:\n  - on: beforeToolUse\n    mode: guard\n    tool: bash\n    shell: exit 2\n'
     const found = [read(json), read(jsonc, { file: 'hooks.jsonc' }), read(yaml, { file: 'hooks.yaml' })].flat()
     const seen = found.map(({ hook, line }) => [hook.triggers, hook.mode, hook.tool, hook.action?.label, line])
-    const expected = (line: number) => [['beforeToolUse'], 'guard', 'bash', 'shell:exit 2', line]
+    const expected = (line: number) => [['beforeToolUse'], 'guard', 'bash', 'shell:exit', line]
     assert.deepEqual(seen, [expected(1), expected(2), expected(2)])
   })
 

@@ -1,5 +1,6 @@
+import { readdirSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
+import { basename, dirname, extname, isAbsolute, join, resolve, sep } from 'node:path'
 import { messageOf } from '../../errors.ts'
 import { isJsonObject } from '../../state/json.ts'
 import { codeAt, codeInFolder, isCode, isData, statAt } from './code-folder.ts'
@@ -18,6 +19,8 @@ export type CodeIn = {
   readonly cwd?: string
   /** The values of variables in the command. */
   readonly variables?: Variables
+  /** Whether the folders of scripts are included. Default: true. */
+  readonly folders?: boolean
 }
 
 /**
@@ -42,25 +45,39 @@ export function codeOf(command: HookCommand, places: CodeIn): readonly Fingerpri
 }
 
 /** The names under which an interpreter looks for a module or a script. */
-const endings =
-  '|.js|.cjs|.mjs|.ts|.cts|.mts|.json|.py|.sh|.rb|.pl|.pm|.php|.lua|/index.js|/index.mjs|/index.cjs|/index.ts|/package.json|/__main__.py|/__init__.py'.split(
-    '|',
-  )
+const ofJavaScript = '|.js|.cjs|.mjs|.ts|.cts|.mts|.json|/index.js|/index.mjs|/index.cjs|/index.ts|/package.json'.split(
+  '|',
+)
+const ofPython = ['', '.py', '/__main__.py', '/__init__.py']
+const endings = [...new Set([...ofJavaScript, ...ofPython, '.sh', '.rb', '.pl', '.pm', '.php', '.lua'])]
 
-const MAX_SCANNED = 2_000
+const MAX_SCANNED = 500
+const MAX_LOOK_UPS = 50_000
+
+/** How scripts of a language name other files, by the extension of a script or the name of an interpreter. */
+function modulesOf(language: string): { readonly ends: readonly string[]; readonly isPathOnly: boolean } {
+  if (/^(?:[cm]?[jt]sx?|node|bun|deno|ts-node)$/.test(language)) return { ends: ofJavaScript, isPathOnly: true }
+  if (/^py(?:thon[\d.]*)?$/.test(language)) return { ends: ofPython, isPathOnly: false }
+  if (/^(?:(?:ba|da|z|k|fi)?sh|eval)$/.test(language)) return { ends: [''], isPathOnly: true }
+  return { ends: endings, isPathOnly: false }
+}
 
 class CodeSearch {
   readonly #root: string
   readonly #cwd: string
   readonly #dir: string
   readonly #variables: Variables
+  readonly #withFolders: boolean
   /** Where relative names are looked up. */
   readonly #bases = new Set<string>()
   readonly #files = new Map<string, Fingerprint>()
   readonly #folders = new Map<string, readonly Fingerprint[]>()
   readonly #scripts = new Set<string>()
+  readonly #names = new Map<string, ReadonlySet<string>>()
+  #lookUps = 0
 
-  constructor({ dir, cwd = dir, variables = {} }: CodeIn) {
+  constructor({ dir, cwd = dir, variables = {}, folders = true }: CodeIn) {
+    this.#withFolders = folders
     this.#dir = resolve(dir)
     this.#root = realPath(dir)
     this.#cwd = resolve(cwd)
@@ -105,7 +122,7 @@ class CodeSearch {
     for (const word of args) {
       const isOption = /^[-+]/.test(word)
       const isText = programText.test(before)
-      if (isText || isTextual.test(word)) this.#inline(word, isShell ? how.depth : undefined)
+      if (isText || isTextual.test(word)) this.#inline(word, isShell ? how.depth : undefined, basename(name ?? ''))
       this.#operand(word, { isScript: isBefore, isText })
       if (isText || (!isOption && !/^[-+][^=]*$/.test(before) && !/^\w+=/.test(word))) isBefore = how.isPiped
       before = word
@@ -134,11 +151,11 @@ class CodeSearch {
   }
 
   /** A program text as an argument, such as after `bash -c` or `node -e`. Only that of a shell is read as commands. */
-  #inline(text: string, shellDepth: number | undefined): void {
+  #inline(text: string, shellDepth: number | undefined, language: string): void {
     if (shellDepth !== undefined) this.command(text, shellDepth + 1)
     for (const name of referencesIn(text).paths)
       for (const path of this.#paths(name)) for (const file of filesAt(path)) this.#script(file, false)
-    this.#references(text, this.#cwd)
+    this.#references(text, { folder: this.#cwd, language })
   }
 
   /** A name that is known only in part. The folder in front of the unknown part decides; without one, any file may be meant. */
@@ -149,7 +166,7 @@ class CodeSearch {
     if (!isScript) return
     const folder = before.includes('/') ? before.slice(0, before.lastIndexOf('/') + 1) : ''
     if (folder !== '') for (const path of this.#paths(folder)) this.#folder(path)
-    else if (name.includes(UNKNOWN)) this.#folders.set(this.#root, codeInFolder(this.#root))
+    else if (name.includes(UNKNOWN)) this.#cover(this.#root)
     else for (const base of this.#bases) for (const file of codeAt(base)) this.#script(file, true)
   }
 
@@ -163,28 +180,39 @@ class CodeSearch {
   #lookUp(name: string): readonly string[] {
     if (name === '' || /^\.{1,2}\/*$/.test(name)) return []
     const dotted = /^\w+(?:\.\w+)+$/.test(name) ? [name.replaceAll('.', '/')] : [] // a module of Python
-    return [name, ...dotted]
-      .flatMap((each) => this.#paths(each))
-      .flatMap((path) => endings.flatMap((end) => filesAt(path + end)))
+    return [name, ...dotted].flatMap((each) => this.#paths(each)).flatMap((path) => this.#filesNamed(path, endings))
+  }
+
+  /** The files with a path and one of these endings. Folders are read once: most names are not files. */
+  #filesNamed(path: string, ends: readonly string[]): readonly string[] {
+    if (++this.#lookUps > MAX_LOOK_UPS) throw new Error('its command mentions too many files to check them')
+    const folder = dirname(path)
+    if (!this.#names.has(folder)) this.#names.set(folder, namesIn(folder))
+    const names = this.#names.get(folder)!
+    const name = basename(path)
+    return ends
+      .filter((end) => names.has(end.startsWith('/') ? name : name + end))
+      .flatMap((end) => filesAt(path + end))
   }
 
   /** A file that is code: its content counts, what it loads, and what is beside it. */
   #script(path: string, withFolder: boolean): void {
     const real = realPath(path)
     const isOwn = isInside(this.#root, real)
+    if (real === realPath(process.execPath) || (!isOwn && ofSystem.test(real))) return
     if (withFolder)
       for (const file of new Set([real, join(realPath(dirname(path)), basename(path))])) this.#folder(dirname(file))
-    if (this.#files.has(real) || (!isOwn && isOfSystem(real))) return
+    if (this.#files.has(real)) return
     this.#files.set(real, fingerprint(real) ?? { path: real, hash: '', problem: 'it cannot be read' })
     if (!isOwn) return
     if (this.#scripts.size >= MAX_SCANNED) throw new Error(`its command loads more than ${MAX_SCANNED} files`)
     this.#scripts.add(real)
-    const text = readWithFingerprint(real)?.text ?? ''
-    this.#references(text, dirname(real))
+    this.#references(scriptText(real) ?? '', { folder: dirname(real), language: extname(real).slice(1) })
   }
 
-  #references(text: string, folder: string): void {
+  #references(text: string, { folder, language }: { readonly folder: string; readonly language: string }): void {
     const { names, paths, sourced } = referencesIn(text)
+    const { ends, isPathOnly } = modulesOf(language)
     const near = [...paths, ...names]
       .map((name) => resolve(folder, name))
       .filter((place) => statAt(place)?.isDirectory() === true)
@@ -194,9 +222,10 @@ class CodeSearch {
       ...places.map((place) => join(place, name)),
     ]
     const files = (all: readonly string[], ends: readonly string[]): readonly string[] =>
-      all.flatMap(candidates).flatMap((path) => ends.flatMap((end) => filesAt(path + end)))
-    const code = [...files(paths, ['']), ...files(names, endings)].filter(isCode)
-    for (const file of [...code, ...files(sourced, endings)]) this.#script(file, false)
+      all.flatMap(candidates).flatMap((path) => this.#filesNamed(path, ends))
+    const loaded = isPathOnly ? names.filter((name) => name.includes('/')) : names
+    const code = [...files(paths, ['']), ...files(loaded, ends)].filter(isCode)
+    for (const file of [...code, ...files(sourced, [''])]) this.#script(file, false)
   }
 
   /** The file that defines the commands of a program: all of it counts, and of its commands those that are named. */
@@ -216,8 +245,12 @@ class CodeSearch {
   /** Everything in a folder of the project, unless other things are in it as well. */
   #folder(folder: string): void {
     const real = unitOf(realPath(folder))
-    if (!isInside(this.#root, real) || this.#folders.has(real) || isShared(real, this.#root)) return
-    this.#folders.set(real, codeInFolder(real))
+    if (!isInside(this.#root, real) || isShared(real, this.#root)) return
+    this.#cover(real)
+  }
+
+  #cover(folder: string): void {
+    if (this.#withFolders && !this.#folders.has(folder)) this.#folders.set(folder, codeInFolder(folder))
   }
 }
 
@@ -235,13 +268,31 @@ function expandHome(name: string): string {
   return name === '~' || name.startsWith('~/') ? homedir() + name.slice(1) : name
 }
 
+function namesIn(folder: string): ReadonlySet<string> {
+  try {
+    return new Set(readdirSync(folder))
+  } catch {
+    return new Set()
+  }
+}
+
 function filesAt(path: string): readonly string[] {
   return statAt(path)?.isFile() === true ? [path] : []
 }
 
 /** Whether an executable is a script. Its arguments are data then; those of an interpreter may be scripts. */
 function isScriptFile(path: string): boolean {
-  return readWithFingerprint(path)?.text.includes('\0') === false
+  return scriptText(path) !== undefined
+}
+
+/** Larger files are programs or bundles, whose code is in the file itself. */
+const MAX_SCRIPT_BYTES = 512_000
+
+/** The text of a file; undefined if it is too large for a script, or not a text. */
+function scriptText(path: string): string | undefined {
+  const size = statAt(path)?.size ?? Infinity
+  const text = size > MAX_SCRIPT_BYTES ? undefined : readWithFingerprint(path)?.text
+  return text?.includes('\0') === true ? undefined : text
 }
 
 /** A word that is more than a name: a program, or a text. */
@@ -286,7 +337,3 @@ function scriptsIn(text: string, words: readonly string[]): readonly string[] {
 
 /** Programs of the system change with every update, and only an administrator can change them. */
 const ofSystem = /^\/(?:bin|sbin|lib\w*|usr|opt|nix|etc|dev|proc|sys|System|Library|Applications)\//
-
-function isOfSystem(path: string): boolean {
-  return ofSystem.test(path) || path === realPath(process.execPath)
-}

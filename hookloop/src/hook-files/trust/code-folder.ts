@@ -6,6 +6,8 @@ import { fingerprint, hashed, type Fingerprint } from './fingerprint.ts'
 /** More is never trusted: a user cannot review it, and every check would be slow. */
 const MAX_FILES = 5_000
 const MAX_BYTES = 128_000_000
+/** Folders and data files included. */
+const MAX_ENTRIES = 2 * MAX_FILES
 
 /** Folders that no hook reads as its own code. Python reads the code in `__pycache__` from a private folder instead. */
 const leftOut = new Set(['.git', '.hg', '.svn', 'node_modules', '__pycache__'])
@@ -18,7 +20,7 @@ export function codeInFolder(folder: string): readonly Fingerprint[] {
   const found: Fingerprint[] = []
   const names: string[] = []
   const seen = new Set<string>()
-  let bytes = 0
+  let [bytes, entries] = [0, 0]
   const walk = (place: string): boolean => {
     const real = realPathOf(place)
     if (real === undefined || seen.has(real)) return true
@@ -26,6 +28,7 @@ export function codeInFolder(folder: string): readonly Fingerprint[] {
     return entriesIn(real).every((entry) => {
       const path = join(real, entry.name)
       if (leftOut.has(entry.name)) return true
+      if (++entries > MAX_ENTRIES) return false
       const stats = statAt(path)
       if (entry.isSymbolicLink()) names.push(`${relative(folder, path)} -> ${readlinkSync(path)}`)
       if (stats?.isDirectory() === true) return walk(path)

@@ -11,9 +11,6 @@ export type References = {
   readonly sourced: readonly string[]
 }
 
-/** Larger files are bundles, whose code is in the file itself. */
-const MAX_CHARS = 512_000
-
 const loading =
   /\b(?:source|require\w*|include\w*|import\w*|from|load\w*|use|exec\w*|eval|spawn\w*|fork|system|popen|run|call|Worker|sh|bash|dash|zsh|ksh|node|deno|bun|tsx|python[\d.]*|ruby|perl|php|lua|make|npm|npx|pnpm|yarn)\b/
 const sourcing = /(?:^|[\s;&|(])(?:source|\.)\s/
@@ -22,7 +19,6 @@ const known = new BoundedMap<string, References>(1_000)
 
 /** Finds the references in a text. Names that a script builds at run time are not found. */
 export function referencesIn(text: string): References {
-  if (text.length > MAX_CHARS) return { names: [], paths: [], sourced: [] }
   return known.getOrAdd(hashed(text), () => {
     const found = { names: new Set<string>(), paths: new Set<string>(), sourced: new Set<string>() }
     for (const line of text.split('\n')) {

@@ -37,6 +37,8 @@ export type HandlerAnswer = {
   readonly other?: JsonObject
   /** A problem that stops nothing, or a message for the user. */
   readonly problem?: string
+  /** A likely mistake in a valid answer, for the user. */
+  readonly hint?: string
   /** A failure, which blocks if the handler has `onFailure: "block"`. */
   readonly failed?: Failure
   /** A valid answer with an exit code other than 0 and 2. It blocks if the handler has `onFailure: "block"`. */
@@ -45,4 +47,20 @@ export type HandlerAnswer = {
   readonly exitCode?: number
   /** What an agent has spent. */
   readonly spent?: TokenUsage
+}
+
+/** How a handler failed, without anything that its command printed or its settings contain. */
+export function howItFailed({ failed, exitCode }: HandlerAnswer): string {
+  return failed === undefined || failed === 'exited' ? `exited with ${exitCode ?? 'an error'}` : failures[failed]
+}
+
+const failures: { readonly [failed in Exclude<Failure, 'exited'>]: string } = {
+  timedOut: 'timed out',
+  cancelled: 'was cancelled',
+  notStarted: 'could not be started',
+  killed: 'was killed',
+  invalidOutput: 'gave an invalid answer',
+  tooMuchOutput: 'printed too much',
+  notAnswered: 'did not answer',
+  changed: 'was not run, because its files have changed since they were trusted',
 }

@@ -1,6 +1,6 @@
-import { shorten } from '../../../state/text.ts'
 import { isJsonObject, type Json } from '../../../state/json.ts'
 import { messageOf } from '../../../errors.ts'
+import { redactor, secretPatterns } from '../../../state/secrets.ts'
 import type { ProcessResult } from '../../../system/processes/run-process.ts'
 import { eventSpec, type ClaudeEvent } from '../events/claude-events.ts'
 import type { Failure, HandlerAnswer } from './handler-answer.ts'
@@ -8,19 +8,18 @@ import { readSpecific } from './read-specific-output.ts'
 import { stringIn } from '../../text.ts'
 
 /** Reads the exit code and the output of a command. */
-export function readProcess(result: ProcessResult, event: ClaudeEvent, command: string): HandlerAnswer {
+export function readProcess(result: ProcessResult, event: ClaudeEvent, name: string): HandlerAnswer {
   const { exitCode, leftBehind } = result
-  const answer = readResult(result, event, command)
+  const answer = readResult(result, event, name)
   return {
-    ...(leftBehind > 0 && { problem: `background processes of ${shorten(command, 200)} were ended` }),
+    ...(leftBehind > 0 && { problem: `background processes of ${name} were ended` }),
     ...answer,
     ...(exitCode !== null && { exitCode }),
   }
 }
 
-function readResult(result: ProcessResult, event: ClaudeEvent, command: string): HandlerAnswer {
+function readResult(result: ProcessResult, event: ClaudeEvent, name: string): HandlerAnswer {
   const { ended, exitCode, stdout, stderr, problem } = result
-  const name = shorten(command, 200)
   if (ended === 'timedOut') return failure('timedOut', `${name} timed out`)
   if (ended === 'cancelled') return failure('cancelled', `${name} was cancelled`)
   if (ended === 'notStarted') {
@@ -41,8 +40,11 @@ function readResult(result: ProcessResult, event: ClaudeEvent, command: string):
   const lines = error.split('\n')
   const first = (lines[0]!.startsWith('Traceback (') ? lines.at(-1) : lines[0])! // Python prints the error last
   const how = exitCode === null ? `was killed by ${result.signal ?? 'a signal'}` : `exited with ${exitCode}`
-  return failure(exitCode === null ? 'killed' : 'exited', `${name} ${how}${first === '' ? '' : `: ${first}`}`)
+  const details = first === '' ? '' : `: ${redact(first) as string}`
+  return failure(exitCode === null ? 'killed' : 'exited', `${name} ${how}${details}`)
 }
+
+const redact = redactor(secretPatterns)
 
 type Printed = {
   readonly isJson: boolean
@@ -135,7 +137,9 @@ export function readJson(value: unknown, event: ClaudeEvent): HandlerAnswer {
   if (typeof specificAnswer === 'string') return invalidAnswer(specificAnswer)
   const reason = stringIn(value['reason'])
   const { systemMessage, terminalSequence } = value
+  const misplaced = specific?.find((name) => name !== 'decision' && value[name] !== undefined)
   return {
+    ...(misplaced !== undefined && { hint: misplacedText(misplaced, event) }),
     ...legacyPermission(decision, reason, event),
     ...specificAnswer,
     ...(decision === 'block' && decides === true && event !== 'PreToolUse' && { block: { reason, by: 'json' } }),
@@ -143,6 +147,10 @@ export function readJson(value: unknown, event: ClaudeEvent): HandlerAnswer {
     ...(typeof systemMessage === 'string' && systemMessage !== '' && isSilent !== true && { systemMessage }),
     ...(typeof terminalSequence === 'string' && terminalSequence !== '' && { terminalSequence }),
   }
+}
+
+function misplacedText(name: string, event: ClaudeEvent): string {
+  return `its "${name}" has no effect at the top level: put it into "hookSpecificOutput", with "hookEventName": "${event}"`
 }
 
 const topLevel = [

@@ -8,15 +8,21 @@ import { isTerminalSequence } from './terminal-sequence.ts'
 
 /** Messages for the user and problems of handlers, as warnings. */
 export function warningsOf({ merged, ran, problems }: EventResult, { event }: Payload): readonly EntryWarning[] {
-  const texts = [...(merged.systemMessage === undefined ? [] : [merged.systemMessage]), ...problems]
+  const { decision, reason, systemMessage } = merged
+  const isEnding = decision === 'stop' && reason !== '' && (event === 'Stop' || event === 'SubagentStop')
+  const texts = [
+    ...(systemMessage === undefined ? [] : [systemMessage]),
+    ...problems,
+    ...(isEnding ? [`${event} hook ended the run: ${reason}`] : []), // it ends anyway, with another reason
+  ]
   return [...texts.map((message) => toWarning(message)), ...ran.flatMap((each) => handlerWarnings(each, event))]
 }
 
 function handlerWarnings(each: RanHandler, event: string): readonly EntryWarning[] {
-  const { problem, terminalSequence } = each.answer
+  const { problem, hint, terminalSequence } = each.answer
   const isIgnored = terminalSequence !== undefined && !isTerminalSequence(terminalSequence)
   return [
-    ...(problem === undefined ? [] : [problem]),
+    ...[problem, hint].filter((text) => text !== undefined),
     ...(isIgnored ? ['its "terminalSequence" is ignored: only titles, notifications and bells are allowed'] : []),
   ].map((text) => toWarning(`${event} hook: ${text}`, handlerPlace(each)))
 }

@@ -34,7 +34,7 @@ export function toHookOutcome(
 ): HookOutcome {
   const stops = merged.decision === 'stop'
   const decided: Decided = stops ? (merged.alsoDecided ?? { decision: undefined, reason: '' }) : merged
-  const votes = stops ? { votes: [stopVote(merged.reason, payload.event)] } : {}
+  const votes = stops ? { votes: [stopVote(merged, payload.event)] } : {}
   const context = merged.additionalContext
   switch (payload.event) {
     case 'UserPromptExpansion':
@@ -45,7 +45,8 @@ export function toHookOutcome(
       if (mode === 'guard') return guarded(payload, { merged, decided, votes })
       return {
         ...permission(decided, payload),
-        ...(merged.updatedInput !== undefined && { args: fromClaudeInput(callOf(ctx).name, merged.updatedInput) }),
+        ...(merged.updatedInput !== undefined &&
+          decided.decision !== 'deny' && { args: fromClaudeInput(callOf(ctx).name, merged.updatedInput) }),
         ...votes,
         ...withMessages(payload, { context }),
       }
@@ -54,7 +55,7 @@ export function toHookOutcome(
       return { ...votes, ...changedOutput(ctx, merged, mode), ...(mode !== 'guard' && feedback(payload, merged)) }
     case 'PostToolBatch': {
       const ends = stops || decided.decision === 'block'
-      return { ...(ends && { votes: [stopVote(merged.reason, payload.event)] }), ...withMessages(payload, { context }) }
+      return { ...(ends && { votes: [stopVote(merged, payload.event)] }), ...withMessages(payload, { context }) }
     }
     case 'Stop':
     case 'SubagentStop':
@@ -129,8 +130,12 @@ function continuation({ decision, reason, additionalContext }: MergedAnswer, { e
 }
 
 /** A vote that ends the run. */
-export function stopVote(reason: string, event: ClaudeEvent): Vote {
-  const message = reason === '' ? `A hook at ${event} ended the run.` : reason
+export function stopVote(
+  { reason, alsoDecided }: Pick<MergedAnswer, 'reason' | 'alsoDecided'>,
+  event: ClaudeEvent,
+): Vote {
+  const reasons = new Set([reason, alsoDecided?.reason ?? ''].filter((each) => each !== ''))
+  const message = reasons.size === 0 ? `A hook at ${event} ended the run.` : [...reasons].join('\n')
   return { decision: 'forbidContinuation', reason: 'stopRequested', message }
 }
 

@@ -121,6 +121,9 @@ const rules: readonly IfRow[] = [
   ['Edit(src/**)', edit('src/deep/a.ts'), true, 'a folder of the working directory'],
   ['Edit(src/**)', edit('lib/src/a.ts'), false, 'not in other folders'],
   ['Edit(**/src/**)', edit('lib/src/a.ts'), true, 'at any depth'],
+  ['Edit(**/.env)', edit('../other/.env'), true, 'also outside of the working directory'],
+  ['Edit(**/.env)', edit('/srv/app/.env'), true, 'and with an absolute path'],
+  ['Edit(src/**)', edit('src/../lib/a.ts'), false, 'a path is resolved first'],
   ['mcp__github__*', { tool_name: 'mcp__github__push', tool_input: {} }, true, 'all tools of a server'],
   ['Bash(git *', bash('ls'), true, 'with an invalid rule the handler runs'],
 ]

@@ -153,13 +153,14 @@ type AfterTool = {
   readonly durationMs?: number
 }
 
-/** A blocked call fires PermissionDenied only if neither an approver nor a Claude Code hook blocked it. */
+/** A call that is unusable fires nothing. A blocked call fires PermissionDenied only if neither an approver nor a Claude Code hook blocked it. */
 function afterToolPayloads(
   make: MakePayload,
   { toolCall, toolExecution, durationMs }: AfterTool,
   { cwd }: PayloadOptions,
 ): readonly Payload[] {
-  const { status, output, by } = toolExecution
+  const { status, output, by, rejected } = toolExecution
+  if (rejected === true) return []
   const payload = (event: ClaudeEvent, more: JsonObject): readonly Payload[] => [
     toolPayload(make, event, toolCall, { cwd, more }),
   ]

@@ -1,5 +1,5 @@
 import { homedir } from 'node:os'
-import { isAbsolute, join, relative } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import picomatch from 'picomatch'
 import { parseCommands } from '../../../capabilities/bash/policy/parse-commands.ts'
 import type { JsonObject } from '../../../state/json.ts'
@@ -46,10 +46,11 @@ function fitsText(pattern: string, value: string): boolean {
 
 /** A pattern with a folder is relative to the working directory; `**` in front, or a bare name, matches at any depth. */
 function fitsPath(pattern: string, path: string, cwd: string): boolean {
-  const target = isAbsolute(path) ? path : join(cwd, path)
+  const target = resolve(cwd, path)
   const options = { dot: true }
   if (pattern.startsWith('//')) return picomatch.isMatch(target, pattern.slice(1), options)
   if (pattern.startsWith('~/')) return picomatch.isMatch(target, join(homedir(), pattern.slice(2)), options)
+  if (pattern.startsWith('**/')) return picomatch.isMatch(target, pattern, options)
   const inside = relative(cwd, target)
   if (!pattern.includes('/')) return picomatch.isMatch(target.slice(target.lastIndexOf('/') + 1), pattern, options)
   return picomatch.isMatch(inside, pattern.replace(/^\.?\//, ''), options)

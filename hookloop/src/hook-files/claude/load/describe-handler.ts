@@ -1,3 +1,4 @@
+import { redactor, secretPatterns } from '../../../state/secrets.ts'
 import { shorten } from '../../../state/text.ts'
 import { shortPath } from '../../../hooks/caller-place.ts'
 import type { Handler, HookSource } from './handlers.ts'
@@ -22,12 +23,14 @@ export function describeHandler(handler: Handler): string {
   }
 }
 
-/** The file and the command of a handler, for the ledger. A URL is named by its host, because it may contain a token. */
+/** The file and the command of a handler, for the ledger. A URL is named by its host, because it may contain a token; secrets are redacted. */
 export function handlerPlace({ handler, source }: { readonly handler: Handler; readonly source: HookSource }): string {
   const runs = handler.type === 'http' ? `POST ${hostOf(handler.url)}` : describeHandler(handler)
   const short = runs.replaceAll(/"?\$\{?CLAUDE_PROJECT_DIR\}?"?\//g, '').replaceAll(/\s+/g, ' ')
-  return `${shortPath(source.file)}: ${shorten(short, MAX_COMMAND)}`
+  return `${shortPath(source.file)}: ${shorten(redact(short) as string, MAX_COMMAND)}`
 }
+
+const redact = redactor(secretPatterns)
 
 function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : 'an invalid URL'

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import { commandName } from '../../../system/processes/command-name.ts'
 import { MAX_TIMER_MS } from '../../../system/timeout.ts'
 import { defined } from '../../defined.ts'
 import { NOT_BLANK, schemaCheck } from '../../schema-check.ts'
@@ -71,6 +72,23 @@ export type PromptHandler = Common & {
   readonly continueOnBlock: boolean
 }
 export type Handler = CommandHandler | HttpHandler | McpHandler | PromptHandler
+
+/** A name for a handler, without arguments and addresses, which may contain secrets: for messages that a model reads. */
+export function shortName(handler: Handler): string {
+  switch (handler.type) {
+    case 'command':
+      return commandName(handler.args === undefined ? handler.command : [handler.command, ...handler.args])
+    case 'http':
+      return new URL(handler.url).host
+    case 'mcp_tool':
+      return `${handler.server}/${handler.tool}`
+    case 'prompt':
+    case 'agent':
+      return handler.type
+    default:
+      return handler satisfies never
+  }
+}
 
 export type HookGroup = {
   readonly event: ClaudeEvent

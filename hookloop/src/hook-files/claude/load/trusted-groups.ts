@@ -49,13 +49,14 @@ function configOf({ file, kind, print = fingerprint(file) }: HookSource, root: s
 export function scriptsOf(
   { handlers, source }: Pick<HookGroup, 'handlers' | 'source'>,
   dir: string,
+  { folders = true }: { readonly folders?: boolean } = {},
 ): readonly Fingerprint[] {
   const { root, plugin = root, env } = source
   const variables = { ...env, ...(plugin !== undefined && { CLAUDE_PLUGIN_ROOT: plugin }) }
   return handlers.flatMap((handler) => {
     if (handler.type !== 'command') return []
     const { command, args } = handler
-    return codeOf(args === undefined ? command : [command, ...args], { dir, variables })
+    return codeOf(args === undefined ? command : [command, ...args], { dir, variables, folders })
   })
 }
 

@@ -24,7 +24,12 @@ export type EventResult = {
   readonly problems: readonly string[]
 }
 
-type Selection = { readonly handlers: readonly PlacedHandler[]; readonly problems: readonly string[] }
+type Selection = {
+  readonly handlers: readonly PlacedHandler[]
+  readonly problems: readonly string[]
+  /** The problems without the names of files, for the model. */
+  readonly reasons: readonly string[]
+}
 type ReadGroup = HookGroup & { readonly reading: Matcher }
 
 /** The handlers of each event, with compiled matchers. */
@@ -56,17 +61,18 @@ export class HookTable {
   /** The handlers that match a payload, each once, in the order of the settings. */
   select(payload: Payload, cwd: string, isActive: IsActive): Selection {
     const problems: string[] = []
+    const reasons: string[] = []
     const seen = new Set<string>()
     const handlers = (this.#groups.get(payload.event) ?? [])
       .filter(({ source }) => isActive(source))
-      .filter((group) => fitsMatcher(group, payload, problems))
+      .filter((group) => fitsMatcher(group, payload, { problems, reasons }))
       .flatMap(({ handlers: all, source, matcher }) => all.map((handler) => ({ handler, source, matcher })))
       .filter(({ handler }) => fitsIf(handler, payload, cwd))
       .filter(({ handler, source }) => {
         const identity = identityOf(handler, source)
         return !seen.has(identity) && seen.add(identity)
       })
-    return { handlers, problems }
+    return { handlers, problems, reasons }
   }
 }
 
@@ -78,13 +84,18 @@ function appliesAlways({ kind }: HookSource): boolean {
 }
 
 /** An invalid matcher, or one that times out, matches nothing and is reported. */
-function fitsMatcher({ reading, source, event }: ReadGroup, { matched }: Payload, problems: string[]): boolean {
+function fitsMatcher(
+  { reading, source, event }: ReadGroup,
+  { matched }: Payload,
+  { problems, reasons }: { readonly problems: string[]; readonly reasons: string[] },
+): boolean {
   if (eventSpec(event).matches === undefined) return true
   try {
     if (reading.problem !== undefined) throw new Error(reading.problem)
     return matched.some((value) => reading.matches(value))
   } catch (error) {
     problems.push(`${source.file}: ${messageOf(error)}`)
+    reasons.push(messageOf(error))
     return false
   }
 }
@@ -126,7 +137,7 @@ export async function runEvent(table: HookTable, payload: Payload, options: RunE
     return { merged: { decision: 'deny', reason }, ran: [], problems }
   }
   if (problems.length > 0 && failsClosed(payload.event)) {
-    return { merged: { decision: 'deny', reason: problems.join('\n') }, ran: [], problems }
+    return { merged: { decision: 'deny', reason: selected.reasons.join('\n') }, ran: [], problems }
   }
   const handlers = withBudget(
     selected.handlers.filter((placed) => !unasked.includes(placed) && isStillDue(placed, onceDone)),

@@ -171,7 +171,7 @@ describe('prompt handlers', () => {
       'PreToolUse',
       { onFailure: 'block' },
       { verdict: 'fine' },
-      { decision: 'deny', reason: 'the answer of the model is not { ok, reason }' },
+      { decision: 'deny', reason: 'The hook "prompt" gave an invalid answer.' },
     ],
   ]
   for (const [event, more, verdict, gives] of rows) {

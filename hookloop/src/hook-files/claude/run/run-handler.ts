@@ -11,8 +11,16 @@ import { failure, readProcess, readText, readVerdict } from '../answer/read-answ
 import { EnvFile, eventsWithEnvFile } from './env-file.ts'
 import { limitToEvent } from '../answer/limit-to-event.ts'
 import { judgingEvents } from '../events/claude-events.ts'
-import type { HandlerAnswer } from '../answer/handler-answer.ts'
-import type { CommandHandler, Handler, HookSource, HttpHandler, McpHandler, PromptHandler } from '../load/handlers.ts'
+import { howItFailed, type HandlerAnswer } from '../answer/handler-answer.ts'
+import {
+  shortName,
+  type CommandHandler,
+  type Handler,
+  type HookSource,
+  type HttpHandler,
+  type McpHandler,
+  type PromptHandler,
+} from '../load/handlers.ts'
 import { environmentFor, shellFor, substituted, variablesFor, type EnvironmentRules } from './hook-environment.ts'
 import { toText } from '../../text.ts'
 import type { Payload } from '../events/common-payload.ts'
@@ -51,7 +59,8 @@ export async function runHandler(handler: Handler, payload: Payload, around: Sur
   let answer: HandlerAnswer
   try {
     const changed = around.context.changedSince?.(handler, around.source)
-    answer = changed === undefined ? await answerOf(handler, payload, around) : blockForChange(changed, payload)
+    answer =
+      changed === undefined ? await answerOf(handler, payload, around) : blockForChange(changed, handler, payload)
   } catch (error) {
     answer = failed(error)
   }
@@ -59,10 +68,10 @@ export async function runHandler(handler: Handler, payload: Payload, around: Sur
 }
 
 /** A guard whose script has changed blocks until the script is trusted again. */
-function blockForChange(changed: string, { event }: Payload): HandlerAnswer {
-  const problem = `it was not run: ${changed}`
+function blockForChange(changed: string, handler: Handler, { event }: Payload): HandlerAnswer {
+  const problem = `${shortName(handler)} was not run: ${changed}`
   if (!judgingEvents.has(event)) return { problem, failed: 'changed' }
-  const reason = `A hook was not run, because ${changed}.`
+  const reason = failureReason(handler, { failed: 'changed' })
   const blocks =
     event === 'PermissionRequest'
       ? { request: { behavior: 'deny', message: reason, interrupt: false } as const }
@@ -90,14 +99,21 @@ const endings: ReadonlySet<string> = new Set(['Stop', 'SubagentStop', 'TaskCompl
 
 /** With `onFailure: "block"` a failure counts as exit code 2, except where that would prevent a turn from ending. */
 function withPolicy(answer: HandlerAnswer, handler: Handler, { event }: Payload): HandlerAnswer {
-  const { failed, otherExitCode, problem, exitCode } = answer
-  if (event === 'PreModelSwitch' && failed === 'timedOut') return { ...answer, block: { reason: problem!, by: 'exit' } }
+  const { failed, otherExitCode } = answer
+  if (event === 'PreModelSwitch' && failed === 'timedOut') {
+    return { ...answer, block: { reason: failureReason(handler, answer), by: 'exit' } }
+  }
   if (handler.onFailure !== 'block' || (failed === undefined && otherExitCode !== true)) return answer
   if ((handler.type === 'command' && handler.async) || endings.has(event)) return answer
   const { permission, request, ...rest } = answer
   const own = rest.block?.reason ?? (permission?.decision === 'deny' ? permission.reason : undefined)
-  const reason = own ?? problem ?? (failed === undefined ? `It exited with ${exitCode}.` : 'Its answer is invalid.')
+  const reason = own ?? failureReason(handler, answer)
   return { ...rest, ...(request?.behavior === 'deny' && { request }), block: { reason, by: 'exit' } }
+}
+
+/** For the model: the command line, the address and the output of a handler stay on this machine. */
+function failureReason(handler: Handler, answer: HandlerAnswer): string {
+  return `The hook "${shortName(handler)}" ${howItFailed(answer)}.`
 }
 
 async function runCommand(
@@ -121,7 +137,7 @@ async function runCommand(
         output: { head: MAX_OUTPUT, tail: 1_024 },
       },
     )
-    const answer = { ...readProcess(result, payload.event, handler.command), ...wakeText(handler, result) }
+    const answer = { ...readProcess(result, payload.event, shortName(handler)), ...wakeText(handler, result) }
     // After a compaction, commands have the variables already.
     const isRead = payload.input['source'] !== 'compact'
     const { variables: environment, problem } = (isRead && (await envFile?.read(context.cwd))) || {}
@@ -154,8 +170,7 @@ function commandFor(
 
 async function post(handler: HttpHandler, payload: Payload, context: HandlerContext): Promise<HandlerAnswer> {
   const { allowedHttpUrls, allowedHttpVariables, signal } = context
-  const { origin, pathname } = new URL(handler.url) // the query may contain a secret
-  const where = `${origin}${pathname}`
+  const where = shortName(handler) // the path and the query may contain a secret
   if (allowedHttpUrls !== undefined && !allowedHttpUrls.some((pattern) => fitsUrl(pattern, handler.url))) {
     return failure('notStarted', `${where} is not allowed by "allowedHttpHookUrls"`)
   }

@@ -112,7 +112,7 @@ export class TriggerRunner {
   async #interruption(ctx: BaseContext, session: string): Promise<HookOutcome> {
     if (!this.#options.hasApproval) return {}
     const reason = await this.#recorded(ctx, 'interrupt', () => this.#memory.interrupts.take(session) ?? null)
-    return typeof reason === 'string' ? { votes: [stopVote(reason, 'PermissionRequest')] } : {}
+    return typeof reason === 'string' ? { votes: [stopVote({ reason }, 'PermissionRequest')] } : {}
   }
 
   async #recorded(ctx: BaseContext, name: string, take: () => Json): Promise<Json> {
@@ -258,7 +258,10 @@ export class TriggerRunner {
     const common = this.#commonOf(call, asker)
     const payload = toolPayload(makerOf(common), 'PermissionRequest', call, this.#payloadOptions)
     const session = stringIn(common['session_id'])
-    const { merged } = await this.#run(payload, { session, context: { ...this.#options.context, signal } })
+    const result = await this.#run(payload, { session, context: { ...this.#options.context, signal } })
+    const warnings = warningsOf(result, payload)
+    if (warnings.length > 0) asker.warn?.(warnings)
+    const { merged } = result
     if (merged.decision === 'deny') {
       const reason = merged.reason === '' ? 'A hook blocked it.' : merged.reason
       if (merged.interrupt === true) this.#memory.interrupts.set(session, reason)

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { tool } from '../../agent/tool.ts'
+import { approval } from '../../capabilities/approval.ts'
+import { createAgent } from '../../create-agent.ts'
+import { guard } from '../../hooks/hook.ts'
+import { http } from '../../actions/http.ts'
+import { shell } from '../../actions/shell.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import type { JsonObject } from '../../state/json.ts'
+import { agentIn, call, own, resultIn } from './agent-in-project.fixture.ts'
+import { HookProject, quoted } from './hook-project.fixture.ts'
+
+const secret = 'tok-0123456789abcdef'
+
+/** Runs an agent, and returns what the model received, the ledger and the warnings. */
+async function runWith(agent: ReturnType<typeof createAgent>) {
+  const live = agent.stream('List.')
+  const warnings: string[] = []
+  for await (const event of live) if (event.type === 'warning') warnings.push(event.message)
+  const run = await live.run
+  return { run, told: JSON.stringify(run.state.messages), warnings, ledger: run.ledger }
+}
+
+describe('a hook that fails', { concurrency: 2 }, () => {
+  const failing: readonly [what: string, command: string][] = [
+    ['exits with 1', `./check.sh --token ${secret}; exit 1`],
+    ['prints its arguments', `echo ${secret} >&2; exit 3`],
+    ['does not exist', `/opt/${secret}/missing.sh`],
+    ['prints nonsense', `echo '{"decision": "${secret}"}'`],
+  ]
+  for (const [what, command] of failing) {
+    test(`does not show its command or output to the model if it ${what}`, async () => {
+      using project = new HookProject()
+      project.handlers('PreToolUse', [{ type: 'command', command, onFailure: 'block' }])
+      const { agent, ran } = agentIn(project)
+      const { told } = await runWith(agent)
+      assert.deepEqual(ran, [])
+      assert.match(told, /The hook \\"[\w.]+\\" (?:exited with|gave an invalid answer)/)
+      assert.ok(!told.includes(secret), told)
+      const guarded = createAgent({
+        model: scriptedModel([call('ls'), 'Done.']),
+        use: [listing, guard('beforeToolUse', shell({ command }))],
+      })
+      const native = await runWith(guarded)
+      assert.match(native.told, /Guard \\"shell:[\w.]+\\" failed at beforeToolUse/)
+      assert.ok(!native.told.includes(secret), native.told)
+    })
+  }
+
+  test('does not show its URL to the model', async () => {
+    const use = [listing, guard('beforeToolUse', http({ url: `http://127.0.0.1:9/${secret}?key=${secret}` }))]
+    const { told, ledger } = await runWith(createAgent({ model: scriptedModel([call('ls'), 'Done.']), use }))
+    assert.match(told, /Guard \\"http:127\.0\.0\.1:9\\" failed/)
+    assert.ok(!told.includes(secret))
+    assert.match(ledger.find(({ error }) => error !== undefined)?.error ?? '', /this machine or its network/)
+  })
+
+  test('does not show the path of a system error, a second line or a key to the model', async () => {
+    const errors = [
+      Object.assign(new Error(`ENOENT: open /home/${secret}`), { syscall: 'open', code: 'ENOENT' }),
+      new Error(`no\n    at /home/${secret}`),
+      new Error('no sk-live-0123456789abcdef01234567'),
+    ]
+    for (const error of errors) {
+      const broken = guard('beforeToolUse', () => {
+        throw error
+      })
+      const { told } = await runWith(
+        createAgent({ model: scriptedModel([call('ls'), 'Done.']), use: [listing, broken] }),
+      )
+      assert.match(told, /failed at beforeToolUse/)
+      assert.doesNotMatch(told, /home|0123456789/)
+    }
+  })
+})
+
+const listing = tool({
+  name: 'bash',
+  description: 'Runs a command.',
+  input: { type: 'object', properties: { command: { type: 'string' } }, required: ['command'] },
+  execute: () => 'listed',
+})
+
+describe('the user is warned about', { concurrency: 2 }, () => {
+  const ask = { type: 'command', command: own('PreToolUse', { permissionDecision: 'ask' }) }
+  const requests: readonly [what: string, handler: JsonObject, why: RegExp][] = [
+    ['fails', { command: 'exit 3' }, /exited with 3/],
+    ['times out', { command: 'sleep 60', timeout: 0.2 }, /timed out/],
+    ['answers nonsense', { command: `echo '{"decision": "maybe"}'` }, /its answer is invalid/],
+  ]
+  for (const [what, handler, why] of requests) {
+    for (const hasApprover of [true, false]) {
+      test(`a PermissionRequest hook that ${what}, ${hasApprover ? 'with' : 'without'} an approver`, async () => {
+        using project = new HookProject()
+        const hooks = [{ type: 'command', ...handler }]
+        project.settings({ hooks: { PreToolUse: [{ hooks: [ask] }], PermissionRequest: [{ hooks }] } })
+        const options = hasApprover ? { answer: () => 'allow' as const } : {}
+        const { agent } = agentIn(project, { options, use: hasApprover ? [] : [approval('deny')] })
+        assert.match((await runWith(agent)).warnings.join('\n'), why)
+      })
+    }
+  }
+
+  test('the stopReason of a Stop hook', async () => {
+    using project = new HookProject()
+    const stop = { continue: false, stopReason: 'The budget is spent.' }
+    project.handlers('Stop', [{ type: 'command', command: `echo ${quoted(JSON.stringify(stop))}` }])
+    assert.match(
+      (await runWith(agentIn(project).agent)).warnings.join('\n'),
+      /Stop hook ended the run: The budget is spent\./,
+    )
+  })
+
+  test('fields of an answer at the wrong place', async () => {
+    using project = new HookProject()
+    project.handlers('PreToolUse', [{ type: 'command', command: `echo '{"permissionDecision":"deny"}'` }])
+    const { warnings } = await runWith(agentIn(project).agent)
+    assert.match(
+      warnings.join('\n'),
+      /"permissionDecision" has no effect at the top level: put it into "hookSpecificOutput"/,
+    )
+  })
+})
+
+describe('the answers of Claude Code hooks', { concurrency: 2 }, () => {
+  const says = (answer: object): JsonObject => ({ type: 'command', command: `echo ${quoted(JSON.stringify(answer))}` })
+  const deny = {
+    type: 'command',
+    command: own('PreToolUse', { permissionDecision: 'deny', permissionDecisionReason: 'Never.' }),
+  }
+
+  test('name the script and the file that decided in the ledger', async () => {
+    using project = new HookProject()
+    project.write('hooks/guard.sh', 'echo Never. >&2; exit 2')
+    project.handlers('PreToolUse', [
+      { type: 'command', command: 'true' },
+      { type: 'command', command: 'sh hooks/guard.sh' },
+    ])
+    const { ledger } = await runWith(agentIn(project).agent)
+    assert.deepEqual(
+      ledger.flatMap(({ decision, definedAt }) =>
+        decision === 'block' ? [definedAt?.replace(/^.*\/(?=\.claude)/, '')] : [],
+      ),
+      ['.claude/settings.json: sh hooks/guard.sh'],
+    )
+  })
+
+  test('that deny leave the arguments as they are, whatever another handler changed', async () => {
+    using project = new HookProject()
+    project.handlers('PreToolUse', [
+      deny,
+      { type: 'command', command: own('PreToolUse', { updatedInput: { command: 'rm' } }) },
+    ])
+    const { run } = await runWith(agentIn(project).agent)
+    assert.deepEqual(run.state.execution!.steps.at(0)!.toolCalls[0]!.args, { command: 'ls' })
+  })
+
+  test('that deny and end the run show both reasons', async () => {
+    using project = new HookProject()
+    project.handlers('PreToolUse', [deny, says({ continue: false, stopReason: 'Enough.' })])
+    const { run } = await runWith(agentIn(project).agent)
+    assert.match(run.status === 'stopped' ? run.final.message : '', /^Enough\.\nNever\.$/)
+  })
+
+  test('are not requested for calls of unknown tools or with arguments that do not fit', async () => {
+    using project = new HookProject()
+    const log = { type: 'command', command: 'cat > /dev/null; echo x >> fired.log' }
+    project.settings({
+      hooks: Object.fromEntries(
+        ['PreToolUse', 'PostToolUse', 'PostToolUseFailure', 'PermissionDenied'].map((event) => [
+          event,
+          [{ hooks: [log] }],
+        ]),
+      ),
+    })
+    const replies = [
+      {
+        toolCalls: [
+          { name: 'bash', args: { command: 7 } },
+          { name: 'nothing', args: {} },
+        ],
+      },
+      'Done.',
+    ]
+    const { agent } = agentIn(project, { replies })
+    const { run } = await runWith(agent)
+    assert.deepEqual(
+      run.state.execution!.steps.at(0)!.toolExecutions.map(({ status }) => status),
+      ['failed', 'failed'],
+    )
+    assert.throws(() => project.read('fired.log'), { code: 'ENOENT' })
+  })
+
+  test('result in an error that the model can read', async () => {
+    using project = new HookProject()
+    project.handlers('PreToolUse', [deny])
+    const { run } = await runWith(agentIn(project).agent)
+    assert.match(JSON.stringify(resultIn(run.state.messages)), /Never\./)
+  })
+})
