@@ -12,7 +12,7 @@ export const warningCodes = {
   STEP_CLOSED:
     'A step that was interrupted is closed with what is recorded, because the agent has changed or there is new input.',
   TOOLS_MISSING: 'The definition of a subagent names tools that its parent does not have.',
-  USAGE_ESTIMATED: 'The provider did not report token usage, so it was estimated.',
+  USAGE_ESTIMATED: 'The provider did not report token usage, or a call did not complete, so usage was estimated.',
   WARNINGS_OMITTED: 'There were more different warnings than are listed.',
 } as const
 

@@ -21,12 +21,27 @@ import type { StackedHook } from '../../hooks/stack.ts'
 import type { RunContext } from '../loop/run-context.ts'
 import { Trail } from '../loop/trail.ts'
 import { failedRecord, type ModelCall, type ModelCallRecord } from './call-record.ts'
-import { estimateUsage } from './estimate-usage.ts'
+import { estimateStarted, estimateUsage } from './estimate-usage.ts'
 import { fingerprintRequest } from './fingerprint-request.ts'
 import { callForbidden, nameOf } from './send-request.ts'
 
 /** One request of a model call. */
-export type Attempt = { readonly request: InferenceRequest; readonly signal: AbortSignal; readonly number: number }
+export type Attempt = {
+  readonly request: InferenceRequest
+  readonly signal: AbortSignal
+  readonly number: number
+  /** Whether the model was called, and how many characters of its answer were streamed. */
+  isSent: boolean
+  streamed: number
+}
+
+/**
+ * The estimated usage of an attempt that failed, if the provider has probably billed it: it was aborted, or had begun to
+ * answer. A request that was rejected costs nothing.
+ */
+export function usageOfFailed({ request, signal, isSent, streamed }: Attempt): TokenUsage | undefined {
+  return isSent && (signal.aborted || streamed > 0) ? estimateStarted(request, streamed) : undefined
+}
 
 type Performing = {
   readonly key: string
@@ -50,6 +65,9 @@ export class AroundInference {
   #attempts = 0
   /** The requests of running attempts, by number. */
   readonly #running = new Map<number, InferenceRequest>()
+  /** Attempts that were sent and have not ended, by number. */
+  readonly #sent = new Map<number, Attempt>()
+  #isEstimated = false
   #last: InferenceResponse | undefined
   #ended = false
 
@@ -79,11 +97,15 @@ export class AroundInference {
       this.#end()
       const isShown = this.#last !== undefined && sameJson(this.#last.content, response.content)
       if (!isShown) call.stream?.retract('a hook replaced the answer')
-      return { response, error: null, usage: this.#cost(), ...rest }
+      return { response, error: null, usage: this.#cost(), ...(this.#isEstimated && { isEstimated: true }), ...rest }
     } catch (thrown) {
       this.#end()
-      if (this.#how.signal.aborted) this.#running.clear() // the cost of a cancelled attempt is not estimated
-      return failedRecord(call, thrown, { usage: this.#cost(), ...rest })
+      if (this.#how.signal.aborted) this.#billSent()
+      return failedRecord(call, thrown, {
+        usage: this.#cost(),
+        ...(this.#isEstimated && { isEstimated: true }),
+        ...rest,
+      })
     }
   }
 
@@ -97,6 +119,20 @@ export class AroundInference {
     this.#ended = true
     this.#trail.isClosed = true
     if (this.#running.size > 0) this.#race.abort(anotherAnswered())
+  }
+
+  /** Bills attempts that are aborted with the run for what they have streamed, not for what they may have cost. */
+  #billSent(): void {
+    this.#running.clear()
+    for (const attempt of this.#sent.values()) {
+      const estimate = usageOfFailed(attempt)
+      if (estimate !== undefined) this.#bill(estimate)
+    }
+  }
+
+  #bill(estimate: TokenUsage): void {
+    this.#usage = addTokens(this.#usage, estimate)
+    this.#isEstimated = true
   }
 
   #changed(change: RequestChange | undefined): InferenceRequest {
@@ -122,7 +158,9 @@ export class AroundInference {
       const effect = { key, kind: 'inference', input: () => fingerprintRequest(request) } as const
       const response = await run.effects.scope(key).perform(effect, (signal) => {
         const either = AbortSignal.any([signal, this.#race.signal])
-        return this.#how.send(run, this.#call, { request, signal: either, number })
+        const sent: Attempt = { request, signal: either, number, isSent: false, streamed: 0 }
+        this.#sent.set(attempt, sent)
+        return this.#how.send(run, this.#call, sent)
       })
       if (this.#ended) return response // another attempt has won
       if (attempt === this.#attempts) this.#last = response
@@ -130,9 +168,13 @@ export class AroundInference {
       return response
     } catch (thrown) {
       if (number > 0 && !this.#ended && run.effects.time.end !== 'cancel') this.#noteFailure(number, request, thrown)
+      const sent = this.#sent.get(attempt)
+      const estimate = sent === undefined || this.#ended ? undefined : usageOfFailed(sent)
+      if (estimate !== undefined) this.#bill(estimate)
       throw thrown
     } finally {
       if (!this.#ended) {
+        this.#sent.delete(attempt)
         this.#running.delete(attempt)
         run.open!.inFlight = this.#cost() // guards of the next attempt see it
       }

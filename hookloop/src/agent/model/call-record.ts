@@ -22,6 +22,8 @@ export type ModelCallRecord = {
   readonly response: InferenceResponse | null
   readonly error: RecordedError | null
   readonly usage: TokenUsage
+  /** Whether the usage includes an estimate for a call that did not complete. */
+  readonly isEstimated?: true
   readonly trail: readonly LedgerEntry[]
   readonly votes: readonly ContinuationEvaluation[]
 }
@@ -29,7 +31,7 @@ export type ModelCallRecord = {
 export function failedRecord(
   call: ModelCall,
   thrown: unknown,
-  rest: Pick<ModelCallRecord, 'usage' | 'trail' | 'votes'>,
+  rest: Omit<ModelCallRecord, 'response' | 'error'>,
 ): ModelCallRecord {
   call.thrown = toAgentError(thrown, 'MODEL_FAILED')
   return { response: null, error: toRecordedError(call.thrown), ...rest }

@@ -7,9 +7,9 @@ import {
   type ModelRequest,
   type ToolDescription,
 } from '../../state/inference.ts'
-import { noTokens, type TokenUsage } from '../../state/usage.ts'
+import { addTokens, noTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError } from '../../errors.ts'
-import { toWarning } from './estimate-usage.ts'
+import { incompleteCall, toWarning } from './estimate-usage.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
 import { andThen, type MaybePromise } from '../../state/thenable.ts'
 import type { AgentParts } from '../agent-parts.ts'
@@ -18,7 +18,7 @@ import type { OpenStep } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
 import { limitedBy } from '../loop/time-limit.ts'
 import { untilEnd } from '../../effects/run-time.ts'
-import { AroundInference, type Attempt } from './attempts.ts'
+import { AroundInference, usageOfFailed, type Attempt } from './attempts.ts'
 import { failedRecord, failureOf, type ModelCall, type ModelCallRecord } from './call-record.ts'
 import { fingerprintRequest } from './fingerprint-request.ts'
 import { limitFromNow, modelFor, sendRequest } from './send-request.ts'
@@ -137,12 +137,19 @@ function performCall(run: RunContext, call: ModelCall, attempt: number): Promise
 
 function callOnce(run: RunContext, call: ModelCall, signal: AbortSignal): Promise<ModelCallRecord> {
   const { request, stream } = call
-  return sendAttempt(run, call, { request, signal, number: ++run.open!.attempts }).then(
+  const attempt: Attempt = { request, signal, number: ++run.open!.attempts, isSent: false, streamed: 0 }
+  return sendAttempt(run, call, attempt).then(
     (response) => {
       const usage = stream?.withSpent(response.usage) ?? response.usage
       return { response, error: null, usage, trail: none, votes: none }
     },
-    (thrown: unknown) => failedRecord(call, thrown, { usage: stream?.spent ?? noTokens, trail: none, votes: none }),
+    (thrown: unknown) => {
+      const spent = stream?.spent ?? noTokens
+      const estimate = usageOfFailed(attempt)
+      const rest = { trail: none, votes: none }
+      if (estimate === undefined) return failedRecord(call, thrown, { usage: spent, ...rest })
+      return failedRecord(call, thrown, { usage: addTokens(estimate, spent), isEstimated: true, ...rest })
+    },
   )
 }
 
@@ -154,7 +161,10 @@ function sendAttempt(run: RunContext, call: ModelCall, attempt: Attempt): Promis
 async function sendStreaming(run: RunContext, call: ModelCall, attempt: Attempt): Promise<InferenceResponse> {
   const answer = call.stream!.open()
   try {
-    return await send(run, call, attempt, answer.write)
+    return await send(run, call, attempt, (delta) => {
+      attempt.streamed += delta.delta.length
+      answer.write(delta)
+    })
   } finally {
     const checking = attempt.signal.aborted ? undefined : answer.settled()
     if (checking !== undefined) await run.effects.time.wait(checking, untilEnd).catch(() => undefined)
@@ -164,11 +174,13 @@ async function sendStreaming(run: RunContext, call: ModelCall, attempt: Attempt)
 function send(
   run: RunContext,
   { limit }: ModelCall,
-  { request, signal, number }: Attempt,
+  attempt: Attempt,
   onDelta?: (delta: InferenceDelta) => void,
 ): Promise<InferenceResponse> {
   try {
+    const { request, signal, number } = attempt
     const { model } = request
+    attempt.isSent = !signal.aborted
     return sendRequest(run, { model, request: toModelRequest(run, request), signal, limit, number, onDelta })
   } catch (thrown) {
     return Promise.reject(thrown) // a hook has offered a tool that does not exist
@@ -204,6 +216,7 @@ function applyRecord(
 ): void {
   if (record.trail.length > 0) run.noteTrail(record.trail, call.durations)
   if (record.votes.length > 0) run.cast(record.votes)
+  if (record.isEstimated === true) run.noteLoop('aroundInference', { warnings: [incompleteCall] })
   const by = record.error === null ? undefined : limitedBy(record.error)
   if (by !== undefined) {
     const { message } = record.error!

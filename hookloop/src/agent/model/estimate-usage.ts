@@ -10,6 +10,12 @@ const OUTPUT_TOKENS = 4_096
 /** The warning of a model whose provider reports no usage. */
 export const USAGE_ESTIMATED = 'The provider did not report token usage. It is estimated, so that limits apply.'
 
+/** The warning about a call that was aborted, or failed while its answer was streamed. */
+export const incompleteCall: EntryWarning = Object.freeze({
+  code: 'USAGE_ESTIMATED',
+  message: 'A model call was started and did not complete. Its usage is estimated: the prompt, and what was streamed.',
+})
+
 /** A warning of a model, for the ledger. */
 export function toWarning(message: string): EntryWarning {
   return { code: message === USAGE_ESTIMATED ? 'USAGE_ESTIMATED' : 'MODEL_WARNING', message }
@@ -21,6 +27,16 @@ export function estimateUsage({ model, settings, ...request }: InferenceRequest)
     ...noTokens,
     inputTokens: estimateInput(request),
     outputTokens: settings?.maxOutputTokens ?? OUTPUT_TOKENS,
+  }
+  return { ...usage, costUsd: typeof model.cost === 'function' ? model.cost(usage) : 0 }
+}
+
+/** An estimate of what a call has cost that was started and did not complete: the prompt, and what was streamed of the answer. */
+export function estimateStarted({ model, ...request }: InferenceRequest, streamedChars: number): TokenUsage {
+  const usage = {
+    ...noTokens,
+    inputTokens: estimateInput(request),
+    outputTokens: Math.ceil(streamedChars / CHARACTERS_PER_TOKEN),
   }
   return { ...usage, costUsd: typeof model.cost === 'function' ? model.cost(usage) : 0 }
 }

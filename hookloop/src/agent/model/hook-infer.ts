@@ -12,7 +12,7 @@ import { isFatal, runGuards } from '../../hooks/run-hooks.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import { limitedBy } from '../loop/time-limit.ts'
 import { Trail } from '../loop/trail.ts'
-import { estimateUsage, toWarning } from './estimate-usage.ts'
+import { estimateStarted, estimateUsage, incompleteCall, toWarning } from './estimate-usage.ts'
 import { fingerprintRequest } from './fingerprint-request.ts'
 import { inferFor, type InferCall } from './infer.ts'
 import {
@@ -191,15 +191,17 @@ export class HookModelCalls implements HookInference {
   ): Promise<CallRecord> {
     const { model, ...rest } = request
     const either = AbortSignal.any([signal, this.#hookEnded.signal])
+    let isSent = false
     try {
       either.throwIfAborted()
+      isSent = true
       const sent = { model, request: { ...rest, tools }, signal: either, limit, number, hook: this.#hook.hook }
       const response = await sendRequest(this.#run, sent)
       return { response, error: null, usage: response.usage }
     } catch (thrown) {
-      const isAborted = this.#hookEnded.signal.aborted && !signal.aborted
       const error = toRecordedError(toAgentError(thrown, 'MODEL_FAILED'))
-      return { response: null, error, usage: isAborted ? estimateUsage(request) : noTokens }
+      if (signal.aborted) return { response: null, error, usage: isSent ? estimateStarted(request, 0) : noTokens }
+      return { response: null, error, usage: this.#hookEnded.signal.aborted ? estimateUsage(request) : noTokens }
     }
   }
 
@@ -214,7 +216,7 @@ export class HookModelCalls implements HookInference {
       return response
     }
     const { code, message, value } = error!
-    const warnings = totalTokens(usage) === 0 ? [] : [ABORTED]
+    const warnings = totalTokens(usage) === 0 ? [] : [incompleteCall]
     this.#note(call, { decision: 'inferenceFailed', message, warnings })
     const by = limitedBy(error!)
     if (by !== undefined) {
@@ -237,11 +239,6 @@ export class HookModelCalls implements HookInference {
 }
 
 type Noted = { readonly decision: string; readonly message: string; readonly warnings: readonly EntryWarning[] }
-
-const ABORTED: EntryWarning = Object.freeze({
-  code: 'USAGE_ESTIMATED',
-  message: 'A model call of the hook was aborted when the hook ended. Its usage is estimated.',
-})
 
 function hookEnded(): AgentError {
   return new AgentError('RUN_CANCELLED', 'The hook that made the call has ended.')
