@@ -7,7 +7,7 @@ import { revealInvisible } from '../../system/sanitize-text.ts'
 import { executableProblem } from '../../system/processes/executable-problem.ts'
 import { isInjectionVariable } from '../../system/processes/minimal-environment.ts'
 import { commandJudge, type CommandVerdict } from './policy/judge-command.ts'
-import { mentionsGit, programsInRepository } from './repository.ts'
+import { isPlainFile, mentionsGit, programsInRepository } from './repository.ts'
 import { runCommand, type Shell, type CommandContext } from './run-command.ts'
 import { chooseSandbox, describeSandbox, type SandboxChoice } from './sandbox.ts'
 
@@ -74,7 +74,7 @@ export function bash(options: BashOptions = {}): Capability {
     tools: [made],
     hooks: [
       policyGuard(made, judge, { sandbox, shell, allowInSandbox: policy.allowInSandbox }),
-      repositoryGuard(made, cwd),
+      repositoryGuard(made, judge, cwd),
     ],
     notes: [`bash: ${describeSandbox(sandbox)}`, ...(shell.isBash ? [] : [withoutBash])],
   }
@@ -154,16 +154,24 @@ function isWithoutRule({ commands, rule: decisive }: CommandVerdict): boolean {
   return !isDoubted && commands.every(({ argv, rule }) => argv !== null && !rule.startsWith('ask "'))
 }
 
-/** A repository can name programs that git runs, even for commands that only read. They are not part of the command. */
-function repositoryGuard(made: Tool, cwd: string): Hook {
+/**
+ * What the text of a command does not show: a repository can name programs that git runs, even for commands that only read, and a
+ * file that a redirection writes can be a link.
+ */
+function repositoryGuard(made: Tool, judge: (command: string) => CommandVerdict, cwd: string): Hook {
   return guard(
     'beforeToolUse',
     (ctx) => {
       const { command } = ctx.toolCall.args as BashCall
-      if (!mentionsGit(command)) return ctx
-      const programs = programsInRepository(command, cwd)
-      if (programs.length === 0) return ctx
-      return ctx.ask(`Git would run programs from the settings of this repository (${programs.join(', ')}).`)
+      const { commands, verdict } = judge(command)
+      const entered = commands.flatMap(({ argv }) => (argv?.[0] === 'cd' ? argv.slice(1) : []))
+      const folders = mentionsGit(command) ? ['.', ...entered].map((folder) => resolve(cwd, folder)) : []
+      const programs = [...new Set(folders.flatMap((folder) => programsInRepository(command, folder)))]
+      if (programs.length > 0)
+        return ctx.ask(`Git would run programs from the settings of this repository (${programs.join(', ')}).`)
+      const writes = verdict === 'allow' ? commands.flatMap((each) => each.writes ?? []) : []
+      const special = writes.find((path) => !isPlainFile(cwd, path))
+      return special === undefined ? ctx : ctx.ask(`It would write to ${special}, which is a link or a program.`)
     },
     { name: 'bash.repository', tool: made, priority: PRIORITY, effect: true }, // it reads files
   )
@@ -178,7 +186,9 @@ function describe(policy: Policy, { cwd, sandbox, window }: CommandContext): str
     'Runs a command in bash and returns its exit code and output.',
     `Each call is a new shell in ${cwd}: variables, functions and \`cd\` do not persist. It has no input, and its background processes are ended with it.`,
     `The timeout is ${policy.timeoutMs} ms, or \`timeout_ms\` up to ${policy.maxTimeoutMs}. Of long output the first ${window.headChars} and the last ${window.tailChars} characters are shown.`,
-    ...(policy.allow.length > 0 ? [`Allowed: ${list(policy.allow)}, if everything in the command is literal.`] : []),
+    ...(policy.allow.length > 0
+      ? [`Allowed: ${list(policy.allow)}, with ordinary options and no command substitutions.`]
+      : []),
     ...(policy.deny.length > 0 ? [`Blocked: ${list(policy.deny)}.`] : []),
     'All other commands need approval by the user.',
     describeSandbox(sandbox),

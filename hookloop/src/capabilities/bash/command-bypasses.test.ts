@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, beforeEach, describe, test } from 'node:test'
 import { hook } from '../../hooks/hook.ts'
@@ -68,6 +68,24 @@ describe('with the policy of the cases', { concurrency: 1 }, () => {
         Array.from({ length: 4 }, () => (asks ? 'blocked' : 'ok')),
       )
     })
+
+  test('B18 settings of a repository below the folder do not run programs after cd', async (t) => {
+    mkdirSync(join(work, 'below/.git'), { recursive: true })
+    t.after(() => rmSync(join(work, 'below'), { recursive: true }))
+    workspace.write('below/.git/config', `[diff]\n\texternal = "touch ${marker};false"\n`)
+    const allow = [...casePolicy.allow, 'cd']
+    const [inside, above] = await run(['cd below && git status', 'git status'], { allow })
+    assert.deepEqual([inside!.status, above!.status, workspace.isMarked()], ['blocked', 'ok', false])
+    assert.match(inside!.output, /settings of this repository \(diff.external\)/)
+  })
+
+  test('B19 a redirection to a file of data is allowed, and needs approval if the file is a link', async (t) => {
+    t.after(() => ['a.log', 'b.log'].forEach((name) => rmSync(join(work, name), { force: true })))
+    symlinkSync(marker, join(work, 'b.log'))
+    const [plain, link] = await run(['echo x > a.log', 'echo x > b.log'])
+    assert.deepEqual([plain!.status, link!.status, workspace.isMarked()], ['ok', 'blocked', false])
+    assert.match(link!.output, /b\.log, which is a link or a program/)
+  })
 
   test('B31 commands that would destroy a machine are denied even if a rule allows them', async () => {
     const commands = [

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { gitEnvironment, mentionsGit, programsInRepository } from './repository.ts'
+import { gitEnvironment, isPlainFile, mentionsGit, programsInRepository } from './repository.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'hookloop-repository-'))
 after(() => rmSync(root, { recursive: true }))
@@ -81,6 +81,41 @@ test('hooks are found for commands that need them, and disabled for all others',
   assert.deepEqual(programsWith(files, 'git status'), [])
   assert.ok(Object.values(gitEnvironment('git status')).includes('core.hooksPath'))
   assert.ok(!Object.values(gitEnvironment('git commit')).includes('core.hooksPath'))
+})
+
+test('settings that run programs for archives, submodules and edits are found', () => {
+  const config = '[tar "x"]\n\tcommand = evil\n[submodule "a"]\n\tupdate = !evil\n[sequence]\n\teditor = evil'
+  assert.deepEqual(programsWith({ '.git/config': config }), ['tar.command', 'submodule.update', 'sequence.editor'])
+})
+
+test('git speaks only protocols that are not names of programs, and does not fetch submodules', () => {
+  const environment = gitEnvironment('git fetch')
+  assert.equal(environment['GIT_ALLOW_PROTOCOL'], 'file:git:http:https:ssh')
+  assert.ok(Object.values(environment).includes('fetch.recurseSubmodules'))
+})
+
+test('a folder that is a link has the settings of the folder it leads to', () => {
+  const folder = mkdtempSync(join(root, 'l-'))
+  mkdirSync(join(folder, 'real/.git'), { recursive: true })
+  mkdirSync(join(folder, 'work'))
+  writeFileSync(join(folder, 'real/.git/config'), '[diff]\n\texternal = evil')
+  symlinkSync(join(folder, 'real'), join(folder, 'work/link'))
+  assert.deepEqual(programsInRepository('git diff', join(folder, 'work/link')), ['diff.external'])
+})
+
+test('a plain file is not a link, not executable and not behind a link', () => {
+  const folder = mkdtempSync(join(root, 'w-'))
+  mkdirSync(join(folder, 'logs'))
+  for (const name of ['a.log', 'x.log'])
+    writeFileSync(join(folder, name), '', { mode: name === 'x.log' ? 0o755 : 0o644 })
+  symlinkSync('a.log', join(folder, 'link.log'))
+  symlinkSync('logs', join(folder, 'more'))
+  assert.deepEqual(
+    ['a.log', 'new.log', './logs/new.log', 'none/new.log', 'x.log', 'link.log', 'more/new.log'].map((path) =>
+      isPlainFile(folder, path),
+    ),
+    [true, true, true, true, false, false, false],
+  )
 })
 
 test('an incomplete repository does not hide the one above it', () => {

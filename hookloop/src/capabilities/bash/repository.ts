@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 
 // Git runs programs that are named in the configuration of a repository, even for `git status`.
@@ -16,7 +16,7 @@ export function gitEnvironment(command: string): Record<string, string> {
     'diff.ignoreSubmodules': 'all',
     'status.submoduleSummary': 'false',
     'submodule.recurse': 'false',
-    'protocol.ext.allow': 'never',
+    'fetch.recurseSubmodules': 'false',
     'safe.bareRepository': 'explicit',
     ...(!needsHooks(command) && { 'core.hooksPath': '/dev/null' }),
   }
@@ -24,7 +24,22 @@ export function gitEnvironment(command: string): Record<string, string> {
     [`GIT_CONFIG_KEY_${i}`, key],
     [`GIT_CONFIG_VALUE_${i}`, value],
   ])
-  return { GIT_CONFIG_COUNT: String(Object.keys(settings).length), ...Object.fromEntries(pairs) }
+  // No other protocol: its name is the name of a program.
+  const protocols = { GIT_ALLOW_PROTOCOL: 'file:git:http:https:ssh' }
+  return { ...protocols, GIT_CONFIG_COUNT: String(Object.keys(settings).length), ...Object.fromEntries(pairs) }
+}
+
+/** Whether a path below a folder is an ordinary file that is not executable, or does not exist, with no link on the way. */
+export function isPlainFile(folder: string, path: string): boolean {
+  let at = folder
+  for (const name of path.split('/')) {
+    at = join(at, name)
+    const stat = lstatSync(at, { throwIfNoEntry: false })
+    if (stat === undefined) return true
+    if (stat.isDirectory()) continue
+    return stat.isFile() && (stat.mode & 0o111) === 0 && stat.nlink === 1
+  }
+  return true
 }
 
 /**
@@ -76,7 +91,9 @@ const running: { readonly [section: string]: RegExp } = {
   uploadpack: /./,
   remote: /^(?:vcs|uploadpack|receivepack)$/,
   gpg: /^(?:program|defaultkeycommand)$/,
-  submodule: /^ignore$/,
+  submodule: /^(?:ignore|update)$/,
+  tar: /^command$/,
+  sequence: /^editor$/,
 }
 
 function runs(setting: string): boolean {
@@ -89,11 +106,16 @@ type Repository = { readonly workTree: string; readonly gitFolder: string }
 /** The repository of a folder, and incomplete ones below it, which git may skip. */
 function findRepositories(folder: string): readonly Repository[] {
   const found: Repository[] = []
-  for (let at = resolve(folder); ; at = dirname(at)) {
+  for (let at = realFolder(folder); ; at = dirname(at)) {
     const gitFolder = gitFolderOf(join(at, '.git'))
     if (gitFolder !== undefined) found.push({ workTree: at, gitFolder })
     if (at === dirname(at) || (gitFolder !== undefined && isComplete(gitFolder))) return found
   }
+}
+
+/** Git follows links before it looks for a repository. */
+function realFolder(folder: string): string {
+  return existsSync(folder) ? realpathSync(folder) : resolve(folder)
 }
 
 function isComplete(gitFolder: string): boolean {

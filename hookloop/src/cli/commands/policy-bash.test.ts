@@ -28,8 +28,8 @@ suite('hookloop policy bash', () => {
         'deny  ls; rm x [deny "rm"]',
         '  allow ls [allow "ls"]',
         '  deny  rm x [deny "rm"]',
-        'ask   npm test [no rule allows it]',
-        '  ask   npm test [no rule allows it]',
+        'ask   npm test [no rule allows it; the rule "npm test" would allow it]',
+        '  ask   npm test [no rule allows it; the rule "npm test" would allow it]',
         '',
       ].join('\n'),
     )

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { suite, test } from 'node:test'
+import { developerCommands, developerRules } from './developer.fixture.ts'
 import { everyday, everydayRules } from './everyday.fixture.ts'
 import { commandJudge } from './judge-command.ts'
 
@@ -20,4 +21,14 @@ suite('everyday commands', () => {
       assert.equal(verdict, 'allow', rule)
     })
   }
+
+  test('of developers: at most 3 in 100 need approval, with globs, variables, loops, redirections and here-documents', () => {
+    const judgeForDeveloper = commandJudge(developerRules)
+    const asked = developerCommands
+      .map((command) => ({ command, judged: judgeForDeveloper(command) }))
+      .filter(({ judged }) => judged.verdict !== 'allow')
+      .map(({ command, judged }) => `${command}: ${judged.rule}`)
+    assert.ok(developerCommands.length >= 200)
+    assert.ok(asked.length <= developerCommands.length * 0.03, asked.join('\n'))
+  })
 })

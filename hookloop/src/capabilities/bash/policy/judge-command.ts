@@ -1,13 +1,19 @@
 import { shorten } from '../../../state/text.ts'
 import { catastropheOf } from './catastrophes.ts'
-import { MAX_TEXT, parseCommands, type ParsedCommand, type ParsedWord } from './parse-commands.ts'
-import { dangersIn, isKnownProgram } from './dangers.ts'
-import { harmlessGitOptions } from './git-dangers.ts'
-import { allowMatches, baseName, broadMatch, isNamedBy } from './rules.ts'
-import { shown, type Danger } from './options.ts'
-import { readRules, type CommandRules, type Rule, type Rules } from './rules.ts'
+import { kinds } from './kinds.ts'
+import { isUnderstood, MAX_TEXT, parseCommands, type ParsedCommand, type ParsedWord } from './parse-commands.ts'
+import { endOfInner, findGrammar, readArguments, textOf, type Problem } from './read-arguments.ts'
+import {
+  allowMatches,
+  broadMatch,
+  isNamedBy,
+  readRules,
+  ruleFor,
+  type CommandRules,
+  type Rule,
+  type Rules,
+} from './rules.ts'
 import { suspicionIn, sizeProblem } from './suspicious-text.ts'
-import { wrappedIn, type Wrapped } from './wrappers.ts'
 
 export type Verdict = 'allow' | 'ask' | 'deny'
 
@@ -18,6 +24,8 @@ type FoundCommand = {
   readonly verdict: Verdict
   /** The rule that decided, or the reason why no rule applies. */
   readonly rule: string
+  /** The files below the working directory that it writes by name. Only if there are any. */
+  readonly writes?: readonly string[]
 }
 
 export type CommandVerdict = {
@@ -43,9 +51,8 @@ function judgeText(command: string, rules: Rules): CommandVerdict {
   const problem = sizeProblem(command)
   if (problem !== undefined) return summary(deniedTokens(command, rules), [forText(command, 'deny', problem)])
   const { commands: seen, doubt } = parseCommands(command)
-  const found = withoutStrayGit(
-    seen.flatMap((each) => judgeCommand(each, { rules, depth: 0, budget: { left: MAX_INNER } })),
-  )
+  const place = placeOf(seen)
+  const found = seen.flatMap((each) => judgeCommand(each, { rules, place, depth: 0, budget: { left: MAX_INNER } }))
   const denied = doubt === undefined ? [] : deniedTokens(command, rules)
   const suspicion = suspicionIn(command)
   const doubts = [
@@ -77,6 +84,7 @@ const MAX_QUOTED = 200
 
 type Judging = {
   readonly rules: Rules
+  readonly place: Place
   /** How many commands this one is nested in. */
   readonly depth: number
   /** How many more nested commands are judged. */
@@ -86,18 +94,48 @@ type Judging = {
 }
 
 /** A command and every command that it runs. */
-function judgeCommand({ text, words, hazards, inputs }: ParsedCommand, judging: Judging): readonly FoundCommand[] {
-  const { rules, depth, budget } = judging
+function judgeCommand(
+  { text, words, hazards, inputs, writes = [] }: ParsedCommand,
+  judging: Judging,
+): readonly FoundCommand[] {
+  const { rules, place, depth, budget } = judging
   const wrapped = wrappedIn(words, inputs)
-  const argv = literalArgv(words)
+  const argv = words.length > 0 && words.every(({ value }) => value !== null) ? words.map(textOf) : null
   if (wrapped !== undefined && (depth >= MAX_DEPTH || budget.left <= 0)) {
     return [{ text, argv, verdict: 'deny', rule: TOO_MANY }]
   }
-  const own = ownVerdict({ words, argv, hazards, wrapped }, judging)
-  const granted = own.verdict === 'allow' && wrapped?.isPlain === false ? { granted: own.rule } : {}
-  const inner =
-    wrapped === undefined ? [] : innerCommands(wrapped, words, { rules, depth: depth + 1, budget, ...granted })
+  const own = ownVerdict({ words, hazards, wrapped, writes }, judging)
+  if (wrapped === undefined) return [{ text, argv, ...own }]
+  // If a rule covers a command with the one that it runs, only deny and ask rules can change that.
+  const granted = own.verdict === 'allow' && !wrapped.isPlain ? { granted: own.rule } : {}
+  const inner = innerCommands(wrapped, words, { rules, place, depth: depth + 1, budget, ...granted })
   return [{ text, argv, ...own }, ...inner]
+}
+
+type Wrapped = {
+  readonly starts: readonly number[]
+  readonly texts: readonly string[]
+  /** Whether it is as harmless as the command that it runs. */
+  readonly isPlain: boolean
+}
+
+const isNotNamed = (): boolean => false
+
+/** The commands that a command runs; undefined if it runs none. */
+function wrappedIn(words: readonly ParsedWord[], inputs: readonly string[] = []): Wrapped | undefined {
+  const known = findGrammar(words, { isExact: false })
+  if (known === undefined) return undefined
+  const { grammar, keys } = known
+  const { starts, texts, problem } = readArguments(grammar, words, { from: keys.at(-1)! + 1, isNamed: isNotNamed })
+  const isShell = grammar.operands[0] === 'run' && grammar.options.get('-c')?.kind === 'shell'
+  const all = isShell && texts.length === 0 ? inputs : texts
+  if (starts.length === 0 && all.length === 0) return undefined
+  const isExact = findGrammar(words, { isExact: true }) !== undefined && known.before === undefined
+  return {
+    starts: [...new Set(starts)],
+    texts: all,
+    isPlain: isExact && grammar.flags.has('plain') && problem === undefined,
+  }
 }
 
 /** No real command has more programs that run each other. */
@@ -105,23 +143,16 @@ const MAX_DEPTH = 8
 const MAX_INNER = 64
 const TOO_MANY = 'it runs too many nested commands'
 
-function literalArgv(words: readonly ParsedWord[]): readonly string[] | null {
-  const argv = words.map(({ value }) => value)
-  return argv.length > 0 && argv.every((word) => word !== null) ? argv : null
-}
+type Judged = Required<Pick<ParsedCommand, 'words' | 'hazards' | 'writes'>> & { readonly wrapped: Wrapped | undefined }
 
-type Judged = {
-  readonly words: readonly ParsedWord[]
-  readonly argv: readonly string[] | null
-  readonly hazards: readonly string[]
-  readonly wrapped: Wrapped | undefined
-}
-
-type Decision = { readonly verdict: Verdict; readonly rule: string }
+type Decision = { readonly verdict: Verdict; readonly rule: string; readonly writes?: readonly string[] }
 
 const ask = (rule: string): Decision => ({ verdict: 'ask', rule })
 
-function ownVerdict({ words, argv, hazards, wrapped }: Judged, { rules, granted }: Judging): Decision {
+const allow = (rule: string, writes: readonly string[]): Decision =>
+  writes.length === 0 ? { verdict: 'allow', rule } : { verdict: 'allow', rule, writes }
+
+function ownVerdict({ words, hazards, wrapped, writes }: Judged, { rules, place, granted }: Judging): Decision {
   const denied = broadMatch(rules.deny, words)
   if (denied !== undefined) return { verdict: 'deny', rule: denied.name }
   const catastrophe = catastropheOf(words)
@@ -129,14 +160,39 @@ function ownVerdict({ words, argv, hazards, wrapped }: Judged, { rules, granted 
   const asked = broadMatch(rules.ask, words)
   if (asked !== undefined) return ask(asked.name)
   if (hazards[0] !== undefined) return ask(hazards[0])
-  if (argv === null) return ask(notLiteral(words))
-  if (evaluators.has(argv[0]!)) return ask(`${argv[0]!} is a builtin that changes the shell or evaluates text`)
-  if (wrapped !== undefined && wrapped.texts.length > 0) return ask(`${argv[0]!} runs shell code`)
-  if (wrapped?.isPlain === true && wrapped.starts.length === 1) {
-    return { verdict: 'allow', rule: `${argv[0]!} is judged by what it runs` }
-  }
-  return granted === undefined ? byAllowRules(argv, words, rules) : { verdict: 'allow', rule: granted }
+  if (writes.length > 0 && place !== 'same') return ask('it writes a file after cd')
+  const program = words[0]?.value ?? ''
+  if (words.length === 0 && writes.length > 0) return allow('a redirection to a file of data', writes)
+  if (program === '' || !words.every(isUnderstood))
+    return ask(program === '' ? 'the program it runs is not literal' : 'not all of its words are literal')
+  if (evaluators.has(program)) return ask(`${program} is a builtin that changes the shell or evaluates text`)
+  if (wrapped !== undefined && wrapped.texts.length > 0) return ask(`${program} runs shell code`)
+  if (wrapped?.isPlain === true && wrapped.starts.length === 1)
+    return allow(`${program} is judged by what it runs`, writes)
+  const decision = granted === undefined ? byAllowRules(words, rules, writes) : allow(granted, writes)
+  if (decision.verdict !== 'allow' || place === 'same') return decision
+  if (decision.writes !== undefined) return ask('it writes a file after cd')
+  const isAffected = findGrammar(words, { isExact: true })?.grammar.usesFolder !== false && place === 'elsewhere'
+  return isAffected ? ask(`${program} uses the settings of the folder that cd enters`) : decision
 }
+
+/** Where the commands run: in the working directory, in a folder below it, or in another one. */
+type Place = 'same' | 'below' | 'elsewhere'
+
+function placeOf(commands: readonly ParsedCommand[]): Place {
+  const moving = commands.filter(({ words }) => {
+    const [first = '', ...rest] = words.map(textOf)
+    return MOVES.test(first) || (/^(?:command|builtin)$/.test(first) && rest.some((word) => MOVES.test(word)))
+  })
+  const [only] = moving
+  if (only === undefined) return 'same'
+  const [program, folder = null, ...more] = only.words.map(({ value }) => value)
+  const isBelow =
+    moving.length === 1 && program === 'cd' && folder !== null && more.length === 0 && kinds['below']!(folder)
+  return isBelow ? 'below' : 'elsewhere'
+}
+
+const MOVES = /^(?:cd|pushd|popd)$/
 
 /** Builtins that evaluate their arguments, or change the meaning of later commands. */
 const evaluators: ReadonlySet<string> = new Set(
@@ -145,94 +201,99 @@ const evaluators: ReadonlySet<string> = new Set(
   coproc`.split(/\s+/),
 )
 
-function notLiteral([program]: readonly ParsedWord[]): string {
-  if (program === undefined) return 'it is not a command'
-  return program.value === null ? 'the program it runs is not literal' : 'not all of its words are literal'
+function byAllowRules(words: readonly ParsedWord[], { allow: rules }: Rules, writes: readonly string[]): Decision {
+  let closest: { readonly rule: Rule; readonly problem: Problem; readonly form: readonly ParsedWord[] } | undefined
+  for (const form of formsOf(words)) {
+    for (const rule of rules.filter((each) => allowMatches(each, form))) {
+      const judged = harmIn(form, rule.words)
+      if ('writes' in judged) return allow(rule.name, [...writes, ...judged.writes])
+      if (rule.words.length > (closest?.rule.words.length ?? 0)) closest = { rule, problem: judged, form }
+    }
+  }
+  if (closest === undefined)
+    return ask(`no rule allows it${suggestion(words, (findGrammar(words, { isExact: true })?.keys.at(-1) ?? 0) + 1)}`)
+  const { rule, problem, form } = closest
+  return ask(`${rule.name} does not cover it: ${problem.why}${suggestion(form, problem.index + 1)}`)
 }
 
-function byAllowRules(
-  argv: readonly string[],
-  words: readonly ParsedWord[],
-  { allow, deny, ask: asks }: Rules,
-): Decision {
-  const plain = withoutGitOptions(argv)
-  const matching = allow.filter((rule) => allowMatches(rule, plain))
-  if (matching.length === 0) return ask('no rule allows it')
-  const skipped = argv.length - plain.length
-  const dangers = dangersOf(skipped === 0 ? words : words.toSpliced(1, skipped), 0)
-  const covering = matching.find((rule) => dangers.every(({ index }) => isNamedBy(rule, plain, index)))
-  const isUnknown = covering?.words[0]!.includes('*') === true && !isKnownProgram(argv[0]!)
-  const mentioned = isUnknown ? mentionedIn(words, [...deny, ...asks]) : undefined
-  if (mentioned !== undefined) return ask(`it may run ${shown(mentioned)}, which another rule is about`)
-  if (covering !== undefined) return { verdict: 'allow', rule: covering.name }
-  return ask(`${matching[0]!.name} does not cover it: ${dangers[0]!.why}`)
+/** The shortest rule that would allow a command. */
+function suggestion(words: readonly ParsedWord[], shortest: number): string {
+  for (let length = shortest; length <= Math.min(words.length, MAX_SUGGESTED); length += 1) {
+    const rule = ruleFor(words.slice(0, length))
+    if (rule === undefined) return ''
+    if ('writes' in harmIn(words, rule.split(' '))) return `; the rule "${rule}" would allow it`
+  }
+  return ''
 }
 
-/** A word that would be denied or need approval if it were run: an unknown program may run its arguments. */
-function mentionedIn(words: readonly ParsedWord[], rules: readonly Rule[]): string | undefined {
-  if (rules.length === 0) return undefined
-  const at = words.slice(0, MAX_MENTIONS).findIndex((_, index) => {
-    return index > 0 && broadMatch(rules, words.slice(index, index + MAX_MENTIONS)) !== undefined
+const MAX_SUGGESTED = 8
+
+/** A command, and the same without harmless options before its subcommand: `git --no-pager log` is judged as `git log`. */
+function formsOf(words: readonly ParsedWord[]): readonly (readonly ParsedWord[])[] {
+  const { keys, before } = findGrammar(words, { isExact: true }) ?? {}
+  if (keys === undefined || before === undefined) return [words]
+  const { problem } = readArguments(before, words, { from: 1, to: keys[1]!, isNamed: isNotNamed })
+  return problem === undefined ? [words, [words[0]!, ...words.slice(keys[1])]] : [words]
+}
+
+type Harm = Problem | { readonly writes: readonly string[] }
+
+/** The first word of a command that is not known to be harmless and that the rule does not name, or the files that it writes. */
+function harmIn(words: readonly ParsedWord[], rule: readonly string[], depth = 0): Harm {
+  const isNamed = (index: number): boolean => isNamedBy(rule[index], words[index]!)
+  const known = findGrammar(words, { isExact: true })
+  if (known === undefined) return harmInUnknown(words, rule)
+  const { grammar, keys, before, name } = known
+  const isUnnamed = grammar.flags.has('named') && !keys.slice(0, 2).every(isNamed)
+  if (isUnnamed) return { index: keys.at(-1)!, why: `${name} has effects, so a rule must name it` }
+  const earlier = before && readArguments(before, words, { from: 1, to: keys[1]!, isNamed }).problem
+  if (earlier !== undefined) return earlier
+  const { problem, starts, writes } = readArguments(grammar, words, { from: keys.at(-1)! + 1, isNamed })
+  if (problem !== undefined || grammar.flags.has('plain')) return problem ?? { writes } // a plain one is judged by what it runs
+  for (const start of starts) {
+    const inner = words.slice(start, grammar.operands.includes('command') ? words.length : endOfInner(words, start))
+    const isPure = findGrammar(inner, { isExact: true })?.grammar.flags.has('pure') === true
+    if (depth >= MAX_DEPTH || (grammar.flags.has('appends') && !isPure))
+      return { index: words.length, why: 'its input may become options' }
+    const judged = harmIn(inner, rule.slice(start), depth + 1)
+    if ('why' in judged) return { ...judged, index: judged.index + start }
+  }
+  return { writes }
+}
+
+/** No list says which words are harmless: a rule must match all of them, and name the program. */
+function harmInUnknown(words: readonly ParsedWord[], rule: readonly string[]): Harm {
+  const isCovered = words.every((word, index) => {
+    const isOperand = index > 0 && rule[index] !== undefined && word.value?.startsWith('-') === false
+    return isOperand || isNamedBy(rule[index], word)
   })
-  return at === -1 ? undefined : words[at]!.loose
-}
-
-const MAX_MENTIONS = 64
-
-/** `git --no-pager log` is judged as `git log`. */
-function withoutGitOptions(argv: readonly string[]): readonly string[] {
-  if (argv[0] !== 'git') return argv
-  const first = argv.findIndex((word, index) => index > 0 && !harmlessGitOptions.has(word))
-  return first <= 1 ? argv : ['git', ...argv.slice(first)]
-}
-
-/** The dangers of a literal command and of the commands it runs, by index. */
-function dangersOf(words: readonly ParsedWord[], depth: number): readonly Danger[] {
-  const own = dangersIn(words.map(({ value }) => value ?? ''))
-  const starts = depth < MAX_DEPTH ? (wrappedIn(words)?.starts ?? []) : []
-  if (starts.length > 1 && !isList(words)) return [{ index: words.length, why: 'the command it runs is uncertain' }]
-  const inner = starts
-    .slice(0, MAX_INNER)
-    .flatMap((start) => [
-      { index: start, why: `it runs ${words[start]!.value ?? 'another program'}` },
-      ...dangersOf(words.slice(start), depth + 1).map(({ index, why }) => ({ index: index + start, why })),
-    ])
-  return [...own, ...inner]
+  if (isCovered) return { writes: [] }
+  const name = shorten(textOf(words[0]!), MAX_QUOTED)
+  return { index: words.length - 1, why: `the harmless words of ${name} are not known, so a rule must match all words` }
 }
 
 /** The commands a wrapper runs. If the start is uncertain, the first one counts, and all others that are denied. */
 function innerCommands(wrapped: Wrapped, words: readonly ParsedWord[], judging: Judging): readonly FoundCommand[] {
-  const isCertain = wrapped.starts.length === 1 || isList(words)
+  const isList = findGrammar(words, { isExact: false })?.grammar.operands.includes('command') === false
   const runs = wrapped.starts.flatMap((start, index) => {
     judging.budget.left -= 1
-    if (judging.budget.left < 0) return judging.budget.left === -1 ? [forText(textOf(words), 'deny', TOO_MANY)] : []
-    const inner = words.slice(start, endOfRun(words, start))
-    const found = judgeCommand({ text: textOf(inner), words: inner, hazards: [] }, judging)
-    return isCertain || index === 0 ? found : found.filter(({ verdict }) => verdict === 'deny')
+    if (judging.budget.left < 0) return judging.budget.left === -1 ? [forText(joined(words), 'deny', TOO_MANY)] : []
+    const inner = words.slice(start, isList ? endOfInner(words, start) : words.length)
+    const found = judgeCommand({ text: joined(inner), words: inner, hazards: [] }, judging)
+    return isList || index === 0 ? found : found.filter(({ verdict }) => verdict === 'deny')
   })
   return [...runs, ...wrapped.texts.flatMap((text) => judgeInnerText(text, judging))]
 }
 
-/** `find` may run several commands, each of which ends with a semicolon. */
-function isList([program]: readonly ParsedWord[]): boolean {
-  return baseName(program?.loose ?? '') === 'find'
-}
-
-function endOfRun(words: readonly ParsedWord[], start: number): number {
-  if (!isList(words)) return words.length
-  const length = words.slice(start).findIndex(({ value }) => value === ';' || value === '+')
-  return length === -1 ? words.length : start + length
-}
-
-function textOf(words: readonly ParsedWord[]): string {
+function joined(words: readonly ParsedWord[]): string {
   return shorten(words.map(({ loose }) => loose).join(' '), MAX_TEXT)
 }
 
-function judgeInnerText(text: string, { rules, depth, budget }: Judging): readonly FoundCommand[] {
+function judgeInnerText(text: string, { rules, place, depth, budget }: Judging): readonly FoundCommand[] {
   budget.left -= 1
   if (budget.left < 0) return [forText(text, 'deny', TOO_MANY)]
   const { commands, doubt } = parseCommands(text)
-  const found = commands.flatMap((each) => judgeCommand(each, { rules, depth, budget }))
+  const found = commands.flatMap((each) => judgeCommand(each, { rules, place, depth, budget }))
   return doubt === undefined ? found : [...found, ...deniedTokens(text, rules), forText(text, 'ask', doubt)]
 }
 
@@ -246,16 +307,6 @@ function deniedTokens(text: string, { deny }: Rules): readonly FoundCommand[] {
   return []
 }
 
-/** Git uses the configuration of its folder, and `cd` chose another folder. */
-function withoutStrayGit(found: readonly FoundCommand[]): readonly FoundCommand[] {
-  if (!found.some(({ argv }) => /^(?:cd|pushd|popd)$/.test(argv?.[0] ?? ''))) return found
-  return found.map((each) =>
-    each.argv?.[0] === 'git' && each.verdict === 'allow'
-      ? { ...each, ...ask('git uses the configuration of the folder that cd enters') }
-      : each,
-  )
-}
-
 function forText(text: string, verdict: Verdict, rule: string): FoundCommand {
   return { text: shorten(text, MAX_TEXT), argv: null, verdict, rule }
 }
@@ -265,14 +316,10 @@ function forText(text: string, verdict: Verdict, rule: string): FoundCommand {
  * find denied commands: bash runs the lines before the one it cannot parse.
  */
 function* rawCommands(text: string): Generator<readonly ParsedWord[]> {
-  const joined = text.slice(0, MAX_RAW_CHARS).replace(/\\\n/g, '')
+  const joined = text.slice(0, 200_000).replace(/\\\n/g, '')
   for (const instead of ['', ' ']) {
     const tokens = joined.replace(/["'\\]/g, instead).split(/[\s;&|()<>{}`$=,!]+/)
     const words = tokens.filter((word) => word !== '').map((word) => ({ value: word, loose: word }))
-    for (const index of words.keys()) yield words.slice(index, index + MAX_RAW_WORDS)
+    for (const index of words.keys()) yield words.slice(index, index + 16)
   }
 }
-
-const MAX_RAW_CHARS = 200_000
-
-const MAX_RAW_WORDS = 16

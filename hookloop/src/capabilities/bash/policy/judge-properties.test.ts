@@ -122,11 +122,11 @@ suite('properties', () => {
   })
 
   test('an allowed command is what bash runs, word for word', () => {
-    const judge = commandJudge({ allow: ['p*'] })
+    const judge = commandJudge({ allow: ['cat', 'wc'] })
     fc.assert(
       fc.property(literalCommands, (command) => {
         const { verdict, commands } = judge(command)
-        fc.pre(verdict === 'allow')
+        fc.pre(verdict === 'allow' && commands.every(({ argv }) => argv !== null))
         assert.deepEqual(sorted(whatBashRuns(command)), sorted(commands.map(({ argv }) => argv)))
       }),
       { numRuns: 100 },
@@ -275,7 +275,7 @@ const wordPieces: readonly string[] = [
 ]
 
 const words = fc.array(fc.constantFrom(...wordPieces), { minLength: 1, maxLength: 4 }).map((pieces) => pieces.join(''))
-const programs = fc.constantFrom('p1', 'p2', 'p"3"', "p'4'", 'p\\5', '"p6"', "$'p7'")
+const programs = fc.constantFrom('cat --', 'wc --', 'c"at" --', "'cat' --", 'c\\at --', '"wc" --', "$'wc' --")
 const simpleCommands = fc.tuple(programs, fc.array(words, { maxLength: 3 })).map(([program, args]) => {
   return [program, ...args].join(' ')
 })
@@ -293,7 +293,7 @@ const endings = fc.constantFrom(
 )
 const literalCommands = fc
   .array(fc.tuple(simpleCommands, endings), { minLength: 1, maxLength: 4 })
-  .map((parts) => parts.map(([command, ending]) => command + ending).join('') + 'p8')
+  .map((parts) => parts.map(([command, ending]) => command + ending).join('') + 'cat')
 
 function sorted(lists: readonly (readonly string[] | null)[]): readonly string[] {
   return lists.map((list) => JSON.stringify(list)).toSorted()

@@ -1,8 +1,22 @@
+/** How bash changes a word with variables and patterns only. */
+export type Expansion = {
+  /** What every resulting word begins with: `/` stands for an absolute path, an empty text for anything. */
+  readonly prefix: string
+  /** Whether the result is exactly one word. */
+  readonly isOne: boolean
+  readonly hasGlob: boolean
+  readonly variables: readonly string[]
+}
+
 type ReadWord = {
   /** The index after the word. */
   readonly end: number
   /** The word after quote removal, or null if bash would expand it. */
   readonly value: string | null
+  /** The word after quote removal, with its expansions as written. */
+  readonly text: string
+  /** Undefined if it is literal, or has another expansion. */
+  readonly expansion: Expansion | undefined
 }
 
 /** Characters that end an unquoted word. */
@@ -13,13 +27,18 @@ const EXPANDS = /^(?:[A-Za-z0-9_{([@*#?$!-]|\\\n)/
 
 /** The text of a word after quote removal, or null if bash would expand it, or if it is not exactly one word. */
 export function literalWord(text: string): string | null {
+  return completeWord(text)?.value ?? null
+}
+
+/** Reads a text that must be exactly one word. */
+export function completeWord(text: string): ReadWord | undefined {
   const word = readWord(text, 0)
-  return word === undefined || word.end !== text.length ? null : word.value
+  return word?.end === text.length ? word : undefined
 }
 
 /** Reads one word as bash does, independently of the parser, so that both can be compared. Undefined if a quote is not closed. */
 export function readWord(source: string, start: number): ReadWord | undefined {
-  const word: Reading = { value: '', isLiteral: true, braces: 0 }
+  const word: Reading = { value: '', isLiteral: true, braces: 0, expansion: undefined }
   let at = start
   while (at < source.length && !METACHARACTERS.has(source[at]!)) {
     const next = readPart(source, at, { word, start })
@@ -27,12 +46,54 @@ export function readWord(source: string, start: number): ReadWord | undefined {
     at = next
   }
   // `[` alone is the name of a builtin, not a pattern.
-  const isBracket = source.slice(start, at) === '['
-  return { end: at, value: word.isLiteral || isBracket ? word.value : null }
+  if (source.slice(start, at) === '[') return { end: at, value: '[', text: '[', expansion: undefined }
+  const expansion = word.isLiteral ? word.expansion : undefined
+  const isLiteral = word.isLiteral && expansion === undefined
+  return { end: at, value: isLiteral ? word.value : null, text: word.value, expansion }
 }
 
-/** `braces` is the number of open braces: a comma between them makes a list. */
-type Reading = { value: string; isLiteral: boolean; braces: number }
+function expand(word: Reading, kind: 'glob' | 'one' | 'many', { start = '', name = '' } = {}): void {
+  const { prefix = word.value || start, isOne = true, hasGlob = false, variables = [] } = word.expansion ?? {}
+  word.expansion = {
+    prefix: kind === 'many' ? '' : prefix,
+    isOne: isOne && kind === 'one',
+    hasGlob: hasGlob || kind === 'glob',
+    variables: name === '' ? variables : [...variables, name],
+  }
+}
+
+/** `$name` and `${name}`. Anything else after a dollar sign is another expansion. */
+const VARIABLE = /^(?:([A-Za-z_]\w*|[?#$])|\{([A-Za-z_]\w*)\})/
+
+/** Variables without blanks or patterns in their value, and what it begins with. */
+const plainVariables: { readonly [name: string]: string } = {
+  '?': '0',
+  '#': '0',
+  $: '0',
+  HOME: '/',
+  UID: '0',
+  PPID: '0',
+}
+
+function readVariable(source: string, at: number, word: Reading, isQuoted: boolean): number {
+  const match = VARIABLE.exec(source.slice(at + 1, at + MAX_NAME))
+  const name = match?.[1] ?? match?.[2]
+  if (match === null || name === undefined) {
+    word.isLiteral = false
+    word.value += '$'
+    return at + 1
+  }
+  const start = Object.hasOwn(plainVariables, name) ? plainVariables[name]! : undefined
+  if (isQuoted || start !== undefined) expand(word, 'one', { name, start: start ?? (name === 'PWD' ? '/' : '') })
+  else expand(word, 'many', { name })
+  word.value += source.slice(at, at + 1 + match[0].length)
+  return at + 1 + match[0].length
+}
+
+const MAX_NAME = 100
+
+/** `isLiteral` allows variables and patterns. `braces` is the number of open braces: a comma between them makes a list. */
+type Reading = { value: string; isLiteral: boolean; braces: number; expansion: Expansion | undefined }
 type Place = { readonly word: Reading; readonly start: number }
 
 function readPart(source: string, at: number, { word, start }: Place): number | undefined {
@@ -47,13 +108,16 @@ function readPart(source: string, at: number, { word, start }: Place): number | 
     case '$':
       return readDollar(source, at, word)
     case '`':
+      word.isLiteral = false
+      break
     case '*':
     case '?':
     case '[':
-      word.isLiteral = false
+      expand(word, 'glob')
       break
     case '~': // expands at the start of a word and of a value
-      if (at === start || source[at - 1] === '=' || source[at - 1] === ':') word.isLiteral = false
+      if (at === start && HOME_FOLDER.test(source.slice(at + 1, at + 2))) expand(word, 'one', { start: '/', name: '~' })
+      else if (at === start || source[at - 1] === '=' || source[at - 1] === ':') word.isLiteral = false
       break
     case '{':
       word.braces += 1
@@ -73,6 +137,9 @@ function readPart(source: string, at: number, { word, start }: Place): number | 
   return at + 1
 }
 
+/** What follows a `~` that is the home folder. */
+const HOME_FOLDER = /^(?:\/|[\s;&|)]|$)/
+
 function readSingleQuotes(source: string, at: number, word: Reading): number | undefined {
   const end = source.indexOf("'", at + 1)
   if (end === -1) return undefined
@@ -87,11 +154,15 @@ function readDoubleQuotes(source: string, at: number, word: Reading): number | u
     if (character === '"') return next + 1
     if (character === '\\' && '$`"\\\n'.includes(source[next + 1] ?? 'x')) {
       if (source[next + 1] !== '\n') word.value += source[next + 1]!
+      else if (word.expansion !== undefined) word.isLiteral = false // it may continue the name of a variable
       next += 2
       continue
     }
-    if (character === '`' || (character === '$' && EXPANDS.test(source.slice(next + 1, next + 3))))
-      word.isLiteral = false
+    if (character === '$' && EXPANDS.test(source.slice(next + 1, next + 3))) {
+      next = readVariable(source, next, word, true)
+      continue
+    }
+    if (character === '`') word.isLiteral = false
     word.value += character
     next += 1
   }
@@ -109,26 +180,14 @@ function readEscape(source: string, at: number, word: Reading): number {
 function readDollar(source: string, at: number, word: Reading): number | undefined {
   const next = source[at + 1] ?? ''
   if (next === "'") return readAnsiQuotes(source, at, word)
-  if (next === '"' || next === '`' || EXPANDS.test(source.slice(at + 1, at + 3))) word.isLiteral = false // also `$"…"`, a text to be translated
+  if (EXPANDS.test(source.slice(at + 1, at + 3))) return readVariable(source, at, word, false)
+  if (next === '"' || next === '`') word.isLiteral = false // `$"…"` is a text to be translated
   word.value += '$'
   return at + 1
 }
 
-const ANSI: { readonly [letter: string]: string } = {
-  a: '\u0007',
-  b: '\b',
-  e: '\u001B',
-  E: '\u001B',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-  '\\': '\\',
-  "'": "'",
-  '"': '"',
-  '?': '?',
-}
+/** The letters of escapes for one character, and their values in the same order. */
+const ANSI = ['abeEfnrtv\\\'"?', '\u0007\b\u001B\u001B\f\n\r\t\v\\\'"?'] as const
 
 /** `$'…'` with the escapes for one character. Numeric escapes may be parts of a character, so they are not literal. */
 function readAnsiQuotes(source: string, at: number, word: Reading): number | undefined {
@@ -141,9 +200,9 @@ function readAnsiQuotes(source: string, at: number, word: Reading): number | und
       next += 1
       continue
     }
-    const meant = ANSI[source[next + 1] ?? '']
-    if (meant === undefined) word.isLiteral = false
-    else word.value += meant
+    const meant = ANSI[0].indexOf(source[next + 1] ?? ' ')
+    if (meant === -1) word.isLiteral = false
+    else word.value += ANSI[1][meant]!
     next += 2
   }
   return undefined

@@ -1,8 +1,9 @@
 import { shorten } from '../../../state/text.ts'
 import { forEachChild, parse } from 'unbash'
-import type { Assignment, Command, ParsedScript, Redirection, SyntaxNode, Word } from 'unbash'
-import { literalWord } from './literal-word.ts'
-import { reservedWords, secondReading, type SecondReading, type Span } from './second-reading.ts'
+import type { Assignment, Command, Redirection, SyntaxNode, Word } from 'unbash'
+import { isDataFile, isSafeAssignment } from './kinds.ts'
+import { completeWord, literalWord, type Expansion } from './literal-word.ts'
+import { isPlainText, reservedWords, secondReading, type SecondReading, type Span } from './second-reading.ts'
 
 /** A word of a command. */
 export type ParsedWord = {
@@ -10,6 +11,8 @@ export type ParsedWord = {
   readonly value: string | null
   /** The word without quotes and with its expansions as written. Used to find denied commands. */
   readonly loose: string
+  /** How bash expands it, if only to patterns of files and to variables that are known. */
+  readonly expansion?: Expansion
 }
 
 /** A simple command, or a construct of the grammar with an effect. */
@@ -21,6 +24,8 @@ export type ParsedCommand = {
   readonly hazards: readonly string[]
   /** Its here-documents and here-strings. */
   readonly inputs?: readonly string[]
+  /** The files that its redirections write. */
+  readonly writes?: readonly string[]
 }
 
 type ParsedText = {
@@ -31,7 +36,7 @@ type ParsedText = {
 
 /** Every command in a bash text, at any depth. Never throws: `doubt` says what cannot be parsed. */
 export function parseCommands(source: string): ParsedText {
-  const walk: Walk = { commands: [], spans: [], subshells: 0, branches: 0, doubt: undefined, isPlain: true }
+  const walk: Walk = { commands: [], spans: [], variables: new Set(), subshells: 0, branches: 0, isPlain: true }
   try {
     visit(parse(source), source, walk)
   } catch {
@@ -44,21 +49,21 @@ type Walk = {
   readonly commands: ParsedCommand[]
   /** The positions of words, to compare with the second reading. */
   readonly spans: Span[]
+  /** The variables that the text has set so far. */
+  readonly variables: Set<string>
   /** The numbers of subshells and of case branches. */
   subshells: number
   branches: number
-  doubt: string | undefined
+  doubt?: string
   /** Whether the second reading understands everything in it. */
   isPlain: boolean
 }
 
 function visit(node: SyntaxNode, source: string, walk: Walk): void {
-  let inner = source
-  if (node.type === 'Script') {
-    inner = node.source ?? source
-    noteErrors(node, walk)
-  }
-  const found = foundAt(node, source)
+  const inner = node.type === 'Script' ? (node.source ?? source) : source
+  const error = node.type === 'Script' ? node.errors?.[0] : undefined
+  if (error !== undefined) walk.doubt ??= `it cannot be parsed: ${error.message}`
+  const found = foundAt(node, source, walk)
   if (found !== undefined) {
     walk.commands.push(found)
     if (found.hazards.length > 0) walk.isPlain = false
@@ -67,16 +72,11 @@ function visit(node: SyntaxNode, source: string, walk: Walk): void {
   if (node.type === 'Word' || node.type === 'HereDocDelimiter') walk.spans.push({ pos: node.pos, end: node.end })
   if (node.type === 'Subshell') walk.subshells += 1
   if (node.type === 'CaseItem') walk.branches += 1
-  if (node.type === 'Case' && !isLiteralCase(node)) {
-    walk.commands.push({ text: cut(source, node), words: [], hazards: ['a case that depends on an expansion'] })
-    walk.isPlain = false
+  if (node.type === 'Assignment') {
+    walk.spans.push({ pos: node.pos, end: node.end })
+    if (valueOf(node) !== null) return // it has no commands, and its words are parts of one
   }
   forEachChild(node, (child) => visit(child, inner, walk))
-}
-
-function noteErrors({ errors }: ParsedScript, walk: Walk): void {
-  const [first] = errors ?? []
-  if (first !== undefined) walk.doubt ??= `it cannot be parsed: ${first.message}`
 }
 
 /** Substitutions are parsed on access; without a script parsing failed. */
@@ -84,23 +84,33 @@ function isUnparsed(node: SyntaxNode): boolean {
   return (node.type === 'CommandExpansion' || node.type === 'ProcessSubstitution') && node.script === undefined
 }
 
-function foundAt(node: SyntaxNode, source: string): ParsedCommand | undefined {
+function foundAt(node: SyntaxNode, source: string, walk: Walk): ParsedCommand | undefined {
+  const hazardous = (why: string): ParsedCommand => ({ text: cut(source, node), words: [], hazards: [why] })
   switch (node.type) {
     case 'Command':
-      return simpleCommand(node, source)
+      return simpleCommand(node, source, walk)
     case 'Redirected': {
-      const hazards = redirectionHazards(node.redirects)
-      return hazards.length === 0 ? undefined : { text: cut(source, node), words: [], hazards }
+      const { hazards, writes } = effectsOf(node.redirects)
+      const isHarmless = hazards.length === 0 && writes.length === 0
+      return isHarmless ? undefined : { text: cut(source, node), words: [], hazards, writes }
     }
+    case 'For': {
+      const words = node.wordlist?.map((word) => toWord(word, walk))
+      const isKnown = words?.every((word) => isUnderstood(word) && !isAtHome(word)) === true
+      if (!isKnown || !OWN_VARIABLE.test(node.name.text)) return hazardous('a for loop sets a variable')
+      walk.variables.add(node.name.text)
+      return undefined
+    }
+    case 'Case':
+      return isLiteralCase(node) ? undefined : hazardous('a case that depends on an expansion')
     default: {
       const hazard = constructs[node.type]
-      return hazard === undefined ? undefined : { text: cut(source, node), words: [], hazards: [hazard] }
+      return hazard === undefined ? undefined : hazardous(hazard)
     }
   }
 }
 
 const constructs: { readonly [type in SyntaxNode['type']]?: string } = {
-  For: 'a for loop sets a variable',
   Select: 'a select loop sets a variable',
   ArithmeticFor: 'arithmetic can run commands',
   Function: 'a function changes what a name means',
@@ -109,13 +119,38 @@ const constructs: { readonly [type in SyntaxNode['type']]?: string } = {
   ArithmeticCommand: 'arithmetic can run commands',
 }
 
-function simpleCommand(node: Command, source: string): ParsedCommand {
-  const hazards = [
-    ...(node.prefix.some(({ type }) => type === 'Assignment') ? ['an assignment changes how commands run'] : []),
-    ...redirectionHazards(node.redirects),
-  ]
-  const words = node.name === undefined ? [] : [toWord(node.name), ...node.args.map(toArgument)]
-  return { text: cut(source, node), words, hazards, inputs: node.redirects.flatMap(inputOf) }
+/** Names that no program reads from its environment. */
+const OWN_VARIABLE = /^(?:[a-z][a-z0-9]*|[A-Z])$/
+
+/** Variables that reveal nothing. */
+const harmlessVariables: ReadonlySet<string> = new Set(
+  '? # $ ~ HOME PWD OLDPWD PATH USER LOGNAME SHELL LANG TERM TMPDIR HOSTNAME OSTYPE UID PPID RANDOM SECONDS'.split(' '),
+)
+
+function simpleCommand(node: Command, source: string, walk: Walk): ParsedCommand | undefined {
+  const assignments = node.prefix.filter((each) => each.type === 'Assignment')
+  const isSafe = (each: Assignment): boolean => {
+    const value = each.append === true || each.index !== undefined ? null : valueOf(each)
+    const isOwn = node.name === undefined && OWN_VARIABLE.test(each.name)
+    return value !== null && (isOwn || isSafeAssignment(each.name, value))
+  }
+  const { hazards, writes } = effectsOf(node.redirects)
+  const isChanged = !assignments.every(isSafe)
+  if (node.name === undefined && assignments.length > 0 && !isChanged && node.redirects.length === 0) {
+    for (const { name } of assignments) walk.variables.add(name)
+    return undefined
+  }
+  return {
+    text: cut(source, node),
+    words: node.name === undefined ? [] : [node.name, ...node.args].map((word) => toWord(word, walk)),
+    hazards: [...(isChanged ? ['an assignment changes how commands run'] : []), ...hazards],
+    inputs: node.redirects.flatMap(inputOf),
+    writes,
+  }
+}
+
+function valueOf({ value }: Assignment): string | null {
+  return value.type === 'Word' ? literalWord(value.text) : null
 }
 
 function inputOf(redirect: Redirection): readonly string[] {
@@ -123,19 +158,32 @@ function inputOf(redirect: Redirection): readonly string[] {
   return redirect.type === 'HereString' ? [redirect.target?.value ?? ''] : []
 }
 
-function redirectionHazards(redirects: readonly Redirection[]): readonly string[] {
-  return redirects.map(redirectionHazard).filter((hazard) => hazard !== undefined)
+/** Why no rule can allow redirections, and the files that they write. */
+function effectsOf(redirects: readonly Redirection[]): Required<Pick<ParsedCommand, 'hazards' | 'writes'>> {
+  const effects = redirects.map(effectOf)
+  return {
+    hazards: effects.flatMap((effect) => (typeof effect === 'string' ? [effect] : [])),
+    writes: effects.flatMap((effect) => (typeof effect === 'object' ? [effect.writes] : [])),
+  }
 }
 
-/** After some builtins the parser returns assignments, as in `export a=b`. */
-function toArgument(argument: Word | Assignment): ParsedWord {
-  return argument.type === 'Word' ? toWord(argument) : { value: literalWord(argument.text), loose: argument.text }
+/** A word is understood if both readings agree on it, and every variable in it is known. After some builtins the parser returns assignments. */
+function toWord(node: Word | Assignment, { variables }: Walk): ParsedWord {
+  const read = completeWord(node.text)
+  const loose = node.type === 'Word' ? node.value : (read?.text ?? node.text)
+  if (read === undefined || read.text !== loose) return { value: null, loose }
+  const { value, expansion } = read
+  const isKnown = expansion?.variables.every((name) => harmlessVariables.has(name) || variables.has(name)) === true
+  return isKnown ? { value, loose, expansion } : { value, loose }
 }
 
-/** A word is literal if both readings agree on its value. */
-function toWord({ text, value: loose }: Word): ParsedWord {
-  const value = literalWord(text)
-  return { value: value === loose ? value : null, loose }
+/** Whether a word may be a path in the home folder, where keys are. */
+export function isAtHome({ expansion }: ParsedWord): boolean {
+  return expansion?.variables.some((name) => name === '~' || name === 'HOME' || name === 'OLDPWD') === true
+}
+
+export function isUnderstood({ value, expansion }: ParsedWord): boolean {
+  return value !== null || expansion !== undefined
 }
 
 function isLiteralCase(node: Extract<SyntaxNode, { type: 'Case' }>): boolean {
@@ -146,7 +194,7 @@ function isLiteralCase(node: Extract<SyntaxNode, { type: 'Case' }>): boolean {
 
 /** Before anything is allowed, the parser and the second reading must agree. */
 function disagreement(source: string, walk: Walk): string | undefined {
-  const isLiteral = walk.commands.every(({ words }) => words.every(({ value }) => value !== null))
+  const isLiteral = walk.commands.every(({ words }) => words.every(isUnderstood))
   if (!walk.isPlain || !isLiteral) return undefined // it is not allowed anyway
   const second = secondReading(source)
   if (second === undefined) return 'a second reading of it failed'
@@ -178,8 +226,8 @@ function cut(source: string, { pos, end }: Span): string {
   return shorten(source.slice(pos, end), MAX_TEXT)
 }
 
-/** Why no rule can allow a redirection; undefined if it only reads or discards. */
-function redirectionHazard(redirect: Redirection): string | undefined {
+/** Why no rule can allow a redirection, or the file that it writes; undefined if it only reads or discards. */
+function effectOf(redirect: Redirection): string | { readonly writes: string } | undefined {
   if (redirect.descriptor?.type === 'FileDescriptorVariable') return 'a redirection sets a variable'
   if (redirect.type === 'HereDoc') return hereDocumentHazard(redirect)
   const target = redirect.target === undefined ? null : literalWord(redirect.target.text)
@@ -192,14 +240,14 @@ function redirectionHazard(redirect: Redirection): string | undefined {
     case '<&':
       return DESCRIPTOR.test(target) ? undefined : 'the target of a redirection is not a descriptor'
     case '>&':
-      return DESCRIPTOR.test(target) || harmlessTargets.has(target) ? undefined : writes(target)
+      return DESCRIPTOR.test(target) ? undefined : writes(target)
     case '>':
     case '>>':
     case '>|':
     case '&>':
     case '&>>':
     case '<>':
-      return harmlessTargets.has(target) ? undefined : writes(target)
+      return writes(target)
     default:
       return redirect satisfies never
   }
@@ -212,12 +260,13 @@ const DESCRIPTOR = /^(?:\d+-?|-)$/
 
 const harmlessTargets: ReadonlySet<string> = new Set(['/dev/null', '/dev/stdout', '/dev/stderr'])
 
-function writes(target: string): string {
-  return `it writes to ${target}`
+function writes(target: string): ReturnType<typeof effectOf> {
+  if (harmlessTargets.has(target)) return undefined
+  return isDataFile(target) ? { writes: target } : `it writes to ${target}`
 }
 
 function hereDocumentHazard({ delimiter, body }: Extract<Redirection, { type: 'HereDoc' }>): string | undefined {
   if (delimiter === undefined) return 'a here-document has no end'
-  const isExpanded = !delimiter.quoted && /[$`]/.test(body.text)
+  const isExpanded = !delimiter.quoted && !isPlainText(body.text)
   return isExpanded ? 'a here-document has an expansion' : undefined
 }

@@ -57,11 +57,12 @@ function readRule(kind: keyof CommandRules, text: unknown, where: string): Rule 
  * Whether an allow rule matches a command, word for word from the start. A program with a slash is matched only by a rule with
  * the same slashes: `./ls` is not `ls`.
  */
-export function allowMatches({ words }: Rule, argv: readonly string[]): boolean {
-  if (words.length > argv.length || argv[0]!.includes('=')) return false
+export function allowMatches({ words }: Rule, command: readonly ParsedWord[]): boolean {
+  if (words.length > command.length || command[0]!.loose.includes('=')) return false
   return words.every((pattern, index) => {
-    const word = argv[index]!
-    return index === 0 ? matchesProgram(pattern, word) : matchesWildcard(word, pattern)
+    const { value } = command[index]!
+    if (value === null) return false
+    return index === 0 ? matchesProgram(pattern, value) : matchesWildcard(value, pattern)
   })
 }
 
@@ -70,13 +71,21 @@ function matchesProgram(pattern: string, program: string): boolean {
   return patterns.length === parts.length && patterns.every((each, index) => matchesWildcard(parts[index]!, each))
 }
 
-/** Whether an allow rule names the word at this index explicitly, which a lone `*` does not. */
-export function isNamedBy({ words }: Rule, argv: readonly string[], index: number): boolean {
-  const [pattern, word] = [words[index], argv[index]]
-  if (pattern === undefined || word === undefined) return false
-  if (!pattern.includes('*')) return pattern === word
+/** Whether the pattern of an allow rule names a word explicitly, which a lone `*` does not. */
+export function isNamedBy(pattern: string | undefined, { value }: ParsedWord): boolean {
+  if (pattern === undefined || value === null) return false
+  if (!pattern.includes('*')) return pattern === value
   const known = pattern.slice(0, pattern.indexOf('*'))
-  return word.startsWith('-') ? known.endsWith('=') : known !== ''
+  if (/(?:^|\/)\.\.(?:\/|$)/.test(value)) return false // it leaves the folder that the pattern names
+  return value.startsWith('-') ? known.endsWith('=') : known !== ''
+}
+
+/** A rule that names these words, or undefined if it cannot be written. */
+export function ruleFor(words: readonly ParsedWord[]): string | undefined {
+  const isPlain = words.every(
+    ({ value }) => value !== null && value !== '' && !/[\s*]/.test(value) && !SHELL_SYNTAX.test(value),
+  )
+  return isPlain ? words.map(({ value }) => value).join(' ') : undefined
 }
 
 /**

@@ -55,7 +55,7 @@ const BLANKS_AND_OPERATORS = new Set(' \t|&;()<>')
 
 /** Reserved words, which the parser does not return as words. */
 export const reservedWords: ReadonlySet<string> = new Set(
-  'if then elif else fi while until do done case in esac { } ! time'.split(' '),
+  'if then elif else fi for while until do done case in esac { } ! time'.split(' '),
 )
 
 type HereDocument = { readonly value: string; readonly isQuoted: boolean; readonly stripsTabs: boolean }
@@ -92,10 +92,17 @@ function skipHereDocuments(source: string, from: number, pending: HereDocument[]
       const line = source.slice(at, end)
       at = newline === -1 ? end : end + 1
       if ((document.stripsTabs ? line.replace(/^\t+/, '') : line) === document.value) break
-      if (!document.isQuoted && /[$`\\]/.test(line)) return undefined
+      if (!document.isQuoted && !isPlainText(line)) return undefined
     }
   }
   return at
+}
+
+/** Whether bash leaves the text of a here-document as it is, or puts only harmless variables into it. */
+export function isPlainText(text: string): boolean {
+  return !/[$`\\]/.test(
+    text.replace(/\$(?:(?:HOME|PWD|USER|PATH)(?!\w)|\{(?:HOME|PWD|USER|PATH)\}|[ .,;:!)\n]|$)/gm, ''),
+  )
 }
 
 /** The `2` of `2>`. */

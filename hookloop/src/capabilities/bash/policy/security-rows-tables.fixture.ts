@@ -46,10 +46,17 @@ export const tableRows: readonly SecurityRow[] = [
   },
   {
     id: 'B11',
-    title: 'an unknown program with the name of a denied one as argument needs approval',
+    title: 'an unknown program, and one with effects, needs approval if no rule names it',
     rules: everything,
     verdict: 'not allow',
-    commands: ['some-wrapper touch x', 'some-wrapper -a b /bin/touch x', 'some-wrapper -- "touch" x', 'wrapper RM x'],
+    commands: [
+      'some-program --mode=touch',
+      'npm install curl',
+      'some-wrapper touch x',
+      'some-wrapper -a b /bin/touch x',
+      'some-wrapper -- "touch" x',
+      'wrapper RM x',
+    ],
   },
   {
     id: 'B32',
@@ -62,11 +69,10 @@ export const tableRows: readonly SecurityRow[] = [
       'man touch',
       'jest -t touch',
       'pytest -k rm',
-      'npm install curl',
+      'npm ls curl',
       'brew info curl',
       'git log --grep touch',
       'docker logs curl',
-      'some-program --mode=touch',
     ],
   },
   {

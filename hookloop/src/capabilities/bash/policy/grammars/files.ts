@@ -1,0 +1,87 @@
+/** Programs that read, search and change files. They do the same in every folder. */
+export const files = `
+ls: !pure !names -aAbBcCdDfgGhHiklLmnNopqQrRsStuUvxXZ1 -F? -ITw= --block-size,format,hide,ignore,indicator-style,quoting-style,sort,time,time-style,width=
+  --all,almost-all,directory,full-time,group-directories-first,no-group,human-readable,si,inode,numeric-uid-gid,reverse,recursive,size --color,classify? any*
+cat: !pure -AbeEnstTuv --show-all,number-nonblank,show-ends,number,squeeze-blank,show-tabs,show-nonprinting any*
+head: !pure -# -qvz -cn= --bytes,lines= --quiet,silent,verbose,zero-terminated any*
+tail: !pure -# -fFqvz -cns= --bytes,lines,pid,sleep-interval= --follow? --quiet,silent,retry,verbose,zero-terminated any*
+wc: !pure -cmlLw --bytes,chars,lines,max-line-length,words --files0-from= any*
+cut: !pure -bcdf= -nsz --bytes,characters,delimiter,fields,output-delimiter= --complement,only-delimited,zero-terminated any*
+tr: !pure -cCdst --complement,delete,squeeze-repeats,truncate-set1 any*
+nl: !pure -p -bdfhilnsvw= --body-numbering,number-format,number-separator,starting-line-number,number-width= any*
+fold: !pure -bs -w= --bytes,spaces --width= any*
+fmt: !pure -cstu -wpg= --split-only,uniform-spacing --width,prefix,goal= any*
+paste: !pure -sz -d= --serial,zero-terminated --delimiters= any*
+join: !pure -iz -aejotv12= --ignore-case,check-order,nocheck-order,header,zero-terminated any*
+comm: !pure -123z --check-order,nocheck-order,total,zero-terminated --output-delimiter= any*
+basename: !pure !names -az -s= --multiple,zero --suffix= any*
+dirname: !pure !names -z --zero any*
+realpath: !pure !names -emLPqsz --canonicalize-existing,canonicalize-missing,logical,no-symlinks,physical,quiet,strip,zero --relative-to,relative-base= any*
+readlink: !pure !names -efmnqsvz --canonicalize,canonicalize-existing,canonicalize-missing,no-newline,quiet,zero any*
+stat: !pure !names -Lft -c= --dereference,file-system,terse --format,printf= any*
+du: !pure !names -0abcDhHklLmPsSx -Bdt= --all,apparent-size,bytes,total,human-readable,inodes,si,summarize,one-file-system --block-size,max-depth,threshold,exclude= any*
+df: !pure !names -ahHiklPT -Btx= --all,human-readable,si,inodes,local,total,print-type --block-size,type,exclude-type= --output? any*
+whoami, tty, nproc, uptime, arch, groups, logname, free: !pure
+pwd: !pure -LP
+hostname: !pure -fsdIiA --fqdn,short,domain,ip-address,all-ip-addresses
+id: !pure -agGnruz --group,groups,name,real,user,zero any*
+uname: !pure -asnrvmpio --all,kernel-name,nodename,kernel-release,kernel-version,machine,processor,operating-system
+md5sum, sha1sum, sha256sum, sha512sum, b2sum: !pure -bctwz --binary,check,ignore-missing,quiet,status,strict,tag,text,warn,zero any*
+sleep, true, false, :, exit, return, break, continue: !pure !names !raw any*
+cmp: !pure -bls -in= --print-bytes,verbose,quiet,silent --ignore-initial,bytes= any*
+od: !pure -abcdfilosvx -AjNt= --address-radix,skip-bytes,read-bytes,format= any*
+base64, base32: !pure -di -w= --decode,ignore-garbage --wrap= any*
+grep, egrep, fgrep: !pure -# -aEFGPiwxzsvVbnHhoqIrRLlcTZU -e=all -fmdDBAC= --color,colour?
+  --extended-regexp,fixed-strings,basic-regexp,perl-regexp,ignore-case,no-ignore-case,word-regexp,line-regexp,null-data,no-messages,invert-match
+  --byte-offset,line-number,line-buffered,with-filename,no-filename,only-matching,quiet,silent,text,recursive,dereference-recursive,count,null
+  --files-without-match,files-with-matches,no-group-separator
+  --regexp,file,max-count,label,binary-files,directories,include,exclude,exclude-from,exclude-dir,before-context,after-context,context= any*
+which, type: !pure !names -a any*
+command -v, command -V: !pure any*
+column: !pure -tex -sNoc= --table --separator,output-separator,table-columns= any*
+echo: !pure !names !raw any*
+seq, tac, rev, expand, strings, cksum, expr, zcat, hexdump, factor: !pure any*
+printf: !first !names printf any*
+test, [: !raw !names test*
+cd: -LP path
+pushd, popd, dirs: any*
+wait: any*
+ps: -# -AadefFHjLlTwycm -CGgopqstuU= --pid,ppid,sort,format,user,group,tty,sid,cols= --forest,headers,no-headers,deselect ps*
+date: -uR -I? -dr= --iso-8601? --date,reference,rfc-3339= --utc,universal,rfc-email,debug plus
+sort: -bdfgiMhnRrVmsuzcC -kt= -S=number --sort,key,field-separator,batch-size,parallel,files0-from,random-source= --check? --buffer-size=number
+  --ignore-leading-blanks,dictionary-order,ignore-case,general-numeric-sort,month-sort,human-numeric-sort,numeric-sort,random-sort,reverse,version-sort
+  --debug,merge,stable,unique,zero-terminated any*
+uniq: -cdDiuz -fsw=number --count,repeated,ignore-case,unique,zero-terminated --all-repeated,group? --skip-fields,skip-chars,check-chars=number any
+tee: -aip --append,ignore-interrupts data*
+diff: -qsenyptTrNiEZbwBad -cu -CUWFxXSI= --context,unified,color? --label,width,show-function-line,tabsize,exclude,exclude-from,ignore-matching-lines=
+  --brief,report-identical-files,side-by-side,left-column,suppress-common-lines,show-c-function,recursive,no-dereference,new-file,ignore-case
+  --ignore-trailing-space,ignore-space-change,ignore-all-space,ignore-blank-lines,text,strip-trailing-cr,minimal any*
+file: -bhikLNprs0 -eFm= --brief,mime,mime-type,mime-encoding,dereference,no-dereference,keep-going,raw any*
+tree: -adfpsughDFvtcrLCnAix -# -LPI= --dirsfirst,noreport,du,si,gitignore,prune --charset,filelimit,sort= any*
+xxd: !whole -a,b,C,E,e,i,p,ps,u,v,d -l,s,c,g,o,cols,len,seek,groupsize= any
+man: -akfw --all,apropos,whatis,where,path,location any*
+tar: -tvzjJ -f=local --list,verbose,gzip,bzip2,xz --file=local tar local*
+sed: -nErsuz -e=sed --quiet,silent,regexp-extended,separate,unbuffered,null-data,posix,debug,sandbox --expression=sed sed any*
+awk, gawk, mawk, nawk: !first -Fv= awk any*
+jq: !pure -cnerRsSCMja --compact-output,null-input,exit-status,raw-output,raw-input,slurp,sort-keys,color-output,monochrome-output,join-output,ascii-output,tab
+  --stream,seq,args,jsonargs --arg,argjson,slurpfile,rawfile== --indent=number jq any*
+rg: -# -aFiIlLnNoPqsSuUvwxcHhp0. -ABCMdefgjmrtTE= --files,hidden,no-ignore,line-number,ignore-case,smart-case,fixed-strings,word-regexp,count,multiline
+  --files-with-matches,files-without-match,no-heading,heading,json,only-matching,stats,vimgrep,invert-match,pcre2,trim,null,no-messages,case-sensitive
+  --glob,iglob,type,type-not,max-count,max-depth,context,after-context,before-context,regexp,replace,sort,sortr,threads= --color=auto|always|never any*
+fd, fdfind: -HIusigFaLp0l1q -dtEecj= --hidden,no-ignore,case-sensitive,ignore-case,glob,fixed-strings,absolute-path,follow,full-path,print0,list-details,quiet
+  --max-depth,min-depth,type,extension,exclude,size,changed-within,changed-before,max-results= -xX=command --exec,exec-batch=command any*
+find: !whole -H,L,P,d,a,and,o,or,not,true,false,daystart,depth,empty,executable,readable,writable,follow,ls,mount,xdev,noleaf,nowarn,warn,nouser
+  -nogroup,print,print0,prune,quit -maxdepth,mindepth,uid,gid,links,inum=number
+  -amin,anewer,atime,cmin,cnewer,ctime,mmin,mtime,newer,newermt,newerct,newerat,newermm,used,fstype,group,user,name,iname,lname,ilname,path,ipath=all
+  -wholename,iwholename,regex,iregex,regextype,perm,size,type,xtype,samefile,printf=all -exec,execdir,ok,okdir=command any*
+rm: !named -fiIrRdv --force,recursive,dir,verbose,one-file-system --interactive? any*
+mkdir: !named -pv -m= --parents,verbose --mode= any*
+rmdir: !named -pv --ignore-fail-on-non-empty,parents,verbose any*
+printenv: !named -0 --null any*
+touch: !named -acfhm -drt= --no-create,no-dereference --date,reference,time= any*
+cp: !named -abdfHiLlnPpRrsTuvx -St= --archive,force,interactive,link,dereference,no-clobber,parents,recursive,symbolic-link,no-target-directory,verbose --backup,preserve?
+  --suffix,target-directory= any*
+mv: !named -bfinTuv -St= --force,interactive,no-clobber,no-target-directory,verbose --backup? --suffix,target-directory= any*
+ln: !named -bdfFiLnPrsTv -St= --force,interactive,no-dereference,relative,symbolic,no-target-directory,verbose any*
+chmod: !named -cfvR --changes,quiet,silent,verbose,recursive --reference= any*
+`

@@ -1,0 +1,89 @@
+import { isHarmlessSed } from './sed-script.ts'
+
+/**
+ * What a value or an operand may be. A grammar names one of these, or lists the values itself. Everything else is not known to be
+ * harmless.
+ */
+export const kinds: { readonly [name: string]: (value: string) => boolean } = {
+  any: () => true,
+  /** Also a word that begins with a dash. */
+  all: () => true,
+  /** A path as it is, not an expansion. */
+  path: () => true,
+  number: (value) => /^[-+]?[\d.]+[a-zA-Z%]*$/.test(value),
+  /** A path below the working directory, or a pattern of paths. The first character rules out options and response files. */
+  below: (value) =>
+    /^(?:\.\/|\.$|[\w*[{(])/.test(value) && !/(?:^|\/)\.\.(?:\/|$)/.test(value) && !value.includes('://'),
+  data: (value) => value === '/dev/null' || isDataFile(value),
+  /** A file for tar, where a colon is a host. */
+  local: (value) => !value.includes(':'),
+  /** A remote of git without the name of a helper program. */
+  remote: (value) => !value.includes('::'),
+  http: (value) => /^(?:https?:\/\/|(?!\w+:\/\/))[\w[][\w.:[\]-]*(?:[/?][^\s{}]*)?$/.test(value),
+  /** Not a file that is read in place of the value. */
+  text: (value) => !value.startsWith('@') && !value.includes('%output{'),
+  /** Checking a signature runs a program. */
+  format: (value) => !/%[-+ ]?G|signature/.test(value),
+  target: (value) => /^(?:\w[\w./:@%+-]*|(?:V|VERBOSE|DEBUG|CI)=\w*)$/.test(value),
+  /** A package of a registry: not a path, an address or an archive, which would run its own scripts. */
+  package: (value) => /^(?:@[\w.-]+\/)?\w[\w.-]*(?:@[\w.^~-]+)?$/.test(value),
+  source: (value) => /^(?:[\w-]+\/)*[\w.-]+\.(?:c|cc|cpp|cxx|h|hpp|o|s)$/.test(value) && !value.startsWith('-'),
+  binary: (value) => /^(?:[\w-]+\/)*\w[\w-]*(?:\.(?:o|so|exe|out))?$/.test(value),
+  output: (value) => /^(?:json|yaml|name|wide|jsonpath=.*|custom-columns=.*)$/.test(value),
+  plus: (value) => value.startsWith('+'),
+  /** Letters of `ps` without a dash. The letter `e` would show the environment of processes. */
+  ps: (value) => /^(?:[a-df-zA-Z]+|\d+)$/.test(value),
+  tar: (value) => /^[tvzjJ]*f?$/.test(value),
+  test: (value) => value !== '-v' && value !== '-R',
+  sed: isHarmlessSed,
+  awk: isHarmlessAwk,
+  jq: (program) => !/(?<![.\w"])(?:env|import|include|modulemeta)\b|\$ENV/.test(program),
+  printf: (format) => !STORES.test(format),
+  /** The name of a program, file or package that is run: only a rule can allow it. */
+  run: () => false,
+}
+
+/** The conversion that stores the number of characters written. */
+const STORES = /%[-+ #0-9.*']*[hlLjzt]*n/
+
+/**
+ * Whether an awk program only prints. Before the first print nothing can be written or piped: `>` compares, and `|` is part of a
+ * pattern. Texts are ignored only if no slash or comment can hide where they end.
+ */
+function isHarmlessAwk(program: string): boolean {
+  const code = /[/#]/.test(program) ? program : program.replace(/"(?:[^"\\\n]|\\.)*"/g, '""')
+  const calls = code.matchAll(/([A-Za-z_]\w*)\s*\(/g)
+  return (
+    !/getline|system|ENVIRON|@|\\\n|print[^]*[|>]/.test(code.replace(/\|\||>=/g, ' ')) &&
+    [...calls].every(([, name]) => awkFunctions.has(name!))
+  )
+}
+
+const awkFunctions: ReadonlySet<string> = new Set(
+  `if while for in print printf length substr index split sub gsub match sprintf tolower toupper int sqrt exp log sin cos
+  atan2 rand srand gensub strftime systime asort asorti return exit delete else do`.split(/\s+/),
+)
+
+/** Names of files that no program runs or reads as its settings. A redirection may write them below the working directory. */
+export function isDataFile(path: string): boolean {
+  return (
+    /^(?:\.\/)?(?:[A-Za-z0-9_][\w-]*(?:\.[\w-]+)*\/)*[A-Za-z0-9_][\w.-]*\.(?:log|txt|csv|tsv|diff|patch|tmp|out|err)$/.test(
+      path,
+    ) &&
+    !/(?:^|\/)(?:a\.out|cmakelists.*|meson.*|.*requirements.*|.*constraints.*|modules\.txt)$|(?:^|\/)node_modules\//i.test(
+      path,
+    )
+  )
+}
+
+/** Whether a variable before a command changes only how it prints, or a mode that projects define. */
+export function isSafeAssignment(name: string, value: string): boolean {
+  return safeVariables.has(name) && /^(?!.*\.\.)(?:[\w.,*+:][\w.,*+:/@-]*)?$/.test(value)
+}
+
+const safeVariables: ReadonlySet<string> = new Set(
+  `CI NODE_ENV FORCE_COLOR NO_COLOR CLICOLOR DEBUG VERBOSE LOG_LEVEL PORT TZ LANG LC_ALL LC_COLLATE LC_CTYPE COLUMNS
+  RUST_BACKTRACE RUST_LOG GOOS GOARCH CGO_ENABLED PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE NODE_NO_WARNINGS`.split(
+    /\s+/,
+  ),
+)

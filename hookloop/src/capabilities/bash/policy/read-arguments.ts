@@ -1,0 +1,273 @@
+import { grammarOf, isBeginning, type Grammar, type Option } from './grammar.ts'
+import { isSafeAssignment, kinds } from './kinds.ts'
+import { isAtHome, type ParsedWord } from './parse-commands.ts'
+import { baseName } from './rules.ts'
+
+/** The first word of a command that is not known to be harmless, and why. */
+export type Problem = { readonly index: number; readonly why: string }
+
+export type Reading = {
+  readonly problem: Problem | undefined
+  /** Where commands start that it runs. More than one if an option is not known, or if it runs several. */
+  readonly starts: readonly number[]
+  /** Shell code that it runs. */
+  readonly texts: readonly string[]
+  /** Files that it writes. */
+  readonly writes: readonly string[]
+}
+
+export type Known = {
+  readonly name: string
+  readonly grammar: Grammar
+  /** The indexes of the program and its subcommands. */
+  readonly keys: readonly number[]
+  /** The grammar of the program, if options are between it and its subcommand. */
+  readonly before: Grammar | undefined
+}
+
+/**
+ * The grammar of a command. An allowed command must have the exact name of a program; to find what a command runs, the name may be
+ * spelled in other ways.
+ */
+export function findGrammar(
+  words: readonly ParsedWord[],
+  { isExact }: { readonly isExact: boolean },
+): Known | undefined {
+  const [program] = words
+  if (program === undefined || (isExact && program.value === null)) return undefined
+  let name = isExact ? program.value!.slice(program.value!.lastIndexOf('/') + 1) : looseName(program)
+  let keys: readonly number[] = [0]
+  for (let at = 1; isBeginning(name) && at < Math.min(words.length, MAX_KEYS); at += 1) {
+    const longer = `${name} ${textOf(words[at]!)}`
+    if (grammarOf(longer) !== undefined || isBeginning(longer)) [name, keys] = [longer, [...keys, at]]
+    else if ((isExact && keys.length > 1) || (!isOption(words[at]!) && !isOption(words[at - 1]!))) break
+  }
+  const grammar = grammarOf(name)
+  if (grammar === undefined) return undefined
+  const isApart = keys.at(-1)! >= keys.length
+  return { name, grammar, keys, before: isApart ? grammarOf(name.split(' ')[0]!) : undefined }
+}
+
+/** How far to search for subcommands. */
+const MAX_KEYS = 8
+
+/** `gxargs` is the GNU `xargs` on systems with another one. */
+function looseName({ value, loose }: ParsedWord): string {
+  const name = baseName(value ?? loose)
+  if (/^ld(?:-linux.*)?\.so/.test(name)) return 'ld.so'
+  const short = name.startsWith('g') && grammarOf(name) === undefined ? name.slice(1) : name
+  return grammarOf(short) === undefined ? name : short
+}
+
+type Options = {
+  readonly from: number
+  readonly to?: number
+  /** Whether a rule names the word, so that it need not be known. */
+  readonly isNamed: (index: number) => boolean
+}
+
+const MAX_STARTS = 64
+const MAX_GUESSES = 8
+
+/** Reads the arguments of a program as the program does. */
+export function readArguments(grammar: Grammar, words: readonly ParsedWord[], options: Options): Reading {
+  const { from, to = words.length, isNamed } = options
+  const { flags, operands, isRepeated } = grammar
+  const [starts, texts, writes, scripts]: [number[], string[], string[], string[]] = [[], [], [], []]
+  /** Where the command may start too, because an option is not known. */
+  const guesses: number[] = []
+  const runsAt = operands.findIndex((kind) => kind === 'command' || kind === 'shell')
+  let [at, operand, isEnded] = [from, 0, flags.has('raw')]
+  let problem: Problem | undefined
+
+  while (at < to) {
+    const word = words[at]!
+    if (isEnded || !isOption(word)) readOperand(word)
+    else if (word.value === '--' && (!flags.has('whole') || grammar.options.has('--'))) [isEnded, at] = [true, at + 1]
+    else readOption(word)
+  }
+  const isIdle = runsAt === -1 ? operands[0] !== 'run' || operand > 0 : starts.length + texts.length > 0
+  const isInformation = words.length === from + 1 && /^(?:--version|--help|-[vVh])$/.test(textOf(words[from]!))
+  if (!isIdle && !isInformation && !flags.has('plain') && to === words.length)
+    problem ??= { index: to, why: 'it runs its input' }
+  starts.push(...guesses.map((guess) => guess + runsAt).filter((start) => start < to))
+  return { problem, starts, texts, writes }
+
+  function fail(index: number, why: string): void {
+    if (problem === undefined && !isNamed(index)) problem = { index, why }
+  }
+
+  function readOperand(word: ParsedWord): void {
+    const last = operands.length - 1
+    const kind = operands[isRepeated ? Math.min(operand, last) : operand]
+    if (kind === 'command' || kind === 'shell') return readCommand(kind)
+    if (kind === undefined) fail(at, `${shown(word)} is not known to be harmless here`)
+    else check(word, kind, isRepeated && operand >= last)
+    if (flags.has('first')) isEnded = true
+    operand += 1
+    at += 1
+  }
+
+  function readCommand(kind: 'command' | 'shell'): void {
+    if (words[at]!.value === '--') at += 1
+    for (; flags.has('assigns') && at < to; at += 1) {
+      const [, name, value = ''] = /^(\w+)=([^]*)$/.exec(textOf(words[at]!)) ?? []
+      if (name === undefined) break
+      if (words[at]!.value === null || !isSafeAssignment(name, value)) fail(at, `${shown(words[at]!)} sets a variable`)
+    }
+    const [start, first, second] = [at, words[at], words[at + 1]]
+    at = to
+    if (first === undefined || start >= to) return
+    if (kind === 'shell') texts.push(words.slice(start, to).map(textOf).join(' '))
+    else if (grammar.options.get(textOf(first))?.kind === 'shell' && second !== undefined) texts.push(textOf(second))
+    else starts.push(start)
+    if (first.value === null) guesses.push(start + 1 - runsAt)
+    if (!flags.has('plain')) fail(start, `it runs ${shown(first)}`)
+  }
+
+  function readOption(word: ParsedWord): void {
+    const text = textOf(word)
+    at += 1
+    if (/^-\d+$/.test(text) && grammar.options.has('-#')) return
+    if (text.startsWith('--') || flags.has('whole')) readLong(word, text)
+    else readLetters(word, text)
+  }
+
+  function readLong(word: ParsedWord, text: string): void {
+    const equals = text.indexOf('=')
+    const name = equals === -1 ? text : text.slice(0, equals)
+    // An abbreviation is not known to be harmless, but it may be shell code.
+    const isShell = ([each, { kind }]: [string, Option]): boolean =>
+      kind === 'shell' && name.length > 3 && each.startsWith(name)
+    const option = grammar.options.get(name) ?? [...grammar.options].find(isShell)?.[1]
+    if (option === undefined || (equals !== -1 && option.values === 0 && !option.isOptional)) {
+      return readUnknown(word, equals === -1)
+    }
+    if (equals === -1) return readValues(option, undefined)
+    const { value, expansion } = word
+    if (value === null && (expansion?.prefix.length ?? 0) <= equals) readUnknown(word, false)
+    const attached = { value: value && text.slice(equals + 1), loose: text.slice(equals + 1) }
+    readValues(option, expansion === undefined ? attached : { ...attached, expansion: { ...expansion, prefix: '=' } })
+  }
+
+  function readLetters(word: ParsedWord, text: string): void {
+    let isKnown = word.value !== null
+    for (let letter = 1; letter < text.length; letter += 1) {
+      const option = grammar.options.get(`-${text[letter]!}`)
+      isKnown &&= option !== undefined
+      if (option === undefined || (option.values === 0 && !option.isOptional)) continue
+      if (!isKnown) readUnknown(word, false)
+      const rest = text.slice(letter + 1)
+      return readValues(option, rest === '' ? undefined : { value: word.value && rest, loose: rest })
+    }
+    if (!isKnown) readUnknown(word, true)
+  }
+
+  function readUnknown(word: ParsedWord, mayTakeValue: boolean): void {
+    fail(at - 1, `${shown(word)} is not known to be harmless`)
+    const next = words[at]
+    if (!mayTakeValue || runsAt === -1 || next === undefined || isOption(next)) return
+    if (guesses.length < MAX_GUESSES) guesses.push(at)
+    at += 1
+  }
+
+  function readValues({ values, kind }: Option, attached: ParsedWord | undefined): void {
+    const option = at - 1
+    if (kind === 'command') return readInnerCommand(option)
+    if (kind === 'shell') return readShellText(option, attached)
+    if (kind === 'sed') operand = Math.max(operand, 1) // no operand is a script then
+    if (attached !== undefined) check(attached, kind, true, option)
+    for (let left = values - (attached === undefined ? 0 : 1); left > 0; left -= 1) {
+      const value = words[at]
+      if (value === undefined || at >= to) return fail(option, `${shown(words[option]!)} has no value`)
+      // A program for which the value is optional would read this as another option.
+      const isSuspect = kind !== 'all' && isOption(value) && !/^-\d/.test(textOf(value))
+      if (isSuspect) fail(at, `${shown(value)} may be an option`)
+      check(value, kind, false)
+      at += 1
+    }
+  }
+
+  /** `find -exec` and similar: up to a semicolon. */
+  function readInnerCommand(option: number): void {
+    fail(option, `${shown(words[option]!)} runs a command`)
+    if (at >= to) return
+    if (starts.length < MAX_STARTS) starts.push(at)
+    fail(at, `it runs ${shown(words[at]!)}`)
+    at = endOfInner(words, at) + 1
+  }
+
+  function readShellText(option: number, attached: ParsedWord | undefined): void {
+    fail(option, `${shown(words[option]!)} runs shell code`)
+    if (attached !== undefined) return void texts.push(textOf(attached).replace(/^=/, ''))
+    while (at < to && /^[-+]./.test(textOf(words[at]!))) at += 1
+    if (at < to) texts.push(textOf(words[at]!))
+    at += 1
+  }
+
+  function check(word: ParsedWord, kind: string, mayBeMany: boolean, index = at): void {
+    const { value } = word
+    if (kind === 'sed' && value !== null) scripts.push(value)
+    const complete = kind === 'sed' ? scripts.join('\n') : (value ?? '')
+    const isHarmless = value === null ? isHarmlessExpansion(word, kind, mayBeMany) : isOfKind(kind, complete)
+    if (!isHarmless) return fail(index, whyNot(word, kind))
+    if (kind === 'data' && value !== null && value !== '/dev/null') writes.push(value)
+    if (kind === 'alias') texts.push(textOf(word).slice(textOf(word).indexOf('=') + 1))
+  }
+
+  /** What an expansion results in is not known: it may be several words, and one of them may be an option. */
+  function isHarmlessExpansion(word: ParsedWord, kind: string, mayBeMany: boolean): boolean {
+    const { expansion, loose } = word
+    if (expansion === undefined || (isAtHome(word) && !flags.has('names'))) return false
+    const { prefix, isOne, hasGlob, variables } = expansion
+    if (kind === 'test') return isOne && isOperandOfTest(words[at - 1], words[at + 1])
+    if (kind !== 'number' && kind !== 'below' && kind !== 'any' && kind !== 'all') return false
+    if (flags.has('pure')) return true
+    if (!isOne && !mayBeMany) return false
+    if (kind === 'number') return prefix === '0' && loose.startsWith('$')
+    if (kind === 'below') return hasGlob && variables.length === 0 && prefix !== '' && isOfKind(kind, loose)
+    return isEnded || (prefix !== '' && !prefix.startsWith('-'))
+  }
+}
+
+/** Whether `test` cannot read the word between two others as an operator. */
+function isOperandOfTest(before: ParsedWord | undefined, after: ParsedWord | undefined): boolean {
+  return (
+    /^-[a-zA-Z]$/.test(before?.value ?? '') || [before, after].some((word) => TEST_OPERATOR.test(word?.value ?? ''))
+  )
+}
+
+const TEST_OPERATOR = /^(?:[!=]?=|-(?:eq|ne|lt|le|gt|ge))$/
+
+function isOfKind(kind: string, value: string): boolean {
+  return kinds[kind]?.(value) ?? (kind === 'alias' || kind.split('|').includes(value))
+}
+
+function whyNot(word: ParsedWord, kind: string): string {
+  if (word.value === null) return `what ${shown(word)} expands to is not known to be harmless`
+  if (kind === 'run') return `${shown(word)} is run`
+  return ['sed', 'awk', 'jq'].includes(kind)
+    ? `the ${kind} script may run commands, or read or write files`
+    : `${shown(word)} is not known to be harmless here`
+}
+
+/** The index of the semicolon or plus sign that ends a command of `find`. */
+export function endOfInner(words: readonly ParsedWord[], start: number): number {
+  let end = start
+  while (end < words.length && words[end]!.value !== ';' && words[end]!.value !== '+') end += 1
+  return end
+}
+
+function isOption(word: ParsedWord): boolean {
+  const text = textOf(word)
+  return text.length > 1 && text.startsWith('-')
+}
+
+export function textOf({ value, loose }: ParsedWord): string {
+  return value ?? loose
+}
+
+function shown(word: ParsedWord): string {
+  const text = textOf(word)
+  return text.length <= 40 ? text : `${text.slice(0, 40)}…`
+}
