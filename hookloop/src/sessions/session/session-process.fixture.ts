@@ -4,7 +4,7 @@
 //   run <id>             starts a session and prints how its run ended, with the number of approvals it waits for
 //   resume <id>          resumes it, and prints the same
 //   answer <id> <answer> answers the first question that waits, and says so
-// What tools do is a line each in the file of the world. With KILL_AT it kills itself at that write to the store, and
+// With CHANGED the agent has another tool. What tools do is a line each in the file of the world. With KILL_AT it kills itself at that write to the store, and
 // with KILL_HOW=after when that write is stored. With WAIT_FOR tools wait for a file of that name. With KILL_IN it has a
 // hook at every point of the lifecycle, says each of them as it gets there, and kills itself at the one of that name.
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
@@ -147,6 +147,7 @@ const agent = createAgent({
     again,
     mail,
     ...(killIn === undefined ? [] : [...everywhere, ...around]),
+    ...(process.env['CHANGED'] === undefined ? [] : [acting('extra')]),
     approval('suspend'),
   ],
 })

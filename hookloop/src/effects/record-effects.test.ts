@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Json } from '../state/json.ts'
+import { liveEffects, type Effect } from './effects.ts'
+import { RecordedEffects, Recorder, type RunEntry } from './record-effects.ts'
+import type { RecordEntry } from './recording.ts'
+
+/** The effects of a run that resumes after these entries, what it performs, and what it records. */
+function resumed(entries: readonly RecordEntry[], isClosing = false) {
+  const [done, written]: [string[], RunEntry[]] = [[], []]
+  const journal = {
+    append: (entry: RunEntry) => void written.push(entry),
+    flush: () => undefined,
+    flushSoon: () => undefined,
+  }
+  const inner = liveEffects()({ signal: new AbortController().signal, emit: undefined })
+  const effects = new RecordedEffects(inner, new Recorder(journal, { entries, isClosing }), { run: 'r', now: 1 })
+  const perform = (key: string, kind: Effect['kind'], input: Json = {}, more: Partial<Effect> = {}): unknown =>
+    effects.perform({ key, kind, input: () => input, ...more }, () => {
+      done.push(key)
+      return 'done now'
+    })
+  return { done, written, perform }
+}
+
+const begin = (key: string, kind: string, input: Json = {}): RecordEntry => ({ type: 'begin', key, kind, input })
+const end = (key: string, value: Json = 'recorded'): RecordEntry => ({ type: 'end', key, at: 2, value })
+const diverged = { code: 'REPLAY_DIVERGED' }
+
+test('after a run has diverged no further effect is performed or recorded, even if a hook swallows the error', () => {
+  const { done, written, perform } = resumed([begin('r.2/0/inference', 'inference', 1), end('r.2/0/inference')])
+  assert.throws(() => perform('r.2/0/inference', 'inference', 2), diverged)
+  for (const kind of ['tool', 'hook', 'inference', 'approval', 'sleep'] as const) {
+    assert.throws(() => perform(`r.2/0/1/${kind}`, kind), diverged, kind)
+  }
+  assert.throws(() => perform('r.2/0/inference', 'inference', 1), diverged)
+  assert.deepEqual([done, written], [[], []])
+})
+
+test('a call that was not started before is not started while a recorded call was not asked for', () => {
+  const entries = [begin('r.2/0/1/tool', 'tool'), end('r.2/0/1/tool')]
+  const skips = resumed(entries)
+  assert.throws(() => skips.perform('r.2/0/0/tool', 'tool'), diverged)
+  const approval = resumed([begin('r.2/0/0/approval', 'approval'), end('r.2/0/0/approval', { block: 'No.' })])
+  assert.throws(() => approval.perform('r.2/0/0/tool', 'tool'), diverged)
+  const hook = resumed(entries)
+  assert.throws(() => hook.perform('r.2/1/afterExecution/mail', 'hook', {}, { mode: 'transform' }), diverged)
+  const same = resumed(entries)
+  assert.deepEqual(
+    [same.perform('r.2/0/1/tool', 'tool'), same.perform('r.2/0/2/tool', 'tool')],
+    ['recorded', 'done now'],
+  )
+  // Observers, what happens inside a call, and other agents of the run have no fixed order.
+  const others = resumed(entries)
+  others.perform('r.2/0/onStop/watch', 'hook', {}, { mode: 'observe' })
+  others.perform('r.2/0/1/tool/1', 'tool')
+  others.perform('r/0.0.2/0/0/tool', 'tool')
+  assert.equal(others.done.length, 3)
+})
+
+test('a call that was started is repeated only if it was idempotent when it started and is so now', () => {
+  const unknown = (): Json => 'unknown'
+  const started = (idempotent: boolean): RecordEntry => ({
+    type: 'begin',
+    key: 'r.2/0/0/tool',
+    kind: 'tool',
+    input: {},
+    ...(idempotent && { idempotent }),
+  })
+  for (const [then, now, result] of [
+    [true, true, 'done now'],
+    [true, false, 'unknown'],
+    [false, true, 'unknown'],
+    [false, false, 'unknown'],
+  ] as const) {
+    const { perform } = resumed([started(then)])
+    assert.equal(perform('r.2/0/0/tool', 'tool', {}, { unknown, idempotent: now }), result, `${then} ${now}`)
+  }
+})
+
+test('a run that closes its step uses the recorded change of a hook, and asks a guard again about another value', () => {
+  const entries = ['transform', 'guard'].flatMap((mode) => [begin(mode, 'hook', 1), end(mode)])
+  const { perform } = resumed(entries, true)
+  assert.equal(perform('transform', 'hook', 2, { mode: 'transform' }), 'recorded')
+  assert.equal(perform('guard', 'hook', 2, { mode: 'guard' }), 'done now')
+})
