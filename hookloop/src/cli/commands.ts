@@ -23,6 +23,7 @@ export const commands: { readonly [heading: string]: readonly CommandEntry[] } =
   'Sessions:': [
     { name: 'sessions', summary: 'list or delete sessions', load: () => import('./commands/sessions.ts') },
     { name: 'sessions delete', summary: 'delete sessions', load: () => import('./commands/sessions-delete.ts') },
+    { name: 'sessions prune', summary: 'delete old sessions', load: () => import('./commands/sessions-prune.ts') },
     { name: 'explain', summary: 'explain the decisions of a run', load: () => import('./commands/explain.ts') },
     { name: 'steps', summary: 'list the steps of a session', load: () => import('./commands/steps.ts') },
     { name: 'fork', summary: 'copy a session, up to a step', load: () => import('./commands/fork.ts') },

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
+import type { ListOptions } from '../sessions/stores/store.ts'
 
 const STORE = ['--store <where>', 'session store: a file (sessions.db), a folder, or postgres://…'] as const
 
@@ -7,6 +8,38 @@ export function storeOptions(command: Command): Command {
   return jsonOption(
     command.option(...STORE).option('-a, --agent <file>', 'agent module; its store is used if it has one'),
   )
+}
+
+/** Options that select sessions. */
+export function filterOptions(command: Command): Command {
+  return command
+    .option('--status <status>', 'only sessions with this status; can be repeated', collect)
+    .option('--user <name>', 'only sessions of this user')
+    .option('--of-agent <name>', 'only sessions of the agent with this name')
+}
+
+export type FilterFlags = {
+  readonly status?: readonly string[]
+  readonly user?: string
+  readonly ofAgent?: string
+}
+
+/** The same for `store.list` and `store.prune`. */
+export function toFilter({ status, user, ofAgent }: FilterFlags): Pick<ListOptions, 'status' | 'user' | 'agent'> {
+  return {
+    ...(status !== undefined && { status }),
+    ...(user !== undefined && { user }),
+    ...(ofAgent !== undefined && { agent: ofAgent }),
+  }
+}
+
+const units: { readonly [unit: string]: number } = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+/** Reads a duration such as `30d`, in milliseconds. */
+export function duration(text: string): number {
+  const [, amount, unit] = /^(\d{1,6})([mhdw])$/.exec(text) ?? []
+  if (amount !== undefined && unit !== undefined) return Number(amount) * units[unit]!
+  throw new InvalidArgumentError('It must be a number and m, h, d or w, such as 12h or 30d.')
 }
 
 /** Options that select and limit the agent. */

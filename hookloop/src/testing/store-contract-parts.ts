@@ -1,4 +1,6 @@
-import { oddLines, same, write, type Case } from './store-contract-scene.ts'
+import type { ListOptions } from '../sessions/stores/store.ts'
+import type { ListedSession } from '../sessions/stores/store.ts'
+import { pause, idsOf, codeOf, oddLines, same, write, type Case } from './store-contract-scene.ts'
 
 /** The contract of reading parts of a session. */
 export const partsContract: readonly Case[] = [
@@ -66,6 +68,108 @@ export const partsContract: readonly Case[] = [
       await sessions.delete('paged')
       const again = await sessions.open('paged', { create: true })
       same(await again.read({ pages: true }), { head: {}, lines: [], pages: [] })
+    },
+  ],
+  [
+    'sessions are listed in pages, also if some were written in the meantime',
+    async ({ store }) => {
+      const sessions = await store()
+      const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
+      for (const id of ids) await write(sessions, id, ['one'], { id })
+      const pages: string[][] = []
+      let after: ListedSession | undefined
+      for (;;) {
+        const page = await sessions.list({ limit: 3, ...(after !== undefined && { after }) })
+        if (page.length === 0) break
+        pages.push(page.map(({ id }) => id))
+        after = page.at(-1)
+        if (pages.length === 1) {
+          await pause(5)
+          await write(sessions, 'c', ['two'])
+        }
+      }
+      same(
+        pages
+          .flat()
+          .filter((id) => id !== 'c')
+          .toSorted(),
+        ids.filter((id) => id !== 'c'),
+      )
+      same(
+        pages.every((page) => page.length <= 3),
+        true,
+      )
+      const all = idsOf(await sessions.list())
+      same([all[0], all.length], ['c', 7])
+      same(idsOf(await sessions.list({ after: all[2]!, limit: 2 })), all.slice(3, 5))
+      same(await sessions.list({ after: 'none' }), [])
+      for (const limit of [0, -1, 1.5, Number.NaN])
+        same(await codeOf(() => sessions.list({ limit })), 'AGENT_INVALID_OPTION')
+    },
+  ],
+  [
+    'sessions are listed by status, agent and user, in pages as well',
+    async ({ store }) => {
+      const sessions = await store()
+      const heads = [
+        ['a', { status: 'completed', agent: 'clerk', user: 'ann' }],
+        ['b', { status: 'running', agent: 'clerk', user: 'bob' }],
+        ['c', { status: 'suspended', agent: 'clerk', user: 'ann' }],
+        ['d', { status: 'running', agent: 'cook', user: 'ann' }],
+        ['e', { status: 5, agent: null, user: ['ann'] }],
+        ['f', { status: 'completed', agent: "x' OR 1=1 --", user: '%' }],
+      ] as const
+      for (const [id, head] of heads) await write(sessions, id, ['one'], head)
+      const writer = await sessions.open('d')
+      const found = async (options: ListOptions): Promise<string> =>
+        idsOf(await sessions.list(options))
+          .toSorted()
+          .join('')
+      same(await found({ user: 'ann' }), 'acd')
+      same(await found({ agent: 'clerk' }), 'abc')
+      same(await found({ status: 'running' }), 'd')
+      same(await found({ status: 'interrupted' }), 'b')
+      same(await found({ status: ['interrupted', 'suspended'] }), 'bc')
+      same(await found({ status: 'completed', user: 'ann', agent: 'clerk' }), 'a')
+      same(await found({ user: '%' }), 'f')
+      same(await found({ agent: "x' OR 1=1 --" }), 'f')
+      same(await found({ status: [] }), '')
+      same((await sessions.list({ status: 'interrupted', limit: 1 })).length, 1)
+      await writer.append(['two'], { status: 'completed', agent: 'cook' })
+      same([await found({ status: 'completed' }), await found({ user: 'ann' })], ['adf', 'ac'])
+      await writer.release()
+    },
+  ],
+  [
+    'old sessions are deleted, but not those that are locked, have an open run or were written since',
+    async ({ store }) => {
+      const sessions = await store()
+      for (const [id, status] of [
+        ['a', 'completed'],
+        ['b', 'suspended'],
+        ['c', 'failed'],
+        ['d', 'running'],
+      ] as const)
+        await write(sessions, id, ['one'], { status, user: id === 'c' ? 'ann' : 'bob' })
+      const locked = await sessions.open('a')
+      await pause(20)
+      const border = new Date()
+      await pause(20)
+      await write(sessions, 'new', ['one'], { status: 'completed' })
+      same(await sessions.prune({ olderThan: border, user: 'nobody' }), [])
+      same(await sessions.prune({ olderThan: 60_000 }), [])
+      same(await sessions.prune({ olderThan: border }), ['c'])
+      await locked.release()
+      same(await sessions.delete('new', { before: border.getTime() }), false)
+      same(
+        await sessions
+          .prune({ olderThan: border, status: ['completed', 'suspended', 'interrupted'] })
+          .then((ids) => ids.toSorted()),
+        ['a', 'b', 'd'],
+      )
+      same(idsOf(await sessions.list()), ['new'])
+      for (const olderThan of [-1, Number.NaN, new Date('x')])
+        same(await codeOf(() => sessions.prune({ olderThan })), 'AGENT_INVALID_OPTION')
     },
   ],
 ]

@@ -94,6 +94,25 @@ describe('hookloop sessions', { concurrency: 2 }, () => {
     assert.equal(stdout, '{"deleted":["bb-1","aa-1"]}\n')
     assert.match((await project.hookloop(['sessions'])).stdout, /^SESSION .*\naa-2 .*\n$/)
   })
+
+  test('are listed by status and in pages, and old ones are pruned', async () => {
+    const project = new ScriptedProject()
+    for (const id of ['a', 'b', 'c']) await project.hookloop(['run', 'x', ...agent, '--session', id])
+    const ids = async (...args: string[]): Promise<string> => {
+      const { stdout } = await project.hookloop(['sessions', ...args, '--json'])
+      return (JSON.parse(stdout) as { id: string }[]).map(({ id }) => id).join('')
+    }
+    assert.deepEqual(
+      [await ids('--status', 'completed', '--limit', '2'), await ids('--after', 'b'), await ids('--status', 'failed')],
+      ['cb', 'a', ''],
+    )
+    const none = await project.hookloop(['sessions', 'prune', '--older-than', '30d'])
+    assert.deepEqual([none.code, none.stderr], [0, 'Deleted 0 sessions.\n'])
+    assert.equal((await project.hookloop(['sessions', 'prune', '--older-than', 'soon'])).code, 2)
+    const { stdout } = await project.hookloop(['sessions', 'prune', '--older-than', '0m', '--json'])
+    assert.equal((JSON.parse(stdout) as { deleted: string[] }).deleted.toSorted().join(''), 'abc')
+    assert.equal(await ids(), '')
+  })
 })
 
 describe('an invalid session id', { concurrency: 2 }, () => {

@@ -2,7 +2,7 @@ import type { SessionHead } from '../../sessions/session/session-head.ts'
 import type { ListedSession } from '../../sessions/stores/store.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
-import { storeOptions } from '../options.ts'
+import { filterOptions, storeOptions, toFilter, wholeNumber, type FilterFlags } from '../options.ts'
 import { agentOptionsFor, withAgent } from '../run/session-options.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { ago, dollars, grouped } from '../terminal/amounts.ts'
@@ -13,8 +13,11 @@ import { table, widthOf } from '../terminal/table.ts'
 
 export const command: CommandDefinition = {
   description: 'List sessions, the latest first.',
-  examples: ['hookloop sessions', 'hookloop sessions --json', 'hookloop sessions delete k53u'],
-  configure: storeOptions,
+  examples: ['hookloop sessions', 'hookloop sessions --status suspended --limit 20', 'hookloop sessions delete k53u'],
+  configure: (command) =>
+    filterOptions(storeOptions(command))
+      .option('--limit <n>', 'list at most so many sessions', wholeNumber)
+      .option('--after <session>', 'continue after this session: the last one of the list before'),
   run: sessions,
 }
 
@@ -31,11 +34,16 @@ const statusColors = new Map<string, StatusColor>([
   ['suspended', 'yellow'],
 ] satisfies [SessionHead['status'], StatusColor][])
 
-function sessions(flags: StoreFlags, cli: CliContext): Promise<void> {
+type ListFlags = StoreFlags & FilterFlags & { readonly limit?: number; readonly after?: string }
+
+function sessions(flags: ListFlags, cli: CliContext): Promise<void> {
   return withStore(flags, cli, async ({ store, options }) => {
-    const listed = await store.list()
+    const { limit, after } = flags
+    const page = { ...(limit !== undefined && { limit }), ...(after !== undefined && { after }) }
+    const listed = await store.list({ ...toFilter(flags), ...page })
     if (flags.json === true) printJson(cli.out, listed.map(toJson))
     else if (listed.length > 0) cli.out.write(`${overview(listed, cli)}\n`)
+    else if (Object.keys({ ...toFilter(flags), ...page }).length > 0) cli.err.write('No such sessions.\n')
     else
       cli.err.write(
         `No sessions yet. Start one with: ${cli.command} chat${withAgent(options, agentOptionsFor(flags, undefined, cli.env))}\n`,

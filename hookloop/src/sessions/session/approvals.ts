@@ -6,22 +6,30 @@ import { answerProblem, approvalFits, type Answer, type Approval } from '../../s
 import { AgentError } from '../../errors.ts'
 import type { SessionSnapshot } from '../log/read-session.ts'
 import { checkStore, type SessionStore } from '../stores/store.ts'
+import type { ListOptions } from '../stores/store.ts'
 import { lockSession, setHead } from './session-lock.ts'
 
 /** An approval that waits for an answer, and the id of its session. */
 export type PendingApproval = Approval & { readonly session: string }
 
 /**
- * All approvals in a store that wait for an answer.
+ * The approvals in a store that wait for an answer: all, those of one user or agent, or those of a page of sessions.
  *
  * @example
- * for (const { session, id, message } of await listApprovals(store)) console.log(session, id, message)
+ * for (const { session, id, message } of await listApprovals(store, { user: 'ann' })) console.log(session, id, message)
  */
-export async function listApprovals(store: SessionStore): Promise<readonly PendingApproval[]> {
+export async function listApprovals(
+  store: SessionStore,
+  /** `limit` counts sessions, and `after` is the last session of the page before. */
+  options: Omit<ListOptions, 'status'> = {},
+): Promise<readonly PendingApproval[]> {
   checkStore('listApprovals', store)
-  const sessions = await store.list()
+  const sessions = await store.list({ ...options, status: waiting })
   return sessions.flatMap(({ id, head }) => pendingIn(head).map((approval) => ({ ...approval, session: id })))
 }
+
+/** A session that was interrupted while it resumed with some answers may wait for others. */
+const waiting = ['suspended', 'running', 'interrupted']
 
 /** A damaged head must not hide the approvals of other sessions. */
 function pendingIn({ pending }: JsonObject): readonly Approval[] {

@@ -97,11 +97,11 @@ const refusals: { readonly [what: string]: readonly [code: string, run: (store: 
       return agent.run('Go.', { session: 'from', from: await agent.run('Go.') })
     },
   ],
-  'D08: an id that leads elsewhere': [
+  'D08: an id with a control character': [
     'SESSION_ID_INVALID',
-    (store) => scene(store).agent.run('x', { session: '../x' }),
+    (store) => scene(store).agent.run('x', { session: 'a\nb' }),
   ],
-  'D08: an id that is no id': ['SESSION_ID_INVALID', (store) => scene(store).agent.resume('%2e%2e')],
+  'D08: an id that is no id': ['SESSION_ID_INVALID', (store) => scene(store).agent.resume('\u001B[2J')],
   'an empty id': ['SESSION_ID_INVALID', (store) => scene(store).agent.run('x', { session: '' })],
   'an agent without a store': [
     'AGENT_INVALID_OPTION',

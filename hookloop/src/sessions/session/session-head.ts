@@ -15,6 +15,8 @@ export type SessionHead = {
   readonly status: 'running' | 'interrupted' | 'suspended' | 'completed' | 'stopped' | 'failed' | 'cancelled' | 'idle'
   readonly agent: string
   readonly createdAt: number
+  /** The metadata `user` of its runs, if it is a string. */
+  readonly user?: string
   /** The title that was set, or the first words of the first message. */
   readonly title: string
   readonly steps: number
@@ -37,6 +39,7 @@ export function headOf(
   const head: SessionHead = {
     status: execution?.status ?? 'idle',
     ...origin,
+    ...(typeof metadata['user'] === 'string' && { user: metadata['user'] }),
     title: short(titleIn(metadata) ?? textOf(messages.find(({ role }) => role === 'user')?.content ?? [])),
     steps: usage.steps,
     tokens: usage.inputTokens + usage.outputTokens,

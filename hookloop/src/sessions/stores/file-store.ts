@@ -26,6 +26,7 @@ import {
 import { changePages, readPages } from './file-pages.ts'
 import { folderName, idOfFolder, writeIdFile } from './session-folders.ts'
 import { checkLease } from './lock-owner.ts'
+import { pageOf, pruneSessions } from './list-sessions.ts'
 import { OpenWriters, type LockedLines } from './open-writers.ts'
 import {
   checkSessionId,
@@ -72,7 +73,7 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
   const root = path().resolve(folder)
   const writers = new OpenWriters(settings.leaseMs)
   const folderOf = (id: string): string => path().join(root, folderName(root, checkSessionId(id)))
-  return {
+  const store: SessionStore = {
     async open(id, { create = false } = {}) {
       const own = folderOf(id)
       return attempt(id, () => {
@@ -85,20 +86,21 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
       const own = folderOf(id)
       return attempt(id, () => readPart(id, own, options))
     },
-    async list() {
+    async list(given = {}) {
       const listed = namesInStore(root).flatMap((name) => listSession(name, path().join(root, name)) ?? [])
-      return listed
-        .toSorted((a, b) => b.updatedAt - a.updatedAt)
-        .map((each) => ({ ...each, updatedAt: Math.trunc(each.updatedAt) }))
+      return pageOf(
+        listed.map((each) => ({ ...each, updatedAt: Math.trunc(each.updatedAt) })),
+        given,
+      )
     },
-    async delete(id) {
+    async delete(id, { before = Infinity } = {}) {
       const own = folderOf(id)
-      attempt(id, () => {
-        if (namesIn(id, own) !== undefined) deleteSession(id, own, settings)
-      })
+      return attempt(id, () => namesIn(id, own) !== undefined && deleteSession(id, own, { ...settings, before }))
     },
+    prune: (given) => pruneSessions(store, given),
     close: () => writers.close(),
   }
+  return store
 }
 
 function namesInStore(root: string): readonly string[] {
@@ -183,7 +185,7 @@ function lockedLines(of: {
       try {
         if (pages !== undefined) changePages(id, folder, { ...pages, epoch: lock.epoch, sync: of.sync })
         const begin = { segment, bytes, line: lines }
-        bytes += writeAll(file, batchText(added, newHead))
+        bytes += writeAll(file, batchText(added, newHead?.text))
         lines += added.length
         if (pages !== undefined) mark = begin
         if (of.sync) fs().fdatasyncSync(file)
@@ -193,7 +195,7 @@ function lockedLines(of: {
         state = isFenced ? 'fenced' : 'failed' // nothing may follow half a batch: the next writer starts a new segment
         throw storeFailed(`The session "${id}" cannot be written`, error)
       }
-      if (newHead !== undefined) head = readHead(id, newHead)
+      if (newHead !== undefined) head = readHead(id, newHead.text)
     },
     renew: () => lock.renew(),
     unlock() {
@@ -327,16 +329,25 @@ function listSession(name: string, folder: string): ListedSession | undefined {
 }
 
 /** The folder is renamed first, so that no process ever finds a part of the session. */
-function deleteSession(id: string, folder: string, settings: Settings): void {
+function deleteSession(id: string, folder: string, settings: Settings & { readonly before: number }): boolean {
   const lock = lockSession(id, folder, settings.leaseMs)
   const root = path().dirname(folder)
   try {
+    const last = lastSegment(id, folder)
+    const file = last === undefined ? undefined : fs().lstatSync(segmentPath(folder, last), { throwIfNoEntry: false })
+    if ((file?.mtimeMs ?? 0) >= settings.before) {
+      lock.withdraw()
+      return false
+    }
     fs().renameSync(folder, path().join(root, `${DELETED}${lock.token}`))
-  } finally {
+  } catch (error) {
     lock.end('left')
+    throw error
   }
+  lock.end('left')
   if (settings.sync) syncFolder(root)
   for (const name of fs().readdirSync(root)) if (name.startsWith(DELETED)) removeFolder(path().join(root, name))
+  return true
 }
 
 function removeFolder(folder: string): void {

@@ -3,7 +3,16 @@ export { memoryStore } from './memory-store.ts'
 export { postgresStore, type PostgresStoreOptions } from './postgres-store.ts'
 export type { PostgresPool } from './postgres-queries.ts'
 export { sqliteStore, type SqliteStoreOptions } from './sqlite-store.ts'
-export type { ListedSession, PagesChange, ReadOptions, SessionStore, SessionWriter, StoredSession } from './store.ts'
+export type {
+  ListedSession,
+  ListOptions,
+  PagesChange,
+  PruneOptions,
+  ReadOptions,
+  SessionStore,
+  SessionWriter,
+  StoredSession,
+} from './store.ts'
 export { answerApproval, listApprovals, type PendingApproval } from '../session/approvals.ts'
 export { exportSession, importSession, type ExportOptions, type ImportOptions } from '../session/export-session.ts'
 export { forkSession, listPoints, type ForkOptions, type SessionPoint } from '../session/fork-session.ts'

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../state/json.ts'
 import { describeLockOwner, newLockOwner } from './lock-owner.ts'
+import { pageOf, pruneSessions } from './list-sessions.ts'
 import { OpenWriters } from './open-writers.ts'
 import {
   checkSessionId,
@@ -35,7 +36,7 @@ export function memoryStore(): SessionStore {
     if (found?.isLocked === true) throw sessionBusy(id, describeLockOwner(newLockOwner()))
     return found
   }
-  return {
+  const store: SessionStore = {
     async open(id, { create = false } = {}) {
       const found = checkUnlocked(id)
       if (found === undefined && !create) throw sessionUnknown(id)
@@ -48,7 +49,7 @@ export function memoryStore(): SessionStore {
         length: session.lines.length,
         read: (options) => readPart(session, options),
         append(lines, head, pages) {
-          if (head !== undefined) session.head = readHead(id, head)
+          if (head !== undefined) session.head = readHead(id, head.text)
           for (const line of lines) session.lines.push(line)
           if (pages !== undefined) session.pages.splice(pages.keep, Infinity, ...pages.add)
           session.updatedAt = Date.now()
@@ -60,17 +61,22 @@ export function memoryStore(): SessionStore {
       const session = sessions.get(checkSessionId(id))
       return session && readPart(session, options)
     },
-    async list() {
-      return [...sessions]
-        .map(([id, { head, updatedAt, isLocked }]) => ({ id, head: headNow(head, isLocked), updatedAt }))
-        .toSorted((a, b) => b.updatedAt - a.updatedAt)
+    async list(options = {}) {
+      const all = [...sessions].map(([id, { head, updatedAt, isLocked }]) => ({
+        id,
+        head: headNow(head, isLocked),
+        updatedAt,
+      }))
+      return pageOf(all, options)
     },
-    async delete(id) {
-      checkUnlocked(id)
-      sessions.delete(id)
+    async delete(id, { before = Infinity } = {}) {
+      const found = checkUnlocked(id)
+      return found !== undefined && found.updatedAt < before && sessions.delete(id)
     },
+    prune: (options) => pruneSessions(store, options),
     close: () => writers.close(),
   }
+  return store
 }
 
 function readPart({ head, lines, pages }: MemorySession, options: ReadOptions): StoredSession {

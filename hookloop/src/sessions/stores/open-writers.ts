@@ -1,8 +1,10 @@
 import type { JsonObject } from '../../state/json.ts'
+import { facetsOf } from './list-sessions.ts'
 import {
   checkLines,
   headText,
   sessionReleased,
+  type HeadToStore,
   type PagesChange,
   type ReadOptions,
   type SessionWriter,
@@ -16,7 +18,7 @@ export type LockedLines = {
   readonly length: number
   read(options: ReadOptions): StoredSession | Promise<StoredSession>
   /** Stores lines that were checked. Called with at least one line or a head, and never after `unlock`. */
-  append(lines: readonly string[], head: string | undefined, pages: PagesChange | undefined): void | Promise<void>
+  append(lines: readonly string[], head: HeadToStore | undefined, pages: PagesChange | undefined): void | Promise<void>
   /** Extends the lease, in stores that have one. A failure is ignored: the lease expires, and this writer is fenced. */
   renew?(): void | Promise<void>
   unlock(): void | Promise<void>
@@ -42,9 +44,9 @@ export class OpenWriters {
         if (released) throw sessionReleased(session.id)
         checkLines(lines)
         if (pages !== undefined) checkLines(pages.add)
-        const text = head === undefined ? undefined : headText(head)
-        const isNothing = lines.length === 0 && text === undefined && pages === undefined
-        return isNothing ? undefined : session.append(lines, text, pages)
+        const stored = head && { text: headText(head), facets: facetsOf(head) }
+        const isNothing = lines.length === 0 && stored === undefined && pages === undefined
+        return isNothing ? undefined : session.append(lines, stored, pages)
       },
       release: async () => {
         if (released) return

@@ -7,7 +7,7 @@ export type PostgresPool = {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>
 }
 
-const VERSION = 2
+const VERSION = 3
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
 /** The key of an advisory lock, unlikely to be used by others: "Hkl1" in ASCII. */
 const SETUP_LOCK = 0x486b6c31
@@ -17,12 +17,16 @@ export type Queries = ReturnType<typeof queriesFor>
 /** All queries. Each is one statement, so it is atomic on any connection and through any pooler. */
 export function queriesFor(schema: string) {
   const [sessions, lines, pages] = ['sessions', 'lines', 'pages'].map((table) => `${checked(schema)}.${table}`)
+  const nowMs = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
   const expired = `abs(extract(epoch FROM clock_timestamp() - renewed_at)) * 1000 > least(lease_ms, ${MAX_LEASE_MS})`
   // Nothing is inserted unless the row has this epoch. A concurrent lock waits for the row and then sees the new length.
   const append = `
       WITH locked AS (
         UPDATE ${sessions} SET length = length + cardinality($4::text[]), head = coalesce($5, head),
-          updated_at = clock_timestamp(), renewed_at = clock_timestamp()
+          status = CASE WHEN $5 IS NULL THEN status ELSE ($6::text[])[1] END,
+          agent = CASE WHEN $5 IS NULL THEN agent ELSE ($6::text[])[2] END,
+          user_name = CASE WHEN $5 IS NULL THEN user_name ELSE ($6::text[])[3] END,
+          updated_at = clock_timestamp(), updated_ms = ${nowMs}, renewed_at = clock_timestamp()
         WHERE key = $1 AND epoch = $2 AND length = $3 RETURNING key
       ), stored AS (
         INSERT INTO ${lines} (session, n, line)
@@ -33,24 +37,28 @@ export function queriesFor(schema: string) {
     create: `
       INSERT INTO ${sessions} (id, lease_ms) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`,
     find: `
-      SELECT key, id, epoch, owner, head, length FROM ${sessions} WHERE id = $1`,
+      SELECT key, id, epoch, owner, head, length, updated_ms::float8 AS updated_ms FROM ${sessions} WHERE id = $1`,
     lines: `
       SELECT n, line FROM ${lines} WHERE session = $1 AND n < $2 AND n > $3 ORDER BY n`,
+    // A parameter that is null does not filter.
     list: `
-      SELECT id, head, owner, ${expired} AS expired, (extract(epoch FROM updated_at) * 1000)::float8 AS updated_at
-      FROM ${sessions} ORDER BY sessions.updated_at DESC`,
+      SELECT id, head, owner, ${expired} AS expired, updated_ms::float8 AS updated_ms FROM ${sessions}
+      WHERE ($1::text IS NULL OR agent = $1) AND ($2::text IS NULL OR user_name = $2)
+        AND ($3::text[] IS NULL OR status = ANY ($3))
+        AND ($4::float8 IS NULL OR updated_ms < $4 OR (updated_ms = $4 AND id COLLATE "C" > $5))
+      ORDER BY sessions.updated_ms DESC, id COLLATE "C" LIMIT $6`,
     lock: `
       UPDATE ${sessions} SET epoch = epoch + 1, owner = $4, renewed_at = clock_timestamp(), lease_ms = $5
       WHERE key = $1 AND epoch = $2 AND ($3::bool OR owner IS NULL OR ${expired})
       RETURNING key, id, epoch, length, head`,
     append: `${append} SELECT key FROM locked`,
-    // The same with pages: those from $6 on are replaced.
+    // The same with pages: those from $7 on are replaced.
     appendPages: `${append}, gone AS (
-        DELETE FROM ${pages} USING locked WHERE session = locked.key AND n >= $6::bigint + cardinality($7::text[])
+        DELETE FROM ${pages} USING locked WHERE session = locked.key AND n >= $7::bigint + cardinality($8::text[])
       ), paged AS (
         INSERT INTO ${pages} (session, n, page)
-        SELECT locked.key, $6::bigint + new.n - 1, new.page
-        FROM locked, unnest($7::text[]) WITH ORDINALITY AS new (page, n)
+        SELECT locked.key, $7::bigint + new.n - 1, new.page
+        FROM locked, unnest($8::text[]) WITH ORDINALITY AS new (page, n)
         ON CONFLICT (session, n) DO UPDATE SET page = excluded.page
       )
       SELECT key FROM locked`,
@@ -62,7 +70,8 @@ export function queriesFor(schema: string) {
       UPDATE ${sessions} SET owner = NULL WHERE key = $1 AND epoch = $2`,
     delete: `
       WITH gone AS (
-        DELETE FROM ${sessions} WHERE key = $1 AND epoch = $2 AND ($3::bool OR owner IS NULL OR ${expired}) RETURNING key
+        DELETE FROM ${sessions} WHERE key = $1 AND epoch = $2 AND ($3::bool OR owner IS NULL OR ${expired})
+          AND updated_ms < $4 RETURNING key
       ), cleared AS (
         DELETE FROM ${lines} USING gone WHERE session = gone.key
       ), emptied AS (
@@ -78,7 +87,8 @@ export async function createTables(pool: PostgresPool, schema: string): Promise<
   const [found] = (await pool.query('SELECT to_regclass($1) IS NOT NULL AS there', [`${name}.store`])).rows
   // Only if needed: the database user may not have the right to create tables.
   if (!(found as { there: boolean }).there) await pool.query(tables(name))
-  if ((await versionOf(pool, name)) === 1) await pool.query(tables(name))
+  const known = await versionOf(pool, name)
+  if (known !== null && known > 0 && known < VERSION) await pool.query(tables(name))
   const version = await versionOf(pool, name)
   if (version === VERSION) return
   if (version !== null && version > VERSION) throw sessionTooNew(schema, version, VERSION)
@@ -120,8 +130,18 @@ function tables(schema: string): string {
       page text NOT NULL,
       PRIMARY KEY (session, n)
     );
+    ALTER TABLE ${schema}.sessions
+      ADD COLUMN IF NOT EXISTS status text, ADD COLUMN IF NOT EXISTS agent text, ADD COLUMN IF NOT EXISTS user_name text,
+      ADD COLUMN IF NOT EXISTS updated_ms bigint NOT NULL DEFAULT (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+    CREATE INDEX IF NOT EXISTS sessions_by_time ON ${schema}.sessions (updated_ms DESC, id COLLATE "C");
+    CREATE INDEX IF NOT EXISTS sessions_by_status ON ${schema}.sessions (status, updated_ms DESC);
+    CREATE INDEX IF NOT EXISTS sessions_by_agent ON ${schema}.sessions (agent, updated_ms DESC);
+    CREATE INDEX IF NOT EXISTS sessions_by_user ON ${schema}.sessions (user_name, updated_ms DESC);
     CREATE TABLE IF NOT EXISTS ${schema}.store (version integer NOT NULL);
     INSERT INTO ${schema}.store SELECT ${VERSION} WHERE NOT EXISTS (SELECT FROM ${schema}.store);
+    UPDATE ${schema}.sessions SET updated_ms = (extract(epoch FROM updated_at) * 1000)::bigint,
+      status = substring(head from '"status":"([a-z]+)"'), agent = substring(head from '"agent":"([^"\\\\]*)"')
+      WHERE (SELECT max(version) FROM ${schema}.store) < 3;
     UPDATE ${schema}.store SET version = ${VERSION} WHERE version < ${VERSION};
   `
 }

@@ -82,7 +82,7 @@ suite('tables that were changed', () => {
   test('D11: tables of a newer version, or of none, are rejected and not changed', async () => {
     const { schema } = await scene()
     for (const [version, code] of [
-      [3, 'STATE_VERSION'],
+      [99, 'STATE_VERSION'],
       [0, 'SESSION_CORRUPT'],
       [null, 'SESSION_CORRUPT'],
     ] as const) {

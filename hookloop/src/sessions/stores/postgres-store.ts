@@ -1,6 +1,7 @@
 import { checkOptions } from '../../state/check-options.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { checkLease, describeLockOwner, isDead, newLockOwner, parseLockOwner } from './lock-owner.ts'
+import { pruneSessions, selectPage, storedStatuses } from './list-sessions.ts'
 import { OpenWriters, type LockedLines } from './open-writers.ts'
 import { createTables, queriesFor, type PostgresPool, type Queries } from './postgres-queries.ts'
 import {
@@ -12,6 +13,7 @@ import {
   sessionFenced,
   sessionUnknown,
   storeFailed,
+  type HeadToStore,
   type PagesChange,
   type ReadOptions,
   type SessionStore,
@@ -65,7 +67,7 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       throw storeFailed('The database cannot be read or written', error)
     }
   }
-  return {
+  const store: SessionStore = {
     async open(id, { create = false } = {}) {
       checkSessionId(id)
       return writers.add(await lockSession(id, query, { create, leaseMs }))
@@ -74,21 +76,32 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       checkSessionId(id)
       return readSession(id, query, part)
     },
-    async list() {
-      const rows = await query('list', [])
-      return rows.map((row) => {
-        const isLocked = !isUnlocked(row) && !row.expired
-        return listedSession({ id: row.id, head: row.head, updatedAt: Math.trunc(row.updated_at), isLocked })
+    async list(given = {}) {
+      return selectPage(given, {
+        find: async (id) => {
+          const [row] = await query('find', [id])
+          return row && { id, updatedAt: row.updated_ms }
+        },
+        select: async (after, limit) => {
+          const { agent = null, user = null } = given
+          const place = [after?.updatedAt ?? null, after?.id ?? null, limit ?? null]
+          const rows = await query('list', [agent, user, storedStatuses(given) ?? null, ...place])
+          return rows.map((row) => {
+            const isLocked = !isUnlocked(row) && !row.expired
+            return listedSession({ id: row.id, head: row.head, updatedAt: row.updated_ms, isLocked })
+          })
+        },
       })
     },
-    async delete(id) {
+    async delete(id, { before = Number.MAX_SAFE_INTEGER } = {}) {
       checkSessionId(id)
-      await whenUnlocked(id, query, async (found) => {
-        if (found === undefined) return true
-        const { length } = await query('delete', [found.key, found.epoch, isUnlocked(found)])
+      return whenUnlocked(id, query, async (found) => {
+        if (found === undefined || found.updated_ms >= before) return false
+        const { length } = await query('delete', [found.key, found.epoch, isUnlocked(found), Math.ceil(before)])
         return length === 0 ? undefined : true
       })
     },
+    prune: (given) => pruneSessions(store, given),
     async close() {
       try {
         await writers.close()
@@ -100,6 +113,7 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       }
     },
   }
+  return store
 }
 
 /** The driver returns bigint columns as strings, and takes them back as such. */
@@ -110,7 +124,7 @@ type Row = {
   readonly owner: string | null
   readonly head: string
   readonly length: string
-  readonly updated_at: number
+  readonly updated_ms: number
   readonly expired: boolean
   readonly n: string
   readonly line: string
@@ -160,10 +174,11 @@ async function lockSession(
   let next = Number(length)
   let failed = false
   let last: Promise<void> = Promise.resolve()
-  const store = async (added: readonly string[], head: string | undefined, pages?: PagesChange): Promise<void> => {
+  const store = async (added: readonly string[], head: HeadToStore | undefined, pages?: PagesChange): Promise<void> => {
     if (failed) throw storeFailed(`The session "${id}" cannot be written`, 'an earlier write failed')
     failed = true // until the database has confirmed it: a connection may break after the lines were stored
-    const values = [key, epoch, next, added, head ?? null]
+    const facets = head && [head.facets.status, head.facets.agent, head.facets.user]
+    const values = [key, epoch, next, added, head?.text ?? null, facets ?? null]
     const [locked] = await (pages === undefined
       ? query('append', values)
       : query('appendPages', [...values, pages.keep, pages.add]))

@@ -3,7 +3,7 @@ import { AgentError, messageOf } from '../../errors.ts'
 import { sessionTooNew, storeFailed } from './store.ts'
 
 /** The value of `PRAGMA user_version`: the version of the tables. */
-const VERSION = 2
+const VERSION = 3
 /** The value of `PRAGMA application_id`, "Hkl1" in ASCII: it distinguishes a session store from other databases. */
 const APPLICATION = 0x486b6c31
 const BUSY_TIMEOUT_MS = 5_000
@@ -35,14 +35,21 @@ const TABLES = `
   PRAGMA application_id = ${APPLICATION};
 `
 
-/** What version 2 adds. A page has the place of a line, by its own number. */
-const ADDED = `
-  CREATE TABLE pages (
+/** What each version added. A page has the place of a line, by its own number. */
+const ADDED: readonly string[] = [
+  `CREATE TABLE pages (
     place INTEGER PRIMARY KEY,
     page TEXT NOT NULL
-  ) STRICT;
-  PRAGMA user_version = ${VERSION};
-`
+  ) STRICT;`,
+  `ALTER TABLE sessions ADD COLUMN status TEXT;
+  ALTER TABLE sessions ADD COLUMN agent TEXT;
+  ALTER TABLE sessions ADD COLUMN user TEXT;
+  UPDATE sessions SET status = json_extract(head, '$.status'), agent = json_extract(head, '$.agent') WHERE json_valid(head);
+  CREATE INDEX sessions_by_time ON sessions (updated_at DESC, id);
+  CREATE INDEX sessions_by_status ON sessions (status, updated_at DESC, id);
+  CREATE INDEX sessions_by_agent ON sessions (agent, updated_at DESC, id);
+  CREATE INDEX sessions_by_user ON sessions (user, updated_at DESC, id);`,
+]
 
 /** Opens a database file, or creates it readable by its owner only. A file that is rejected is not changed. */
 export function openDatabase(path: string, durability: 'normal' | 'full'): DatabaseSync {
@@ -103,7 +110,8 @@ function prepare(database: DatabaseSync, path: string): void {
     immediately(database, () => {
       const now = checkDatabase(database, path) // another process may have done so since
       if (now === 0) database.exec(TABLES)
-      if (now < VERSION) database.exec(ADDED)
+      for (const added of ADDED.slice(Math.max(0, now - 1))) database.exec(added)
+      database.exec(`PRAGMA user_version = ${VERSION}`)
     })
 }
 

@@ -52,7 +52,7 @@ const wholeStore: readonly [what: string, code: string, attack: (path: string) =
   ['is no database', 'SESSION_CORRUPT', (path) => writeFileSync(path, 'x'.repeat(9000))],
   ['is cut', 'SESSION_CORRUPT', (path) => truncateSync(path, 5000)],
   ['is cut in its header', 'SESSION_CORRUPT', (path) => truncateSync(path, 50)],
-  ['is of a newer version', 'STATE_VERSION', (path) => sql(path, 'PRAGMA user_version = 3')],
+  ['is of a newer version', 'STATE_VERSION', (path) => sql(path, 'PRAGMA user_version = 99')],
   ['is of no version', 'SESSION_CORRUPT', (path) => sql(path, 'PRAGMA user_version = -1')],
   ['is the database of something else', 'SESSION_CORRUPT', (path) => sql(path, 'PRAGMA application_id = 7')],
   ['has lost a table', 'SESSION_CORRUPT', (path) => sql(path, 'DROP TABLE lines')],
@@ -205,7 +205,7 @@ test('D15: a link or a folder in place of the database is rejected', async () =>
 test('D14: on a full disk the append fails, and what was stored before is complete', async () => {
   const path = join(root, 'full.db')
   const place = { kind: 'sqlite', place: path, store: sqliteStore(path) } as const
-  const said = await start(place, ['write', 'full', '5000'], {}, `trap '' XFSZ; ulimit -f 200`).said()
+  const said = await start(place, ['write', 'full', '5000'], {}, `trap '' XFSZ; ulimit -f 1000`).said()
   assert.equal(said.at(-1), 'STORE_FAILED')
   assert.equal(wholeBatches((await place.store.read('full'))!), said.length - 1)
   const writer = await place.store.open('full')

@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { checkLease, describeLockOwner, isLocked, newLockOwner, parseLockOwner, toLease } from './lock-owner.ts'
+import { pruneSessions, selectPage, storedStatuses, type Position } from './list-sessions.ts'
 import { OpenWriters } from './open-writers.ts'
 import { immediately, openDatabase, sqliteFailed, watchDatabase } from './sqlite-database.ts'
 import {
@@ -14,7 +15,9 @@ import {
   sessionFenced,
   sessionUnknown,
   storeFailed,
+  type HeadToStore,
   type ListedSession,
+  type ListOptions,
   type PagesChange,
   type ReadOptions,
   type SessionStore,
@@ -63,7 +66,7 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
       throw sqliteFailed(file, error)
     }
   }
-  return {
+  const store: SessionStore = {
     async open(id, { create = false } = {}) {
       checkSessionId(id)
       const owner = JSON.stringify(newLockOwner())
@@ -79,20 +82,24 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
           next += lines.length
         },
         renew: () => query((each) => each.renew(lock)),
-        unlock: () => query((each) => each.unlock(lock)),
+        unlock: () => query((each) => each.unlock(lock, next > lock.length)),
       })
     },
     async read(id, part = {}) {
       checkSessionId(id)
       return query((each) => each.read(id, part))
     },
-    async list() {
-      return query((each) => each.list())
+    async list(given = {}) {
+      return selectPage(given, {
+        find: (id) => query((each) => each.position(id)),
+        select: (after, limit) => query((each) => each.list({ ...given, after, limit })),
+      })
     },
-    async delete(id) {
+    async delete(id, { before = Infinity } = {}) {
       checkSessionId(id)
-      query((each) => each.delete(id))
+      return query((each) => each.delete(id, before))
     },
+    prune: (given) => pruneSessions(store, given),
     async close() {
       await writers.close()
       tables?.database.close()
@@ -100,6 +107,7 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
       closed = true
     },
   }
+  return store
 }
 
 type Lock = { readonly key: number; readonly epoch: number; readonly head: JsonObject; readonly length: number }
@@ -114,6 +122,8 @@ type Row = {
   readonly head: string
   readonly updated_at: number
 }
+
+const noFacets = { status: null, agent: null, user: null }
 
 /** One append is one row, or several if it is longer than this. */
 const ROW_CHARACTERS = 32_768
@@ -137,16 +147,18 @@ class Tables {
        SELECT (key << 32) + CAST(:number AS INTEGER), :at, :line FROM sessions WHERE key = :key AND epoch = :epoch`,
     )
     this.#update = database.prepare(
-      'UPDATE sessions SET head = coalesce(?, head), updated_at = ? WHERE key = ? AND epoch = ?',
+      `UPDATE sessions SET head = coalesce(:head, head), updated_at = :now,
+       status = iif(:head IS NULL, status, :status), agent = iif(:head IS NULL, agent, :agent),
+       user = iif(:head IS NULL, user, :user) WHERE key = :key AND epoch = :epoch`,
     )
     // Lines are appended in rows, so the first line to read may be in the middle of one.
     this.#select = database.prepare(
-      `SELECT place - (?1 << 32) AS n, line FROM lines WHERE place < (?1 + 1) << 32 AND place >= coalesce(
-         (SELECT max(place) FROM lines WHERE place >= ?1 << 32 AND place <= (?1 << 32) + CAST(?2 AS INTEGER)), ?1 << 32
+      `SELECT place - (:key << 32) AS n, line FROM lines WHERE place < (:key + 1) << 32 AND place >= coalesce(
+         (SELECT max(place) FROM lines WHERE place >= (:key << 32) AND place <= (:key << 32) + CAST(:number AS INTEGER)), (:key << 32)
        ) ORDER BY place`,
     )
     this.#last = database.prepare(
-      `SELECT place - (?1 << 32) AS n, line FROM lines WHERE place >= ?1 << 32 AND place < (?1 + 1) << 32
+      `SELECT place - (:key << 32) AS n, line FROM lines WHERE place >= (:key << 32) AND place < (:key + 1) << 32
        ORDER BY place DESC LIMIT 1`,
     )
   }
@@ -181,7 +193,7 @@ class Tables {
     what: {
       readonly next: number
       readonly lines: readonly string[]
-      readonly head: string | undefined
+      readonly head: HeadToStore | undefined
       readonly pages: PagesChange | undefined
     },
   ): boolean {
@@ -192,26 +204,35 @@ class Tables {
     const rows = toRows(lines)
     if (head === undefined && pages === undefined && rows.length === 1) return insert(rows[0]!)
     return immediately(this.database, () => {
-      if (this.#update.run(head ?? null, now, key, epoch).changes !== 1 || !rows.every(insert)) return false
+      if (
+        this.#update.run({ ...noFacets, ...head?.facets, head: head?.text ?? null, now, key, epoch }).changes !== 1 ||
+        !rows.every(insert)
+      )
+        return false
       if (pages !== undefined) this.#changePages(key, pages)
       return true
     })
   }
 
   #changePages(key: number, { keep, add }: PagesChange): void {
-    this.database.prepare('DELETE FROM pages WHERE place >= (?1 << 32) + ?2 AND place < (?1 + 1) << 32').run(key, keep)
+    this.database
+      .prepare('DELETE FROM pages WHERE place >= (:key << 32) + CAST(:number AS INTEGER) AND place < (:key + 1) << 32')
+      .run({ key, number: keep })
     const insert = this.database.prepare(
-      'INSERT INTO pages (place, page) VALUES ((?1 << 32) + CAST(?2 AS INTEGER), ?3)',
+      'INSERT INTO pages (place, page) VALUES ((:key << 32) + CAST(:number AS INTEGER), :page)',
     )
-    for (const [i, page] of add.entries()) insert.run(key, keep + i, page)
+    for (const [i, page] of add.entries()) insert.run({ key, number: keep + i, page })
   }
 
   renew({ key, epoch }: Lock): void {
     this.database.prepare('UPDATE sessions SET renewed_at = ? WHERE key = ? AND epoch = ?').run(Date.now(), key, epoch)
   }
 
-  unlock({ key, epoch }: Lock): void {
-    this.database.prepare('UPDATE sessions SET owner = NULL WHERE key = ? AND epoch = ?').run(key, epoch)
+  unlock({ key, epoch }: Lock, wasWritten: boolean): void {
+    // Appends of lines alone do not update the session, so that they write one page only.
+    this.database
+      .prepare('UPDATE sessions SET owner = NULL, updated_at = iif(?, ?, updated_at) WHERE key = ? AND epoch = ?')
+      .run(wasWritten ? 1 : 0, Date.now(), key, epoch)
   }
 
   read(id: string, { after = -1, pages = false }: ReadOptions): StoredSession | undefined {
@@ -223,29 +244,52 @@ class Tables {
     })
   }
 
-  list(): readonly ListedSession[] {
+  list({
+    after,
+    limit,
+    ...filter
+  }: Omit<ListOptions, 'after' | 'limit'> & {
+    readonly after: Position | undefined
+    readonly limit: number | undefined
+  }): readonly ListedSession[] {
+    const statuses = storedStatuses(filter)
+    const conditions = [
+      ...(filter.agent === undefined ? [] : ['agent = :agent']),
+      ...(filter.user === undefined ? [] : ['user = :user']),
+      ...(statuses === undefined ? [] : ['status IN (SELECT value FROM json_each(:statuses))']),
+      ...(after === undefined ? [] : ['(updated_at < :at OR (updated_at = :at AND id > :id))']),
+    ]
     // As REAL, because an integer that is too large for JavaScript would make the query fail for all sessions.
-    const rows = this.database
-      .prepare(
-        `SELECT id, head, owner, CAST(renewed_at AS REAL) AS renewed_at, CAST(lease_ms AS REAL) AS lease_ms, CAST(max(updated_at, coalesce((
-           SELECT at FROM lines WHERE place >= key << 32 AND place < (key + 1) << 32 ORDER BY place DESC LIMIT 1
-         ), 0)) AS REAL) AS updated_at FROM sessions`,
-      )
-      .all() as unknown as readonly Row[]
-    return rows
-      .map((row) => listedSession({ id: row.id, head: row.head, updatedAt: row.updated_at, isLocked: hasOwner(row) }))
-      .toSorted((a, b) => b.updatedAt - a.updatedAt)
+    const text = `SELECT id, head, owner, CAST(renewed_at AS REAL) AS renewed_at, CAST(lease_ms AS REAL) AS lease_ms,
+      CAST(updated_at AS REAL) AS updated_at FROM sessions
+      ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`} ORDER BY sessions.updated_at DESC, id LIMIT :limit`
+    const rows = this.database.prepare(text).all({
+      ...(filter.agent !== undefined && { agent: filter.agent }),
+      ...(filter.user !== undefined && { user: filter.user }),
+      ...(statuses !== undefined && { statuses: JSON.stringify(statuses) }),
+      ...(after !== undefined && { at: after.updatedAt, id: after.id }),
+      limit: limit ?? -1,
+    }) as unknown as readonly Row[]
+    return rows.map((row) =>
+      listedSession({ id: row.id, head: row.head, updatedAt: row.updated_at, isLocked: hasOwner(row) }),
+    )
   }
 
-  delete(id: string): void {
-    immediately(this.database, () => {
+  position(id: string): Position | undefined {
+    const row = this.database.prepare('SELECT CAST(updated_at AS REAL) AS at FROM sessions WHERE id = ?').get(id)
+    return row && { id, updatedAt: Number(row['at']) }
+  }
+
+  delete(id: string, before: number): boolean {
+    return immediately(this.database, () => {
       const row = this.#row(id)
-      if (row === undefined) return
+      if (row === undefined || row.updated_at >= before) return false
       checkUnlocked(row)
       const key = row.key
       for (const table of ['lines', 'pages'])
         this.database.prepare(`DELETE FROM ${table} WHERE place >= ? << 32 AND place < (? + 1) << 32`).run(key, key)
       this.database.prepare('DELETE FROM sessions WHERE key = ?').run(key)
+      return true
     })
   }
 
@@ -256,7 +300,7 @@ class Tables {
   /** The lines after a number, from the row that has the first of them. */
   #lines({ id, key }: Row, after: number): readonly string[] {
     if (after === Infinity) return []
-    const rows = this.#select.all(key, after + 1) as { n: number; line: string }[]
+    const rows = this.#select.all({ key, number: after + 1 }) as { n: number; line: string }[]
     const first = rows[0]?.n ?? 0
     const lines: string[] = []
     if (first > after + 1) throw sessionCorrupt(id, `its line ${after + 2} is missing`)
@@ -269,14 +313,14 @@ class Tables {
   }
 
   #length({ key }: Row): number {
-    const last = this.#last.get(key) as { n: number; line: string } | undefined
+    const last = this.#last.get({ key }) as { n: number; line: string } | undefined
     return last === undefined ? 0 : last.n + last.line.split('\n').length
   }
 
   #pages({ key }: Row): readonly string[] {
     const rows = this.database
-      .prepare('SELECT page FROM pages WHERE place >= ?1 << 32 AND place < (?1 + 1) << 32 ORDER BY place')
-      .all(key) as { page: string }[]
+      .prepare('SELECT page FROM pages WHERE place >= (:key << 32) AND place < (:key + 1) << 32 ORDER BY place')
+      .all({ key }) as { page: string }[]
     return rows.map(({ page }) => page)
   }
 

@@ -19,11 +19,39 @@ export interface SessionStore {
    * All sessions, the latest first. One that cannot be read has a `problem` and does not hide the others. A head with the
    * status `running` is listed as `interrupted` if no process has the session locked.
    */
-  list(): Promise<readonly ListedSession[]>
-  /** Deletes a session if it exists. Rejects with SESSION_BUSY while it is locked. */
-  delete(id: string): Promise<void>
+  list(options?: ListOptions): Promise<readonly ListedSession[]>
+  /**
+   * Deletes a session if it exists, and returns whether it did. With `before`, only if it was last written before that time.
+   * Rejects with SESSION_BUSY while it is locked.
+   */
+  delete(id: string, options?: { readonly before?: number }): Promise<boolean>
+  /**
+   * Deletes sessions that were not written for some time, and returns their ids. Sessions with a run that has not ended, such
+   * as one that waits for an approval, stay unless `status` names them. Locked sessions stay.
+   */
+  prune(options: PruneOptions): Promise<readonly string[]>
   /** Releases all sessions that this store has open for writing. */
   close(): Promise<void>
+}
+
+/** Which sessions to list. */
+export type ListOptions = {
+  /** The last session of the page before: as it was listed, or its id. Default: from the latest on. */
+  readonly after?: string | Pick<ListedSession, 'id' | 'updatedAt'>
+  /** The number of sessions. Default: all. */
+  readonly limit?: number
+  /** Only sessions with this status, or one of these. */
+  readonly status?: string | readonly string[]
+  /** Only sessions of this agent, by its name. */
+  readonly agent?: string
+  /** Only sessions of this user: the metadata `user` of their runs. */
+  readonly user?: string
+}
+
+/** Which sessions to delete. */
+export type PruneOptions = Pick<ListOptions, 'status' | 'agent' | 'user'> & {
+  /** Sessions that were last written before this time, or longer ago than so many milliseconds. */
+  readonly olderThan: Date | number
 }
 
 /** A session that is locked for writing. */
@@ -93,7 +121,7 @@ function problemOfId(id: unknown): string | undefined {
   return id.isWellFormed() ? undefined : 'it contains a lone surrogate'
 }
 
-const methods = ['open', 'read', 'list', 'delete', 'close'] as const satisfies readonly (keyof SessionStore)[]
+const methods = ['open', 'read', 'list', 'delete', 'prune', 'close'] as const satisfies readonly (keyof SessionStore)[]
 
 /** Throws unless a value has the methods of a store. */
 export function checkStore(where: string, store: unknown): asserts store is SessionStore {
@@ -174,6 +202,12 @@ function problemOfLine(line: unknown): string | undefined {
   if (line.includes('\0')) return 'contains a NUL'
   return line.isWellFormed() ? undefined : 'contains a lone surrogate'
 }
+
+/** What lists filter by, from a head. */
+export type Facets = { readonly [name in 'status' | 'agent' | 'user']: string | null }
+
+/** A head as a store gets it: its text, and what lists filter by. */
+export type HeadToStore = { readonly text: string; readonly facets: Facets }
 
 /** The text of a head, for `readHead`. Throws JSON_INVALID for a head that is not JSON. */
 export function headText(head: JsonObject): string {

@@ -1,0 +1,126 @@
+import type { JsonObject } from '../../state/json.ts'
+import { AgentError } from '../../errors.ts'
+import type { Facets, ListedSession, ListOptions, PruneOptions, SessionStore } from './store.ts'
+
+/** A place in a list: the session that the next page follows. */
+export type Position = Pick<ListedSession, 'id' | 'updatedAt'>
+
+const MAX_FACET_CHARS = 256
+
+export function facetsOf(head: JsonObject): Facets {
+  const facet = (name: string): string | null => {
+    const value = head[name]
+    const isShort = typeof value === 'string' && value.length <= MAX_FACET_CHARS && !value.includes('\0')
+    return isShort ? value.toWellFormed() : null
+  }
+  return { status: facet('status'), agent: facet('agent'), user: facet('user') }
+}
+
+/** The statuses to look for in a store: a session that is listed as interrupted is stored as running. */
+export function storedStatuses({ status }: ListOptions): readonly string[] | undefined {
+  if (status === undefined) return undefined
+  const wanted = typeof status === 'string' ? [status] : status
+  return [...new Set(wanted.map((each) => (each === 'interrupted' ? 'running' : each)))]
+}
+
+/** Whether a listed session is one of those that were asked for. */
+export function isWanted({ head }: ListedSession, { status, agent, user }: ListOptions): boolean {
+  const statuses = typeof status === 'string' ? [status] : status
+  const facets = facetsOf(head)
+  return (
+    (statuses === undefined || statuses.includes(facets.status ?? '')) &&
+    (agent === undefined || facets.agent === agent) &&
+    (user === undefined || facets.user === user)
+  )
+}
+
+/** A page of sessions that are all in memory. */
+export function pageOf(all: readonly ListedSession[], options: ListOptions): readonly ListedSession[] {
+  checkLimit(options)
+  const sorted = all.toSorted((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? -1 : 1))
+  const position = typeof options.after === 'string' ? sorted.find(({ id }) => id === options.after) : options.after
+  if (options.after !== undefined && position === undefined) return []
+  const rest = position === undefined ? sorted : sorted.filter((each) => isBehind(each, position))
+  return rest.filter((each) => isWanted(each, options)).slice(0, options.limit)
+}
+
+function isBehind(each: Position, { id, updatedAt }: Position): boolean {
+  return each.updatedAt < updatedAt || (each.updatedAt === updatedAt && each.id > id)
+}
+
+/**
+ * A page of sessions that a database selects. `select` returns the sessions after a position, in order; `find` a position by
+ * id. More is selected if some of them are not wanted, because only their locks tell whether they are interrupted.
+ */
+export async function selectPage(
+  options: ListOptions,
+  database: {
+    readonly find: (id: string) => Position | undefined | Promise<Position | undefined>
+    readonly select: (
+      after: Position | undefined,
+      limit: number | undefined,
+    ) => readonly ListedSession[] | Promise<readonly ListedSession[]>
+  },
+): Promise<readonly ListedSession[]> {
+  checkLimit(options)
+  const { after, limit } = options
+  let position = typeof after === 'string' ? await database.find(after) : after
+  if (after !== undefined && position === undefined) return []
+  const page: ListedSession[] = []
+  for (;;) {
+    const listed = await database.select(position, limit)
+    for (const each of listed)
+      if (each.problem !== undefined ? isPlain(options) : isWanted(each, options)) page.push(each)
+    if (limit === undefined || page.length >= limit || listed.length < limit) return page.slice(0, limit)
+    position = listed.at(-1)
+  }
+}
+
+function isPlain({ status, agent, user }: ListOptions): boolean {
+  return status === undefined && agent === undefined && user === undefined
+}
+
+function checkLimit({ limit }: ListOptions): void {
+  if (limit === undefined || (Number.isSafeInteger(limit) && limit > 0)) return
+  throw new AgentError('AGENT_INVALID_OPTION', 'The option "limit" of list must be an integer from 1 up.', {
+    value: limit,
+  })
+}
+
+const ended: readonly string[] = ['idle', 'completed', 'stopped', 'failed', 'cancelled']
+const PAGE = 100
+
+/** Deletes old sessions and returns their ids. A session that is locked, or was written in the meantime, stays. */
+export async function pruneSessions(
+  store: Pick<SessionStore, 'list' | 'delete'>,
+  { olderThan, status = ended, agent, user }: PruneOptions,
+): Promise<readonly string[]> {
+  const before = olderThan instanceof Date ? olderThan.getTime() : Date.now() - olderThan
+  if (!Number.isFinite(before) || (typeof olderThan === 'number' && olderThan < 0)) {
+    throw new AgentError(
+      'AGENT_INVALID_OPTION',
+      'The option "olderThan" of prune must be a Date, or milliseconds from 0 up.',
+      {
+        value: olderThan,
+      },
+    )
+  }
+  const filter = { status, ...(agent !== undefined && { agent }), ...(user !== undefined && { user }) }
+  const deleted: string[] = []
+  let after: Position | undefined = { id: '', updatedAt: before }
+  while (after !== undefined) {
+    const page: readonly ListedSession[] = await store.list({ ...filter, after, limit: PAGE })
+    for (const { id } of page) if (await deleteUnlessUsed(store, id, before)) deleted.push(id)
+    after = page.length < PAGE ? undefined : page.at(-1)
+  }
+  return deleted
+}
+
+async function deleteUnlessUsed(store: Pick<SessionStore, 'delete'>, id: string, before: number): Promise<boolean> {
+  try {
+    return await store.delete(id, { before })
+  } catch (error) {
+    if (error instanceof AgentError && error.code === 'SESSION_BUSY') return false
+    throw error
+  }
+}
