@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
+import { executableProblem } from './executable-problem.ts'
 import { minimalEnvironment } from './minimal-environment.ts'
 import { anHour, countWith, runScript, until } from './processes.fixture.ts'
 import { reapOrphans } from './process-tree.ts'
@@ -13,6 +14,8 @@ import { runProcess } from './run-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-p-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
+
+const noPython = executableProblem('python3', { cwd: '/', path: process.env['PATH'] }) !== undefined && 'no Python'
 
 describe('processes', { concurrency: 1, skip: process.platform !== 'linux' && 'it reads /proc' }, () => {
   test('P01 a timeout ends the process tree: background, setsid, SIGTERM ignored, cleared environment', async () => {
@@ -32,6 +35,33 @@ describe('processes', { concurrency: 1, skip: process.platform !== 'linux' && 'i
     await runScript(breed, { timeoutMs: 500 })
     assert.equal(countWith(hour), 0)
   })
+
+  for (const [what, script] of [
+    ['a timeout', 'CHAIN & sleep 60'],
+    ['a timeout, with a cleared environment', 'env -i CHAIN & sleep 60'],
+    ['the end of the command', 'CHAIN & true'],
+    ['the end of the command, with a cleared environment', 'env -i CHAIN & true'],
+  ] as const)
+    test(
+      `P01 a process that forks, exits and leaves its session every 2 ms does not outlive ${what}`,
+      { skip: noPython },
+      async () => {
+        const word = anHour()
+        const code = `import os, time
+end = time.time() + 8
+if os.fork(): os._exit(0)
+while time.time() < end:
+    if os.getpid() != os.getsid(0): os.setsid()
+    time.sleep(0.002)
+    if os.fork(): os._exit(0)`
+        const { problem } = await runScript(script.replace('CHAIN', `python3 -c '${code}' ${word}`), {
+          timeoutMs: 1_500,
+        })
+        // If one could not be ended, the result must say so.
+        if (problem === undefined) assert.equal(mostWith(word), 0)
+        else assert.match(problem, /could not be ended, and may still be running/)
+      },
+    )
 
   test('P02 a pipe that a child holds open does not delay the call', async () => {
     const hour = anHour()
@@ -186,6 +216,11 @@ describe('processes', { concurrency: 1, skip: process.platform !== 'linux' && 'i
     assert.doesNotMatch(stdout.head, /CANARY|NODE_OPTIONS|LD_LIBRARY_PATH/)
   })
 })
+
+/** The most processes with a word that were seen at once: one that replaces itself may be missed by a single look. */
+function mostWith(word: string): number {
+  return Math.max(...Array.from({ length: 10 }, () => countWith(word)))
+}
 
 function runtimeWords(script: string): [string, ...string[]] {
   return [process.execPath, '--conditions=hookloop-source', '--input-type=module', '-e', script]

@@ -33,10 +33,16 @@ function countForks(): number | undefined {
  * read, and all processes only if so many were started that the numbering may have wrapped around.
  */
 export function listProcessesSince(pid: number, then: ForkCount): readonly ProcessInfo[] {
-  const last = Number(readProc('loadavg')?.toString('latin1').trim().split(' ').at(-1))
+  const last = lastPid() ?? 0
   const isInOrder = last >= pid && (performance.now() - then.at < RECENT_MS || forksSince(then) < MAX_FORKS)
   if (!isInOrder || last - pid > MAX_PROBES) return listProcesses()
   return Array.from({ length: last - pid + 1 }, (_, i) => readStat(pid + i)).filter((found) => found !== undefined)
+}
+
+/** The pid that was assigned last; undefined if unknown. Pids are assigned in order. */
+export function lastPid(): number | undefined {
+  const last = Number(readProc('loadavg')?.toString('latin1').trim().split(' ').at(-1))
+  return Number.isInteger(last) && last > 0 ? last : undefined
 }
 
 /** How many processes had been started at a time. */

@@ -5,6 +5,7 @@ import {
   listProcesses,
   listProcessesSince,
   forkCountNow,
+  lastPid,
   type ProcessInfo,
 } from './process-list.ts'
 import { carriesTag, orphansAmong, type ProcessTag } from './process-tag.ts'
@@ -12,6 +13,13 @@ import { carriesTag, orphansAmong, type ProcessTag } from './process-tag.ts'
 /** How long SIGKILL is repeated before survivors are reported: processes of another user, or stuck in the kernel. */
 const KILLING_MS = 2_000
 const POLL_MS = 20
+/** Longer than most processes live that replace themselves to escape. */
+const CHASE_MS = 25
+/** Pids that are read in one round, the newest first. */
+const MAX_NEW = 64
+/** A command that started fewer processes is not one that replaces itself all the time. */
+const MANY = 8
+const LOOK_MS = 5
 
 /**
  * A process and all its descendants, including those that left its group and session, were adopted by init, or cleared their
@@ -65,11 +73,46 @@ export class ProcessTree {
       left = this.members().length
     }
     const limit = performance.now() + KILLING_MS
-    while (left > 0 && performance.now() < limit) {
+    do {
       left = this.signal('SIGKILL')
       if (left > 0) await sleep(POLL_MS)
-    }
+      left = Math.max(left, this.killNewest(CHASE_MS))
+    } while (left > 0 && performance.now() < limit)
     return left
+  }
+
+  /**
+   * Kills members as they are started, and returns how many were found. A process that forks and exits every few
+   * milliseconds is never found by listing all processes: it has another pid when the list is complete. Only the newest pids
+   * are read here, without a pause, which is faster than it can fork. It blocks this process for the given time.
+   */
+  killNewest(ms: number): number {
+    const start = lastPid()
+    if (start === undefined) return 0
+    let [known, found] = [start - MAX_NEW, 0]
+    for (const end = performance.now() + ms; performance.now() < end;) {
+      const last = lastPid() ?? known
+      found += this.#newest(known, last).filter((pid) => signalProcess(pid, 'SIGKILL')).length
+      known = last
+    }
+    return found
+  }
+
+  /** How many members were started in this moment. Zero at once if few processes were started, and none has just vanished. */
+  async countNewest(hasVanished: boolean): Promise<number> {
+    const known = lastPid()
+    if (known === undefined) return 0
+    const isQuiet = known >= this.#root.pid && known - this.#root.pid < MANY
+    if (isQuiet && !hasVanished) return 0
+    await sleep(LOOK_MS)
+    return this.#newest(known - MAX_NEW, lastPid() ?? known).length
+  }
+
+  #newest(after: number, last: number): readonly number[] {
+    const count = Math.min(Math.max(last - after, 0), 2 * MAX_NEW)
+    const pids = Array.from({ length: count }, (_, i) => last - i)
+    const isMember = (pid: number): boolean => pid !== process.pid && carriesTag(pid, this.#tag)
+    return pids.filter((pid) => isMember(pid) && findProcess(pid)?.isZombie === false)
   }
 
   /** Kills all members synchronously, for when this process exits. */
@@ -96,10 +139,10 @@ function addDescendants(mine: Map<number, ProcessInfo>, living: readonly Process
   }
 }
 
-function signalProcess(pid: number, name: NodeJS.Signals): void {
+function signalProcess(pid: number, name: NodeJS.Signals): boolean {
   try {
-    process.kill(pid, name)
+    return process.kill(pid, name)
   } catch {
-    // it has ended, or belongs to another user: then the caller reports it as a survivor
+    return false // it has ended, or belongs to another user: then the caller reports it as a survivor
   }
 }

@@ -140,7 +140,9 @@ class Running {
         ended,
         leftBehind,
         ...(exit !== undefined && !(exit instanceof Error) && exit),
-        ...(survivors > 0 && { problem: `${survivors} of its processes could not be ended.` }),
+        ...(survivors > 0 && {
+          problem: `${survivors} of its processes could not be ended, and may still be running.`,
+        }),
       })
     } finally {
       deadline.clear()
@@ -221,10 +223,12 @@ async function endBackground(
   const deadline = performance.now() + LINGER_MS
   await within(drained, 20)
   let left = tree.members().length
+  const hadSome = left > 0
   while (left > 0 && performance.now() < deadline) {
     await sleep(20)
     left = tree.members().length
   }
+  if (left === 0) left = await tree.countNewest(hadSome)
   return { leftBehind: left, survivors: left > 0 ? await tree.end(KILL_AFTER_MS) : 0 }
 }
 
