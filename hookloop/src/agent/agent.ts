@@ -152,10 +152,9 @@ async function resumeSaved(
   return resumeRun(new RunContext(parts, effects, state, { ledger, streams, shouldPause }), answers)
 }
 
-function effectsFor(
-  { effects = liveEffects(), signal }: Pick<RunOptions, 'effects' | 'signal'>,
-  emit: Emit | undefined,
-) {
+const live = liveEffects()
+
+function effectsFor({ effects = live, signal }: Pick<RunOptions, 'effects' | 'signal'>, emit: Emit | undefined) {
   return effects({ signal, emit })
 }
 

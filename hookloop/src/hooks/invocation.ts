@@ -14,6 +14,13 @@ import type { HookTrigger } from './triggers.ts'
 const noVotes: readonly Vote[] = Object.freeze([])
 const none: readonly never[] = Object.freeze([])
 
+type HookSignals = {
+  /** Of hooks that have timed out, by turn. */
+  readonly expired: Map<number, AbortSignal>
+  /** Of the hook that is running. */
+  current: { readonly controller: AbortController; readonly signal: AbortSignal } | undefined
+}
+
 /** One event at one trigger, from the first hook to the last observer: the current value and all decisions about it. */
 export class Invocation implements Origin {
   readonly host: HookHost
@@ -50,11 +57,8 @@ export class Invocation implements Origin {
   mark = 0
   #context: BaseContext | undefined
   #mode: Mode | undefined
-  /** The signal of the current hook, once it was read. */
-  #controller: AbortController | undefined
-  #signal: AbortSignal | undefined
-  /** The signals of hooks that have timed out, by turn. */
-  #expired: Map<number, AbortSignal> | undefined
+  /** The signals of hooks, once one was read or has aborted. */
+  #signals: HookSignals | undefined
 
   constructor(host: HookHost, plan: Plan, state: AgentState, facts: FactValues, callIndex?: number) {
     this.host = host
@@ -101,39 +105,43 @@ export class Invocation implements Origin {
 
   signalFor(turn: number): AbortSignal {
     const { running, host } = this
-    const expired = this.#expired?.get(turn)
+    const expired = this.#signals?.expired.get(turn)
     if (expired !== undefined) return expired
     if (turn !== this.turn || running === undefined || timeLimitOf(running) === Infinity) return host.signal
-    this.#controller ??= new AbortController()
-    return (this.#signal ??= AbortSignal.any([host.signal, this.#controller.signal]))
+    this.#signals ??= { expired: new Map(), current: undefined }
+    if (this.#signals.current === undefined) {
+      const controller = new AbortController()
+      this.#signals.current = { controller, signal: AbortSignal.any([host.signal, controller.signal]) }
+    }
+    return this.#signals.current.signal
   }
 
   /** Aborts the signal of the current hook: its time is over. */
   abort(error: AgentError): void {
-    this.#controller?.abort(error)
-    this.#expired ??= new Map()
-    this.#expired.set(this.turn, this.#signal ?? AbortSignal.abort(error))
+    this.#signals ??= { expired: new Map(), current: undefined }
+    const { expired, current } = this.#signals
+    current?.controller.abort(error)
+    expired.set(this.turn, current?.signal ?? AbortSignal.abort(error))
   }
 
   /** Call when a hook that was not awaited has ended. */
   endHook(): void {
     this.running = undefined
-    if (this.#signal === undefined) return
+    if (this.#signals?.current === undefined) return
     this.turn++ // the next hook gets a signal of its own
     this.#forgetHook()
   }
 
   #forgetHook(): void {
     this.#context = undefined
-    this.#controller = undefined
-    this.#signal = undefined
+    if (this.#signals !== undefined) this.#signals.current = undefined
   }
 
   /** Call when a hook that was awaited has ended or timed out. */
   endTurn(how: 'returned' | 'threw' | 'timedOut'): void | Promise<void> {
     const { inference } = this
     this.running = undefined
-    if (how === 'returned' && inference === undefined && this.#signal === undefined) return undefined
+    if (how === 'returned' && inference === undefined && this.#signals?.current === undefined) return undefined
     this.turn++
     this.inference = undefined
     this.#forgetHook()

@@ -70,7 +70,7 @@ function send({ effects }: HookHost, sent: SentRequest): Promise<InferenceRespon
     reply = Promise.reject(thrown)
   }
   // A model that ignores its signal is left behind at once: another call can be made instead.
-  return effects.time.wait(reply, limit ?? untilEnd).then((value) => toCheckedReply(value, model))
+  return effects.time.wait(reply, limit ?? untilEnd, (value) => toCheckedReply(value, model))
 }
 
 /** The time limit that a guard has set for a call. */

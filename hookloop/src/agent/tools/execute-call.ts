@@ -47,7 +47,7 @@ export function executeCall(run: RunContext, at: CallToExecute): MaybePromise<To
   const work =
     arounds.length > 0
       ? executeInsideHooks(run, at, { effect, arounds })
-      : effects.perform(effect, (signal) => execute(run, at, { key, signal }))
+      : effects.perform(effect, (signal) => new StartedTool(run, at, { key, signal }).execute())
   if (!isTimed) return work
   return andThen(work, (execution) => {
     call.ranMs = performance.now() - started
@@ -146,17 +146,14 @@ class AroundTool {
     if (this.#how.signal.aborted) return notStarted(this.#run.effects.time)
     const key = `${this.#how.key}/${++this.#attempts}`
     this.#running++
-    let spent: TokenUsage | undefined
+    let isRecorded = true
     const effect = { key, kind: 'tool', input: () => describeCall(call) } as const
     const execution = await this.#run.effects.scope(key).perform(effect, async () => {
-      spent = noTokens
-      const spend = (usage: Partial<TokenUsage>): void => {
-        spent = addTokens(spent!, toTokens(usage))
-        this.#spend(usage) // at once: a hook may not wait for the attempt to end
-      }
-      return withUsage(await start(this.#run, this.#at, { ...this.#how, spend }), spent)
+      isRecorded = false
+      // Counted at once: a hook may not wait for the attempt to end.
+      return new StartedTool(this.#run, this.#at, { ...this.#how, onSpend: (usage) => this.#spend(usage) }).execute()
     })
-    if (spent === undefined && execution.usage !== undefined) this.#spend(execution.usage) // from the record
+    if (isRecorded && execution.usage !== undefined) this.#spend(execution.usage)
     this.#running--
     if (execution.status === 'ok') this.#succeeded = execution
     return execution
@@ -164,51 +161,93 @@ class AroundTool {
 }
 
 /** The key is that of the call: the tool gets the same idempotency key on every attempt. */
-type Attempt = { readonly key: string; readonly signal: AbortSignal }
-
-/** One attempt, with what the tool has spent. */
-function execute(run: RunContext, at: CallToExecute, attempt: Attempt): MaybePromise<ToolExecution> {
-  let spent = noTokens
-  const spend: ToolRun['spend'] = (usage) => {
-    spent = addTokens(spent, toTokens(usage))
-  }
-  return andThen(start(run, at, { ...attempt, spend }), (execution) => withUsage(execution, spent))
+type Attempt = {
+  readonly key: string
+  readonly signal: AbortSignal
+  readonly onSpend?: (usage: Partial<TokenUsage>) => void
 }
 
 function withUsage(execution: ToolExecution, usage: TokenUsage): ToolExecution {
   return usage === noTokens ? execution : Object.freeze({ ...execution, usage })
 }
 
-function start(
-  run: RunContext,
-  { tool, parsed, call }: CallToExecute,
-  { key, signal, spend }: Attempt & { readonly spend: ToolRun['spend'] },
-): MaybePromise<ToolExecution> {
-  const { redact } = run.parts
-  const shape = { maxChars: tool.maxOutputChars, redact }
-  const { time } = run.effects
-  if (signal.aborted) return notStarted(time)
-  const limit = new ToolLimit(tool)
-  const toolRun: ToolRun = {
-    get signal() {
-      return limit.signalWith(signal)
-    },
-    idempotencyKey: key,
-    state: run.state,
-    spend,
-    describe: () => describeAgent(run.parts),
-    progress: (update) =>
-      run.effects.emit?.({ type: 'toolProgress', step: run.step, callId: call.id, update: toShown(update, redact) }),
+/** One attempt, as the tool sees it. What most tools do not use is made when it is read. */
+class StartedTool implements ToolRun {
+  readonly idempotencyKey: string
+  readonly state: ToolRun['state']
+  readonly #run: RunContext
+  readonly #at: CallToExecute
+  readonly #attempt: Attempt
+  readonly #limit: ToolLimit
+  #spent = noTokens
+
+  constructor(run: RunContext, at: CallToExecute, attempt: Attempt) {
+    const { timeoutMs = Infinity } = at.tool
+    this.idempotencyKey = attempt.key
+    this.state = run.state
+    this.#run = run
+    this.#at = at
+    this.#attempt = attempt
+    this.#limit = timeoutMs === Infinity ? unlimited : new ToolLimit(timeoutMs)
   }
-  try {
-    const returned = tool.execute(parsed as never, toolRun)
-    if (!isThenable(returned)) return toExecution(returned, shape)
-    return time.wait(returned, limit).then(
-      (value) => toExecution(value, shape),
-      (thrown: unknown) => failure(run, tool, { thrown, time, limit, redact }),
-    )
-  } catch (thrown) {
-    return failure(run, tool, { thrown, time, limit, redact })
+
+  get signal(): AbortSignal {
+    return this.#limit.signalWith(this.#attempt.signal)
+  }
+
+  get spend(): ToolRun['spend'] {
+    return (usage) => {
+      this.#spent = addTokens(this.#spent, toTokens(usage))
+      this.#attempt.onSpend?.(usage)
+    }
+  }
+
+  get describe(): ToolRun['describe'] {
+    return () => describeAgent(this.#run.parts)
+  }
+
+  get progress(): ToolRun['progress'] {
+    const { effects, step, parts } = this.#run
+    return (update) => {
+      const callId = this.#at.call.id
+      effects.emit?.({ type: 'toolProgress', step, callId, update: toShown(update, parts.redact) })
+    }
+  }
+
+  execute(): MaybePromise<ToolExecution> {
+    const { tool, parsed } = this.#at
+    const { time } = this.#run.effects
+    if (this.#attempt.signal.aborted) return notStarted(time)
+    try {
+      const returned = tool.execute(parsed as never, this)
+      if (!isThenable(returned)) return this.#end(returned)
+      return time.wait(returned, this.#limit).then(
+        (value) => this.#end(value),
+        (thrown: unknown) => this.#fail(thrown),
+      )
+    } catch (thrown) {
+      return this.#fail(thrown)
+    }
+  }
+
+  #end(value: unknown): ToolExecution {
+    const shape = { maxChars: this.#at.tool.maxOutputChars, redact: this.#run.parts.redact }
+    return withUsage(toExecution(value, shape), this.#spent)
+  }
+
+  #fail(thrown: unknown): ToolExecution {
+    const { effects, parts } = this.#run
+    const { timeoutMs, maxOutputChars } = this.#at.tool
+    if (isIncomplete(thrown)) this.#run.fail(thrown, 'aroundToolUse')
+    const ended = endedWhileRunning(effects.time, thrown)
+    if (ended !== undefined) return withUsage(ended, this.#spent)
+    if (this.#limit.isExceeded) {
+      const message = `The tool did not end within ${timeoutMs} ms and was aborted. It may have had an effect.`
+      return withUsage(failedExecution(message), this.#spent)
+    }
+    const message = messageOf(thrown)
+    const shown = parts.redact === undefined ? message : (parts.redact(message) as string)
+    return withUsage(failedExecution(shown, maxOutputChars), this.#spent)
   }
 }
 
@@ -222,8 +261,8 @@ class ToolLimit implements WorkLimit {
   #controller: AbortController | undefined
   #signal: AbortSignal | undefined
 
-  constructor({ timeoutMs = Infinity }: Tool) {
-    this.ms = timeoutMs
+  constructor(ms: number) {
+    this.ms = ms
   }
 
   /** Made when it is read: most tools do not use it. */
@@ -249,6 +288,9 @@ class ToolLimit implements WorkLimit {
   }
 }
 
+/** It has no state: only a limit of its own is ever exceeded. */
+const unlimited = new ToolLimit(Infinity)
+
 /** The limits of a tool with hooks around it: the tool inside has its own. */
 const aroundLimit: WorkLimit = {
   ms: Infinity,
@@ -264,26 +306,6 @@ function toShown(update: unknown, redact: Redact | undefined): Json {
   } catch (error) {
     return messageOf(error)
   }
-}
-
-type Failed = {
-  readonly thrown: unknown
-  readonly time: RunTime
-  readonly limit: ToolLimit
-  readonly redact: Redact | undefined
-}
-
-function failure(run: RunContext, tool: Tool, { thrown, time, limit, redact }: Failed): ToolExecution {
-  if (isIncomplete(thrown)) run.fail(thrown, 'aroundToolUse')
-  const ended = endedWhileRunning(time, thrown)
-  if (ended !== undefined) return ended
-  if (limit.isExceeded) {
-    return failedExecution(
-      `The tool did not end within ${tool.timeoutMs} ms and was aborted. It may have had an effect.`,
-    )
-  }
-  const message = messageOf(thrown)
-  return failedExecution(redact === undefined ? message : (redact(message) as string), tool.maxOutputChars)
 }
 
 const cancelledWhileRunning: ToolExecution = Object.freeze({
