@@ -46,8 +46,11 @@ function spies(seen: unknown[]): readonly Hook<PlainTrigger>[] {
       spent: unknown
       now: number
     }
-    const { execution, ...rest } = JSON.parse(JSON.stringify(state)) as { execution?: { hooks?: unknown } }
+    const { execution, ...rest } = JSON.parse(JSON.stringify(state)) as {
+      execution?: { hooks?: unknown; cursor?: { hooks?: unknown } }
+    }
     const { hooks: _hooks, ...known } = execution ?? {}
+    delete known.cursor?.hooks
     const facts = Object.fromEntries(
       specOf(trigger).carries.map((name) => [name, (ctx as Record<string, unknown>)[name]]),
     )
