@@ -75,6 +75,12 @@ describe('every command line that a command prints works as it is printed', { co
     })
   }
 
+  test('after a run in a session whose id has blanks and quotes', async () => {
+    const own = new ScriptedProject()
+    const { stderr } = await own.hookloop(['run', 'hello', ...agent, '--session', "monday's talk"])
+    assert.match(stderr, /chat --session 'monday'\\''s talk'\n$/)
+  })
+
   test('a session without stored options is resumed with the agent that the command names, or asks for one', async () => {
     const own = new ScriptedProject()
     await own.hookloop(['run', 'deploy staging', ...agent, '--store', 'my.db', '--session', 'one'])

@@ -40,7 +40,7 @@ function approvalText(approval: PendingApproval, all: readonly PendingApproval[]
   const expires = expiresAt === undefined ? '' : ` · ${expiryText(expiresAt - Date.now())}`
   return [
     `${bold(shortId(approval, all))}  ${exact(toolCall.name)} ${argumentsText(toolCall.args).replaceAll('\n', '\n  ')}`,
-    `  ${exact(message)} ${dim(`(asked by ${exact(by)} in ${session}${expires})`)}`,
+    `  ${exact(message)} ${dim(`(asked by ${exact(by)} in ${exact(session)}${expires})`)}`,
   ].join('\n')
 }
 

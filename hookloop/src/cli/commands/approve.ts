@@ -15,6 +15,7 @@ import { exact } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
 import { resume, type ResumeFlags } from './resume.ts'
 import { jsonText } from '../terminal/json.ts'
+import { shellQuote } from '../terminal/shell-quote.ts'
 
 export type AnswerFlags = ResumeFlags & { readonly by?: string; readonly resume?: boolean }
 
@@ -67,12 +68,12 @@ export async function answerApprovals(
       if (flags.json === true) out.write(`${jsonText({ type: 'answered', id, session, answer })}\n`)
       if (isSilent) continue
       err.write(
-        `${verb(answer)}: ${exact(toolCall.name)} ${exact(JSON.stringify(toolCall.args)).slice(0, 200)} in ${session}.\n`,
+        `${verb(answer)}: ${exact(toolCall.name)} ${exact(JSON.stringify(toolCall.args)).slice(0, 200)} in ${exact(session)}.\n`,
       )
     }
     if (flags.resume !== true && !isSilent) {
       const selected = withAgent(options, agentOptionsFor(flags, saved, cli.env))
-      err.write(`Resume with: ${command} resume ${session}${selected}\n`)
+      err.write(`Resume with: ${command} resume ${shellQuote(session)}${selected}\n`)
     }
     return session
   })

@@ -16,6 +16,7 @@ import { count, tokens } from '../terminal/amounts.ts'
 import { printJson } from '../terminal/json.ts'
 import { printable } from '../terminal/printable.ts'
 import { wrapExplanation } from '../terminal/wrap.ts'
+import { shellQuote } from '../terminal/shell-quote.ts'
 
 export const command: CommandDefinition = {
   description: 'Explain the latest run of a session: how it ended, which hook decided what, and why.',
@@ -84,8 +85,9 @@ function unfinished({ open, state }: SessionHistory, ref: SessionRef, agentOptio
   const { session, command } = ref
   const options = withAgent(ref.options, agentOptions)
   const spent = state?.execution?.usage ?? null
-  if (open === undefined) return { status: 'idle', spent, wayOn: `${command} chat --session ${session}${options}` }
-  return { status: 'running', spent, wayOn: `${command} resume ${session}${options}` }
+  if (open === undefined)
+    return { status: 'idle', spent, wayOn: `${command} chat --session ${shellQuote(session)}${options}` }
+  return { status: 'running', spent, wayOn: `${command} resume ${shellQuote(session)}${options}` }
 }
 
 function unfinishedText({ status, spent, wayOn }: Unfinished): string {

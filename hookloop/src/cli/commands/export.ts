@@ -10,7 +10,7 @@ import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { UsageError } from '../usage-error.ts'
 import { escapeInJson } from '../../system/sanitize-text.ts'
 import { jsonText } from '../terminal/json.ts'
-import { printable } from '../terminal/printable.ts'
+import { exact, printable } from '../terminal/printable.ts'
 
 type ExportFlags = StoreFlags & {
   readonly output?: string
@@ -40,7 +40,7 @@ function exportCommand(given: string | undefined, flags: ExportFlags, cli: CliCo
     else {
       await writeTo(flags.output, text, flags.force === true)
       if (flags.json === true) cli.out.write(`${jsonText({ session, file: flags.output })}\n`)
-      else cli.err.write(`Exported ${session} to ${printable(flags.output)}.\n`)
+      else cli.err.write(`Exported ${exact(session)} to ${printable(flags.output)}.\n`)
     }
   })
 }

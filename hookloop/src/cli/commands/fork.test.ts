@@ -91,7 +91,7 @@ describe('hookloop steps, fork and diff', { concurrency: 2 }, () => {
       ['fork', 'talk', '--at', '9999', '--as', 'nothing'],
       ['fork', 'talk', '--at', '-1', '--as', 'nothing'],
       ['fork', 'nobody', '--as', 'nothing'],
-      ['fork', 'talk', '--as', '../nothing'],
+      ['fork', 'talk', '--as', 'no\u0001thing'],
     ]
     const ends = await Promise.all(wrong.map((args) => project.hookloop(args)))
     assert.deepEqual(

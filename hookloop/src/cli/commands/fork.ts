@@ -8,6 +8,8 @@ import { findSession, loadIfPresent } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { UsageError } from '../usage-error.ts'
 import { jsonText } from '../terminal/json.ts'
+import { shellQuote } from '../terminal/shell-quote.ts'
+import { exact } from '../terminal/printable.ts'
 
 type ForkFlags = StoreFlags & {
   readonly at?: number
@@ -36,14 +38,14 @@ function fork(given: string, flags: ForkFlags, cli: CliContext): Promise<void> {
     }
     if (at !== undefined && !(await listPoints(store, from)).some(({ seq }) => seq === at)) {
       throw new UsageError(
-        `--at ${at}: ${from} has no such step. List its steps with: ${cli.command} steps ${from}${options}`,
+        `--at ${at}: ${from} has no such step. List its steps with: ${cli.command} steps ${shellQuote(from)}${options}`,
       )
     }
     const session = await forkSession(store, from, defined({ at, as, message }))
     if (flags.json === true) cli.out.write(`${jsonText({ session, from, at: at ?? null })}\n`)
     else {
-      cli.out.write(`${session}\n`)
-      const next = message === undefined ? `chat --session ${session}` : `resume ${session}`
+      cli.out.write(`${exact(session)}\n`)
+      const next = message === undefined ? `chat --session ${shellQuote(session)}` : `resume ${shellQuote(session)}`
       const saved = (await loadIfPresent(store, session))?.saved
       const selected = withAgent(options, agentOptionsFor(flags, saved, cli.env))
       cli.err.write(`Continue with: ${cli.command} ${next}${selected}\n`)

@@ -10,6 +10,7 @@ import { storeOptions } from '../options.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { UsageError } from '../usage-error.ts'
 import { jsonText } from '../terminal/json.ts'
+import { exact } from '../terminal/printable.ts'
 
 type ImportFlags = StoreFlags & { readonly as?: string; readonly unchecked?: boolean }
 
@@ -32,7 +33,7 @@ function importCommand(file: string, flags: ImportFlags, cli: CliContext): Promi
       throw new UsageError(`A session with the id ${as} already exists. Import it with another id: --as ID`)
     }
     const session = await importSession(store, text, defined({ as, unchecked: flags.unchecked }))
-    cli.out.write(flags.json === true ? `${jsonText({ session })}\n` : `${session}\n`)
+    cli.out.write(flags.json === true ? `${jsonText({ session })}\n` : `${exact(session)}\n`)
   })
 }
 

@@ -10,6 +10,7 @@ import { withStore } from '../sessions/open-store.ts'
 import { note } from '../terminal/note.ts'
 import { UsageError } from '../usage-error.ts'
 import { jsonText } from '../terminal/json.ts'
+import { shellQuote } from '../terminal/shell-quote.ts'
 
 export type ResumeFlags = CommandFlags & ConversationFlags
 
@@ -26,7 +27,7 @@ export function resume(given: string | undefined, flags: ResumeFlags, cli: CliCo
   return withStore(flags, cli, async (opened) => {
     const { id: session, saved } = await loadSession(opened.store, given)
     const selected = withAgent(opened.options, agentOptionsFor(flags, saved, cli.env))
-    const chat = `${cli.command} chat --session ${session}${selected}`
+    const chat = `${cli.command} chat --session ${shellQuote(session)}${selected}`
     if (saved.open === undefined && !saved.isSuspended) {
       throw new UsageError(`The session "${session}" has no run to resume. Continue it with: ${chat}`)
     }

@@ -8,6 +8,8 @@ import { findSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { jsonText } from '../terminal/json.ts'
 import { UsageError } from '../usage-error.ts'
+import { shellQuote } from '../terminal/shell-quote.ts'
+import { exact } from '../terminal/printable.ts'
 
 type RewindFlags = StoreFlags & { readonly at?: number; readonly message?: string }
 
@@ -30,14 +32,17 @@ function rewind(given: string, flags: RewindFlags, cli: CliContext): Promise<voi
     const session = await findSession(store, given)
     if (at !== undefined && !(await listPoints(store, session)).some(({ seq }) => seq === at)) {
       throw new UsageError(
-        `--at ${at}: ${session} has no such step. List its steps with: ${cli.command} steps ${session}${options}`,
+        `--at ${at}: ${session} has no such step. List its steps with: ${cli.command} steps ${shellQuote(session)}${options}`,
       )
     }
     await rewindSession(store, session, defined({ at, message }))
     if (flags.json === true) cli.out.write(`${jsonText({ session, at: at ?? null })}\n`)
     else {
-      cli.out.write(`${session}\n`)
-      const next = at === undefined || message !== undefined ? `resume ${session}` : `chat --session ${session}`
+      cli.out.write(`${exact(session)}\n`)
+      const next =
+        at === undefined || message !== undefined
+          ? `resume ${shellQuote(session)}`
+          : `chat --session ${shellQuote(session)}`
       cli.err.write(`Continue with: ${cli.command} ${next}${options}\n`)
     }
   })

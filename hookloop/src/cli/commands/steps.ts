@@ -7,7 +7,7 @@ import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { ago } from '../terminal/amounts.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { printJson } from '../terminal/json.ts'
-import { oneLine } from '../terminal/printable.ts'
+import { exact, oneLine } from '../terminal/printable.ts'
 import { table } from '../terminal/table.ts'
 
 export const command: CommandDefinition = {
@@ -25,7 +25,7 @@ function steps(given: string | undefined, flags: StoreFlags, cli: CliContext): P
     const session = await findSession(store, given)
     const points = await listPoints(store, session)
     if (flags.json === true) printJson(cli.out, { session, steps: points })
-    else if (points.length === 0) cli.err.write(`${session} has no steps yet.\n`)
+    else if (points.length === 0) cli.err.write(`${exact(session)} has no steps yet.\n`)
     else cli.out.write(`${overview(points, cli)}\n`)
   })
 }

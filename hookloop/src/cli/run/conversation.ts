@@ -21,6 +21,7 @@ import { explainRun } from './explain-run.ts'
 import { answerLines, type SessionRef } from './next-steps.ts'
 import type { PreparedRun } from './prepare-run.ts'
 import { watchRun, type ShowFlags, type WatchedRun, type WatchOptions } from './watch-run.ts'
+import { exact } from '../terminal/printable.ts'
 
 export type ConversationFlags = ShowFlags & {
   readonly acceptMissing?: readonly string[]
@@ -101,7 +102,7 @@ export class Conversation {
     const answers = this.#prepared.approver === undefined ? {} : await askAll(unanswered, cli)
     if (pending.length === 0 || unanswered.length < pending.length || Object.keys(answers).length > 0) return answers
     const { session } = this.#ref
-    note(`${session} waits for ${count(unanswered.length, 'approval')}.`, flags, cli)
+    note(`${exact(session)} waits for ${count(unanswered.length, 'approval')}.`, flags, cli)
     for (const line of answerLines(unanswered, this.#ref)) note(line, flags, cli)
     const result = { type: 'result', status: 'suspended', session, pending: unanswered }
     if (flags.json === true) cli.out.write(`${jsonText(result)}\n`)

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../state/json.ts'
 import { shortId } from '../sessions/approval-ids.ts'
 import type { SessionRef } from './next-steps.ts'
 import { SESSION_OPTIONS_KEY, withAgent } from './session-options.ts'
+import { shellQuote } from '../terminal/shell-quote.ts'
 
 /** The explanation of a run, whose advice is a command line or an option where there is one. */
 export function explainRun(run: Explainable, ref: SessionRef | undefined, agentOptions = ''): Explanation {
@@ -13,10 +14,11 @@ export function explainRun(run: Explainable, ref: SessionRef | undefined, agentO
   if (ref === undefined) return data
   const { session, command, options } = ref
   const selected = withAgent(options, agentOptions)
-  if (run.status === 'cancelled') return { ...data, wayOn: `${command} chat --session ${session}${selected}` }
+  if (run.status === 'cancelled')
+    return { ...data, wayOn: `${command} chat --session ${shellQuote(session)}${selected}` }
   if (run.status !== 'suspended') return data
   const approve = run.pending.map((approval) => `${command} approve ${shortId(approval, run.pending)}${options}`)
-  return { ...data, wayOn: [...approve, `${command} resume ${session}${selected}`].join(', then ') }
+  return { ...data, wayOn: [...approve, `${command} resume ${shellQuote(session)}${selected}`].join(', then ') }
 }
 
 /** The option of `run` and `chat` that sets the limit that was reached, unless the limit is that of an agent file. */

@@ -1,6 +1,8 @@
 import type { Run } from '../../agent/run.ts'
 import type { Approval } from '../../state/tool-call.ts'
 import { shortId } from '../sessions/approval-ids.ts'
+import { shellQuote } from '../terminal/shell-quote.ts'
+import { exact } from '../terminal/printable.ts'
 
 /** A session, and how to select it on a command line. */
 export type SessionRef = {
@@ -14,12 +16,12 @@ export type SessionRef = {
 export function nextSteps(run: Run<unknown>, ref: SessionRef): readonly string[] {
   const { session, command, options } = ref
   if (run.status !== 'suspended') return [continueLine(ref)]
-  const resume = `${command} resume ${session}${options}`
+  const resume = `${command} resume ${shellQuote(session)}${options}`
   return [...answerLines(run.pending, ref), `${run.pending.length === 0 ? 'resume: ' : 'then:   '}${resume}`]
 }
 
 export function continueLine({ session, command, options }: SessionRef): string {
-  return `saved as ${session} · continue with: ${command} chat --session ${session}${options}`
+  return `saved as ${exact(session)} · continue with: ${command} chat --session ${shellQuote(session)}${options}`
 }
 
 /** How to answer each approval. */
