@@ -81,7 +81,8 @@ function checkAbilities(outcome: HookOutcome, trigger: HookTrigger, mode: Mode):
   }
   const { decision, votes = [], recovery } = outcome
   if (decision === 'block' && !can('block', 'permit')) reject('a block')
-  if ((decision === 'ask' || decision === 'allow') && !can('permit')) reject(`"${decision}"`)
+  if (decision === 'allow' && !can('permit')) reject('"allow"')
+  if (decision === 'ask' && !can('permit', 'ask')) reject('"ask"')
   for (const vote of votes) {
     if (vote.decision === 'forbidContinuation' ? !can('stop', 'vote') : !can('vote', 'continue')) reject(vote.decision)
   }

@@ -113,6 +113,12 @@ const block = {
   },
 }
 
+const ask = {
+  ask(this: BaseContext, message: string): BaseContext {
+    return decide(this, { decision: 'ask', message: textFrom(message) })
+  },
+}
+
 /** The methods of each ability. A context class has the methods of the abilities of its trigger and mode. */
 const abilities: { readonly [A in Ability]: { readonly [method: string]: Method } } = {
   state: {
@@ -208,6 +214,7 @@ const abilities: { readonly [A in Ability]: { readonly [method: string]: Method 
     },
   },
   block,
+  ask,
   permit: {
     ...block,
     ask(this: BaseContext, message: string, { byDefault = false }: AskOptions = {}): BaseContext {

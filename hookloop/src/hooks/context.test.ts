@@ -39,6 +39,7 @@ const methods: { readonly [A in Ability]: readonly string[] } = {
   within: ['within'],
   compact: ['compact'],
   permit: ['block', 'ask', 'allow'],
+  ask: ['ask'],
 }
 
 function methodsOf(context: object): ReadonlySet<string> {

@@ -81,6 +81,10 @@ export interface Blocks {
   /** Blocks. Final: no later hook can change it. */
   block(message?: string): this
 }
+export interface Asks {
+  /** Requests approval. It is asked for when all guards have run, because a block or a stop wins over it. */
+  ask(message: string): this
+}
 export interface Permits extends Blocks {
   /** Requests approval. It is asked for when all guards have run, because a block wins over it. */
   ask(message: string, options?: AskOptions): this
@@ -112,6 +116,7 @@ interface Abilities<A> extends Record<Ability, object> {
   recover: Recovers
   block: Blocks
   permit: Permits
+  ask: Asks
   within: LimitsTime
   compact: Compacts
 }

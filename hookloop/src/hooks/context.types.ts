@@ -45,15 +45,15 @@ type AHookMay = {
 }
 
 type AGuardMay = {
-  onUserInput: 'block'
+  onUserInput: 'block' | 'ask'
   beforeExecution: 'stop'
-  beforeStep: Vote
-  beforeInference: 'stop' | 'within'
+  beforeStep: Vote | 'ask'
+  beforeInference: 'stop' | 'within' | 'ask'
   afterInference: 'block' | 'stop'
   beforeToolUse: 'block' | 'ask' | 'allow' | 'stop'
   afterToolUse: 'block' | 'stop'
   afterStep: Vote
-  onStop: 'requestContinuation' | 'stop'
+  onStop: 'requestContinuation' | 'stop' | 'ask'
   onSubagentStop: 'block' | 'requestContinuation'
   beforeCompaction: 'block'
   afterCompaction: 'block'

@@ -47,6 +47,7 @@ export type Ability =
   | 'recover'
   | 'block'
   | 'permit'
+  | 'ask'
   | 'within'
   | 'compact'
 
@@ -67,13 +68,13 @@ type TriggerSpec<F> = {
  */
 const table = {
   onSessionStart: { carries: ['sessionId', 'source'], hook: ['state'], guard: [] },
-  onUserInput: { carries: ['input'], hook: ['input', 'state'], guard: ['block'], no: 'block' },
+  onUserInput: { carries: ['input'], hook: ['input', 'state'], guard: ['block', 'ask'], no: 'block' },
   beforeExecution: { carries: [], hook: ['state', 'stop'], guard: ['stop'], no: 'forbid' },
-  beforeStep: { carries: [], hook: ['state', 'stop', 'vote', 'compact'], guard: ['stop', 'vote'], no: 'forbid' },
+  beforeStep: { carries: [], hook: ['state', 'stop', 'vote', 'compact'], guard: ['stop', 'vote', 'ask'], no: 'forbid' },
   beforeInference: {
     carries: ['request'],
     hook: ['request', 'state', 'stop'],
-    guard: ['stop', 'within'],
+    guard: ['stop', 'within', 'ask'],
     no: 'forbid',
   },
   aroundInference: { carries: ['request'], hook: 'around', guard: [] },
@@ -100,7 +101,7 @@ const table = {
   onStop: {
     carries: ['outcome', 'continuations'],
     hook: ['state', 'continue'],
-    guard: ['continue', 'stop'],
+    guard: ['continue', 'stop', 'ask'],
     no: 'forbid',
   },
   onSubagentStop: {

@@ -4,7 +4,7 @@ import type { FinishReason } from './inference.ts'
 import type { Json } from './json.ts'
 import type { List } from './list.ts'
 import type { Message } from './message.ts'
-import type { OpenCall, ToolCall, ToolExecution } from './tool-call.ts'
+import type { AskTrigger, OpenCall, ToolCall, ToolExecution } from './tool-call.ts'
 import type { TokenUsage, Usage } from './usage.ts'
 
 export const stepTypes = ['toolExecution', 'finalResponse', 'error'] as const
@@ -58,6 +58,14 @@ export type OpenStep = {
   readonly errors: readonly ErrorRecord[]
 }
 
+/** A question of guards at another trigger than `beforeToolUse`. Its call has the name of the trigger. */
+export type AskedQuestion = {
+  readonly at: AskTrigger
+  readonly call: OpenCall
+  /** At `onStop`: the outcome that ends the run. */
+  readonly outcome?: ContinuationOutcome
+}
+
 /** When a run was suspended, and a hash of the hooks in force then: a list that was edited is detected. */
 type Waiting = { readonly waitingSince: number; readonly hooks?: string }
 
@@ -65,6 +73,7 @@ type Waiting = { readonly waitingSince: number; readonly hooks?: string }
 export type Cursor =
   | (Waiting & { readonly phase: 'beforeStep' })
   | (Waiting & { readonly phase: 'tools'; readonly step: OpenStep })
+  | (Waiting & AskedQuestion & { readonly phase: 'asked' })
 
 export type HookRecord = { readonly name: string; readonly mode: 'transform' | 'guard' | 'observe' }
 

@@ -14,8 +14,10 @@ export type OpenPlace = { readonly call: OpenCall; readonly key: string }
 
 /** All calls of an open step, each followed by those of its subagent. */
 export function openCallsIn(execution: OpenExecution | undefined): readonly OpenPlace[] {
-  if (execution?.cursor?.phase !== 'tools') return []
+  if (execution?.cursor === undefined) return []
   const { id, steps, cursor } = execution
+  if (cursor.phase === 'asked') return [{ call: cursor.call, key: `${id}/${steps.length}/${cursor.at}` }]
+  if (cursor.phase !== 'tools') return []
   return cursor.step.calls.flatMap((call, index) => {
     const own = { call, key: `${id}/${steps.length}/${index}` }
     return isInChild(call) ? [own, ...openCallsIn(executionOf(call.child))] : [own]

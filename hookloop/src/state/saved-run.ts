@@ -20,6 +20,7 @@ import {
   string,
   type Shape,
 } from './shape.ts'
+import { askTriggers } from './tool-call.ts'
 import type { Approval } from './tool-call.ts'
 import { noTokens, noUsage } from './usage.ts'
 
@@ -214,10 +215,14 @@ const openStep = shapeOf({
   calls: listOf(openCall),
   errors,
 })
-const waiting = { phase: oneOf('beforeStep', 'tools'), waitingSince: amount, hooks: optional(string) }
-const [betweenSteps, inTools] = [shapeOf(waiting), shapeOf({ ...waiting, step: openStep })]
+const waiting = { phase: oneOf('beforeStep', 'tools', 'asked'), waitingSince: amount, hooks: optional(string) }
+const betweenSteps = shapeOf(waiting)
+const places = new Map<unknown, Shape>([
+  ['tools', shapeOf({ ...waiting, step: openStep })],
+  ['asked', shapeOf({ ...waiting, at: oneOf(...askTriggers), call: openCall, outcome: optional(outcome) })],
+])
 const cursor: Shape = (value, path) =>
-  (isJsonObject(value) && value['phase'] === 'tools' ? inTools : betweenSteps)(value, path)
+  ((isJsonObject(value) && places.get(value['phase'])) || betweenSteps)(value, path)
 const final = shapeOf({
   status: oneOf(...finalStatuses),
   reason: stopReason,

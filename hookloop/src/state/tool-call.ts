@@ -31,8 +31,14 @@ export type ToolExecution = {
 
 export type Ask = { readonly by: string; readonly message: string }
 
+/** The triggers besides `beforeToolUse` at which a guard can ask. */
+export const askTriggers = ['onUserInput', 'beforeStep', 'beforeInference', 'onStop'] as const
+export type AskTrigger = (typeof askTriggers)[number]
+
 /** A tool call that waits for approval. Its id is bound to the arguments and to the tool as it was described. */
 export type Approval = {
+  /** The trigger, if it is not about a tool call: `toolCall` then has its name, and what is to be approved. */
+  readonly trigger?: AskTrigger
   readonly id: string
   readonly toolCall: ToolCall
   readonly message: string
@@ -75,7 +81,8 @@ export function approvalFor(
   asks: readonly Ask[],
   place: {
     readonly key: string
-    readonly tool?: string
+    readonly trigger?: AskTrigger | undefined
+    readonly tool?: string | undefined
     readonly expiresAt?: number
     readonly interruptions?: number
     readonly path?: AgentPath | undefined
@@ -90,6 +97,7 @@ export function approvalFor(
     by: asks.map((ask) => ask.by).join(', '),
     asks: Object.freeze(asks.slice()),
     hash,
+    ...(place.trigger !== undefined && { trigger: place.trigger }),
     ...(tool !== undefined && { tool }),
     ...(expiresAt !== undefined && { expiresAt }),
     ...(interruptions !== undefined && { interruptions }),
@@ -119,8 +127,13 @@ export function askedHash(
 }
 
 /** The problem with an answer, if there is one. */
-export function answerProblem({ interruptions }: Pick<Approval, 'interruptions'>, answer: Answer): string | undefined {
-  if (interruptions === undefined || answer === 'allow' || 'block' in answer) return undefined
+export function answerProblem(
+  { interruptions, trigger }: Pick<Approval, 'interruptions' | 'trigger'>,
+  answer: Answer,
+): string | undefined {
+  if (answer === 'allow' || 'block' in answer) return undefined
+  if (trigger !== undefined) return `A question at ${trigger} has no arguments to edit. Answer with 'allow' or deny it.`
+  if (interruptions === undefined) return undefined
   return 'The call may have taken effect with the arguments that are shown. Run it again with the same arguments, or deny it.'
 }
 

@@ -9,24 +9,25 @@ import {
 } from '../../state/continuation.ts'
 import type { Cursor, FinalRecord, Step } from '../../state/execution.ts'
 import type { List } from '../../state/list.ts'
-import { textMessage, type Message } from '../../state/message.ts'
+import type { Message } from '../../state/message.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
-import { isLeftByLimit } from '../../effects/effects.ts'
-import { toAgentError, type AgentError } from '../../errors.ts'
 import { andThen, type MaybePromise } from '../../state/thenable.ts'
 import { callModel } from '../model/call.ts'
 import { closeOpenCalls, runAnsweredCalls, runCalls } from '../tools/run-calls.ts'
 import { closeCalls, useRecordedAnswer } from './close-step.ts'
+import { noteAnswer } from '../tools/request-approval.ts'
+import type { Invocation } from '../../hooks/invocation.ts'
+import { askAt, blockInput, deniedVote, hasQuestion } from './ask-at-trigger.ts'
 import { compact } from './compact.ts'
-import { fireQuietly, fireTrigger } from './fire-trigger.ts'
+import { finishInvocation, startInvocation, fireQuietly, fireTrigger } from './fire-trigger.ts'
+import { countStep, reconsider, reconsiderVotes } from './count-votes.ts'
 import { OpenStep } from './open-step.ts'
 import { pause } from './pause.ts'
+import { readOutput } from './read-output.ts'
 import type { RunContext } from './run-context.ts'
 import type { StepRecord } from './step-record.ts'
 import { withLeft } from './time-limit.ts'
 
-const MAX_CONTINUATIONS_IN_ROW = 8
-const MAX_CONTINUATIONS = 32
 const noRequests: readonly never[] = Object.freeze([])
 
 // The lifecycle. The loop decides nothing: hooks vote, and the loop counts the votes and follows the result.
@@ -48,6 +49,22 @@ export async function runLoop(run: RunContext, from?: Cursor, closing?: StepClos
   } else if (from.phase === 'tools') {
     outcome = await finishStep(run, OpenStep.restore(run.state, from.step), closing)
     if (outcome === undefined) return
+  } else if (from.phase === 'asked') {
+    if (closing?.vote !== undefined) run.cast([closing.vote])
+    const next = await resumeAsked(run, from)
+    if (next === undefined) return
+    if (next === 'start') {
+      await fireTrigger(run, 'beforeExecution')
+      if (run.stoppedBy() !== undefined) outcome = run.count()
+    } else if (next === 'step') {
+      outcome = await takeStep(run)
+      if (outcome === undefined) return // suspended again
+    } else if (next.shouldContinue || from.at !== 'onStop') {
+      outcome = next.shouldContinue ? undefined : next
+    } else {
+      const confirmed = run.parentLink === undefined ? next : await confirmStop(run, next)
+      if (!confirmed.shouldContinue) return finish(run, confirmed)
+    }
   } else if (closing?.record?.response !== undefined) {
     outcome = await takeRecordedStep(run, closing.record, closing.vote)
     if (outcome === undefined) return
@@ -59,13 +76,19 @@ export async function runLoop(run: RunContext, from?: Cursor, closing?: StepClos
       if (!hasCheckpoint) run.checkpoint('step')
       hasCheckpoint = false
       const before = beforeStep(run)
-      outcome = before instanceof Promise ? await before : before // most steps need not wait here
+      const outcomeBefore = before instanceof Promise ? await before : before // most steps need not wait here
+      if (outcomeBefore === 'suspended') return
+      outcome = outcomeBefore
     }
     if (outcome === undefined) {
       outcome = await takeStep(run)
       if (outcome === undefined) return // suspended
     }
-    if (!outcome.shouldContinue) outcome = await fireStop(run, await readOutput(run, outcome))
+    if (!outcome.shouldContinue) {
+      const stopped = await fireStop(run, await readOutput(run, outcome))
+      if (stopped === 'suspended') return
+      outcome = stopped
+    }
     if (!outcome.shouldContinue && run.parentLink !== undefined) outcome = await confirmStop(run, outcome)
     if (!outcome.shouldContinue) return finish(run, outcome)
     if (run.shouldPause !== undefined && (await run.shouldPause(run.state))) {
@@ -76,13 +99,65 @@ export async function runLoop(run: RunContext, from?: Cursor, closing?: StepClos
 }
 
 /** beforeStep, and the compaction that a hook may ask for. Returns an outcome if no step is to be taken. */
-function beforeStep(run: RunContext): MaybePromise<ContinuationOutcome | undefined> {
+function beforeStep(run: RunContext): MaybePromise<ContinuationOutcome | 'suspended' | undefined> {
   return andThen(fireTrigger(run, 'beforeStep'), (invocation) => {
+    if (hasQuestion(run, invocation)) return askBeforeStep(run, invocation!)
     const outcome = countBeforeStep(run)
     if (outcome !== undefined || invocation?.compaction === undefined) return outcome
     // Guards of the compaction may vote as well.
     return compact(run, invocation.compaction).then(() => countBeforeStep(run))
   })
+}
+
+async function askBeforeStep(
+  run: RunContext,
+  invocation: Invocation,
+): Promise<ContinuationOutcome | 'suspended' | undefined> {
+  const asked = await askAt(run, invocation, 'beforeStep', { step: run.state.stepCount + 1 })
+  if ('open' in asked) {
+    if (await pause(run, { phase: 'asked', ...asked.open })) return 'suspended'
+  } else if (asked.answer !== 'allow') run.cast([deniedVote('forbidContinuation', asked.answer)])
+  const outcome = countBeforeStep(run)
+  if (outcome !== undefined || invocation.compaction === undefined) return outcome
+  return compact(run, invocation.compaction).then(() => countBeforeStep(run))
+}
+
+/**
+ * Continues after a question was answered: with the start of the run, with the step, or with an outcome. Undefined: the
+ * run is suspended again, or has ended.
+ */
+async function resumeAsked(
+  run: RunContext,
+  from: Extract<Cursor, { phase: 'asked' }>,
+): Promise<ContinuationOutcome | 'start' | 'step' | undefined> {
+  const { at, call, outcome } = from
+  const { answer } = call
+  if (answer === undefined) {
+    const { waitingSince: _before, ...place } = from
+    return (await pause(run, place)) ? undefined : run.count()
+  }
+  noteAnswer(run, call, answer, call.approval?.message, at)
+  const denied = typeof answer === 'object' && 'block' in answer ? answer : undefined
+  switch (at) {
+    case 'onUserInput':
+      if (denied === undefined) return 'start'
+      blockInput(run, denied.block)
+      return undefined
+    case 'onStop': {
+      const read = await readOutput(run, outcome!) // another process may have read it
+      return denied === undefined ? read : reconsiderVotes(run, read, [deniedVote('requestContinuation', denied)])
+    }
+    case 'beforeStep':
+    case 'beforeInference': {
+      if (denied !== undefined) run.cast([deniedVote('forbidContinuation', denied)])
+      else if (at === 'beforeInference') run.approved = at
+      else await finishInvocation(run, startInvocation(run, run.parts.stack.plan(at), {}, { changes: false }))
+      const counted = countBeforeStep(run)
+      return counted ?? 'step'
+    }
+    default:
+      return at satisfies never
+  }
 }
 
 function countBeforeStep(run: RunContext): ContinuationOutcome | undefined {
@@ -137,7 +212,23 @@ function openStep(run: RunContext): OpenStep {
 
 /** Closes the step, or suspends the run if calls wait for approval. */
 function endStep(run: RunContext, step: OpenStep): MaybePromise<ContinuationOutcome | undefined> {
+  if (step.question !== undefined) return suspendInference(run, step, step.question)
   return step.pending.length === 0 ? closeStep(run, step) : suspend(run, step)
+}
+
+/** Suspends the run before its model call. The step is opened again when it resumes: only hooks have run in it. */
+async function suspendInference(
+  run: RunContext,
+  step: OpenStep,
+  { state, open }: NonNullable<OpenStep['question']>,
+): Promise<ContinuationOutcome | undefined> {
+  run.billOpen()
+  run.open = undefined
+  const { execution } = run
+  run.state = AgentState.patch(state, { execution: Object.freeze({ ...execution, votes: state.execution!.votes }) })
+  if (await pause(run, { phase: 'asked', ...open })) return undefined
+  run.open = step
+  return closeStep(run, step)
 }
 
 /** Suspends the run, unless it is to end anyway. */
@@ -217,74 +308,30 @@ function failuresAfter(step: Step, succeeded: boolean, failures: number): number
   return step.errors.length > 0 ? failures : failures + 1
 }
 
-/** Counts the votes at the end of a step. A step taken despite an `allowStop` is a continuation; these are limited. */
-function countStep(run: RunContext): ContinuationOutcome {
-  const counted = run.count()
-  // A step that was requested has not been taken yet: a forced stop does not complete the run.
-  const all = isForbidden(counted) ? countVotes([...counted.evaluations, ...run.requested]) : counted
-  const outcome = limitContinuations(run, all)
-  if (outcome.shouldContinue) addContinuationMessages(run, outcome)
-  run.effects.emit?.({ type: 'counted', step: run.step, outcome })
-  return outcome
-}
-
-function limitContinuations(run: RunContext, outcome: ContinuationOutcome): ContinuationOutcome {
-  if (!outcome.shouldContinue || !outcome.evaluations.some((vote) => vote.decision === 'allowStop')) return outcome
-  const { inRow, total } = run.execution.continuations
-  if (inRow < MAX_CONTINUATIONS_IN_ROW && total < MAX_CONTINUATIONS) {
-    run.updateExecution({ continuations: Object.freeze({ inRow: inRow + 1, total: total + 1 }) })
-    return outcome
-  }
-  const message = `"${outcome.resolvedBy}" requested another step after ${inRow} continuations in a row and ${total} in total.`
-  const limit = { decision: 'forbidContinuation', reason: 'continuationLimit', source: 'hookloop', message } as const
-  return countVotes([...outcome.evaluations, Object.freeze({ ...limit, value: { inRow, total } })])
-}
-
-function addContinuationMessages(run: RunContext, { evaluations }: ContinuationOutcome): void {
-  if (evaluations.length === 0) return
-  run.requested = evaluations.filter(({ decision }) => decision === 'requestContinuation')
-  for (const { decision, message } of evaluations) {
-    if (decision !== 'requestContinuation' || message === '') continue
-    run.state = run.state.withMessage(textMessage('user', message))
-  }
-}
-
 /** onStop: hooks see the outcome and may overturn an `allowStop`, never a forbid. */
-async function fireStop(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
+async function fireStop(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome | 'suspended'> {
   const facts = { outcome, continuations: run.execution.continuations.total }
   if (run.parts.stack.plan('onStop').empty) {
     void fireTrigger(run, 'onStop', facts) // for shadow hooks
     return outcome
   }
-  const { votes } = await fireQuietly(run, 'onStop', facts)
-  return reconsider(run, outcome, { votes: run.count().evaluations, requested: votes })
+  const invocation = await fireQuietly(run, 'onStop', facts)
+  const counted = reconsider(run, outcome, { votes: run.count().evaluations, requested: invocation.votes })
+  if (counted.shouldContinue || isForbidden(counted) || !hasQuestion(run, invocation)) return counted
+  const asked = await askAt(run, invocation, 'onStop', { text: run.state.lastStep?.text ?? '' })
+  if ('open' in asked) {
+    if (await pause(run, { phase: 'asked', ...asked.open, outcome: counted })) return 'suspended'
+    return countVotes([...counted.evaluations, ...run.count().evaluations])
+  }
+  return asked.answer === 'allow'
+    ? counted
+    : reconsiderVotes(run, counted, [deniedVote('requestContinuation', asked.answer)])
 }
 
 /** onSubagentStop: hooks of the parent run may overturn an `allowStop` as well. */
 async function confirmStop(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
   const votes = await run.parentLink!.confirmStop(outcome)
   return reconsider(run, outcome, { votes, requested: votes })
-}
-
-type Votes = readonly ContinuationEvaluation[]
-
-function reconsider(
-  run: RunContext,
-  outcome: ContinuationOutcome,
-  { votes, requested }: { readonly votes: Votes; readonly requested: Votes },
-): ContinuationOutcome {
-  if (votes.length === 0) return outcome
-  run.noticeCancel()
-  const late = run.count().evaluations
-  const all = countVotes([...outcome.evaluations, ...votes, ...late])
-  if (isForbidden(outcome) && requested.every((vote) => vote.decision === 'requestContinuation')) {
-    const message = 'the run was forbidden to continue before'
-    run.noteLoop('onStop', { decision: 'overruled', message })
-  }
-  const counted = limitContinuations(run, all)
-  if (counted.shouldContinue) addContinuationMessages(run, counted)
-  run.effects.emit?.({ type: 'counted', step: Math.max(0, run.step - 1), outcome: counted })
-  return counted
 }
 
 /** Fixes the status. `afterExecution` cannot change it. */
@@ -294,41 +341,6 @@ async function finish(run: RunContext, outcome: ContinuationOutcome): Promise<vo
   await fireQuietly(run, 'afterExecution', { outcome })
   if (run.shadows !== undefined) await run.background?.settleShadows()
   run.checkpoint('ended')
-}
-
-/** How long a schema may take to parse an answer: as long as a guard. */
-const READ_TIMEOUT_MS = 60_000
-
-/** Reads the typed answer of a run that is about to end. A run without a valid answer has failed. */
-async function readOutput(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
-  const { reader } = run.parts
-  run.output = undefined // a hook may have requested another step since
-  if (reader === undefined || !isAnswered(run, outcome)) return outcome
-  let error: AgentError
-  try {
-    const limit = { ms: READ_TIMEOUT_MS, key: () => `${run.place}/output` }
-    const read = await run.effects.withTimeout(reader(run.execution.steps), limit)
-    if ('value' in read) {
-      run.output = read
-      return outcome
-    }
-    error = read.error
-  } catch (thrown) {
-    if (isLeftByLimit(thrown)) run.leave('schema of the output')
-    error = toAgentError(thrown, 'OUTPUT_INVALID')
-  }
-  run.recordError(error, 'onStop')
-  if (run.ended === 'limit') return countVotes([...outcome.evaluations, ...run.count().evaluations])
-  run.failure ??= error
-  const { message } = error
-  const vote = { decision: 'forbidContinuation', reason: 'errorForbade', message, source: 'output' } as const
-  return countVotes([...outcome.evaluations, Object.freeze(vote)])
-}
-
-/** Whether there is an answer to read, even one that was cut off by its length. */
-function isAnswered({ state }: RunContext, { stopReason }: ContinuationOutcome): boolean {
-  if (stopReason === 'completed' || stopReason === 'continuationLimit') return true
-  return stopReason === 'finishReason' && ['length', 'stop'].includes(state.lastStep?.finishReason ?? '')
 }
 
 function finalRecord(run: RunContext, outcome: ContinuationOutcome): FinalRecord {

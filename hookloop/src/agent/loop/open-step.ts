@@ -1,5 +1,5 @@
 import type { AgentState } from '../../state/agent-state.ts'
-import type { ErrorRecord, OpenStep as SavedStep, Step } from '../../state/execution.ts'
+import type { AskedQuestion, ErrorRecord, OpenStep as SavedStep, Step } from '../../state/execution.ts'
 import { typeOfStep } from '../../state/execution.ts'
 import { noVotes } from '../../state/continuation.ts'
 import type { FinishReason, InferenceResponse } from '../../state/inference.ts'
@@ -60,6 +60,8 @@ export class OpenStep {
   asked: Message | undefined
   calls: readonly ActiveCall[] = []
   readonly errors: ErrorRecord[] = []
+  /** A question at `beforeInference` that stays open, and the state before the hooks of that trigger. */
+  question: { readonly open: AskedQuestion; readonly state: AgentState } | undefined
   /** How often a model was called. */
   attempts = 0
 

@@ -63,6 +63,10 @@ async function checkOpen(parts: AgentParts, state: AgentState, options: ResumeOp
     if (isInChild(call)) calls.push(...(await openCallsOfChild(parts, call, options)))
     else checkApproval(call, `${execution.id}/${execution.steps.length}/${index}`)
   }
+  if (cursor.phase === 'asked') {
+    calls.push({ parts, call: cursor.call })
+    checkApproval(cursor.call, `${execution.id}/${execution.steps.length}/${cursor.at}`)
+  }
   return calls
 }
 
@@ -179,11 +183,18 @@ async function reopen(run: RunContext, answers: Answers): Promise<Cursor | undef
   run.setDeadline()
   const fired = await fireTrigger(run, 'onResume', { answers })
   if (fired?.failure === undefined || run.ended !== undefined || isFatal(fired.failure)) {
+    if (cursor.phase === 'asked') return answeredQuestion(cursor, answers)
     return cursor.phase === 'tools' ? { ...cursor, step: await withAnswers(run, cursor.step, answers) } : cursor
   }
   run.failure = undefined
   run.state = saved // the answers were not used
   return undefined
+}
+
+function answeredQuestion(cursor: Extract<Cursor, { phase: 'asked' }>, answers: Answers): Cursor {
+  const { answer: _forged, ...call } = cursor.call
+  const answer = call.approval === undefined ? undefined : answers[call.approval.id]
+  return { ...cursor, call: answer === undefined ? call : { ...call, answer } }
 }
 
 /** Adds the hooks of this agent: none of their guards may be missing at the next resume. */
@@ -270,6 +281,7 @@ async function checkAnswer(
       value: id,
     })
   }
+  if (call.approval.trigger !== undefined) return answer // it is not about a tool
   if (!parts.tools.has(call.name)) {
     if (onChange !== 'reject')
       return Object.freeze({ block: `Not run: the agent no longer has the tool "${call.name}".` })

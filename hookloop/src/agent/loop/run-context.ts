@@ -1,3 +1,4 @@
+import type { AskTrigger } from '../../state/tool-call.ts'
 import { AgentState } from '../../state/agent-state.ts'
 import { countVotes, type ContinuationEvaluation, type ContinuationOutcome } from '../../state/continuation.ts'
 import type { ErrorRecord, Execution, FinalRecord, FinalStatus } from '../../state/execution.ts'
@@ -75,6 +76,8 @@ export class RunContext implements HookHost {
   failure: AgentError | undefined
   /** The typed answer, once it is read. */
   output: { readonly value: unknown } | undefined
+  /** A trigger whose question was approved before the run was resumed: it fires again, and does not ask again. */
+  approved: AskTrigger | undefined
   /** Requests for another step that has not been taken yet. */
   requested: readonly ContinuationEvaluation[] = []
   /** Whether this run has an execution. Until then, the state may still show an earlier one. */

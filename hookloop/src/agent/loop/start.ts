@@ -11,7 +11,9 @@ import { HookFailure, isFatal } from '../../hooks/run-hooks.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import { toRun, type Run } from '../run.ts'
 import { applyTransformsOrThrow, finishInvocation, fireTrigger, startInvocation } from './fire-trigger.ts'
+import { askAt, hasQuestion } from './ask-at-trigger.ts'
 import { runLoop } from './loop.ts'
+import { pause } from './pause.ts'
 import { reasonOf, type RunContext } from './run-context.ts'
 import { limitVote, withLeft } from './time-limit.ts'
 
@@ -31,7 +33,9 @@ export async function startRun(run: RunContext, input: Message): Promise<Run> {
   run.childRuns = { start: startRun }
   noteCapabilities(run)
   try {
-    final = await takeInput(run, input)
+    const taken = await takeInput(run, input)
+    if (taken === 'suspended') return await concludeRun(run, undefined)
+    final = taken
     if (final === undefined) {
       emitStarted(run)
       run.checkpoint('started')
@@ -127,7 +131,7 @@ export function stateFor(
 }
 
 /** onUserInput: hooks rewrite or block the input. Then opens the execution; returns the final record if there is none. */
-async function takeInput(run: RunContext, input: Message): Promise<FinalRecord | undefined> {
+async function takeInput(run: RunContext, input: Message): Promise<FinalRecord | 'suspended' | undefined> {
   try {
     if (run.ended !== undefined) return endedRecord(run, run.ended)
     const plan = run.parts.stack.plan('onUserInput')
@@ -146,8 +150,16 @@ async function takeInput(run: RunContext, input: Message): Promise<FinalRecord |
       const { by, message } = invocation.blocked
       return recordOf(run, { status: 'stopped', reason: 'inputBlocked', by, message })
     }
-    openExecution(run, invocation.facts['input'] as Message)
-    return undefined
+    const before = run.state
+    const taken = invocation.facts['input'] as Message
+    openExecution(run, taken)
+    if (!hasQuestion(run, invocation)) return undefined
+    const asked = await askAt(run, invocation, 'onUserInput', { input: taken })
+    if ('open' in asked) return (await pause(run, { phase: 'asked', ...asked.open })) ? 'suspended' : undefined
+    if (asked.answer === 'allow') return undefined
+    run.state = before
+    run.hasExecution = false
+    return recordOf(run, { status: 'stopped', reason: 'inputBlocked', by: 'approval', message: asked.answer.block })
   } catch (thrown) {
     if (thrown instanceof HookFailure && run.ended !== undefined) return endedRecord(run, run.ended)
     return inputFailed(run, thrown instanceof HookFailure ? thrown.error : toAgentError(thrown, 'HOOK_FAILED'))

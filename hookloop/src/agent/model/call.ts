@@ -14,6 +14,7 @@ import type { Invocation } from '../../hooks/invocation.ts'
 import { andThen, type MaybePromise } from '../../state/thenable.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import { finishInvocation, fireTrigger, recover, startInvocation } from '../loop/fire-trigger.ts'
+import { askAt, deniedVote, hasQuestion } from '../loop/ask-at-trigger.ts'
 import type { OpenStep } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
 import { limitedBy } from '../loop/time-limit.ts'
@@ -28,12 +29,35 @@ const none: readonly never[] = Object.freeze([])
 
 /** beforeInference, the model inside its around hooks, afterInference. Stores the response in the open step. */
 export function callModel(run: RunContext, step: OpenStep): MaybePromise<void> {
-  return andThen(fireTrigger(run, 'beforeInference', { request: requestOf(run) }), (before) => {
+  const { state, approved } = run
+  run.approved = undefined
+  return andThen(fireTrigger(run, 'beforeInference', { request: requestOf(run) }), (before): MaybePromise<void> => {
     if (run.stoppedBy() !== undefined || before?.failure !== undefined) return undefined
+    if (approved !== 'beforeInference' && hasQuestion(run, before))
+      return askFirst(run, step, { before: before!, state })
     const call = planCall(run, step, before)
     step.offered = call.request.tools
     return getResponse(run, step, call)
   })
+}
+
+async function askFirst(
+  run: RunContext,
+  step: OpenStep,
+  { before, state }: { readonly before: Invocation; readonly state: AgentState },
+): Promise<void> {
+  const { model, messages } = before.facts['request'] as InferenceRequest
+  const subject = { model: `${model.provider}/${model.modelId}`, step: step.index + 1, messages: messages.length }
+  const asked = await askAt(run, before, 'beforeInference', subject)
+  if ('open' in asked) {
+    step.question = { open: asked.open, state }
+    return
+  }
+  if (asked.answer !== 'allow') run.cast([deniedVote('forbidContinuation', asked.answer)])
+  if (run.stoppedBy() !== undefined) return
+  const call = planCall(run, step, before)
+  step.offered = call.request.tools
+  await getResponse(run, step, call)
 }
 
 /** The same with an answer that an earlier process has recorded. `change` is applied to it after the hooks. */

@@ -1,7 +1,7 @@
 import type { ToolDescription } from '../../state/inference.ts'
 import type { EntryWarning } from '../../state/ledger.ts'
 import { exactJson, hashJson, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
-import { approvalFor, type Answer, type Ask } from '../../state/tool-call.ts'
+import { approvalFor, type Answer, type Ask, type AskTrigger } from '../../state/tool-call.ts'
 import { AgentError, messageOf, toAgentError } from '../../errors.ts'
 import { untilEnd } from '../../effects/run-time.ts'
 import { failureText } from '../../hooks/failure-text.ts'
@@ -19,21 +19,24 @@ export async function requestApproval(
   run: RunContext,
   call: ActiveCall,
   asks: readonly Ask[],
+  at?: AskTrigger,
 ): Promise<Answer | undefined> {
   const { answer, expiresInMs } = run.parts.approval
   const { interruptions } = call
-  const key = `${run.place}/${call.index}`
+  const key = `${run.place}/${at ?? call.index}`
   const approval = approvalFor({ id: call.id, name: call.name, args: call.args }, asks, {
     key,
-    tool: fingerprintOf(run.parts, call.name),
+    trigger: at,
+    tool: at === undefined ? fingerprintOf(run.parts, call.name) : undefined,
     path: run.parentLink?.path,
     ...(expiresInMs !== undefined && { expiresAt: run.now + expiresInMs }),
     ...(interruptions !== undefined && { interruptions }),
   })
   run.effects.emit?.({ type: 'asked', step: run.step, at: run.now, approval })
   if (answer === 'deny') {
-    const given = { block: `Not run: it needs approval (${approval.message}), and the agent has no approver.` }
-    noteAnswer(run, call, given, approval.message)
+    const what = at === undefined ? 'Not run: it needs approval' : `The run needs approval at ${at}`
+    const given = { block: `${what} (${approval.message}), and the agent has no approver.` }
+    noteAnswer(run, call, given, approval.message, at)
     return given
   }
   if (answer === 'suspend') {
@@ -68,7 +71,7 @@ export async function requestApproval(
   }
   // After a crash, the replayed clock is behind until something new happens: the time in between is counted already.
   run.addWaited(run.now - (run.now < run.resumedAt ? askedAt : Math.max(askedAt, run.resumedAt)))
-  noteAnswer(run, call, given, approval.message)
+  noteAnswer(run, call, given, approval.message, at)
   if (given !== 'suspend') return given
   call.approval = approval
   return undefined
@@ -107,8 +110,15 @@ function describeAnswer(answer: unknown): string {
   return typeof answer === 'string' ? `"${answer}"` : `A ${answer === null ? 'null' : typeof answer}`
 }
 
-export function noteAnswer(run: RunContext, call: ActiveCall, answer: AskedAnswer, message = ''): void {
-  run.noteLoop('beforeToolUse', { call: call.id, decision: toDecision(answer), message })
+export function noteAnswer(
+  run: RunContext,
+  call: Pick<ActiveCall, 'id'>,
+  answer: AskedAnswer,
+  message = '',
+  at?: AskTrigger,
+): void {
+  const place = at === undefined ? { call: call.id } : {}
+  run.noteLoop(at ?? 'beforeToolUse', { ...place, decision: toDecision(answer), message })
 }
 
 function toDecision(answer: AskedAnswer): string {

@@ -1,3 +1,5 @@
+import type { Cursor } from '../../state/execution.ts'
+import type { OpenCall } from '../../state/tool-call.ts'
 import { startRun, stateFor } from '../../agent/loop/start.ts'
 import type { SessionRunOptions } from '../../agent/agent.ts'
 import { checkChoice } from '../../state/check-options.ts'
@@ -125,12 +127,17 @@ async function endOpenRun(
 
 /** A denial of each open question of the run. Subagents that wait are closed with their call. */
 function deniedAnswers({ execution }: AgentState, given: Answers): Answers {
-  const asked = execution?.cursor?.phase === 'tools' ? execution.cursor.step.calls : []
+  const asked = askedCalls(execution?.cursor)
   const open = asked.filter((call) => call.result === undefined && call.child === undefined)
   const ids = open.flatMap(({ approval }) =>
     approval === undefined || Object.hasOwn(given, approval.id) ? [] : [approval.id],
   )
   return Object.fromEntries(ids.map((id) => [id, denied]))
+}
+
+function askedCalls(cursor: Cursor | undefined): readonly OpenCall[] {
+  if (cursor?.phase === 'asked') return [cursor.call]
+  return cursor?.phase === 'tools' ? cursor.step.calls : []
 }
 
 const denied = Object.freeze({ block: 'Denied: the user sent a new message instead of an answer.' })

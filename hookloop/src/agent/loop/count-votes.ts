@@ -1,0 +1,68 @@
+import {
+  countVotes,
+  isForbidden,
+  type ContinuationEvaluation,
+  type ContinuationOutcome,
+} from '../../state/continuation.ts'
+import { textMessage } from '../../state/message.ts'
+import type { RunContext } from './run-context.ts'
+
+const MAX_CONTINUATIONS_IN_ROW = 8
+const MAX_CONTINUATIONS = 32
+
+/** Counts the votes at the end of a step. A step taken despite an `allowStop` is a continuation; these are limited. */
+export function countStep(run: RunContext): ContinuationOutcome {
+  const counted = run.count()
+  // A step that was requested has not been taken yet: a forced stop does not complete the run.
+  const all = isForbidden(counted) ? countVotes([...counted.evaluations, ...run.requested]) : counted
+  const outcome = limitContinuations(run, all)
+  if (outcome.shouldContinue) addContinuationMessages(run, outcome)
+  run.effects.emit?.({ type: 'counted', step: run.step, outcome })
+  return outcome
+}
+
+function limitContinuations(run: RunContext, outcome: ContinuationOutcome): ContinuationOutcome {
+  if (!outcome.shouldContinue || !outcome.evaluations.some((vote) => vote.decision === 'allowStop')) return outcome
+  const { inRow, total } = run.execution.continuations
+  if (inRow < MAX_CONTINUATIONS_IN_ROW && total < MAX_CONTINUATIONS) {
+    run.updateExecution({ continuations: Object.freeze({ inRow: inRow + 1, total: total + 1 }) })
+    return outcome
+  }
+  const message = `"${outcome.resolvedBy}" requested another step after ${inRow} continuations in a row and ${total} in total.`
+  const limit = { decision: 'forbidContinuation', reason: 'continuationLimit', source: 'hookloop', message } as const
+  return countVotes([...outcome.evaluations, Object.freeze({ ...limit, value: { inRow, total } })])
+}
+
+function addContinuationMessages(run: RunContext, { evaluations }: ContinuationOutcome): void {
+  if (evaluations.length === 0) return
+  run.requested = evaluations.filter(({ decision }) => decision === 'requestContinuation')
+  for (const { decision, message } of evaluations) {
+    if (decision !== 'requestContinuation' || message === '') continue
+    run.state = run.state.withMessage(textMessage('user', message))
+  }
+}
+
+type Votes = readonly ContinuationEvaluation[]
+
+export function reconsider(
+  run: RunContext,
+  outcome: ContinuationOutcome,
+  { votes, requested }: { readonly votes: Votes; readonly requested: Votes },
+): ContinuationOutcome {
+  if (votes.length === 0) return outcome
+  run.noticeCancel()
+  const late = run.count().evaluations
+  const all = countVotes([...outcome.evaluations, ...votes, ...late])
+  if (isForbidden(outcome) && requested.every((vote) => vote.decision === 'requestContinuation')) {
+    const message = 'the run was forbidden to continue before'
+    run.noteLoop('onStop', { decision: 'overruled', message })
+  }
+  const counted = limitContinuations(run, all)
+  if (counted.shouldContinue) addContinuationMessages(run, counted)
+  run.effects.emit?.({ type: 'counted', step: Math.max(0, run.step - 1), outcome: counted })
+  return counted
+}
+
+export function reconsiderVotes(run: RunContext, outcome: ContinuationOutcome, votes: Votes): ContinuationOutcome {
+  return reconsider(run, outcome, { votes, requested: votes })
+}
