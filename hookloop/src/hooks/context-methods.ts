@@ -67,13 +67,11 @@ function invalid(message: string, value: unknown): AgentError {
   return new AgentError('HOOK_INVALID_OPTION', message, { value })
 }
 
-function voted(decision: Vote['decision'], reason: StopReason, message: string, details: Details = {}): Vote {
-  checkOptions(
-    `ctx.${decision === 'allowStop' ? 'allowStop' : 'stop'}`,
-    details,
-    ['reason', 'value'],
-    'HOOK_INVALID_OPTION',
-  )
+const noDetails: Details = Object.freeze({})
+
+function voted(decision: Vote['decision'], reason: StopReason, message: string, details = noDetails): Vote {
+  const where = `ctx.${decision === 'allowStop' ? 'allowStop' : 'stop'}`
+  if (details !== noDetails) checkOptions(where, details, ['reason', 'value'], 'HOOK_INVALID_OPTION')
   const given = details.reason ?? reason
   if (!stopReasons.includes(given))
     throw invalid(`Unknown stop reason "${given}". Known: ${stopReasons.join(', ')}.`, given)
