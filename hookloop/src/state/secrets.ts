@@ -46,7 +46,9 @@ export function redactor(
   rules: readonly (RegExp | string)[],
   isSecret: (name: string) => boolean = () => false,
 ): (value: Json) => Json {
-  const patterns = rules.filter((rule) => rule !== '').map((rule) => (typeof rule === 'string' ? rule : global(rule)))
+  const patterns = rules
+    .filter((rule) => rule !== '')
+    .flatMap((rule): readonly (RegExp | string)[] => (typeof rule === 'string' ? writtenForms(rule) : [global(rule)]))
   const clean = (text: string): string => patterns.reduce<string>((rest, rule) => rest.replaceAll(rule, REDACTED), text)
   const walk = (value: Json): Json => {
     if (typeof value === 'string') return clean(value)
@@ -60,6 +62,24 @@ export function redactor(
     )
   }
   return walk
+}
+
+/** A text as it is, and as it is written in JSON, in a URL and in Base64. The longest first: one may contain another. */
+function writtenForms(text: string): readonly string[] {
+  const plain = text.toWellFormed()
+  const bytes = new TextEncoder().encode(plain)
+  const base64 = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')).replace(/=+$/, '')
+  const url = encodeURIComponent(plain)
+  const forms = [
+    text,
+    JSON.stringify(text).slice(1, -1),
+    JSON.stringify(JSON.stringify(text).slice(1, -1)).slice(1, -1),
+    url,
+    url.replaceAll('%20', '+'),
+    encodeURI(plain),
+    ...(text.length < MIN_SECRET_CHARS ? [] : [base64, base64.replaceAll('+', '-').replaceAll('/', '_')]),
+  ]
+  return [...new Set(forms)].toSorted((a, b) => b.length - a.length)
 }
 
 /** Matches at the start of a word, also after an escape such as `\\n` in JSON inside a string. */

@@ -45,7 +45,8 @@ export type FilesOptions = {
 const protectedPaths =
   '.hookloop .claude .claude.json .mcp.json .cursor .git .gitconfig .gitmodules .husky .env* .vscode .idea .devcontainer ' +
   '.bash_aliases .bash_login .bash_logout .bash_profile .bashrc .profile .zlogin .zlogout .zprofile .zshenv .zshrc ' +
-  '.ssh .netrc .npmrc .yarnrc* .pnpmfile.*'
+  '.ssh .netrc .npmrc .yarnrc* .pnpmfile.* .yarn .cargo .githooks .pre-commit-config.yaml lefthook.* .lefthook.* ' +
+  '.lintstagedrc* .gdbinit .lldbinit .vimrc .exrc .mise.toml mise.toml **/node_modules/.bin'
 
 export const filesDefaults = Object.freeze({
   root: undefined,

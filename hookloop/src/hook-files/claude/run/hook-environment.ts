@@ -14,22 +14,40 @@ export type EnvironmentRules = {
   readonly passEnv: readonly string[]
 }
 
-const secretName = /KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|PRIVATE|COOKIE|AUTH(?!OR|_SOCK)/i
+const secretName =
+  /KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|PRIVATE|COOKIE|AUTH(?!OR|_SOCK)|(?:^|_)(?:PAT|DSN|JWT|PIN|SALT|SEED|WEBHOOK|LICENSE)(?:_|$)/i
 const secretValue =
   /\b(?:sk|pk|rk|gsk|xai|gh[oprsu]|github_pat|glpat|hf|xox[a-z])[-_][A-Za-z0-9_-]{16,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{20,}|\bBearer\s+\S{8,}|-----BEGIN [A-Z ]*PRIVATE KEY|:\/\/[^/\s:@]*:[^/\s@]+@|\beyJ[\w-]{10,}\.[\w-]{10,}\./
 /** Variables that would send data to another collector, or run something before the hook. */
 const foreign = /^(?:OTEL_.*|NODE_OPTIONS)$/
 /** Variables that are never secret. */
-const plain = new Set(['PATH', 'HOME', 'PWD', 'USER', 'SHELL', 'LANG', 'TMPDIR'])
+const plain =
+  /^(?:PATH|HOME|PWD|OLDPWD|USER|LOGNAME|SHELL|HOSTNAME|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|TERM\w*|COLORTERM|DISPLAY|WAYLAND_DISPLAY|DBUS_SESSION_BUS_ADDRESS|XDG_\w+)$/
+/**
+ * Values that are no secret by their form: words, numbers, versions, paths, plain addresses. Everything else, such as a
+ * connection string or a random text, is withheld.
+ */
+const plainValue = new RegExp(
+  [
+    '[A-Za-z]*',
+    '[A-Za-z]+(?:[ ,._-]+[A-Za-z]+)*',
+    'v?\\d{1,9}(?:\\.\\d{1,9})*',
+    '[~.]?/[\\w@+.,:/ -]*',
+    '[\\w.+-]+@[\\w-]+\\.[\\w.-]+',
+    '(?:https?://)?[a-z][a-z.-]*(?::\\d+)?/?',
+  ]
+    .map((form) => `^${form}$`)
+    .join('|'),
+)
 
-/** All variables of the process except secrets and those that would run something before the hook. */
+/** The variables of the process that are no secret by name and value, and would not run something before the hook. */
 export function environmentFor({ env, passEnv }: EnvironmentRules): Record<string, string> {
   const passed = Object.entries(env).filter((entry): entry is [string, string] => {
     const [name, value] = entry
     if (value === undefined) return false
-    if (plain.has(name) || passEnv.includes(name) || isAmount(name, value)) return true
+    if (plain.test(name) || passEnv.includes(name) || isAmount(name, value)) return true
     const isSecret = (secretName.test(name) && !switchValue.test(value)) || secretValue.test(value)
-    return !foreign.test(name) && !isInjectionVariable(name) && !isSecret
+    return !foreign.test(name) && !isInjectionVariable(name) && !isSecret && plainValue.test(value)
   })
   return Object.fromEntries(passed)
 }

@@ -237,6 +237,11 @@ describe('the environment of a command', { concurrency: 4 }, () => {
       BASH_ENV: '/hidden-5',
       DB_PASSWORD: 'hidden-6',
       ACCESS_TOKEN: '123454321',
+      PAT: 'hidden',
+      DATABASE_DSN: 'host=db user=me password=hidden',
+      CONNECTION: 'Server=db;Uid=me;Pwd=hidden',
+      RANDOM_VALUE: 'h1dd3n-aZ09_xyhidden',
+      HOOK_FOLDER: '/srv/hooks',
       MAX_OUTPUT_TOKENS: '8000',
       TOKEN_BUDGET: '50000',
       SECRET_SCAN_MODE: 'warn',
@@ -250,6 +255,7 @@ describe('the environment of a command', { concurrency: 4 }, () => {
     const amounts = ['MAX_OUTPUT_TOKENS=8000', 'TOKEN_BUDGET=50000'] // how many, not which
     for (const line of [
       'PLAIN=plain',
+      'HOOK_FOLDER=/srv/hooks',
       'GIT_AUTHOR_NAME=author',
       'SSH_AUTH_SOCK=socket',
       'MY_TOKEN=passed',

@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { redactor } from './secrets.ts'
+
+test('a string is redacted as it is, and as it is written in JSON, in a URL and in Base64', () => {
+  const secret = 'p"ss w/rd\n+é\\9'
+  const redact = redactor([secret])
+  const forms = [
+    secret,
+    JSON.stringify(secret),
+    JSON.stringify({ inner: JSON.stringify({ secret }) }),
+    `https://db.example/?key=${encodeURIComponent(secret)}`,
+    new URLSearchParams({ key: secret }).toString(),
+    `Basic ${Buffer.from(secret).toString('base64')}`,
+    Buffer.from(secret).toString('base64url'),
+  ]
+  for (const text of forms) assert.match(redact(text) as string, /\[redacted\]/, text)
+  assert.equal(redact('nothing here'), 'nothing here')
+})
