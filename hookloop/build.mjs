@@ -1,8 +1,7 @@
 // Builds the package: `node build.mjs [folder]`, by default into this folder.
 //
-// - dist/: everything behind the main entry point is one file, because Node takes more than twice as long to load forty.
-//   Every other entry point and the command are bundled beside it, with shared chunks. errors.js is separate: the
-//   command needs it before it knows whether it needs anything else.
+// - dist/: files that are loaded together are one file, see groups. Every entry point and the command are bundled beside
+//   them, with shared chunks.
 // - docs/: the pages of site/ as Markdown, for people and agents that read node_modules.
 //
 // Packages are bundled too, except for optional peers: the bundle of a user then contains all of Hookloop. What is loaded
@@ -24,7 +23,8 @@ const { exports, peerDependencies } = JSON.parse(readFileSync('package.json', 'u
 const entryPoints = Object.values(exports).flatMap((entry) =>
   typeof entry === 'object' ? [entry['hookloop-source']] : [],
 )
-const [errors, packages, main] = ['src/errors.ts', 'src/state/packages.ts', 'src/index.ts']
+const [errors, packages] = ['src/errors.ts', 'src/state/packages.ts']
+const [main, command] = ['src/index.ts', 'src/cli/index.ts']
 const [dist, docs] = [join(target, 'dist'), join(target, 'docs')]
 
 const bundled = {
@@ -41,45 +41,95 @@ const bundled = {
 const written = { ...bundled, outdir: dist, outbase: 'src' }
 
 for (const folder of [dist, docs]) rmSync(folder, { recursive: true, force: true })
-const core = await modulesOf(main)
 await build({ ...written, entryPoints: [errors] })
 const packageFiles = await buildPackages()
-await build({
+const bundledFiles = new Set()
+const built = { '#errors': [errors], '#packages': [packages] }
+for (const [name, files] of Object.entries(await groups())) {
+  const { metafile } = await build({
+    ...written,
+    stdin: { contents: await exportAll(files), resolveDir: '.' },
+    entryNames: name.slice(1),
+    plugins: [builtElsewhere(built), builtinsOnFirstUse()],
+  })
+  const other = Object.keys(metafile.inputs).find((file) => file.startsWith('src/') && !files.includes(file))
+  if (other !== undefined) throw new Error(`${other} would be loaded twice: ${name} imports it, and it is in no group`)
+  noteBundled(metafile)
+  built[name] = files
+}
+const { metafile } = await build({
   ...written,
-  stdin: { contents: exportAll(core), resolveDir: '.' },
-  entryNames: 'core',
-  plugins: [builtElsewhere({ '#errors': [errors], '#packages': [packages] }), builtinsOnFirstUse()],
-})
-const builtRest = await build({
-  ...written,
-  entryPoints: [...entryPoints, './src/cli/index.ts'],
+  entryPoints: [...entryPoints, command],
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
-  plugins: [
-    builtElsewhere({ '#errors': [errors], '#packages': [packages], '#core': Object.keys(core) }),
-    builtinsOnFirstUse(),
-  ],
+  plugins: [builtElsewhere(built), builtinsOnFirstUse()],
 })
+noteBundled(metafile)
 checkLoads()
-writeLicenses([...packageFiles, ...Object.keys(builtRest.metafile.inputs)])
+writeLicenses([...packageFiles, ...bundledFiles])
 const shell = process.platform === 'win32'
 execFileSync('tsc', ['-p', 'tsconfig.build.json', '--outDir', dist], { stdio: 'inherit', shell })
 copyDocs('../site', docs)
 
-/** The modules behind an entry point, each with the names of its exports. */
-async function modulesOf(entryPoint) {
-  const inMemory = { absWorkingDir: here, write: false, metafile: true, outdir: '.', outbase: '.' }
-  const { inputs } = (await build({ ...bundled, ...inMemory, packages: 'external', entryPoints: [entryPoint] }))
-    .metafile
-  const files = Object.keys(inputs).filter((file) => ![entryPoint, errors, packages].includes(file))
-  const { outputs } = (await build({ ...inMemory, format: 'esm', entryPoints: files })).metafile
-  return Object.fromEntries(Object.values(outputs).map(({ entryPoint: file, exports: names }) => [file, names]))
+/**
+ * Modules that are one file each, because Node takes twice as long to load forty files as to load one. A group imports only
+ * from groups before it.
+ */
+async function groups() {
+  const all = await modulesOf([...entryPoints, command])
+  const core = await modulesOf([main])
+  // The command loads the base at once, and the rest of the core only if it needs an agent.
+  const small = [command, 'src/cli/commands/policy-bash.ts']
+  const base = (await modulesOf(small, ['./commands/*'])).filter((file) => !/^src\/(cli|capabilities)\//.test(file))
+  const grouped = new Set([...core, ...base])
+  const below = async (folder) => {
+    const own = all.filter((file) => file.startsWith(`src/${folder}/`) && !entryPoints.includes(`./${file}`))
+    const files = [...own, ...(await modulesOf(own))].filter((file) => !grouped.has(file))
+    for (const file of files) grouped.add(file)
+    return files
+  }
+  return {
+    '#base': base,
+    '#core': core.filter((file) => !base.includes(file)),
+    '#system': await below('system'),
+    '#policy': await below('capabilities/bash/policy'),
+    '#files': await below('capabilities/files'),
+    '#skills': await below('capabilities/skills'),
+    '#actions': await below('actions'),
+    '#hook-files': await below('hook-files'),
+  }
 }
 
-/** Other entry points import more from these modules than the main one exports. Two equal names fail the build. */
-function exportAll(modules) {
-  const lines = Object.entries(modules).map(([file, names]) => `export { ${names.join(', ')} } from './${file}'`)
-  return lines.join('\n')
+/** Fails if a file of a package is part of two builds: it would be loaded twice. */
+function noteBundled({ inputs }) {
+  for (const file of Object.keys(inputs).filter((each) => each.includes('node_modules/'))) {
+    if (bundledFiles.has(file)) throw new Error(`${file} would be loaded twice: two groups import it`)
+    bundledFiles.add(file)
+  }
+}
+
+/** The source files that some of them import, without the entry points themselves and without what is built alone. */
+async function modulesOf(entryPoints, external = []) {
+  const options = {
+    ...bundled,
+    external: [...bundled.external, ...external],
+    packages: 'external',
+    write: false,
+    outdir: '.',
+  }
+  const { inputs } = (await build({ ...options, entryPoints, plugins: [] })).metafile
+  const alone = [...entryPoints.map((file) => file.replace('./', '')), errors, packages]
+  return Object.keys(inputs).filter((file) => file.startsWith('src/') && !alone.includes(file))
+}
+
+/** Others import more from these modules than an entry point exports. Two equal names fail the build. */
+async function exportAll(files) {
+  const options = { absWorkingDir: here, write: false, metafile: true, outdir: '.', outbase: '.', format: 'esm' }
+  const { outputs } = (await build({ ...options, entryPoints: files })).metafile
+  return Object.values(outputs)
+    .filter(({ exports: names }) => names.length > 0)
+    .map(({ entryPoint, exports: names }) => `export { ${names.join(', ')} } from './${entryPoint}'`)
+    .join('\n')
 }
 
 /** Imports modules from where they were built, so that each is loaded once. "imports" in package.json has the paths. */
@@ -128,7 +178,7 @@ async function buildPackages() {
       entryNames,
       entryPoints: [packages],
       external: ['./packages/*'],
-      plugins: [builtElsewhere({ '#errors': [errors] }), rewritten(packages, change)],
+      plugins: [builtElsewhere({ '#errors': [errors] }), rewritten(packages, change), builtinsOnFirstUse()],
     })
   return inputs
 }
@@ -146,29 +196,49 @@ function rewritten(file, change) {
   }
 }
 
-/** Built-in modules that take Node some milliseconds to load, and that are not needed before something is called. */
+/**
+ * Built-in modules without an import. An import of one that Node has loaded already still reads all of its exports, and
+ * some of these load much more: with `node:fs` come streams, with `node:util` worker threads. Those that Node has not loaded
+ * take it some milliseconds each, and are loaded with the first call.
+ */
 function builtinsOnFirstUse() {
-  const slow = /^node:(child_process|crypto|dns|fs\/promises|net|readline|stream|timers\/promises)$/
+  const loaded = /^(node:)?(console|events|fs|module|os|path|process|string_decoder|url|util)$/
+  const slow = /^node:(child_process|crypto|dns|fs\/promises|net|readline|stream|timers\/promises|vm)$/
   return {
     name: 'builtins-on-first-use',
     setup({ onResolve, onLoad }) {
-      onResolve({ filter: slow }, ({ path }) => ({ path, namespace: 'builtin', sideEffects: false }))
-      onLoad({ filter: slow, namespace: 'builtin' }, ({ path }) => ({ contents: wrapperOf(path) }))
+      for (const [filter, moduleOf] of [
+        [loaded, valuesOf],
+        [slow, wrappersOf],
+      ]) {
+        onResolve({ filter }, ({ path }) => ({ path, namespace: 'builtin', sideEffects: false }))
+        onLoad({ filter, namespace: 'builtin' }, ({ path }) => ({ contents: moduleOf(path) }))
+      }
     },
   }
 }
 
+/** A module with the exports of a built-in one. Only those that are imported are read. */
+function valuesOf(name) {
+  const keys = Object.keys(process.getBuiltinModule(name)).filter((key) => /^[A-Za-z]\w*$/.test(key))
+  const lines = keys.map((key) => `export const ${key} = /* @__PURE__ */ read$('${key}')`)
+  return `const module$ = /* @__PURE__ */ process.getBuiltinModule('${name}')
+const read$ = (name) => module$[name]
+export default module$
+${lines.join('\n')}`
+}
+
 /** A module with the functions and classes of a built-in one, which is loaded with the first call. */
-function wrapperOf(name) {
+function wrappersOf(name) {
   const lines = Object.entries(process.getBuiltinModule(name)).flatMap(([key, value]) => {
     if (typeof value !== 'function' || !/^\w+$/.test(key)) return []
     const isClass = /^[A-Z]/.test(key)
-    const call = isClass ? `new (loaded().${key})(...args)` : `loaded().${key}(...args)`
+    const call = isClass ? `new (loaded$().${key})(...args)` : `loaded$().${key}(...args)`
     return [`export const ${key} = function (...args) { return ${call} }`]
   })
-  return `let module
-const loaded = () => (module ??= process.getBuiltinModule('${name}'))
-export default new Proxy({}, { get: (_, key) => loaded()[key] })
+  return `let module$
+const loaded$ = () => (module$ ??= process.getBuiltinModule('${name}'))
+export default new Proxy({}, { get: (_, key) => loaded$()[key] })
 ${lines.join('\n')}`
 }
 

@@ -158,17 +158,23 @@ suite('files', () => {
     )
   })
 
-  test('the files of the main entry point export different names, because the build puts them into one file', () => {
-    const exported = [...modulesOf(join(SOURCE, 'index.ts'))]
-      .filter((file) => file.startsWith(SOURCE) && !file.endsWith('/index.ts'))
-      .flatMap((file) => {
-        const found = read(file).matchAll(/^export (?:async )?(?:function\*?|class|const|let) (\w+)/gm)
-        return [...new Set([...found].map(([, name]) => name!))] // overloads repeat a name
-      })
-    assert.deepEqual(
-      exported.filter((name, i) => exported.indexOf(name) !== i),
-      [],
-    )
+  test('files that the build puts into one file export different names', () => {
+    const all = globSync(`${SOURCE}/**/*.ts`).filter((file) => !/\.(test|types|fixture|d)\.ts$/.test(file))
+    const core = [...modulesOf(join(SOURCE, 'index.ts'))].filter((file) => file.startsWith(SOURCE))
+    const below = ['system', 'actions', 'hook-files', 'capabilities/bash/policy', 'capabilities/files']
+    const groups = [core, ...below.map((folder) => all.filter((file) => file.startsWith(join(SOURCE, folder, '/'))))]
+    for (const group of groups) {
+      const exported = group
+        .filter((file) => !file.endsWith('/index.ts'))
+        .flatMap((file) => {
+          const found = read(file).matchAll(/^export (?:async )?(?:function\*?|class|const|let) (\w+)/gm)
+          return [...new Set([...found].map(([, name]) => name!))] // overloads repeat a name
+        })
+      assert.deepEqual(
+        exported.filter((name, i) => exported.indexOf(name) !== i),
+        [],
+      )
+    }
   })
 
   test('npm start installs the packages that hookloop and the examples depend on, and no others', () => {

@@ -91,6 +91,38 @@ suite('the published package', () => {
     assert.match(readFileSync(join(folder, 'dist/THIRD-PARTY-LICENSES.txt'), 'utf8'), /^re2js [\d.]+\n\n/m)
   })
 
+  test('loads nothing on import that is not needed before something is called', () => {
+    const { exports } = JSON.parse(readFileSync('hookloop/package.json', 'utf8')) as { exports: object }
+    const names = Object.keys(exports).filter((name) => !/\.json$|tracing/.test(name)) // OpenTelemetry is a package of its own
+    const slow = '/^NativeModule (child_process|crypto|dns|http|net|readline|sqlite|vm)$/'
+    const code = `
+      import { registerHooks } from 'node:module'
+      const before = new Set(process.moduleLoadList)
+      const files = []
+      registerHooks({ load: (url, context, next) => (files.push(url), next(url, context)) })
+      for (const name of ${JSON.stringify(names)}) await import(name.replace('.', 'hookloop'))
+      const loaded = process.moduleLoadList.filter((name) => !before.has(name) && ${slow}.test(name))
+      console.log(JSON.stringify([...loaded, ...files.filter((url) => url.endsWith('.cjs'))]))`
+    const args = ['--input-type=module', '--eval', code]
+    assert.deepEqual(JSON.parse(execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })), [])
+  })
+
+  test('has a command that loads what it needs, and keeps compiled code in the cache folder of the user', () => {
+    const trace = `
+      import { registerHooks } from 'node:module'
+      import { appendFileSync } from 'node:fs'
+      const load = (url, context, next) => (appendFileSync(process.env.LOADED, url + ' '), next(url, context))
+      registerHooks({ load })`
+    const loaded = join(built.folder, 'loaded')
+    const args = ['--import', `data:text/javascript,${encodeURIComponent(trace)}`, 'bin/hookloop.mjs', 'policy', 'bash']
+    const env: NodeJS.ProcessEnv = { ...process.env, XDG_CACHE_HOME: join(built.folder, 'cache'), LOADED: loaded }
+    for (const name of ['NODE_COMPILE_CACHE', 'NODE_OPTIONS']) delete env[name]
+    const printed = execFileSync(process.execPath, args, { cwd: folder, env, input: 'ls\n', encoding: 'utf8' })
+    assert.match(printed, /^(allow|ask) +ls/)
+    assert.doesNotMatch(readFileSync(loaded, 'utf8'), /\/dist\/(core|hook-files|system)\.js/)
+    assert.ok(existsSync(join(built.folder, 'cache/hookloop/compiled')))
+  })
+
   test('says so if one of its files is missing', () => {
     rmSync(join(folder, 'dist/packages/re2js.cjs'))
     const code = `

@@ -75,7 +75,7 @@ export const scenarios: { readonly [title: string]: Scenario } = {
     const no = guard('beforeToolUse', (ctx) => ctx.block('Be quiet.'), { name: 'quiet', tool: /^sho+ut$/ })
     const run = await calling([shout, no], [{ name: 'shout', args: { text: 'hello' } }])
     assert.deepEqual(statuses(run), ['blocked'])
-    assert.match(explain(run), /quiet: Be quiet\./)
+    assert.match(explain(run), /quiet.*Be quiet\./)
   },
 
   'a run suspends for an approval and resumes from JSON': async () => {

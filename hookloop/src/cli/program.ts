@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import type { CliContext } from './cli-context.ts'
 import type { CommandDefinition } from './command.ts'
@@ -93,6 +92,6 @@ function configure(command: Command, definition: CommandDefinition, { cli, onExi
 }
 
 function version(): string {
-  const file = fileURLToPath(import.meta.resolve('hookloop/package.json'))
+  const file = new URL('../../package.json', import.meta.url) // the same place from src/ and from dist/
   return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version
 }

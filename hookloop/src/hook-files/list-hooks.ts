@@ -12,7 +12,7 @@ import { stringIn } from './text.ts'
 import { commandProblems } from './command-problems.ts'
 import { optionsOf, type FileHook } from './files/hook-file.ts'
 import { actionKinds } from './files/hook-file-schema.ts'
-import { findAllHooks, findHooks, hookFilesOf, leftOutNote, scriptsOf } from './files/project-hooks.ts'
+import { findAllHooks, findHooks, hookFilesOf, leftOutNote, scriptsOfEntry } from './files/project-hooks.ts'
 import { isInside, realPath, uniqueByPath, type Fingerprint } from './trust/fingerprint.ts'
 import type { TrustStatus, TrustStore, UntrustedFile } from './trust/trust-store.ts'
 
@@ -109,7 +109,9 @@ function listed(
 ): readonly ListedHook[] {
   const { hook, source } = each
   const isProject = isInside(realPath(dir), source.file)
-  const files = isProject ? [...all.filter(({ path }) => path === source.file), ...scriptsOf(each.entry, each.cwd)] : []
+  const files = isProject
+    ? [...all.filter(({ path }) => path === source.file), ...scriptsOfEntry(each.entry, each.cwd)]
+    : []
   return hook.triggers.map((trigger) => ({
     trigger,
     mode: hook.mode === 'transform' ? 'hook' : hook.mode,

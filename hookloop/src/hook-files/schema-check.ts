@@ -1,13 +1,19 @@
 import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
 import { jsonSchemaValidator } from '../state/json-schema.ts'
+import { once } from '../system/once.ts'
 import type { Path } from './files/read-document.ts'
 
 export type Problem = { readonly path: Path; readonly message: string }
 
 /** Returns a function that validates a value and describes its first problem: where it is, and what was expected there. */
-export function schemaCheck(schema: JsonObject): (value: Json) => Problem | undefined {
-  const validate = jsonSchemaValidator(schema)
+export function schemaCheck(schemaOf: () => JsonObject): (value: Json) => Problem | undefined {
+  // Made on first use: most programs that import this read no file.
+  const made = once(() => {
+    const schema = schemaOf()
+    return { schema, validate: jsonSchemaValidator(schema) }
+  })
   return (value) => {
+    const { schema, validate } = made()
     const problems = validate(value)
     if (problems.length === 0) return undefined
     // Outer problems only say that something inside them does not fit.

@@ -16,6 +16,10 @@ export const loadYaml = /* @__PURE__ */ onFirstUse(
   () => createRequire(import.meta.url)('yaml') as typeof import('yaml'),
 )
 
+export const loadPicomatch = /* @__PURE__ */ onFirstUse(
+  () => createRequire(import.meta.url)('picomatch') as typeof import('picomatch'),
+)
+
 function onFirstUse<T>(load: () => T): () => T {
   let loaded: T | undefined
   return () => {

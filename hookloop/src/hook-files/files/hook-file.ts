@@ -82,8 +82,8 @@ export function readHookFile(text: string, source: FileSource, options: ReadHook
   return readHooks(readDocument(text, source.file), source, options)
 }
 
-const checkFile = schemaCheck(fileSchema())
-const checkEntry = schemaCheck(entrySchema())
+const checkFile = schemaCheck(fileSchema)
+const checkEntry = schemaCheck(entrySchema)
 
 /**
  * Reads the hooks of a document. An invalid entry that may be a guard, or change something, throws an error with its line:

@@ -163,7 +163,7 @@ export function findHooks(options: FindOptions, onMistake?: (mistake: AgentError
     const activeOwner = owner && { kind: owner.kind, name: head?.name ?? owner.name }
     files.push(file)
     const untrustedScripts = (entry: JsonObject): readonly UntrustedHookFile[] =>
-      isTrusted ? [] : trust.untrusted(scriptsOf(entry, root)).map((each) => ({ ...each, isConfig: false }))
+      isTrusted ? [] : trust.untrusted(scriptsOfEntry(entry, root)).map((each) => ({ ...each, isConfig: false }))
     const read = readHooks(
       document,
       { kind, file: config.path, ...(activeOwner !== undefined && { owner: activeOwner.name }) },
@@ -277,11 +277,11 @@ function tightened({ decision, message, state, ...outcome }: HookOutcome, kind: 
 /** Every file of a project that decides what its hooks do: hook files and the scripts they run. For `TrustStore.trust`. */
 export function hookFilesOf(dir: string): readonly Fingerprint[] {
   const { hooks, files } = findAllHooks({ dir, home: false })
-  return uniqueByPath([...files, ...hooks.flatMap(({ entry, cwd }) => scriptsOf(entry, cwd))])
+  return uniqueByPath([...files, ...hooks.flatMap(({ entry, cwd }) => scriptsOfEntry(entry, cwd))])
 }
 
 /** The code of a project that an entry runs. */
-export function scriptsOf(entry: JsonObject, root: string): readonly Fingerprint[] {
+export function scriptsOfEntry(entry: JsonObject, root: string): readonly Fingerprint[] {
   const { command, args, cwd, env, pluginRoot } = optionsOf('shell', entry['shell'] ?? entry['claude'] ?? {})
   const words = [...(typeof command === 'string' ? [command] : []), ...((args ?? []) as readonly string[])]
   if (words.length === 0) return []

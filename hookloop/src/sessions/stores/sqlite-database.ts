@@ -70,7 +70,7 @@ export function openDatabase(path: string, durability: 'normal' | 'full'): Datab
 
 /**
  * Returns a check that throws STORE_FAILED if a file of the database was deleted, replaced or truncated since. SQLite itself
- * does not notice: it goes on with files that no other process finds.
+ * does not notice: it continues with files that no other process finds.
  */
 export function watchDatabase(path: string): () => void {
   const fs = process.getBuiltinModule('node:fs')

@@ -1,50 +1,54 @@
 import { lookup, type LookupAddress, type LookupOptions } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { once } from '../once.ts'
 
 /**
  * Addresses that only this machine or its network can reach, and which trust requests from it; addresses that are translated to
  * others, possibly private ones; and reserved addresses.
  */
-const blocked = new BlockList()
-for (const [network, bits] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 4],
-  ['240.0.0.0', 4],
-] as const) {
-  blocked.addSubnet(network, bits, 'ipv4')
-}
-for (const [network, bits] of [
-  ['::', 96],
-  ['64:ff9b::', 96],
-  ['64:ff9b:1::', 48],
-  ['100::', 64],
-  ['2001::', 23],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['fec0::', 10],
-  ['ff00::', 8],
-] as const) {
-  blocked.addSubnet(network, bits, 'ipv6')
-}
+const blockedAddresses = once((): BlockList => {
+  const blocked = new BlockList()
+  for (const [network, bits] of [
+    ['0.0.0.0', 8],
+    ['10.0.0.0', 8],
+    ['100.64.0.0', 10],
+    ['127.0.0.0', 8],
+    ['169.254.0.0', 16],
+    ['172.16.0.0', 12],
+    ['192.0.0.0', 24],
+    ['192.0.2.0', 24],
+    ['192.88.99.0', 24],
+    ['192.168.0.0', 16],
+    ['198.18.0.0', 15],
+    ['198.51.100.0', 24],
+    ['203.0.113.0', 24],
+    ['224.0.0.0', 4],
+    ['240.0.0.0', 4],
+  ] as const) {
+    blocked.addSubnet(network, bits, 'ipv4')
+  }
+  for (const [network, bits] of [
+    ['::', 96],
+    ['64:ff9b::', 96],
+    ['64:ff9b:1::', 48],
+    ['100::', 64],
+    ['2001::', 23],
+    ['2001:db8::', 32],
+    ['2002::', 16],
+    ['fc00::', 7],
+    ['fe80::', 10],
+    ['fec0::', 10],
+    ['ff00::', 8],
+  ] as const) {
+    blocked.addSubnet(network, bits, 'ipv6')
+  }
+  return blocked
+})
 
 /** Whether an address is not a public one. Text that is not an address counts as private. */
 export function isPrivateAddress(address: string): boolean {
   const family = isIP(address)
-  return family === 0 || blocked.check(address, family === 4 ? 'ipv4' : 'ipv6') // also matches IPv4 addresses written as IPv6
+  return family === 0 || blockedAddresses().check(address, family === 4 ? 'ipv4' : 'ipv6') // also matches IPv4 addresses written as IPv6
 }
 
 /** As `dns.lookup` with `all: true`. */

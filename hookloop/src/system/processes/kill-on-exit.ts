@@ -1,4 +1,3 @@
-import { isMainThread } from 'node:worker_threads'
 import type { ProcessTree } from './process-tree.ts'
 
 const running = new Set<ProcessTree>()
@@ -70,6 +69,7 @@ function signalExitListeners(): number {
 function addListeners(): void {
   isListening = true
   process.on('exit', killAll)
+  const { isMainThread } = process.getBuiltinModule('node:worker_threads') // loaded here, because few programs get here
   if (isMainThread) for (const signal of signals) process.on(signal, onSignal)
 }
 

@@ -1,6 +1,7 @@
 import { createContext, Script } from 'node:vm'
 import { messageOf } from '../../../errors.ts'
 import { toNameTest } from '../../../hooks/patterns.ts'
+import { once } from '../../../system/once.ts'
 import { eventSpec, type ClaudeEvent } from './claude-events.ts'
 
 export type Matcher = {
@@ -58,7 +59,7 @@ function limitedTest(pattern: string): (value: string) => boolean {
   }
 }
 
-const test = new Script('new RegExp(pattern).test(value)')
+const testScript = once(() => new Script('new RegExp(pattern).test(value)'))
 let context: { pattern: string; value: string } | undefined
 
 function tested(pattern: string, value: string): boolean | Error {
@@ -67,7 +68,7 @@ function tested(pattern: string, value: string): boolean | Error {
   context ??= createContext({ pattern: '', value: '' }) as { pattern: string; value: string }
   Object.assign(context, { pattern, value })
   try {
-    return test.runInContext(context, { timeout: MATCH_MS }) === true
+    return testScript().runInContext(context, { timeout: MATCH_MS }) === true
   } catch (error) {
     return new Error(`"${pattern}" timed out after ${MATCH_MS} ms`, { cause: error })
   }

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
-import picomatch from 'picomatch'
+import { loadPicomatch } from '../../../state/packages.ts'
 import { parseCommands } from '../../../capabilities/bash/policy/parse-commands.ts'
 import type { JsonObject } from '../../../state/json.ts'
 import { toNameTest } from '../../../hooks/patterns.ts'
@@ -48,10 +48,11 @@ function fitsText(pattern: string, value: string): boolean {
 function fitsPath(pattern: string, path: string, cwd: string): boolean {
   const target = resolve(cwd, path)
   const options = { dot: true }
-  if (pattern.startsWith('//')) return picomatch.isMatch(target, pattern.slice(1), options)
-  if (pattern.startsWith('~/')) return picomatch.isMatch(target, join(homedir(), pattern.slice(2)), options)
-  if (pattern.startsWith('**/')) return picomatch.isMatch(target, pattern, options)
+  if (pattern.startsWith('//')) return loadPicomatch().isMatch(target, pattern.slice(1), options)
+  if (pattern.startsWith('~/')) return loadPicomatch().isMatch(target, join(homedir(), pattern.slice(2)), options)
+  if (pattern.startsWith('**/')) return loadPicomatch().isMatch(target, pattern, options)
   const inside = relative(cwd, target)
-  if (!pattern.includes('/')) return picomatch.isMatch(target.slice(target.lastIndexOf('/') + 1), pattern, options)
-  return picomatch.isMatch(inside, pattern.replace(/^\.?\//, ''), options)
+  if (!pattern.includes('/'))
+    return loadPicomatch().isMatch(target.slice(target.lastIndexOf('/') + 1), pattern, options)
+  return loadPicomatch().isMatch(inside, pattern.replace(/^\.?\//, ''), options)
 }

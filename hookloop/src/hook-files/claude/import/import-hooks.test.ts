@@ -3,14 +3,14 @@ import { suite, test } from 'node:test'
 import type { JsonObject } from '../../../state/json.ts'
 import { toNameTest } from '../../../hooks/patterns.ts'
 import { readHookFile } from '../../files/hook-file.ts'
-import { readHooks } from '../load/handlers.ts'
+import { readGroups } from '../load/handlers.ts'
 import { importHooks, type ImportedHooks } from './import-hooks.ts'
 
 const source = { kind: 'project', file: 'settings.json' } as const
 
 function imported(event: string, handler: JsonObject, matcher?: string): ImportedHooks {
   const group = { ...(matcher !== undefined && { matcher }), hooks: [{ prompt: 'Is $ARGUMENTS safe?', ...handler }] }
-  const { groups, problems } = readHooks({ [event]: [group] }, source)
+  const { groups, problems } = readGroups({ [event]: [group] }, source)
   assert.deepEqual(problems, [])
   return importHooks(groups, '.')
 }

@@ -107,7 +107,7 @@ export function describeProblem({ source, where, message }: ConfigProblem): stri
 type ReadHooks = { readonly groups: readonly HookGroup[]; readonly problems: readonly ConfigProblem[] }
 
 /** Reads the `hooks` of a settings file. Invalid entries are left out and reported; the others apply. */
-export function readHooks(hooks: Json | undefined, source: HookSource): ReadHooks {
+export function readGroups(hooks: Json | undefined, source: HookSource): ReadHooks {
   const problems: ConfigProblem[] = []
   const leaveOut = (where: string, message: string): readonly [] => {
     problems.push({ source, where, message })
@@ -215,7 +215,11 @@ const checks: { readonly [T in HandlerType]: ReturnType<typeof schemaCheck> } = 
 }
 
 function checkFor(required: JsonObject): ReturnType<typeof schemaCheck> {
-  return schemaCheck({ type: 'object', required: Object.keys(required), properties: { ...optional, ...required } })
+  return schemaCheck(() => ({
+    type: 'object',
+    required: Object.keys(required),
+    properties: { ...optional, ...required },
+  }))
 }
 
 /**

@@ -5,7 +5,7 @@ import { messageOf } from '../../../errors.ts'
 import { readWithFingerprint } from '../../trust/fingerprint.ts'
 import { readFrontMatterHooks, readHead, type ReadFile } from './front-matter-hooks.ts'
 import { configDir } from '../run/hook-environment.ts'
-import { readHooks, type ConfigProblem, type HookGroup, type HookSource } from './handlers.ts'
+import { readGroups, type ConfigProblem, type HookGroup, type HookSource } from './handlers.ts'
 
 /** Where settings are read from. */
 export type SettingsPlaces = {
@@ -45,7 +45,7 @@ export function readSettings(places: SettingsPlaces): Settings {
   const heads = folders.flatMap((folder) => readFrontMatterHooks(folder, problems))
   const all = [...files, ...given, ...plugins, ...heads]
   const enabled = enabledSources(all)
-  const read = enabled.map((each) => readHooks(each.value['hooks'], withVariables(each, all)))
+  const read = enabled.map((each) => readGroups(each.value['hooks'], withVariables(each, all)))
   return {
     groups: read.flatMap(({ groups }) => groups),
     problems: [...problems, ...read.flatMap((each) => each.problems)],
