@@ -83,9 +83,17 @@ test('hooks are found for commands that need them, and disabled for all others',
   assert.ok(!Object.values(gitEnvironment('git commit')).includes('core.hooksPath'))
 })
 
-test('settings that run programs for archives, submodules and edits are found', () => {
-  const config = '[tar "x"]\n\tcommand = evil\n[submodule "a"]\n\tupdate = !evil\n[sequence]\n\teditor = evil'
-  assert.deepEqual(programsWith({ '.git/config': config }), ['tar.command', 'submodule.update', 'sequence.editor'])
+test('settings that run programs for archives, submodules, edits, maintenance, hooks and large files are found', () => {
+  const config = `[tar "x"]\n\tcommand = evil\n[submodule "a"]\n\tupdate = !evil\n[sequence]\n\teditor = evil
+[gc]\n\trecentObjectsHook = evil\n[hook "x"]\n\tcommand = evil\n[lfs "extension.x"]\n\tclean = evil`
+  assert.deepEqual(programsWith({ '.git/config': config }), [
+    'tar.command',
+    'submodule.update',
+    'sequence.editor',
+    'gc.recentobjectshook',
+    'hook.command',
+    'lfs.clean',
+  ])
 })
 
 test('git speaks only protocols that are not names of programs, and does not fetch submodules', () => {

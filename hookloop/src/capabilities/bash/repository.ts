@@ -94,6 +94,9 @@ const running: { readonly [section: string]: RegExp } = {
   submodule: /^(?:ignore|update)$/,
   tar: /^command$/,
   sequence: /^editor$/,
+  gc: /^recentobjectshook$/,
+  hook: /^command$/,
+  lfs: /^(?:path|args|clean|smudge)$/,
 }
 
 function runs(setting: string): boolean {

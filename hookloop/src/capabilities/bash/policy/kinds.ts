@@ -11,9 +11,10 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   /** A path as it is, not an expansion. */
   path: () => true,
   number: (value) => /^[-+]?[\d.]+[a-zA-Z%]*$/.test(value),
+  count: (value) => /^\d+$/.test(value),
   /** A path below the working directory, or a pattern of paths. The first character rules out options and response files. */
   below: (value) =>
-    /^(?:\.\/|\.$|[\w*[{(])/.test(value) && !/(?:^|\/)\.\.(?:\/|$)/.test(value) && !value.includes('://'),
+    /^(?:\.\/|\.$|[\w*[{(])/.test(value) && !/(?:^|\/)\.\.(?:\/|$)/.test(value) && !/^\w+:(?!:)/.test(value),
   data: (value) => value === '/dev/null' || isDataFile(value),
   /** A file for tar, where a colon is a host. */
   local: (value) => !value.includes(':'),
@@ -33,6 +34,7 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   plus: (value) => value.startsWith('+'),
   /** Letters of `ps` without a dash. The letter `e` would show the environment of processes. */
   ps: (value) => /^(?:[a-df-zA-Z]+|\d+)$/.test(value),
+  columns: (value) => !/env/i.test(value),
   tar: (value) => /^[tvzjJ]*f?$/.test(value),
   test: (value) => value !== '-v' && value !== '-R',
   sed: isHarmlessSed,
@@ -70,7 +72,7 @@ export function isDataFile(path: string): boolean {
     /^(?:\.\/)?(?:[A-Za-z0-9_][\w-]*(?:\.[\w-]+)*\/)*[A-Za-z0-9_][\w.-]*\.(?:log|txt|csv|tsv|diff|patch|tmp|out|err)$/.test(
       path,
     ) &&
-    !/(?:^|\/)(?:a\.out|cmakelists.*|meson.*|.*requirements.*|.*constraints.*|modules\.txt)$|(?:^|\/)node_modules\//i.test(
+    !/(?:^|\/)(?:a\.out|cmakelists.*|meson.*|.*requirements.*|.*constraints.*|modules\.txt)$|(?:^|\/)(?:node_modules|patches)\//i.test(
       path,
     )
   )

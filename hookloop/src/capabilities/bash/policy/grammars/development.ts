@@ -4,7 +4,7 @@ export const development = `
   --no-audit,no-fund,offline,prefer-offline,dry-run,version,help -w=below --workspace=below --depth,loglevel=
 npm: !whole -v,h,s --silent run
 npm test, npm t, npm tst, npm start, npm stop, npm restart, npm run, npm run-script: @npm any*
-npm ls, npm list, npm outdated, npm view, npm info, npm explain, npm why, npm ping, npm root, npm prefix, npm bin, npm search, npm fund, npm whoami, npm query, npm
+npm ls, npm list, npm outdated, npm view, npm info, npm explain, npm why, npm ping, npm root, npm prefix, npm search, npm whoami, npm query, npm
   help-search: @npm -g,l,a --global,production,link,package-lock-only --omit=dev|optional|peer any*
 npm audit: @npm --audit-level=low|moderate|high|critical|none --omit=dev|optional|peer
 npm config get, npm config list, npm config ls: !whole -l --json any*
@@ -22,16 +22,17 @@ node --test: --watch,test-only,no-warnings,enable-source-maps,trace-warnings,exp
 python, python3: !first -VhB run any*
 pytest, py.test, python -m pytest, python3 -m pytest: -qvxsl -# -kmnr=
   --lf,last-failed,ff,failed-first,nf,sw,stepwise,collect-only,co,no-header,no-summary,verbose,quiet,exitfirst,showlocals --disable-warnings,no-cov,fixtures,markers,version
-  -W= --maxfail,durations,timeout,numprocesses,color,verbosity,deselect= --tb=auto|long|short|line|native|no --capture=fd|sys|no|tee-sys --cov?below
+  --maxfail,durations,timeout,numprocesses,color,verbosity,deselect= --tb=auto|long|short|line|native|no --capture=fd|sys|no|tee-sys --cov?below
   --cov-report=term|term-missing| --ignore=below below*
-python -m unittest, python3 -m unittest: -vqfcb -k= --verbose,quiet,failfast,catch,buffer,locals below*
+python -m unittest, python3 -m unittest: -vqfcb -k= --verbose,quiet,failfast,catch,buffer,locals discover|
 pip list, pip3 list, python3 -m pip list: -lou --outdated,local,user
 pip show, pip check, pip3 show, pip3 check, python3 -m pip show: any*
-ruff check, ruff, mypy, pyright, flake8, pylint, black: -qv --quiet,verbose,statistics,check,diff,no-fix,strict,ignore-missing-imports,show-error-codes,no-cache,version
-  --select,ignore,extend-ignore,max-line-length,python-version,line-length= --output-format=text|json|github|concise|full|grouped below*
+ruff check: -qv --quiet,verbose,statistics,diff,no-fix,no-cache --select,ignore,line-length= --output-format=text|json|github|concise|full|grouped below*
+mypy: -v --strict,ignore-missing-imports,verbose --python-version= below*
+flake8, pylint, pyright: below*
 tsc: !whole -w,b,v,h --noEmit,watch,build,strict,pretty,skipLibCheck,incremental,showConfig,listFiles,traceResolution,noErrorTruncation,verbose,version,help,dry -p=below
   --pretty,skipLibCheck,noEmit?true|false --target,module,moduleResolution,lib,jsx= --project=below below*
-eslint: --quiet,cache,no-cache,color,no-color,no-error-on-unmatched-pattern,report-unused-disable-directives,debug,version,env-info --ext,max-warnings=
+eslint: --quiet,cache,no-cache,color,no-color,no-error-on-unmatched-pattern,report-unused-disable-directives,debug,version --ext,max-warnings=
   -f=stylish|json|compact|unix --format=stylish|json|compact|unix below*
 oxlint: --quiet,deny-warnings,type-aware --max-warnings= below*
 oxfmt: --check below*
@@ -39,9 +40,10 @@ prettier: -cl --check,list-different,no-color,ignore-unknown,no-error-on-unmatch
 jest: -iobuwv
   --runInBand,coverage,watch,watchAll,verbose,silent,ci,bail,onlyChanged,onlyFailures,passWithNoTests,detectOpenHandles,forceExit,updateSnapshot,listTests,no-cache
   --expand,no-coverage,colors,json -t= --testNamePattern,testPathPattern,testPathPatterns,maxWorkers,shard= --watchAll,coverage,watch,bail,ci?true|false any*
+vitest init, vitest bench: run*
 vitest, vitest run, vitest list: -u -t= --run,coverage,watch,silent,ui,update,passWithNoTests,no-coverage,typecheck --coverage,watch,run?true|false
   --reporter=default|verbose|dot|json|tap|basic --testNamePattern,project,shard,bail,retry,testTimeout= below*
-@cargo: -vqr -pjF= --verbose,quiet,release,all-features,no-default-features,locked,offline,frozen --package,features,bin,example,jobs,profile,target,message-format=target
+@cargo: -vqr -pjF= --verbose,quiet,release,all-features,no-default-features,locked,offline,frozen --package,features,bin,example,jobs,profile,message-format=target
   --color=auto|always|never
 @cargo-all: @cargo --all,workspace,lib,bins,tests,benches,examples,all-targets --test,bench,exclude=target
 cargo: !first -vVq --verbose,quiet,list run
@@ -49,8 +51,7 @@ cargo build, cargo b, cargo check, cargo c: @cargo-all --keep-going
 cargo doc: @cargo --no-deps,document-private-items,workspace,lib
 cargo test, cargo t, cargo bench, cargo clippy, cargo nextest run: @cargo-all --no-run,no-fail-fast any*
 cargo run, cargo r: !named @cargo any*
-cargo fmt: -v --all,check,verbose -p=
-cargo tree: -vde -ip= --duplicates,no-dedupe,all-features,no-default-features,offline,locked,workspace --depth,features,edges,package,prefix,invert= any*
+cargo fmt: !named -v --all,check,verbose -p=
 @go: !whole -v,race,short,cover,a,n,x,json,failfast,trimpath,fullpath,u,m,deps,test,versions,e
   -run,bench,count,timeout,tags,p,cpu,parallel,skip,covermode,benchtime,shuffle,ldflags-none,f,list=
 go: !whole run
@@ -58,7 +59,7 @@ go test: @go -coverprofile=data -coverpkg= below*
 go build, go vet, go list: @go below*
 go version, go env, go doc, go help, go mod graph, go mod verify, go mod why: !whole -m,v,json,all,short,src any*
 go mod tidy, go mod download, go fmt: !named !whole -v,x,json,n below*
-make, gmake: -kBinqrRsSw -j?number -l?number --jobs,load-average?number
+make, gmake: -kBinqrRsSw -jl?count --jobs,load-average?count
   --keep-going,silent,quiet,dry-run,just-print,always-make,question,no-print-directory,print-directory,ignore-errors target*
 cmake --build: -v -jt= --verbose --parallel?number --target,config=target below
 gcc, g++, cc, c++, clang, clang++: !whole -c,S,E,g,O0,O1,O2,O3,Os,Og,Wall,Wextra,Werror,Wpedantic,pedantic,ansi,fPIC,fsyntax-only,pthread,static,shared,w,v,M,MM,lm,lpthread
@@ -73,7 +74,7 @@ docker compose ps, docker compose logs, docker compose config, docker compose ls
   docker-compose logs: -aqft -n= --all,quiet,follow,timestamps,services,no-color,no-log-prefix --tail,since,until,format,filter= any*
 docker compose up, docker compose down, docker compose restart, docker compose start, docker compose stop, docker compose build, docker compose pull, docker-compose up,
   docker-compose down: !named -dvq -t= --detach,build,no-build,wait,force-recreate,no-deps,remove-orphans,no-cache,pull,quiet-pull,volumes --timeout= any*
-docker build, docker image build: !named -q -t= --no-cache,pull,quiet --tag,target,platform= below
+docker build, docker image build: !named -q -t= --no-cache,pull,quiet --tag,target,platform= .|./
 @kubectl: -n= --namespace,context= -A --all-namespaces
 kubectl: @kubectl run
 kubectl logs: @kubectl -fp -lc= --follow,previous,all-containers,timestamps,prefix --selector,container,tail,since,since-time,limit-bytes= any*
@@ -81,9 +82,9 @@ kubectl get, kubectl describe, kubectl top, kubectl explain, kubectl api-resourc
   -lL= --watch,show-labels,no-headers,recursive,client,ignore-not-found --selector,field-selector,sort-by,label-columns= -o=output --output=output any*
 kubectl config view, kubectl config current-context, kubectl config get-contexts, kubectl config get-clusters, kubectl rollout status, kubectl rollout history, kubectl auth
   can-i: @kubectl --minify -o=output any*
-curl: !named -sSfLIivk46gZ -X=GET|HEAD|OPTIONS -HAe=text -m=number -w=text -o=/dev/null| -r=text
+curl: !named -sSfLIivk46gZ -X=GET|HEAD|OPTIONS -HAe=text -m=number -w=text -o=/dev/null|- -r=text
   --silent,show-error,fail,location,head,include,verbose,compressed,http1.1,http2,ipv4,ipv6,insecure --request=GET|HEAD|OPTIONS --header,user-agent,referer,write-out=text
-  --max-time,connect-timeout,retry,retry-delay,max-redirs=number --output=/dev/null| http*
+  --max-time,connect-timeout,retry,retry-delay,max-redirs=number --output=/dev/null|- http*
 brew list, brew info, brew search, brew deps, brew outdated, brew --version: -qv1 --json,versions,formula,cask any*
 gh pr list, gh pr view, gh pr status, gh pr diff, gh pr checks, gh issue list, gh issue view, gh run list, gh run view, gh repo view, gh release list, gh release view, gh
   auth status: -c -BHLRSalsjq= --comments,log,log-failed,verbose,exit-status --limit,state,label,author,assignee,search,base,json,job,repo,jq= any*

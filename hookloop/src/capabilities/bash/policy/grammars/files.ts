@@ -8,7 +8,6 @@ tail: !pure -# -fFqvz -cns= --bytes,lines,pid,sleep-interval= --follow? --quiet,
 wc: !pure -cmlLw --bytes,chars,lines,max-line-length,words --files0-from= any*
 cut: !pure -bcdf= -nsz --bytes,characters,delimiter,fields,output-delimiter= --complement,only-delimited,zero-terminated any*
 tr: !pure -cCdst --complement,delete,squeeze-repeats,truncate-set1 any*
-nl: !pure -p -bdfhilnsvw= --body-numbering,number-format,number-separator,starting-line-number,number-width= any*
 fold: !pure -bs -w= --bytes,spaces --width= any*
 fmt: !pure -cstu -wpg= --split-only,uniform-spacing --width,prefix,goal= any*
 paste: !pure -sz -d= --serial,zero-terminated --delimiters= any*
@@ -30,7 +29,7 @@ md5sum, sha1sum, sha256sum, sha512sum, b2sum: !pure -bctwz --binary,check,ignore
 sleep, true, false, :, exit, return, break, continue: !pure !names !raw any*
 cmp: !pure -bls -in= --print-bytes,verbose,quiet,silent --ignore-initial,bytes= any*
 od: !pure -abcdfilosvx -AjNt= --address-radix,skip-bytes,read-bytes,format= any*
-base64, base32: !pure -di -w= --decode,ignore-garbage --wrap= any*
+base64, base32: -di -w= --decode,ignore-garbage --wrap= any*
 grep, egrep, fgrep: !pure -# -aEFGPiwxzsvVbnHhoqIrRLlcTZU -e=all -fmdDBAC= --color,colour?
   --extended-regexp,fixed-strings,basic-regexp,perl-regexp,ignore-case,no-ignore-case,word-regexp,line-regexp,null-data,no-messages,invert-match
   --byte-offset,line-number,line-buffered,with-filename,no-filename,only-matching,quiet,silent,text,recursive,dereference-recursive,count,null
@@ -40,13 +39,13 @@ which, type: !pure !names -a any*
 command -v, command -V: !pure any*
 column: !pure -tex -sNoc= --table --separator,output-separator,table-columns= any*
 echo: !pure !names !raw any*
-seq, tac, rev, expand, strings, cksum, expr, zcat, hexdump, factor: !pure any*
+seq, tac, rev, nl, expand, strings, cksum, expr, zcat, hexdump, factor: !pure any*
 printf: !first !names printf any*
 test, [: !raw !names test*
 cd: -LP path
 pushd, popd, dirs: any*
 wait: any*
-ps: -# -AadefFHjLlTwycm -CGgopqstuU= --pid,ppid,sort,format,user,group,tty,sid,cols= --forest,headers,no-headers,deselect ps*
+ps: -# -AadefFHjLlTwycm -CGgpqstuU= -o=columns --format=columns --pid,ppid,sort,user,group,tty,sid,cols= --forest,headers,no-headers,deselect ps*
 date: -uR -I? -dr= --iso-8601? --date,reference,rfc-3339= --utc,universal,rfc-email,debug plus
 sort: -bdfgiMhnRrVmsuzcC -kt= -S=number --sort,key,field-separator,batch-size,parallel,files0-from,random-source= --check? --buffer-size=number
   --ignore-leading-blanks,dictionary-order,ignore-case,general-numeric-sort,month-sort,human-numeric-sort,numeric-sort,random-sort,reverse,version-sort
@@ -59,7 +58,7 @@ diff: -qsenyptTrNiEZbwBad -cu -CUWFxXSI= --context,unified,color? --label,width,
 file: -bhikLNprs0 -eFm= --brief,mime,mime-type,mime-encoding,dereference,no-dereference,keep-going,raw any*
 tree: -adfpsughDFvtcrLCnAix -# -LPI= --dirsfirst,noreport,du,si,gitignore,prune --charset,filelimit,sort= any*
 xxd: !whole -a,b,C,E,e,i,p,ps,u,v,d -l,s,c,g,o,cols,len,seek,groupsize= any
-man: -akfw --all,apropos,whatis,where,path,location any*
+man: -akfw --all,apropos,whatis,where,path,location package*
 tar: -tvzjJ -f=local --list,verbose,gzip,bzip2,xz --file=local tar local*
 sed: -nErsuz -e=sed --quiet,silent,regexp-extended,separate,unbuffered,null-data,posix,debug,sandbox --expression=sed sed any*
 awk, gawk, mawk, nawk: !first -Fv= awk any*

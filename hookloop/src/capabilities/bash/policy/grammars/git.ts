@@ -30,16 +30,14 @@ git rev-parse: -q --verify,quiet,git-dir,show-toplevel,show-prefix,show-cdup,is-
   --symbolic,symbolic-full-name,revs-only,no-revs,show-superproject-working-tree,is-shallow-repository --short,abbrev-ref,branches,tags,remotes?
   --git-path,default,since,until= any*
 git describe, git name-rev: --contains,all,tags,long,first-parent,exact-match,always,name-only,undefined --abbrev,dirty,broken? --candidates,match,exclude,refs= any*
-git cat-file: -etsp --allow-unknown-type,batch,batch-check,batch-all-objects any*
 git for-each-ref: --count,sort,points-at,contains,no-contains,merged,no-merged= --format=format --ignore-case any*
-git show-ref: -dqs --tags,heads,head,verify,dereference,quiet --hash,abbrev? any*
 git merge-base: -a --all,octopus,independent,is-ancestor,fork-point any*
 git check-ignore: -qvnz --quiet,verbose,non-matching,no-index,stdin any*
 git grep: -# -aiIwvhHEGFPnlLozcpWqrz -e=all -fmABC= --cached,untracked,no-recursive,invert-match,ignore-case,word-regexp,text,extended-regexp,basic-regexp,fixed-strings
   --perl-regexp,line-number,column,full-name,files-with-matches,name-only,files-without-match,only-matching,count,break,heading,show-function,function-context,and,or,not,quiet
   --all-match,exclude-standard --color? --max-depth,context,before-context,after-context,max-count,threads= any*
-git reflog, git reflog show: @diff @revisions any*
-git stash list: @diff @revisions any*
+git reflog: @diff @revisions
+git reflog show, git stash list: @diff @revisions any*
 git remote: -v --verbose
 git remote show, git remote get-url: -n --push,all any*
 git config --get, git config --get-all, git config --get-regexp, git config --list, git config -l, git config get, git config list: -lz
