@@ -188,6 +188,7 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
       args: [store, { session: 'known', approval: 'x', answer: 'allow' }],
       options: [1, 'session', 'answer'],
     },
+    budget: { args: [{ store, maxCost: 1 }], options: [0, 'store', 'maxCost', 'perMs'] },
     executionHistory: { args: [{}], accepts: ['undefined object'], options: [0, 'maxEntries'] },
     exportSession: { args: [store, 'known', {}], accepts: ['', '', 'undefined object'] },
     fileStore: { args: [folder, {}], accepts: ['string', 'undefined object'] },

@@ -1,5 +1,5 @@
 import type { ListOptions } from '../sessions/stores/store.ts'
-import type { ListedSession } from '../sessions/stores/store.ts'
+import type { ListedSession, SessionStore } from '../sessions/stores/store.ts'
 import { pause, idsOf, codeOf, oddLines, same, write, type Case } from './store-contract-scene.ts'
 
 /** The contract of reading parts of a session. */
@@ -170,6 +170,25 @@ export const partsContract: readonly Case[] = [
       same(idsOf(await sessions.list()), ['new'])
       for (const olderThan of [-1, Number.NaN, new Date('x')])
         same(await codeOf(() => sessions.prune({ olderThan })), 'AGENT_INVALID_OPTION')
+    },
+  ],
+  [
+    'a shared value is changed by several stores at once without losing a change',
+    async ({ store }) => {
+      const stores = await Promise.all([store(), store(), store()])
+      const add = async (each: SessionStore): Promise<void> => {
+        for (let i = 0; i < 15; i++) await each.update('ann@acme.example', (value) => Number(value ?? 0) + 1)
+      }
+      await Promise.all(stores.map(add))
+      same(await stores[0].update('ann@acme.example', (value) => value!), 45)
+      same(await stores[1].update('Bob', (value) => [value ?? null, { deep: 'x' }]), [null, { deep: 'x' }])
+      same(await stores[2].update('bob', (value) => value ?? 'none'), 'none')
+      const failing = stores[0].update('Bob', () => {
+        throw new Error('not now')
+      })
+      same((await codeOf(() => failing)) === 'none', false)
+      same(await stores[1].update('Bob', (value) => value!), [null, { deep: 'x' }])
+      same(await stores[0].list(), [])
     },
   ],
 ]

@@ -1,5 +1,5 @@
 import { checkArgument, checkChoice, checkOptions } from '../../state/check-options.ts'
-import { isJsonObject, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import {
   isMissing,
@@ -28,6 +28,7 @@ import { folderName, idOfFolder, writeIdFile } from './session-folders.ts'
 import { checkLease } from './lock-owner.ts'
 import { pageOf, pruneSessions } from './list-sessions.ts'
 import { OpenWriters, type LockedLines } from './open-writers.ts'
+import { changedText, retryChange, unlessBusy, type ValueChange } from './shared-value.ts'
 import {
   checkSessionId,
   headNow,
@@ -54,6 +55,7 @@ type Settings = { readonly sync: boolean; readonly leaseMs: number }
 
 const HEAD = 'head.json'
 const DELETED = '.deleted-'
+const VALUES = '.value-'
 const MAX_ATTEMPTS = 8
 
 /**
@@ -98,9 +100,34 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
       return attempt(id, () => namesIn(id, own) !== undefined && deleteSession(id, own, { ...settings, before }))
     },
     prune: (given) => pruneSessions(store, given),
+    async update(name, change) {
+      const own = path().join(root, `${VALUES}${folderName(root, checkSessionId(name))}`)
+      return retryChange(name, () =>
+        unlessBusy(() => attempt(name, () => changeValue(name, own, { ...settings, change }))),
+      )
+    },
     close: () => writers.close(),
   }
   return store
+}
+
+/** A value has a folder and a lock like a session. */
+function changeValue(
+  name: string,
+  folder: string,
+  { change, leaseMs, sync }: Settings & { readonly change: ValueChange },
+): Json {
+  createFolder(folder)
+  const lock = lockSession(name, folder, leaseMs)
+  try {
+    const target = path().join(folder, 'value.json')
+    const { text, value } = changedText(readFile(name, target)?.toString('utf8'), change)
+    replaceFile(target, text, { temporary: `${target}.${lock.epoch}`, sync })
+    removeOldLocks(name, folder, lock.epoch)
+    return value
+  } finally {
+    lock.end('released')
+  }
 }
 
 function namesInStore(root: string): readonly string[] {

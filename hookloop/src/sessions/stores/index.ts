@@ -13,6 +13,7 @@ export type {
   SessionWriter,
   StoredSession,
 } from './store.ts'
+export { budget, type BudgetOptions } from '../session/budget.ts'
 export { answerApproval, listApprovals, type PendingApproval } from '../session/approvals.ts'
 export { exportSession, importSession, type ExportOptions, type ImportOptions } from '../session/export-session.ts'
 export { forkSession, listPoints, type ForkOptions, type SessionPoint } from '../session/fork-session.ts'

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../state/json.ts'
 import { describeLockOwner, newLockOwner } from './lock-owner.ts'
 import { pageOf, pruneSessions } from './list-sessions.ts'
 import { OpenWriters } from './open-writers.ts'
+import { changedText } from './shared-value.ts'
 import {
   checkSessionId,
   headNow,
@@ -30,6 +31,7 @@ type MemorySession = {
  */
 export function memoryStore(): SessionStore {
   const sessions = new Map<string, MemorySession>()
+  const values = new Map<string, string>()
   const writers = new OpenWriters()
   const checkUnlocked = (id: string): MemorySession | undefined => {
     const found = sessions.get(checkSessionId(id))
@@ -74,6 +76,11 @@ export function memoryStore(): SessionStore {
       return found !== undefined && found.updatedAt < before && sessions.delete(id)
     },
     prune: (options) => pruneSessions(store, options),
+    async update(name, change) {
+      const { text, value } = changedText(values.get(checkSessionId(name)), change)
+      values.set(name, text)
+      return value
+    },
     close: () => writers.close(),
   }
   return store

@@ -7,7 +7,7 @@ export type PostgresPool = {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>
 }
 
-const VERSION = 3
+const VERSION = 4
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
 /** The key of an advisory lock, unlikely to be used by others: "Hkl1" in ASCII. */
 const SETUP_LOCK = 0x486b6c31
@@ -16,7 +16,9 @@ export type Queries = ReturnType<typeof queriesFor>
 
 /** All queries. Each is one statement, so it is atomic on any connection and through any pooler. */
 export function queriesFor(schema: string) {
-  const [sessions, lines, pages] = ['sessions', 'lines', 'pages'].map((table) => `${checked(schema)}.${table}`)
+  const [sessions, lines, pages, shared] = ['sessions', 'lines', 'pages', 'shared'].map(
+    (table) => `${checked(schema)}.${table}`,
+  )
   const nowMs = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
   const expired = `abs(extract(epoch FROM clock_timestamp() - renewed_at)) * 1000 > least(lease_ms, ${MAX_LEASE_MS})`
   // Nothing is inserted unless the row has this epoch. A concurrent lock waits for the row and then sees the new length.
@@ -64,6 +66,13 @@ export function queriesFor(schema: string) {
       SELECT key FROM locked`,
     pages: `
       SELECT page AS line FROM ${pages} WHERE session = $1 ORDER BY n`,
+    getValue: `
+      SELECT value AS line, version AS n FROM ${shared} WHERE name = $1`,
+    // Only if no other process has changed it since. A value that is there conflicts with the insert, whatever $3 is.
+    setValue: `
+      INSERT INTO ${shared} AS known (name, value, version) VALUES ($1, $2, 1)
+      ON CONFLICT (name) DO UPDATE SET value = excluded.value, version = known.version + 1 WHERE known.version = $3::bigint
+      RETURNING version AS n`,
     renew: `
       UPDATE ${sessions} SET renewed_at = clock_timestamp() WHERE key = $1 AND epoch = $2`,
     unlock: `
@@ -137,6 +146,11 @@ function tables(schema: string): string {
     CREATE INDEX IF NOT EXISTS sessions_by_status ON ${schema}.sessions (status, updated_ms DESC);
     CREATE INDEX IF NOT EXISTS sessions_by_agent ON ${schema}.sessions (agent, updated_ms DESC);
     CREATE INDEX IF NOT EXISTS sessions_by_user ON ${schema}.sessions (user_name, updated_ms DESC);
+    CREATE TABLE IF NOT EXISTS ${schema}.shared (
+      name text PRIMARY KEY,
+      value text NOT NULL,
+      version bigint NOT NULL
+    );
     CREATE TABLE IF NOT EXISTS ${schema}.store (version integer NOT NULL);
     INSERT INTO ${schema}.store SELECT ${VERSION} WHERE NOT EXISTS (SELECT FROM ${schema}.store);
     UPDATE ${schema}.sessions SET updated_ms = (extract(epoch FROM updated_at) * 1000)::bigint,

@@ -3,6 +3,7 @@ import { AgentError, messageOf } from '../../errors.ts'
 import { checkLease, describeLockOwner, isDead, newLockOwner, parseLockOwner } from './lock-owner.ts'
 import { pruneSessions, selectPage, storedStatuses } from './list-sessions.ts'
 import { OpenWriters, type LockedLines } from './open-writers.ts'
+import { changedText, retryChange } from './shared-value.ts'
 import { createTables, queriesFor, type PostgresPool, type Queries } from './postgres-queries.ts'
 import {
   checkSessionId,
@@ -102,6 +103,15 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       })
     },
     prune: (given) => pruneSessions(store, given),
+    async update(name, change) {
+      checkSessionId(name)
+      return retryChange(name, async () => {
+        const [row] = await query('getValue', [name])
+        const { text, value } = changedText(row?.line, change)
+        const changed = await query('setValue', [name, text, row?.n ?? 0])
+        return changed.length === 0 ? undefined : value
+      })
+    },
     async close() {
       try {
         await writers.close()

@@ -3,7 +3,7 @@ import { AgentError, messageOf } from '../../errors.ts'
 import { sessionTooNew, storeFailed } from './store.ts'
 
 /** The value of `PRAGMA user_version`: the version of the tables. */
-const VERSION = 3
+const VERSION = 4
 /** The value of `PRAGMA application_id`, "Hkl1" in ASCII: it distinguishes a session store from other databases. */
 const APPLICATION = 0x486b6c31
 const BUSY_TIMEOUT_MS = 5_000
@@ -49,6 +49,10 @@ const ADDED: readonly string[] = [
   CREATE INDEX sessions_by_status ON sessions (status, updated_at DESC, id);
   CREATE INDEX sessions_by_agent ON sessions (agent, updated_at DESC, id);
   CREATE INDEX sessions_by_user ON sessions (user, updated_at DESC, id);`,
+  `CREATE TABLE shared (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+  ) STRICT;`,
 ]
 
 /** Opens a database file, or creates it readable by its owner only. A file that is rejected is not changed. */

@@ -1,10 +1,11 @@
 import { checkArgument, checkChoice, checkOptions } from '../../state/check-options.ts'
 import type { DatabaseSync } from 'node:sqlite'
-import type { JsonObject } from '../../state/json.ts'
+import type { Json, JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { checkLease, describeLockOwner, isLocked, newLockOwner, parseLockOwner, toLease } from './lock-owner.ts'
 import { pruneSessions, selectPage, storedStatuses, type Position } from './list-sessions.ts'
 import { OpenWriters } from './open-writers.ts'
+import { changedText, type ValueChange } from './shared-value.ts'
 import { immediately, openDatabase, sqliteFailed, watchDatabase } from './sqlite-database.ts'
 import {
   checkSessionId,
@@ -100,6 +101,10 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
       return query((each) => each.delete(id, before))
     },
     prune: (given) => pruneSessions(store, given),
+    async update(name, change) {
+      checkSessionId(name)
+      return query((each) => each.update(name, change))
+    },
     async close() {
       await writers.close()
       tables?.database.close()
@@ -290,6 +295,15 @@ class Tables {
         this.database.prepare(`DELETE FROM ${table} WHERE place >= ? << 32 AND place < (? + 1) << 32`).run(key, key)
       this.database.prepare('DELETE FROM sessions WHERE key = ?').run(key)
       return true
+    })
+  }
+
+  update(name: string, change: ValueChange): Json {
+    return immediately(this.database, () => {
+      const found = this.database.prepare('SELECT value FROM shared WHERE name = ?').get(name)
+      const { text, value } = changedText(found && String(found['value']), change)
+      this.database.prepare('INSERT OR REPLACE INTO shared (name, value) VALUES (?, ?)').run(name, text)
+      return value
     })
   }
 

@@ -1,5 +1,5 @@
 import { checkArgument } from '../../state/check-options.ts'
-import { exactJson, isJsonObject, storedJson, type JsonObject } from '../../state/json.ts'
+import { exactJson, isJsonObject, storedJson, type Json, type JsonObject } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 
 /**
@@ -30,6 +30,11 @@ export interface SessionStore {
    * as one that waits for an approval, stay unless `status` names them. Locked sessions stay.
    */
   prune(options: PruneOptions): Promise<readonly string[]>
+  /**
+   * Changes a small value that all processes share, such as a budget, and returns it. `change` gets the current value, or
+   * undefined, and may be called several times: if another process changed the value in the meantime, it is called again.
+   */
+  update(name: string, change: (value: Json | undefined) => Json): Promise<Json>
   /** Releases all sessions that this store has open for writing. */
   close(): Promise<void>
 }
@@ -121,7 +126,15 @@ function problemOfId(id: unknown): string | undefined {
   return id.isWellFormed() ? undefined : 'it contains a lone surrogate'
 }
 
-const methods = ['open', 'read', 'list', 'delete', 'prune', 'close'] as const satisfies readonly (keyof SessionStore)[]
+const methods = [
+  'open',
+  'read',
+  'list',
+  'delete',
+  'prune',
+  'update',
+  'close',
+] as const satisfies readonly (keyof SessionStore)[]
 
 /** Throws unless a value has the methods of a store. */
 export function checkStore(where: string, store: unknown): asserts store is SessionStore {

@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, suite, test } from 'node:test'
+import { tool } from '../../agent/tool.ts'
+import { approval } from '../../capabilities/approval.ts'
+import { createAgent } from '../../create-agent.ts'
+import { guard } from '../../hooks/hook.ts'
+import type { LanguageModel } from '../../state/inference.ts'
+import type { Json, JsonObject } from '../../state/json.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import { sqliteStore } from '../stores/sqlite-store.ts'
+import type { SessionStore } from '../stores/store.ts'
+import { budget } from './budget.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'hookloop-budget-'))
+after(() => rmSync(folder, { recursive: true }))
+
+/** What a call is estimated to need, at least: the answer without a limit. */
+const ESTIMATE = 4_096
+
+/** Answers with 1,000 tokens at one cent each, and waits for `gate` first. */
+function model(gate: () => Promise<unknown> = async () => undefined): LanguageModel {
+  return {
+    provider: 'test',
+    modelId: 'spender',
+    cost: ({ inputTokens, outputTokens }) => (inputTokens + outputTokens) / 100,
+    infer: async () => {
+      await gate()
+      return {
+        content: [{ type: 'text', text: 'ok' }],
+        finishReason: 'stop',
+        usage: { inputTokens: 400, outputTokens: 600 },
+      }
+    },
+  }
+}
+
+async function account(store: SessionStore, key: string): Promise<JsonObject> {
+  return (await store.update(`budget ${key}`, (value) => value ?? {})) as JsonObject
+}
+
+test('runs of one key share a budget, across sessions and agents, and the run that would exceed it stops', async () => {
+  const store = memoryStore()
+  const agents = [0, 1].map(() =>
+    createAgent({ model: model(), store, use: [budget({ store, key: 'ann', maxTokens: ESTIMATE + 2_500 })] }),
+  )
+  const statuses: string[] = []
+  for (let i = 0; i < 5; i++) {
+    const run = await agents[i % 2]!.run('Go.', { session: `s${i}` })
+    statuses.push(run.status)
+    if (run.status === 'stopped') {
+      assert.deepEqual([run.reason, run.by], ['tokenLimit', 'budget.reserve'])
+      assert.match(run.final.message, /The budget ann is used up: 3000 of 6596 tokens/)
+    }
+  }
+  assert.deepEqual(statuses, ['completed', 'completed', 'completed', 'stopped', 'stopped'])
+  assert.deepEqual(await account(store, 'ann'), { period: 0, costUsd: 30, tokens: 3_000, reserved: {} })
+})
+
+test('without a key each conversation has its own budget', async () => {
+  const store = memoryStore()
+  const agent = createAgent({ model: model(), store, use: [budget({ store, maxTokens: ESTIMATE + 1_500 })] })
+  const statuses: string[] = []
+  for (const session of ['a', 'a', 'a', 'b', 'b', 'b']) statuses.push((await agent.run('Go.', { session })).status)
+  assert.deepEqual(statuses, ['completed', 'completed', 'stopped', 'completed', 'completed', 'stopped'])
+})
+
+test('two stores that spend at the same time reserve before they call the model, and never exceed the limit', async () => {
+  const stores = [0, 1, 2, 3].map(() => sqliteStore(join(folder, 'shared.db')))
+  const opened = Promise.withResolvers<void>()
+  let [running, most, decided] = [0, 0, 0]
+  const gate = async (): Promise<void> => {
+    most = Math.max(most, ++running)
+    if (++decided === 4) opened.resolve()
+    await opened.promise
+    running--
+  }
+  const runs = await Promise.all(
+    stores.map(async (store, i) => {
+      const use = [budget({ store, key: 'tenant', maxCost: (2 * ESTIMATE + 1_000) / 100 })]
+      const run = await createAgent({ model: model(gate), store, use }).run('Go.', { session: `s${i}` })
+      if (run.status === 'stopped' && ++decided === 4) opened.resolve()
+      return run.status
+    }),
+  )
+  assert.deepEqual(runs.toSorted(), ['completed', 'completed', 'stopped', 'stopped'])
+  assert.equal(most, 2)
+  assert.deepEqual(await account(stores[0]!, 'tenant'), { period: 0, costUsd: 20, tokens: 2_000, reserved: {} })
+  for (const store of stores) await store.close()
+})
+
+suite('a reservation', () => {
+  test('of a process that died expires', async () => {
+    const store = memoryStore()
+    const dead = { costUsd: 0, tokens: 5_000, until: Date.now() - 1 }
+    const alive = { costUsd: 0, tokens: 5_000, until: Date.now() + 60_000 }
+    const agent = createAgent({ model: model(), store, use: [budget({ store, key: 'ann', maxTokens: 8_000 })] })
+    const set = (reserved: Json): Promise<Json> =>
+      store.update('budget ann', () => ({ period: 0, costUsd: 0, tokens: 0, reserved }))
+    await set({ other: alive })
+    assert.equal((await agent.run('Go.', { session: 'a' })).status, 'stopped')
+    await set({ other: dead })
+    assert.equal((await agent.run('Go.', { session: 'b' })).status, 'completed')
+  })
+
+  test('ends if the model call fails', async () => {
+    const store = memoryStore()
+    const failing = model(async () => Promise.reject(new Error('down')))
+    const run = await createAgent({
+      model: failing,
+      store,
+      use: [budget({ store, key: 'ann', maxTokens: 8_000 })],
+    }).run('Go.')
+    assert.equal(run.status, 'failed')
+    assert.deepEqual(await account(store, 'ann'), { period: 0, costUsd: 0, tokens: 0, reserved: {} })
+  })
+
+  test('is not held by a run that waits for an approval', async () => {
+    const store = memoryStore()
+    const pay = tool({
+      name: 'pay',
+      description: 'Pays.',
+      input: { type: 'object' },
+      execute: () => 'paid',
+    })
+    const asks: LanguageModel = {
+      ...model(),
+      infer: async () => ({
+        content: [{ type: 'tool-call', toolCallId: 'c', toolName: 'pay', input: {} }],
+        finishReason: 'tool-calls',
+        usage: { inputTokens: 400, outputTokens: 600 },
+      }),
+    }
+    const asking = guard('beforeToolUse', (ctx) => ctx.ask('Sure?'), { name: 'asking' })
+    const use = [pay, asking, approval('suspend'), budget({ store, key: 'ann', maxTokens: 20_000 })]
+    const run = await createAgent({ model: asks, store, use }).run('Go.', { session: 's' })
+    assert.equal(run.status, 'suspended', 'final' in run ? run.final.message : '')
+    assert.deepEqual((await account(store, 'ann'))['reserved'], {})
+  })
+})
+
+test('a budget with a period starts again in the next one', async (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: 86_400_000 * 100 })
+  const store = memoryStore()
+  const use = [
+    budget({
+      store,
+      key: (state) => `user ${JSON.stringify(state.metadata['user'])}`,
+      maxTokens: ESTIMATE + 500,
+      perMs: 86_400_000,
+    }),
+  ]
+  const agent = createAgent({ model: model(), use })
+  const status = async (): Promise<string> => (await agent.run('Go.', { metadata: { user: 'ann' } })).status
+  assert.deepEqual([await status(), await status()], ['completed', 'stopped'])
+  t.mock.timers.setTime(86_400_000 * 101)
+  assert.equal(await status(), 'completed')
+})
+
+test('a run stops if its budget cannot be checked: the store fails, or the price of the model is unknown', async () => {
+  const store = memoryStore()
+  const broken = { ...store, update: () => Promise.reject(new Error('down')) }
+  const stopped = await createAgent({
+    model: model(),
+    use: [budget({ store: broken, key: 'ann', maxTokens: 8_000 })],
+  }).run('Go.')
+  assert.notEqual(stopped.status, 'completed')
+  const { cost: _cost, ...unpriced } = model()
+  const unknown = await createAgent({ model: unpriced, use: [budget({ store, key: 'ann', maxCost: 1 })] }).run('Go.')
+  assert.ok(unknown.status === 'stopped' && unknown.reason === 'costLimit')
+})
+
+test('options of a budget that make no sense are rejected', () => {
+  const store = memoryStore()
+  for (const options of [
+    { store },
+    { store, maxCost: 0 },
+    { store, maxTokens: Number.NaN },
+    { store, maxCost: 1, perMs: -1 },
+    { maxCost: 1 },
+  ])
+    assert.throws(() => budget(options as never), { code: 'AGENT_INVALID_OPTION' })
+})
