@@ -170,6 +170,15 @@ test('the time that an approver takes does not count towards the time limit', as
   assert.equal(run.status, 'completed')
 })
 
+test('the time that an approver takes to decide about the input does not count towards the time limit', async () => {
+  const clock = fakeClock()
+  const ask = approval(async () => (await clock.sleep(60_000), 'allow' as const))
+  const asking = guard('onUserInput', (ctx) => ctx.ask('Take it?'))
+  const agent = createAgent({ model: scriptedModel(['Done.']), use: [asking, ask, guards({ maxTimeMs: 1000 })] })
+  const run = await runOn(clock, (effects) => agent.run('Go.', { effects }))
+  assert.equal(run.status, 'completed')
+})
+
 test('a typed answer whose schema hangs ends the run at its time limit', async () => {
   const agent = createAgent({ model: scriptedModel(['{}']), output: hanging, use: [guards({ maxTimeMs: 1000 })] })
   const run = await runOn(fakeClock(), (effects) => (agent as Agent<unknown>).run('Go.', { effects }))
