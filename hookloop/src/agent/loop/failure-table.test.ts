@@ -354,7 +354,7 @@ for (const trigger of noGuard) {
   })
 }
 
-test('only a guard at beforeToolUse can ask', async () => {
+test('only guards can ask, and only where an approver can decide something', async () => {
   const able: string[] = []
   for (const trigger of plainTriggers) {
     await fire(
@@ -367,7 +367,13 @@ test('only a guard at beforeToolUse can ask', async () => {
       trigger as never,
     )
   }
-  assert.deepEqual(able, ['guard beforeToolUse'])
+  assert.deepEqual(able, [
+    'guard onUserInput',
+    'guard beforeStep',
+    'guard beforeInference',
+    'guard beforeToolUse',
+    'guard onStop',
+  ])
 })
 
 test('a guard at onStop cannot block: it can request a continuation, or mark the run as not completed', async () => {
