@@ -6,6 +6,15 @@ import fc from 'fast-check'
 // Property tests draw their values from the seed that the runner chose.
 fc.configureGlobal({ seed: Number(process.env['HOOKLOOP_TEST_SEED']) })
 
+// A run that a test abandons, as a killed process would, still has its time limit of minutes: it must not delay the end of
+// the test process.
+const MINUTE = 60_000
+const startTimer = setTimeout
+globalThis.setTimeout = Object.assign((act: (...given: unknown[]) => void, ms?: number, ...given: unknown[]) => {
+  const timer = startTimer(act, ms, ...given)
+  return ms !== undefined && ms >= MINUTE ? timer.unref() : timer
+}, startTimer)
+
 // For `--times`: the CPU seconds of this process and of the processes that it started and waited for. Linux counts in 10 ms.
 const times = process.env['HOOKLOOP_TEST_TIMES']
 if (times !== undefined && isMainThread) {

@@ -210,10 +210,11 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     project.hooks({ ...judge('./check.sh'), tool: 'work' })
     await project.trust('--yes')
     const input = `work a\nedit ${script}\nwork b\n`
-    const ended = await project.hookloop(['chat', '--agent', project.agent, '--no-store', '-q'], { input })
+    const ended = await project.hookloop(['chat', '--agent', project.agent, '--no-store'], { input })
     assert.equal(ended.code, 0)
     assert.deepEqual(project.marked(), ['checked', 'worked a'])
-    assert.match(ended.stdout, /check\.sh has changed since it was trusted/)
+    assert.match(ended.stdout, /its files are not trusted/)
+    assert.match(ended.stdout + ended.stderr, /check\.sh has changed since it was trusted/)
   })
 
   test('H07 that the agent adds to the file do not run in the same process', async () => {

@@ -43,6 +43,7 @@ class SessionHandle implements Session {
   /** What onSessionStart hooks changed while a run was open: it is applied when that run has ended. */
   #deferred: DeferredStart | undefined
   #startLedger: readonly TimedLedgerEntry[] = []
+  #startEvents: AgentEvent[] = []
 
   constructor(store: SessionStore, parts: AgentParts, id: string) {
     this.id = id
@@ -140,14 +141,14 @@ class SessionHandle implements Session {
     checkRunOptions('session.send', options)
     const message = inputFor(this.#parts, input)
     await this.#start({ signal: options.signal, emit })
-    const how = { ...options, ...(emit !== undefined && { emit }), session: this.id, startedWith: this.#takeStart() }
+    const how = { ...options, ...this.#withStart(emit), session: this.id }
     return runInSession(this.#store, { parts: this.#parts, input: message, how })
   }
 
   async #resume(options: ResumeOptions & SendOptions, emit?: Emit): Promise<Run> {
     checkRunOptions('session.resume', options)
     await this.#startWithOpenRun({ signal: options.signal, emit })
-    const how = { ...options, ...(emit !== undefined && { emit }), session: this.id, startedWith: this.#takeStart() }
+    const how = { ...options, ...this.#withStart(emit), session: this.id }
     return resumeSession(this.#store, { parts: this.#parts, how, environment: this.#deferred?.environment })
   }
 
@@ -210,18 +211,32 @@ class SessionHandle implements Session {
     facts: { readonly source: string } | { readonly reason: string },
     { signal = new AbortController().signal, emit }: Caller = {},
   ): Promise<AgentState> {
-    const passOn: Emit | undefined = emit && ((event) => isNews(event) && emit(event))
+    // There is no run yet that events of hooks could be about: they follow its first event.
+    const passOn: Emit | undefined =
+      emit &&
+      ((event) => {
+        if (event.type === 'warning') emit(event)
+        else if (event.type === 'hook' && saysSomething(event.entry)) this.#startEvents.push(event)
+      })
     const context = new RunContext(this.#parts, liveEffects()({ signal, emit: passOn }), state)
     const fired = await fireInSession(context, trigger, { sessionId: this.id, ...facts })
     if (trigger === 'onSessionStart') this.#startLedger = context.ledgerWriter.timed().filter(saysSomething)
     return fired
   }
 
-  /** What hooks did when the session started, for the first run after that. */
-  #takeStart(): readonly TimedLedgerEntry[] {
-    const entries = this.#startLedger
+  /** What hooks did when the session started is part of the first run after that. */
+  #withStart(emit: Emit | undefined): { readonly startedWith: readonly TimedLedgerEntry[]; readonly emit?: Emit } {
+    const [startedWith, pending] = [this.#startLedger, this.#startEvents]
     this.#startLedger = []
-    return entries
+    this.#startEvents = []
+    if (emit === undefined) return { startedWith }
+    return {
+      startedWith,
+      emit: (event) => {
+        emit(event)
+        for (const each of pending.splice(0)) emit(each)
+      },
+    }
   }
 
   async #appendState(session: LockedSession, state: AgentState): Promise<void> {
@@ -241,10 +256,6 @@ class SessionHandle implements Session {
 }
 
 /** Before a run has started, only what hooks decided, changed or failed with is worth an event. */
-function isNews(event: AgentEvent): boolean {
-  return event.type === 'warning' || (event.type === 'hook' && saysSomething(event.entry))
-}
-
 function saysSomething({ decision, changes, error, warnings }: TimedLedgerEntry): boolean {
   return [decision, changes, error, warnings].some((each) => each !== undefined)
 }
