@@ -14,7 +14,7 @@ export const developerRules: CommandRules = {
       ',',
     ),
     ...'pnpm test,pnpm run *,pnpm install,pnpm build,pnpm lint,yarn test,yarn install,yarn build,yarn lint'.split(','),
-    ...'node --test,node --version,node scripts/build.js,python3 -m pytest,python3 --version,python3 manage.py test,pytest,pip list,ruff,mypy'.split(
+    ...'node --test,node --version,node scripts/build.js,python3 -m pytest,python3 --version,python3 manage.py test,pytest,pip list,pip install,ruff,mypy'.split(
       ',',
     ),
     ...'cargo build,cargo test,cargo check,cargo clippy,cargo run,cargo fmt,go test,go build,go vet,go mod tidy,go version,make,tsc,eslint,prettier,jest,vitest'.split(
@@ -239,6 +239,8 @@ python3 manage.py test
 pytest -q
 pytest tests/ --maxfail=1 --tb=short
 pip list
+pip install requests==2.32.0
+pip install -r requirements.txt
 ruff check .
 mypy src
 cargo build

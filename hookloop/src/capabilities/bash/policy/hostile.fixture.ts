@@ -9,7 +9,7 @@ export const generousRules: CommandRules = {
     git log,git diff,git show,git status,git branch,git tag,git remote,git fetch,git pull,git push,git clone,git commit,git add,git stash,git config,git grep
     git archive,git submodule,git ls-remote,git checkout,git rebase,git merge,git blame
     npm test,npm run *,npm install,npm ci,npm ls,pnpm test,pnpm run *,yarn test,yarn run *,node --test,python3 -m pytest,cargo build,cargo test,cargo run
-    go test,go build,go vet,docker ps,docker build,docker compose up,kubectl get,kubectl logs,xargs grep,npx tsc,cp,mv,mkdir,tee,cd`
+    go test,go build,go vet,docker ps,docker build,docker compose up,kubectl get,kubectl logs,xargs grep,npx tsc,cp,mv,mkdir,tee,cd,pip install`
       .split(/[\n,]\s*/)
       .flatMap((line) => (line.startsWith('git npm') ? line.split(' ') : [line.trim()])),
   ],

@@ -27,7 +27,7 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   format: (value) => !/%[-+ ]?G|signature/.test(value),
   target: (value) => /^(?:\w[\w./:@%+-]*|(?:V|VERBOSE|DEBUG|CI)=\w*)$/.test(value),
   /** A package of a registry: not a path, an address or an archive, which would run its own scripts. */
-  package: (value) => /^(?:@[\w.-]+\/)?\w[\w.-]*(?:@[\w.^~-]+)?$/.test(value),
+  package: (value) => /^(?:@[\w.-]+\/)?\w[\w.-]*(?:(?:@|[=~<>!]=)[\w.^~*-]+)?$/.test(value),
   source: (value) => /^(?:[\w-]+\/)*[\w.-]+\.(?:c|cc|cpp|cxx|h|hpp|o|s)$/.test(value) && !value.startsWith('-'),
   binary: (value) => /^(?:[\w-]+\/)*\w[\w-]*(?:\.(?:o|so|exe|out))?$/.test(value),
   output: (value) => /^(?:json|yaml|name|wide|jsonpath=.*|custom-columns=.*)$/.test(value),

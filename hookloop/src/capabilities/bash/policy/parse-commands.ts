@@ -124,7 +124,9 @@ const OWN_VARIABLE = /^(?:[a-z][a-z0-9]*|[A-Z])$/
 
 /** Variables that reveal nothing. */
 const harmlessVariables: ReadonlySet<string> = new Set(
-  '? # $ ~ HOME PWD OLDPWD PATH USER LOGNAME SHELL LANG TERM TMPDIR HOSTNAME OSTYPE UID PPID RANDOM SECONDS'.split(' '),
+  '? # $ ~ HOME PWD OLDPWD PATH USER LOGNAME SHELL LANG TERM TMPDIR HOSTNAME CI OSTYPE UID PPID RANDOM SECONDS'.split(
+    ' ',
+  ),
 )
 
 function simpleCommand(node: Command, source: string, walk: Walk): ParsedCommand | undefined {

@@ -10,7 +10,7 @@ npm audit: @npm --audit-level=low|moderate|high|critical|none --omit=dev|optiona
 npm config get, npm config list, npm config ls: !whole -l --json any*
 npm ci: !named @npm --omit=dev|optional|peer
 npm install, npm i, npm add, npm uninstall, npm remove, npm rm, npm update, npm dedupe, npm prune: !named @npm -D,E,O,P,S
-  --save,save-dev,save-exact,save-optional,save-prod,no-save,package-lock-only --omit=dev|optional|peer package*
+  --save,save-dev,save-exact,save-optional,save-prod,no-save,package-lock-only,legacy-peer-deps --omit=dev|optional|peer package*
 pnpm, yarn: !whole -v,h,s,r --silent,recursive -F= --filter= run
 pnpm test, pnpm t, pnpm run, pnpm start, pnpm build, pnpm lint, yarn test, yarn run, yarn start, yarn build, yarn lint: !whole -- -r,s,w
   --recursive,silent,if-present,parallel,stream,no-bail --filter,F=below any*
@@ -26,6 +26,7 @@ pytest, py.test, python -m pytest, python3 -m pytest: -qvxsl -# -kmnr=
   --cov-report=term|term-missing| --ignore=below below*
 python -m unittest, python3 -m unittest: -vqfcb -k= --verbose,quiet,failfast,catch,buffer,locals discover|
 pip list, pip3 list, python3 -m pip list: -lou --outdated,local,user
+pip install, pip3 install, python3 -m pip install: !named -qU -r=below --quiet,upgrade,user --requirement=below package*
 pip show, pip check, pip3 show, pip3 check, python3 -m pip show: any*
 ruff check: -qv --quiet,verbose,statistics,diff,no-fix,no-cache --select,ignore,line-length= --output-format=text|json|github|concise|full|grouped below*
 mypy: -v --strict,ignore-missing-imports,verbose --python-version= below*

@@ -9,9 +9,7 @@ wc: !pure -cmlLw --bytes,chars,lines,max-line-length,words --files0-from= any*
 cut: !pure -bcdf= -nsz --bytes,characters,delimiter,fields,output-delimiter= --complement,only-delimited,zero-terminated any*
 tr: !pure -cCdst --complement,delete,squeeze-repeats,truncate-set1 any*
 fold: !pure -bs -w= --bytes,spaces --width= any*
-fmt: !pure -cstu -wpg= --split-only,uniform-spacing --width,prefix,goal= any*
 paste: !pure -sz -d= --serial,zero-terminated --delimiters= any*
-join: !pure -iz -aejotv12= --ignore-case,check-order,nocheck-order,header,zero-terminated any*
 comm: !pure -123z --check-order,nocheck-order,total,zero-terminated --output-delimiter= any*
 basename: !pure !names -az -s= --multiple,zero --suffix= any*
 dirname: !pure !names -z --zero any*
@@ -39,7 +37,7 @@ which, type: !pure !names -a any*
 command -v, command -V: !pure any*
 column: !pure -tex -sNoc= --table --separator,output-separator,table-columns= any*
 echo: !pure !names !raw any*
-seq, tac, rev, nl, expand, strings, cksum, expr, zcat, hexdump, factor: !pure any*
+seq, tac, rev, nl, join, fmt, expand, strings, cksum, expr, zcat, hexdump, factor: !pure any*
 printf: !first !names printf any*
 test, [: !raw !names test*
 cd: -LP path
