@@ -144,6 +144,7 @@ type Query = (name: keyof Queries, values: unknown[]) => Promise<readonly Row[]>
 
 async function connectTo(options: PostgresStoreOptions): Promise<Pool> {
   const pool = options.pool ?? (await ownPool(options.connectionString!))
+  ignoreIdleErrors(pool)
   try {
     await createTables(pool, options.schema ?? 'hookloop')
     return pool
@@ -151,6 +152,13 @@ async function connectTo(options: PostgresStoreOptions): Promise<Pool> {
     if (options.pool === undefined) await (pool as Pool).end?.()
     throw storeFailed('The database cannot be used', error)
   }
+}
+
+/** A pool replaces a connection that breaks while it is idle. Without a listener, its error would end the process. */
+function ignoreIdleErrors(pool: PostgresPool & { readonly on?: unknown; readonly listenerCount?: unknown }): void {
+  const { on, listenerCount } = pool
+  if (typeof on !== 'function' || typeof listenerCount !== 'function') return
+  if (listenerCount.call(pool, 'error') === 0) on.call(pool, 'error', () => undefined)
 }
 
 async function ownPool(connectionString: string): Promise<Pool> {
@@ -164,7 +172,6 @@ async function ownPool(connectionString: string): Promise<Pool> {
     })
   }
   const pool = new pg.default.Pool({ connectionString, allowExitOnIdle: true, connectionTimeoutMillis: 10_000 })
-  pool.on('error', () => undefined) // the pool replaces a connection that breaks while it is idle
   return pool
 }
 

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import pg from 'pg'
+import { tool } from '../../agent/tool.ts'
+import { createAgent } from '../../create-agent.ts'
+import type { LanguageModel } from '../../state/inference.ts'
+import { startPostgres } from './postgres.fixture.ts'
+import { postgresStore } from './postgres-store.ts'
+import type { SessionStore } from './store.ts'
+
+const server = await startPostgres()
+const { connectionString } = server
+after(() => server.stop())
+
+/** Calls the tool in each of four steps. What it does depends on the conversation only, so any process can continue. */
+const model: LanguageModel = {
+  provider: 'test',
+  modelId: 'four-steps',
+  infer: async ({ messages }) => {
+    const step = (messages.length - 1) / 2
+    if (step >= 4) return { content: [{ type: 'text', text: 'Done.' }], finishReason: 'stop' }
+    const call = { type: 'tool-call', toolCallId: `c${step}`, toolName: 'work', input: { step } } as const
+    return { content: [call], finishReason: 'tool-calls' }
+  },
+}
+
+function worker(store: SessionStore, work: (step: number) => Promise<void>) {
+  const input = { type: 'object', properties: { step: { type: 'number' } } } as const
+  const execute = async (args: unknown): Promise<string> => {
+    await work((args as { step: number }).step)
+    return 'done'
+  }
+  return createAgent({ model, store, use: [tool({ name: 'work', description: 'Works.', input, execute })] })
+}
+
+const kinds: { readonly [kind: string]: () => { readonly store: SessionStore; readonly end: () => Promise<void> } } = {
+  'its own pool': () => ({ store: postgresStore({ connectionString, schema: 'own' }), end: async () => undefined }),
+  'a pool of the application without a listener for errors': () => {
+    const pool = new pg.Pool({ connectionString, max: 3 })
+    return { store: postgresStore({ pool, schema: 'given' }), end: () => pool.end() }
+  },
+}
+
+for (const [kind, open] of Object.entries(kinds)) {
+  test(`a run whose database goes away and comes back ends with STORE_FAILED or continues, and no call is lost or made twice: ${kind}`, async () => {
+    for (const at of [0, 1, 3]) {
+      const { store, end } = open()
+      const done: number[] = []
+      const session = `killed-at-${at}`
+      const run = await worker(store, async (step) => {
+        done.push(step)
+        if (step === at) await server.restart() // every connection of the pools breaks, used or idle
+      }).run('Go.', { session })
+      if (run.status !== 'completed') {
+        assert.ok(run.status === 'failed' && run.error.code === 'STORE_FAILED', run.status)
+      }
+      await store.close()
+      await end()
+      const later = open()
+      const again = worker(later.store, async (step) => void done.push(step))
+      if (run.status !== 'completed') {
+        const resumed = await again.resume(session)
+        assert.equal(resumed.status, 'completed')
+      }
+      const state = await again.session(session).state()
+      assert.deepEqual(
+        [state?.stepCount, done.toSorted((a, b) => a - b), state?.messages.length],
+        [5, [0, 1, 2, 3], 10],
+        `killed at ${at}`,
+      )
+      await later.store.close()
+      await later.end()
+    }
+  })
+}
