@@ -42,7 +42,7 @@ const telling = {
   '23-shadow.ts':
     /shadows +step 1, no-push at beforeToolUse, shell: would decide block: Agents never push\.(.*\n)+in force: 1 blocked/,
   '24-bash.ts': /blocked: Denied: rm notes\.txt \(deny "rm"\)/,
-  '25-files.ts': /\.git\/hooks\/pre-commit is protected by the rule "\.git"/,
+  '25-files.ts': /\.git\/hooks\/pre-commit is protected: it can be read/,
   '26-metadata.ts': /refund +blocked +Only admins refund\./,
   '27-tasks.ts': /\[x\] Read the log · \[x\] Fix the import · \[>\]/,
   '28-skills.ts': /The skill "changelog" allows only write_file until this task is done\./,

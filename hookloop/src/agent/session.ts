@@ -2,6 +2,7 @@ import { AgentState } from '../state/agent-state.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { Json, JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
+import type { Warning } from '../state/warning.ts'
 import { addUsage, noTokens } from '../state/usage.ts'
 import type { AgentError } from '../errors.ts'
 import { HookFailure } from '../hooks/run-hooks.ts'
@@ -39,7 +40,7 @@ export type Session<O = string> = {
   readonly resume: (options?: ResumeOptions & SendOptions) => Promise<Run<O> | undefined>
   /** The same as events. Rejects if there is no such run. */
   readonly resumeStream: (options?: ResumeOptions & SendOptions) => RunStream<AgentEvent, O>
-  /** Deletes the conversation and keeps the metadata. */
+  /** Deletes the conversation and keeps the metadata. Warnings of hooks at the end of the session are in the next run. */
   readonly clear: () => Promise<void>
   /** Requests a compaction before the next step, from the hook that does it, such as `summarization`. */
   readonly compact: () => Promise<void>
@@ -60,8 +61,11 @@ export type Session<O = string> = {
   readonly writeMetadata: (key: string, value: Json) => Promise<void>
   /** Replaces the task list of the capability `tasks`, which is metadata under `hookloop.tasks`. */
   readonly updateTasks: (tasks: Json) => Promise<void>
-  /** Fires `onSessionEnd`. The session stays in the store and can be used again. */
-  readonly end: (reason?: string) => Promise<void>
+  /**
+   * Fires `onSessionEnd`. The session stays in the store and can be used again. Returns the warnings of hooks, for example of
+   * one that timed out: no run follows that could have them.
+   */
+  readonly end: (reason?: string, options?: { readonly signal?: AbortSignal }) => Promise<readonly Warning[]>
 }
 
 /** Fires a trigger of a session, outside of runs. Rejects when a hook throws. */

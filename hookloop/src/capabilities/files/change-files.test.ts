@@ -159,7 +159,7 @@ test('package.json needs approval', async () => {
     }),
   ]
   await shop.call(...write('package.json', '{}'), { use })
-  assert.deepEqual(asked, ['files.protect: Write to package.json? Its content may be run later (rule "package.json").'])
+  assert.deepEqual(asked, ['files.protect: Write to package.json? Its content may be run later.'])
   assert.equal(contentOf('package.json'), '{}')
 })
 

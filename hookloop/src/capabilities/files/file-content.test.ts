@@ -159,6 +159,47 @@ test('F20 hidden files are not listed, read, found or written in any way', async
   assert.deepEqual(readdirSync(shop.path('conf/private')), ['key.pem'])
 })
 
+test('F20 refusing a hidden path reveals neither the rule nor whether the path exists, in any tool', async () => {
+  shop.put('vault/there', `${CANARY}\n`)
+  symlinkSync('vault', shop.path('alias'))
+  const paths = ['vault', 'vault/there', 'vault/none', 'vault/there/below', 'vault/none/below']
+  const aliases = ['alias', 'alias/there', 'alias/none', 'alias/there/below', 'alias/none/below']
+  for (const ripgrep of [true, false]) {
+    for (const path of [...paths, ...aliases, 'gone/x']) {
+      const { outputs, executions } = await shop.run(everyTool(path), { hide: ['v?ult', 'gone'], ripgrep })
+      assert.deepEqual(outputs, Array(6).fill(`${path} is not accessible. Continue without it.`), path)
+      assert.deepEqual(
+        new Set(executions.map(({ status, by }) => `${status} ${by}`)),
+        new Set(['blocked files.confine']),
+      )
+    }
+  }
+  const listed = await shop.run(
+    [
+      ['search_files', { glob: 'v*/**' }],
+      ['list_dir', {}],
+    ],
+    { hide: ['v?ult'] },
+  )
+  assert.equal(listed.outputs[0], '(no matches)')
+  assert.doesNotMatch(listed.outputs[1]!, /vault/)
+})
+
+test('a refusal to write a protected path, or one that needs approval, does not name the pattern', async () => {
+  for (const path of ['.git/hooks/x', 'locked/a', 'package.json', 'asked/a']) {
+    const calls: readonly Call[] = [
+      ['write_file', { path, content: 'x', overwrite: true }],
+      ['edit_file', { path, old_string: 'a', new_string: 'x' }],
+    ]
+    const { outputs, executions } = await shop.run(calls, { protect: ['l*ked'], ask: ['a*ked'], readFirst: false })
+    assert.deepEqual(statuses(executions), ['blocked', 'blocked'])
+    for (const output of outputs) {
+      assert.ok(output.includes(path), output)
+      assert.doesNotMatch(output, /rule|"|\*/)
+    }
+  }
+})
+
 test('F21 archives are not unpacked', async () => {
   shop.put('bomb.gz', gzipSync(Buffer.alloc(50_000_000, `${CANARY}\n`)))
   const { outputs, run } = await shop.run([read('bomb.gz'), ['search_files', { pattern: 'CANAR[Y]' }]])

@@ -22,6 +22,9 @@ const MAX_LINKS = 40
 const MAX_DEPTH = 128
 const MAX_NAME_BYTES = 255
 
+/** Throws if a path below the root must not be used. Called before anything there is accessed. */
+type CheckNames = (names: readonly string[]) => void
+
 /**
  * Resolves a path name by name, each in a folder that is held open, so that no part can be replaced in between (TOCTOU). Links are
  * read and followed here; one that leads out of the roots is refused before anything there is accessed. The caller closes
@@ -30,9 +33,9 @@ const MAX_NAME_BYTES = 255
 export async function resolvePath(
   place: Place,
   roots: readonly Root[],
-  { lookup, shown }: { lookup: Lookup; shown: string },
+  { lookup, shown, check = () => undefined }: { lookup: Lookup; shown: string; check?: CheckNames },
 ): Promise<Resolved> {
-  const resolution = new Resolution(place, roots, lookup)
+  const resolution = new Resolution(place, roots, { lookup, check })
   try {
     return await resolution.run(shown)
   } finally {
@@ -43,6 +46,7 @@ export async function resolvePath(
 class Resolution {
   readonly #roots: readonly Root[]
   readonly #lookup: Lookup
+  readonly #check: CheckNames
   #root: Root
   #remaining: string[]
   #open: OpenFolder[] = []
@@ -50,9 +54,14 @@ class Resolution {
   #steps = 0
   #result: Resolved | undefined
 
-  constructor(place: Place, roots: readonly Root[], lookup: Lookup) {
+  constructor(
+    place: Place,
+    roots: readonly Root[],
+    { lookup, check }: { readonly lookup: Lookup; readonly check: CheckNames },
+  ) {
     this.#roots = roots
     this.#lookup = lookup
+    this.#check = check
     this.#root = place.root
     this.#remaining = [...place.names]
   }
@@ -93,6 +102,7 @@ class Resolution {
   async #step(name: string, shown: string): Promise<End | undefined> {
     if (Buffer.byteLength(name) > MAX_NAME_BYTES) throw new PathRefused(`A name in ${brief(shown)} is too long.`)
     if (this.#open.length > MAX_DEPTH) throw new PathRefused(`${brief(shown)} is too deep.`)
+    this.#check([...this.#names, name])
     const directory = this.#open.at(-1)!
     const stats = await lstat(directory.at(name)).catch(ifAbsent)
     if (stats === undefined) return this.#absent(name, shown)
@@ -142,6 +152,7 @@ class Resolution {
     const missing = [name, ...this.#remaining].filter((each) => each !== '' && each !== '.')
     if (missing.includes('..')) throw outside(shown, this.#roots) // a link through a missing folder
     this.#names.push(...missing)
+    this.#check(this.#names)
     return { kind: 'absent', missing }
   }
 

@@ -30,9 +30,9 @@ export async function withPath<T>(workspace: Workspace, path: string, use: (open
   const shown = showPlace(asGiven, workspace.roots)
   refuseHidden(workspace, asGiven.names, shown)
   try {
-    const resolved = await resolvePath(asGiven, workspace.roots, { lookup: workspace.lookup, shown: path })
+    const check = (names: readonly string[]): void => refuseHidden(workspace, names, shown)
+    const resolved = await resolvePath(asGiven, workspace.roots, { lookup: workspace.lookup, shown: path, check })
     try {
-      refuseHidden(workspace, resolved.names, shown)
       return await use({ ...resolved, shown, asGiven, realPath: join(resolved.root.real, ...resolved.names) })
     } finally {
       await resolved.directory.close()
@@ -50,20 +50,19 @@ export function judgeWrite(
   let asked: string | undefined
   for (const path of [asGiven.names, names]) {
     if (workspace.allowed(path) !== undefined) continue
-    const rule = workspace.protectedBy(path)
-    if (rule !== undefined) {
-      const message = `${shown} is protected by the rule "${rule}": it can be read but not written. Leave it as it is.`
+    if (workspace.protectedBy(path) !== undefined) {
+      const message = `${shown} is protected: it can be read but not written. Leave it as it is.`
       return { verdict: 'block', message }
     }
     asked ??= workspace.askedAbout(path)
   }
   if (asked === undefined) return undefined
-  return { verdict: 'ask', message: `Write to ${shown}? Its content may be run later (rule "${asked}").` }
+  return { verdict: 'ask', message: `Write to ${shown}? Its content may be run later.` }
 }
 
+/** The message names no rule, and is the same for every tool and whether or not the path exists. */
 function refuseHidden({ hidden }: Workspace, names: readonly string[], shown: string): void {
-  const rule = hidden(names)
-  if (rule !== undefined) throw new PathRefused(`${shown} is hidden by the rule "${rule}".`)
+  if (hidden(names) !== undefined) throw new PathRefused(`${shown} is not accessible. Continue without it.`)
 }
 
 const problems: { readonly [code: string]: string } = {

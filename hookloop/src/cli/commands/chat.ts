@@ -42,11 +42,11 @@ export async function chat(flags: ChatFlags, cli: CliContext): Promise<ExitCode>
     }
     const code =
       wakes === undefined ? await piped(conversation, cli) : await typed(conversation, { target, cli, wakes })
-    await conversation.end('exit')
+    const interrupted = await conversation.end('exit')
     if (wakes !== undefined && target.isEphemeral !== true && (conversation.hasRun || saved !== undefined)) {
       note(continueLine(conversation.ref), flags, cli)
     }
-    return code
+    return interrupted ?? code
   } finally {
     await target.store.close()
   }

@@ -41,7 +41,6 @@ export function resume(given: string | undefined, flags: ResumeFlags, cli: CliCo
     }
     const conversation = new Conversation(prepared, { flags, cli })
     const resumed = await conversation.resume(saved, saved.open)
-    await conversation.end()
-    return resumed?.code ?? exitCodes.suspended
+    return (await conversation.end()) ?? resumed?.code ?? exitCodes.suspended
   })
 }

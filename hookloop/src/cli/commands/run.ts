@@ -42,8 +42,7 @@ export async function run(words: readonly string[], flags: RunFlags, cli: CliCon
     }
     const conversation = new Conversation(await prepareRun(flags, { cli, target }), { flags, cli })
     const { code } = await conversation.send(input, { showsRef: true })
-    await conversation.end()
-    return code
+    return (await conversation.end()) ?? code
   } finally {
     await target.store.close()
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { claudeEventNames } from '../../hook-files/claude/events/claude-events.ts'
 import { prints } from '../../hook-files/claude/hook-project.fixture.ts'
 import { chat } from '../commands/chat.ts'
@@ -59,4 +60,37 @@ test('hookloop chat fires them too, with compact, clear and exit', async () => {
     ...end,
     'SessionEnd prompt_input_exit',
   ])
+})
+
+test('hookloop run warns of a SessionEnd hook that is cut off, on stderr', async () => {
+  const project = new ProjectWithHooks()
+  const hooks = [{ type: 'command', command: 'sleep 20', timeout: 0.2 }]
+  project.write('.claude/settings.json', { hooks: { SessionEnd: [{ hooks }] } })
+  await project.trust('--yes')
+  for (const args of [[], ['--json']]) {
+    const { code, stdout, stderr } = await project.run('hello', ...args)
+    assert.equal(code, 0)
+    assert.match(stderr, /! SessionEnd hook: .* timed out/)
+    assert.doesNotMatch(stdout, /timed out/)
+  }
+  assert.doesNotMatch((await project.run('hello', '--quiet')).stderr, /timed out/)
+})
+
+test('Ctrl-C during SessionEnd hooks ends them with a warning', async () => {
+  const project = new ProjectWithHooks()
+  const hooks = [{ type: 'command', command: `${project.mark('ending')}; sleep 50`, timeout: 60 }]
+  project.write('.claude/settings.json', { hooks: { SessionEnd: [{ hooks }] } })
+  await project.trust('--yes')
+  for (const [signal, expected] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const) {
+    const before = project.marked().length
+    const running = project.start(['run', 'hello', '--agent', project.agent])
+    while (project.marked().length === before) await sleep(5)
+    running.kill(signal)
+    const { code, stderr } = await running.ended
+    assert.equal(code, expected, stderr)
+    assert.match(stderr, /! SessionEnd hook: .* was cancelled/)
+  }
 })

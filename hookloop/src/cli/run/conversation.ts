@@ -11,6 +11,7 @@ import { MODEL_KEY } from '../../state/agent-state.ts'
 import type { Message } from '../../state/message.ts'
 import type { Answer, Answers, Approval } from '../../state/tool-call.ts'
 import type { CliContext } from '../cli-context.ts'
+import { interruptionExitCode, type ExitCode } from '../exit-codes.ts'
 import { count } from '../terminal/amounts.ts'
 import { interruptible } from '../terminal/interruption.ts'
 import { jsonText } from '../terminal/json.ts'
@@ -21,7 +22,9 @@ import { explainRun } from './explain-run.ts'
 import { answerLines, type SessionRef } from './next-steps.ts'
 import type { PreparedRun } from './prepare-run.ts'
 import { watchRun, type ShowFlags, type WatchedRun, type WatchOptions } from './watch-run.ts'
-import { exact } from '../terminal/printable.ts'
+import { exact, oneLine } from '../terminal/printable.ts'
+
+const MAX_WARNING_CHARS = 600
 
 export type ConversationFlags = ShowFlags & {
   readonly acceptMissing?: readonly string[]
@@ -149,14 +152,29 @@ export class Conversation {
     return explanationText(explainRun(this.#last, this.#prepared.isSaved ? this.#ref : undefined), { verbose })
   }
 
-  /** Ends the session for its hooks, unless nothing ran, the run is suspended, or another process uses the session now. */
-  async end(reason?: string): Promise<void> {
-    if (this.#last === undefined || this.#last.status === 'suspended') return
+  /**
+   * Ends the session for its hooks, unless nothing ran, the run is suspended, or another process uses the session now. Returns
+   * the exit code if that was interrupted.
+   */
+  async end(reason?: string): Promise<ExitCode | undefined> {
+    if (this.#last === undefined || this.#last.status === 'suspended') return undefined
+    const { signal, by, dispose } = interruptible(this.#cli.out, () => undefined)
     try {
-      await this.#session.end(reason)
+      for (const { message } of await this.#session.end(reason, { signal })) this.#warn(message)
     } catch (thrown) {
-      if (!(thrown instanceof AgentError && thrown.code === 'SESSION_BUSY')) throw thrown
+      if (!(thrown instanceof AgentError && (thrown.code === 'SESSION_BUSY' || signal.aborted))) throw thrown
+      if (signal.aborted) this.#warn('The hooks at the end of the session were interrupted, and may not have finished.')
+    } finally {
+      dispose()
     }
+    return signal.aborted ? interruptionExitCode(by()) : undefined
+  }
+
+  /** The result of the run is on the screen already, so this is printed to stderr, also with `--json`. */
+  #warn(message: string): void {
+    if (this.#flags.quiet === true) return
+    const screen = new Screen(this.#cli)
+    screen.line(`${screen.colors.yellow('!')} ${oneLine(message, MAX_WARNING_CHARS)}`)
   }
 }
 

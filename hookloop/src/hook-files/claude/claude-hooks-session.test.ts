@@ -45,6 +45,32 @@ describe('a session', { concurrency: 2 }, () => {
     assert.match(said(run.state.messages)[0]!, /hello/)
   })
 
+  test('session.end returns a warning for each SessionEnd hook that times out, fails or answers nonsense', async () => {
+    using project = new HookProject()
+    project.handlers('SessionEnd', [
+      { type: 'command', command: 'sleep 20', timeout: 0.2 },
+      { type: 'command', command: 'echo broken >&2; exit 1' },
+      { type: 'command', command: `echo '{"continue": "what"}'` },
+      { type: 'command', command: 'true' },
+    ])
+    const { agent } = agentIn(project, { replies: ['Done.', 'Again.'] })
+    const session = agent.session('one')
+    const first = await session.send('Go.')
+    assert.deepEqual(first.warnings, [])
+    const warnings = await session.end()
+    const texts = warnings.map(({ code, trigger, message }) => `${code} ${trigger} ${message}`)
+    assert.equal(texts.length, 3, texts.join('\n'))
+    assert.match(texts[0]!, /^ACTION_WARNING onSessionEnd SessionEnd hook: .* timed out/)
+    assert.match(texts[1]!, /^ACTION_WARNING onSessionEnd SessionEnd hook: .*broken/s)
+    assert.match(texts[2]!, /^ACTION_WARNING onSessionEnd SessionEnd hook: .*continue/)
+    await session.clear()
+    const again = await session.send('Go on.')
+    assert.deepEqual(
+      again.warnings.map(({ message }) => message),
+      warnings.map(({ message }) => message),
+    )
+  })
+
   test('scripts can read the transcript of a session in the format of Claude Code', async () => {
     using project = new HookProject()
     const script = project.write(

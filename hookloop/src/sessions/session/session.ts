@@ -1,3 +1,4 @@
+import { warningsOf } from '../../agent/explain/warnings.ts'
 import { checkRunOptions } from '../../agent/run-options.ts'
 import { checkOptions } from '../../state/check-options.ts'
 import type { SessionPort } from '../../agent/agent.ts'
@@ -42,7 +43,8 @@ class SessionHandle implements Session {
   #isStarted = false
   /** What onSessionStart hooks changed while a run was open: it is applied when that run has ended. */
   #deferred: DeferredStart | undefined
-  #startLedger: readonly TimedLedgerEntry[] = []
+  /** What hooks did between two runs, for the next one. */
+  #betweenRuns: readonly TimedLedgerEntry[] = []
   #startEvents: AgentEvent[] = []
 
   constructor(store: SessionStore, parts: AgentParts, id: string) {
@@ -126,15 +128,17 @@ class SessionHandle implements Session {
   readonly updateTasks: Session['updateTasks'] = (tasks) =>
     this.#change((state) => state.withMetadata(TASKS_KEY, tasks))
 
-  readonly end = async (reason = 'other'): Promise<void> => {
+  readonly end: Session['end'] = async (reason = 'other', options = {}) => {
+    checkOptions('session.end', options, ['signal'])
     this.#isStarted = false
     this.#deferred = undefined // onSessionStart fires again when the session is next used
-    if ((await readCurrent(this.#store, this.id))?.createdAt === undefined) return // it was never used
+    if ((await readCurrent(this.#store, this.id))?.createdAt === undefined) return [] // it was never used
     await this.#lock(async (session) => {
       const before = session.snapshot.state ?? this.#newState()
-      const state = await this.#fire(before, 'onSessionEnd', { reason })
+      const state = await this.#fire(before, 'onSessionEnd', { reason }, options)
       if (session.snapshot.open === undefined && state !== before) await this.#appendState(session, state)
     })
+    return warningsOf(this.#withStart(undefined).startedWith)
   }
 
   async #send(input: string | Message, options: SendOptions, emit?: Emit): Promise<Run> {
@@ -220,14 +224,15 @@ class SessionHandle implements Session {
       })
     const context = new RunContext(this.#parts, liveEffects()({ signal, emit: passOn }), state)
     const fired = await fireInSession(context, trigger, { sessionId: this.id, ...facts })
-    if (trigger === 'onSessionStart') this.#startLedger = context.ledgerWriter.timed().filter(saysSomething)
+    const entries = context.ledgerWriter.timed().filter(saysSomething)
+    this.#betweenRuns = trigger === 'onSessionStart' ? [...this.#betweenRuns, ...entries] : entries
     return fired
   }
 
-  /** What hooks did when the session started is part of the first run after that. */
+  /** What hooks did between two runs is part of the next one. */
   #withStart(emit: Emit | undefined): { readonly startedWith: readonly TimedLedgerEntry[]; readonly emit?: Emit } {
-    const [startedWith, pending] = [this.#startLedger, this.#startEvents]
-    this.#startLedger = []
+    const [startedWith, pending] = [this.#betweenRuns, this.#startEvents]
+    this.#betweenRuns = []
     this.#startEvents = []
     if (emit === undefined) return { startedWith }
     return {
