@@ -35,6 +35,8 @@ async function go(what: string): Promise<void> {
     for (const { status, output } of toolExecutions)
       console.log(`  ${status.padEnd(8)} ${(output as string).replaceAll(folder, '…')}`)
   }
+  // The model gets only that the hook failed. The details are for you.
+  for (const { message } of run.warnings) console.log(`  warning  ${message.replaceAll(folder, '…')}`)
 }
 
 await go('not trusted yet')

@@ -236,7 +236,7 @@ describe('a run that is interrupted', { concurrency: 2 }, () => {
       running.kill(signal)
       const ended = await running.ended
       assert.deepEqual([ended.code, ended.stdout], [code, ''])
-      assert.match(ended.stderr, /^■ cancelled · /)
+      assert.match(ended.stderr, /^! .* usage is estimated.*\n■ cancelled · /)
       await server.hungUp
     })
   }

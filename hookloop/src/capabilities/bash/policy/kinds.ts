@@ -15,6 +15,10 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   /** A path below the working directory, or a pattern of paths. The first character rules out options and response files. */
   below: (value) =>
     /^(?:\.\/|\.$|[\w*[{(])/.test(value) && !/(?:^|\/)\.\.(?:\/|$)/.test(value) && !/^\w+:(?!:)/.test(value),
+  /** The same without hidden files and installed packages, which other programs run or read as their settings. */
+  work: (value) =>
+    (kinds['below']!(value) && !/(?:^|\/)(?:\.[^./]|node_modules(?:\/|$))/.test(value)) ||
+    /^(?:[\w-]+\/)*\.(?:env(?:\.\w+)?|gitignore|gitkeep)$/.test(value),
   data: (value) => value === '/dev/null' || isDataFile(value),
   /** A file for tar, where a colon is a host. */
   local: (value) => !value.includes(':'),

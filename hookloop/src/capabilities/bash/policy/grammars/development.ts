@@ -35,8 +35,6 @@ tsc: !whole -w,b,v,h --noEmit,watch,build,strict,pretty,skipLibCheck,incremental
   --pretty,skipLibCheck,noEmit?true|false --target,module,moduleResolution,lib,jsx= --project=below below*
 eslint: --quiet,cache,no-cache,color,no-color,no-error-on-unmatched-pattern,report-unused-disable-directives,debug,version --ext,max-warnings=
   -f=stylish|json|compact|unix --format=stylish|json|compact|unix below*
-oxlint: --quiet,deny-warnings,type-aware --max-warnings= below*
-oxfmt: --check below*
 prettier: -cl --check,list-different,no-color,ignore-unknown,no-error-on-unmatched-pattern --log-level= below*
 jest: -iobuwv
   --runInBand,coverage,watch,watchAll,verbose,silent,ci,bail,onlyChanged,onlyFailures,passWithNoTests,detectOpenHandles,forceExit,updateSnapshot,listTests,no-cache

@@ -75,10 +75,9 @@ rm: !named -fiIrRdv --force,recursive,dir,verbose,one-file-system --interactive?
 mkdir: !named -pv -m= --parents,verbose --mode= any*
 rmdir: !named -pv --ignore-fail-on-non-empty,parents,verbose any*
 printenv: !named -0 --null any*
-touch: !named -acfhm -drt= --no-create,no-dereference --date,reference,time= any*
-cp: !named -abdfHiLlnPpRrsTuvx -St= --archive,force,interactive,link,dereference,no-clobber,parents,recursive,symbolic-link,no-target-directory,verbose --backup,preserve?
-  --suffix,target-directory= any*
-mv: !named -bfinTuv -St= --force,interactive,no-clobber,no-target-directory,verbose --backup? --suffix,target-directory= any*
-ln: !named -bdfFiLnPrsTv -St= --force,interactive,no-dereference,relative,symbolic,no-target-directory,verbose any*
+touch: !named -acfhm -drt= --no-create,no-dereference --date,reference,time= work*
+cp: !named -abdfHiLlnPpRrTuvx -t=work --archive,force,no-clobber,recursive,no-target-directory,verbose --backup,preserve? --target-directory=work work*
+mv: !named -bfinTuv -t=work --force,interactive,no-clobber,no-target-directory,verbose --backup? --target-directory=work work*
+ln: !named -bdfFiLnPrsTv -t=work --force,interactive,no-dereference,relative,symbolic,no-target-directory,verbose work*
 chmod: !named -cfvR --changes,quiet,silent,verbose,recursive --reference= any*
 `
