@@ -11,6 +11,7 @@ import type { HookInference, InferOptions } from './infer.ts'
 import type { Plan, StackedHook } from './stack.ts'
 import type { HookTrigger } from './triggers.ts'
 
+const { performance } = globalThis // read once: it is a getter
 const noVotes: readonly Vote[] = Object.freeze([])
 const none: readonly never[] = Object.freeze([])
 

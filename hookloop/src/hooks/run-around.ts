@@ -1,10 +1,11 @@
 import type { LedgerEntry } from '../state/ledger.ts'
 import { AgentError } from '../errors.ts'
 import { describeValue } from '../state/describe-value.ts'
+import { HookTime } from './hook-time.ts'
 import type { Invocation } from './invocation.ts'
 import { explainThrown } from './missing-method.ts'
 import { errorOpinion } from './failure-text.ts'
-import { applies, HookTime, isFatal } from './run-hooks.ts'
+import { applies, isFatal } from './run-hooks.ts'
 import type { StackedHook } from './stack.ts'
 
 /** A call with hooks around it, outermost first. */

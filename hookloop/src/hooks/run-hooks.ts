@@ -1,11 +1,12 @@
 import type { ContinuationEvaluation } from '../state/continuation.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
 import { AgentError, toAgentError, type ErrorCode } from '../errors.ts'
-import { isLeftByLimit, type TimeLimit } from '../effects/effects.ts'
+import { isLeftByLimit } from '../effects/effects.ts'
 import { BaseContext, type Draft, type Mode } from './base-context.ts'
 import { changesBetween } from './changes.ts'
 import { errorOpinion, failureText, setModelText } from './failure-text.ts'
-import { timeLimitOf, type Invocation } from './invocation.ts'
+import { HookTime } from './hook-time.ts'
+import type { Invocation } from './invocation.ts'
 import { explainThrown } from './missing-method.ts'
 import { joinPerformed, performHook, type Performed } from './perform-hook.ts'
 import type { StackedHook } from './stack.ts'
@@ -14,6 +15,8 @@ import { specOf } from './triggers.ts'
 
 // The composition rules: transforms run one after the other, then guards on the result, then observers. Only handlers
 // that return a promise are awaited; a synchronous one costs no microtask.
+
+const { performance } = globalThis // read once: it is a getter
 
 /** Thrown when a hook fails and `onError` has to decide. `index` is the position of the hook among the transforms. */
 export class HookFailure extends Error {
@@ -157,7 +160,8 @@ function runOne(invocation: Invocation, hook: StackedHook, mode: Mode, index: nu
     const result = isPerformed(hook)
       ? performHook(invocation, hook, ctx)
       : hook.handle(ctx as never, undefined as never)
-    if (isThenable(result)) return new StartedHook(invocation, hook, { result, started, index })
+    // Most hooks return the context they got. It is no thenable, and to look for "then" in it costs as much as the call.
+    if (result !== ctx && isThenable(result)) return new StartedHook(invocation, hook, { result, started, index })
     if (invocation.inference !== undefined) {
       return new StartedHook(invocation, hook, { result: Promise.resolve(result), started, index })
     }
@@ -176,30 +180,6 @@ function runOne(invocation: Invocation, hook: StackedHook, mode: Mode, index: nu
 /** Whether the hook is recorded as an effect. */
 function isPerformed({ effect, action }: StackedHook): boolean {
   return effect || action !== undefined
-}
-
-/** The time limit of a hook in an invocation. */
-export class HookTime implements TimeLimit {
-  readonly invocation: Invocation
-  readonly hook: StackedHook
-
-  constructor(invocation: Invocation, hook: StackedHook) {
-    this.invocation = invocation
-    this.hook = hook
-  }
-
-  get ms(): number {
-    const { action } = this.hook
-    return action !== undefined && action.asks !== true ? Infinity : timeLimitOf(this.hook) // an action enforces its own
-  }
-
-  key(): string {
-    return `${this.invocation.keyFor(this.hook.name)}/timeout`
-  }
-
-  abort(error: AgentError): void {
-    this.invocation.abort(error)
-  }
 }
 
 type Started = { readonly started: number; readonly index: number }

@@ -44,6 +44,7 @@ function parts(code: number): { call: number; trigger: number; hook: number; ste
 export class LedgerWriter {
   /** Pairs of a code and a duration, in chunks, so that growing copies nothing. */
   readonly #chunks: number[][] = []
+  #chunk: number[] = []
   #length = 0
   #opinions: Map<number, Partial<LedgerEntry>> | undefined
   readonly #earlier: List<TimedLedgerEntry | LedgerRow>
@@ -69,8 +70,8 @@ export class LedgerWriter {
   /** Adds an entry. Takes numbers only: it is called for every hook at every trigger. */
   note(step: number, trigger: number, hook: number | undefined, call: number | undefined, ms: number): void {
     const at = (2 * this.#length++) % CHUNK
-    if (at === 0) this.#chunks.push(blank.slice())
-    const chunk = this.#chunks.at(-1)!
+    if (at === 0) this.#chunks.push((this.#chunk = blank.slice()))
+    const chunk = this.#chunk
     const place = (step * HOOKS + (hook ?? LOOP)) * TRIGGERS + trigger
     chunk[at] = place * CALLS + (call === undefined ? 0 : Math.min(call + 1, CALLS - 1))
     chunk[at + 1] = ms
