@@ -23,7 +23,23 @@ export function divergenceAt(event: RecordedEvent, both: Both): string | undefin
   if (event.trigger === 'beforeToolUse') return callDivergence(both) ?? votesDivergence(event, both)
   if (was.failure?.message !== would.failure?.message)
     return would.failure === undefined ? 'no hook would fail' : 'a hook would fail'
-  return votesDivergence(event, both) ?? valueDivergence(event, both)
+  return votesDivergence(event, both) ?? questionDivergence(event, both) ?? valueDivergence(event, both)
+}
+
+function questionDivergence(event: RecordedEvent, { was, would }: Both): string | undefined {
+  const [before, after] = [questionOf(event, was), questionOf(event, would)]
+  if (before === after) return undefined
+  if (after === undefined) return 'no approver would be asked'
+  return before === undefined ? 'an approver would be asked' : OTHER_QUESTION
+}
+
+const OTHER_QUESTION = 'the approver would be asked a different question'
+
+/** What guards ask, if nothing more urgent was decided. */
+function questionOf(event: RecordedEvent, judged: Judged): string | undefined {
+  const { asks, blocked, failure } = judged
+  if (asks.length === 0 || blocked !== undefined || failure !== undefined) return undefined
+  return isForbidden(outcomeOf(event, judged)) ? undefined : asks.map(({ message }) => message).join('; ')
 }
 
 /** Where votes are counted. Elsewhere only a vote to forbid has an effect. */
@@ -81,9 +97,7 @@ function callDivergence({ was, would, asks }: Both): string | undefined {
   const [before, after] = [fateOf(was, asks), fateOf(would, asks)]
   if (before.what !== after.what) return `the call ${after.what}`
   if (before.why !== after.why)
-    return after.what === fates.asked
-      ? 'the approver would be asked a different question'
-      : 'the model would receive a different reason'
+    return after.what === fates.asked ? OTHER_QUESTION : 'the model would receive a different reason'
   const isUsed = after.what === fates.runs || after.what === fates.asked
   return isUsed && isUsedDifferently('toolCall', was, would) ? 'the call would have different arguments' : undefined
 }

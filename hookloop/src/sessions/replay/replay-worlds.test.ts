@@ -78,6 +78,8 @@ const unsure: ReadonlySet<string> = new Set([
   'the model would get a different request',
   'the call would wait for approval',
   'the approver would be asked a different question',
+  'an approver would be asked',
+  'no approver would be asked',
   'the call would have different arguments',
   'a hook would fail',
   'no hook would fail',
