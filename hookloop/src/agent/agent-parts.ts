@@ -8,6 +8,7 @@ import { isHook, type Hook } from '../hooks/hook.ts'
 import { toNameTest } from '../hooks/patterns.ts'
 import { HookStack } from '../hooks/stack.ts'
 import type { ApprovalPolicy, Budget, Capability, Redact, Use, UsePart } from './capability.ts'
+import { joinRedactors } from '../state/secrets.ts'
 import type { AgentSpec, ChildLimits } from './subagents/agent-tool.ts'
 import { isTool, type Tool } from './tool.ts'
 
@@ -133,7 +134,7 @@ export function createParts(options: PlainAgentOptions, defaults: AgentDefaults)
     descriptions,
     descriptionList: Object.freeze([...descriptions.values()]),
     approval: joinPolicies(all.flatMap((each) => each.approval ?? [])),
-    redact: joinRedactions(all.flatMap((each) => each.redact ?? [])),
+    redact: joinRedactors(all.flatMap((each) => each.redact ?? [])),
     maxConcurrentTools,
     reader: output?.reader,
     notes: all.flatMap((each) => each.notes ?? []),
@@ -223,10 +224,6 @@ function joinPolicies(policies: readonly ApprovalPolicy[]): ApprovalPolicy {
     expiresInMs: times.length === 0 ? undefined : Math.min(...times),
     onUnknownOutcome: policies.some((policy) => policy.onUnknownOutcome === 'ask') ? 'ask' : 'tell',
   }
-}
-
-function joinRedactions(all: readonly Redact[]): Redact | undefined {
-  return all.length === 0 ? undefined : (value) => all.reduce((rest, redact) => redact(rest), value)
 }
 
 /** The fields of a capability. A copy of a hook, or a function that was not called, has others. */

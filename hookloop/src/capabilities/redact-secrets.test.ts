@@ -170,3 +170,36 @@ function filesUnder(path: string): readonly string[] {
     return statSync(inner).isDirectory() ? filesUnder(inner) : [inner]
   })
 }
+
+test('a key that is split over progress updates is redacted, and every update is emitted before the call ends', async () => {
+  const split = (text: string, size: number): readonly string[] => text.match(new RegExp(`[^]{1,${size}}`, 'g'))!
+  for (const size of [1, 4, 9, 30]) {
+    const pieces = split(all.join('\n'), size)
+    const talks = tool({
+      name: 'talks',
+      description: 'Talks.',
+      input: anything,
+      execute: async (_args, { progress }) => {
+        for (const piece of pieces) progress(piece)
+        await soon()
+        for (const text of pieces) progress({ stream: 'stdout', text })
+        if (size === 9) throw new Error('It failed.')
+        return 'done'
+      },
+    })
+    const model = scriptedModel([{ toolCalls: [{ name: 'talks' }] }, 'Done.'])
+    const agent = createAgent({ model, use: [talks, redactSecrets({ also: ['hunter2-of-ours'] })] })
+    const events = await recordEvents(agent.stream('Go.'))
+    const updates = events.of('toolProgress').map(({ update }) => update)
+    assert.equal(updates.length, 2 * pieces.length)
+    const strings = updates.filter((update) => typeof update === 'string').join('')
+    const texts = updates.flatMap((update) => (typeof update === 'string' ? [] : [(update as { text: string }).text]))
+    for (const shown of [strings, texts.join('')]) {
+      assert.deepEqual(leaks(shown), [])
+      assert.equal(shown.split('[redacted]').length, all.length + 1, shown)
+      assert.match(shown, /postgres:\/\/\[redacted\]@db\.example\/x$/)
+    }
+    const types = events.events.map(({ type }) => type)
+    assert.ok(types.lastIndexOf('toolProgress') < types.indexOf('toolFinished'))
+  }
+})

@@ -1,6 +1,9 @@
 import { isJsonObject, type Json } from './json.ts'
 
-const REDACTED = '[redacted]'
+export const REDACTED = '[redacted]'
+
+/** Removes secrets from a value. */
+export type Redaction = (value: Json) => Json
 
 /** Patterns of API keys and other secrets with a recognizable format. All repetitions are bounded, so no input makes them slow. */
 export const keyPatterns: readonly RegExp[] = [
@@ -10,7 +13,7 @@ export const keyPatterns: readonly RegExp[] = [
   beginning(/(?:AKIA|ASIA)[A-Z0-9]{16}\b/g),
   beginning(/AIza[A-Za-z0-9_-]{20,}/g),
   beginning(/Bearer\s{1,8}(?=[A-Za-z0-9._~+/=-]{0,200}[0-9])[A-Za-z0-9._~+/=-]{16,}/gi),
-  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:[\s\S]{1,8000}?-----END [A-Z ]{0,40}PRIVATE KEY-----|[\s\S]{0,8000})/g,
+  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?!-----END [A-Z ]{0,40}PRIVATE KEY-----)[\s\S]){0,8000}(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?/g,
   /(?<=:\/\/)[^/\s:@]*:[^/\s@]+(?=@)/g,
   beginning(/eyJ[A-Za-z0-9_-]{10,400}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}/g),
 ]
@@ -45,7 +48,7 @@ export function environmentSecrets(env: { readonly [name: string]: string | unde
 export function redactor(
   rules: readonly (RegExp | string)[],
   isSecret: (name: string) => boolean = () => false,
-): (value: Json) => Json {
+): Redaction {
   const patterns = rules
     .filter((rule) => rule !== '')
     .flatMap((rule): readonly (RegExp | string)[] => (typeof rule === 'string' ? writtenForms(rule) : [global(rule)]))
@@ -61,7 +64,24 @@ export function redactor(
       ]),
     )
   }
+  knownRules.set(walk, patterns)
   return walk
+}
+
+const knownRules = new WeakMap<Redaction, readonly (RegExp | string)[]>()
+
+/** The patterns and strings of a `redactor`, or of several that are joined. None of another function. */
+export function rulesOf(redact: Redaction): readonly (RegExp | string)[] {
+  return knownRules.get(redact) ?? []
+}
+
+/** One function that applies all of these, in order. */
+export function joinRedactors(all: readonly Redaction[]): Redaction | undefined {
+  const different = [...new Set(all)]
+  if (different.length <= 1) return different[0]
+  const joined: Redaction = (value) => different.reduce((rest, redact) => redact(rest), value)
+  knownRules.set(joined, different.flatMap(rulesOf))
+  return joined
 }
 
 /** A text as it is, and as it is written in JSON, in a URL and in Base64. The longest first: one may contain another. */

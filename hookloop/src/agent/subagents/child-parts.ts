@@ -1,10 +1,11 @@
 import type { Hook } from '../../hooks/hook.ts'
 import { MODEL_KEY, type AgentState } from '../../state/agent-state.ts'
 import type { JsonObject } from '../../state/json.ts'
+import { joinRedactors } from '../../state/secrets.ts'
 import { BaseContext } from '../../hooks/base-context.ts'
 import { HookStack, type StackedHook } from '../../hooks/stack.ts'
 import type { AgentSpec } from './agent-tool.ts'
-import type { ApprovalPolicy, Redact } from '../capability.ts'
+import type { ApprovalPolicy } from '../capability.ts'
 import { isAgent, partsOf, type AgentParts } from '../agent-parts.ts'
 
 /** The parts of each subagent, created once for all its runs. */
@@ -51,7 +52,7 @@ function createChildParts(
     name,
     stack: new HookStack([...withUniqueNames(inherited, hooks, parent.name), ...hooks], own.toolNames),
     approval: joinApproval(parent.approval, own.approval),
-    redact: joinRedact(parent.redact, own.redact),
+    redact: joinRedactors([own.redact, parent.redact].filter((each) => each !== undefined)),
     level: parent.level + 1,
     budgets: [...parent.budgets, ...own.budgets],
   })
@@ -83,12 +84,6 @@ function withUniqueNames(inherited: readonly Hook[], own: readonly Hook[], paren
     taken.add(name)
     return name === each.name ? each : { ...each, name }
   })
-}
-
-/** Both redactions, the own one first. */
-function joinRedact(parent: Redact | undefined, own: Redact | undefined): Redact | undefined {
-  if (parent === undefined || own === undefined || parent === own) return parent ?? own
-  return (value) => parent(own(value))
 }
 
 /** The approver of the parent, asked about the tools of both. */

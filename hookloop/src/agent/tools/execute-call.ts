@@ -1,4 +1,5 @@
 import { isJsonObject, toJson, type Json } from '../../state/json.ts'
+import { redactStream, type RedactStream } from '../../state/redact-stream.ts'
 import type { LedgerEntry } from '../../state/ledger.ts'
 import type { ToolExecution, ToolStatus } from '../../state/tool-call.ts'
 import { addTokens, noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
@@ -180,6 +181,7 @@ class StartedTool implements ToolRun {
   readonly #attempt: Attempt
   readonly #limit: ToolLimit
   #spent = noTokens
+  #updates: RedactStream | undefined
 
   constructor(run: RunContext, at: CallToExecute, attempt: Attempt) {
     const { timeoutMs = Infinity } = at.tool
@@ -207,11 +209,15 @@ class StartedTool implements ToolRun {
   }
 
   get progress(): ToolRun['progress'] {
-    const { effects, step, parts } = this.#run
-    return (update) => {
-      const callId = this.#at.call.id
-      effects.emit?.({ type: 'toolProgress', step, callId, update: toShown(update, parts.redact) })
-    }
+    const { step, parts } = this.#run
+    const { emit } = this.#run.effects
+    if (emit === undefined) return () => undefined
+    const callId = this.#at.call.id
+    this.#updates ??= redactStream(parts.redact, (update) =>
+      emit({ type: 'toolProgress', step, callId, update: toShown(update, parts.redact) }),
+    )
+    const updates = this.#updates
+    return (update) => updates.write(toShown(update))
   }
 
   execute(): MaybePromise<ToolExecution> {
@@ -231,11 +237,13 @@ class StartedTool implements ToolRun {
   }
 
   #end(value: unknown): ToolExecution {
+    this.#updates?.end()
     const shape = { maxChars: this.#at.tool.maxOutputChars, redact: this.#run.parts.redact }
     return withUsage(toExecution(value, shape), this.#spent)
   }
 
   #fail(thrown: unknown): ToolExecution {
+    this.#updates?.end()
     const { effects, parts } = this.#run
     const { timeoutMs, maxOutputChars } = this.#at.tool
     if (isIncomplete(thrown)) this.#run.fail(thrown, 'aroundToolUse')
@@ -300,7 +308,7 @@ const aroundLimit: WorkLimit = {
 }
 
 /** Progress as JSON. A value that cannot be converted must not break the tool. */
-function toShown(update: unknown, redact: Redact | undefined): Json {
+function toShown(update: unknown, redact?: Redact): Json {
   try {
     return redact === undefined ? toJson(update) : redact(toJson(update))
   } catch (error) {
