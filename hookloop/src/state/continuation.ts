@@ -94,7 +94,11 @@ export function decidingVote({ evaluations }: ContinuationOutcome): Continuation
 }
 
 export function isForbidden(outcome: ContinuationOutcome): boolean {
-  return outcome.evaluations.some((vote) => vote.decision === 'forbidContinuation')
+  return outcome.evaluations.some(isForbid)
+}
+
+function isForbid({ decision }: ContinuationEvaluation): boolean {
+  return decision === 'forbidContinuation'
 }
 
 function winnerOf(evaluations: readonly ContinuationEvaluation[]): ContinuationEvaluation | undefined {

@@ -9,6 +9,7 @@ const MAX_DEPTH = 400
 /** Stored records nest accepted values in a few more levels. */
 const MAX_STORED_DEPTH = 500
 const MAX_CHARACTERS = 64 * 1024 * 1024
+const acceptedLimits = { depth: MAX_DEPTH, characters: MAX_CHARACTERS }
 
 /**
  * A frozen copy of any value as plain JSON, with the losses of `JSON.stringify` (`undefined` is dropped, a Date becomes a
@@ -97,7 +98,7 @@ class Copy {
   readonly #what: string
   readonly #limits: { readonly depth: number; readonly characters: number }
 
-  constructor(exact: boolean, what = 'value', limits = { depth: MAX_DEPTH, characters: MAX_CHARACTERS }) {
+  constructor(exact: boolean, what = 'value', limits = acceptedLimits) {
     this.#exact = exact
     this.#what = what
     this.#limits = limits

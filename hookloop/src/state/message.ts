@@ -45,7 +45,10 @@ export function textMessage(role: Message['role'], text: string): Message {
 /** The text of a message or response, without reasoning, files and calls. */
 export function textOf(content: readonly Part[]): string {
   let text = ''
-  for (const part of content) if (part.type === 'text') text += part.text
+  for (let i = 0; i < content.length; i++) {
+    const part = content[i]! // by index: frozen arrays are slow to iterate
+    if (part.type === 'text') text += part.text
+  }
   return text
 }
 
@@ -116,7 +119,7 @@ export function isPart(value: unknown): value is Part {
 
 /** Whether a model may reply with these parts. */
 export function areReplyParts(values: readonly unknown[]): values is readonly Part[] {
-  for (const value of values) if (!isReplyPart(value)) return false // twice as fast as `every` on frozen arrays
+  for (let i = 0; i < values.length; i++) if (!isReplyPart(values[i])) return false
   return true
 }
 

@@ -24,7 +24,8 @@ export const noTokens: TokenUsage = Object.freeze({
 
 export const noUsage: Usage = Object.freeze({ ...noTokens, steps: 0, toolCalls: 0 })
 
-export function addUsage(a: Usage, b: Partial<Usage>): Usage {
+/** The sum of two usages, and of steps that neither includes. */
+export function addUsage(a: Usage, b: Partial<Usage>, steps = 0): Usage {
   return Object.freeze({
     inputTokens: a.inputTokens + (b.inputTokens ?? 0),
     outputTokens: a.outputTokens + (b.outputTokens ?? 0),
@@ -32,7 +33,7 @@ export function addUsage(a: Usage, b: Partial<Usage>): Usage {
     cacheWriteTokens: a.cacheWriteTokens + (b.cacheWriteTokens ?? 0),
     reasoningTokens: a.reasoningTokens + (b.reasoningTokens ?? 0),
     costUsd: a.costUsd + (b.costUsd ?? 0),
-    steps: a.steps + (b.steps ?? 0),
+    steps: a.steps + (b.steps ?? 0) + steps,
     toolCalls: a.toolCalls + (b.toolCalls ?? 0),
   })
 }

@@ -22,7 +22,7 @@ export function countStep(run: RunContext): ContinuationOutcome {
 }
 
 function limitContinuations(run: RunContext, outcome: ContinuationOutcome): ContinuationOutcome {
-  if (!outcome.shouldContinue || !outcome.evaluations.some((vote) => vote.decision === 'allowStop')) return outcome
+  if (!outcome.shouldContinue || !outcome.evaluations.some(isAllowStop)) return outcome
   const { inRow, total } = run.execution.continuations
   if (inRow < MAX_CONTINUATIONS_IN_ROW && total < MAX_CONTINUATIONS) {
     run.updateExecution({ continuations: Object.freeze({ inRow: inRow + 1, total: total + 1 }) })
@@ -31,6 +31,10 @@ function limitContinuations(run: RunContext, outcome: ContinuationOutcome): Cont
   const message = `"${outcome.resolvedBy}" requested another step after ${inRow} continuations in a row and ${total} in total.`
   const limit = { decision: 'forbidContinuation', reason: 'continuationLimit', source: 'hookloop', message } as const
   return countVotes([...outcome.evaluations, Object.freeze({ ...limit, value: { inRow, total } })])
+}
+
+function isAllowStop({ decision }: ContinuationEvaluation): boolean {
+  return decision === 'allowStop'
 }
 
 function addContinuationMessages(run: RunContext, { evaluations }: ContinuationOutcome): void {

@@ -7,9 +7,10 @@ import {
   type ContinuationEvaluation,
   type ContinuationOutcome,
 } from '../../state/continuation.ts'
-import type { Cursor, FinalRecord, Step } from '../../state/execution.ts'
+import type { Cursor, Execution, FinalRecord, Step } from '../../state/execution.ts'
 import type { List } from '../../state/list.ts'
 import type { Message } from '../../state/message.ts'
+import type { ToolExecution } from '../../state/tool-call.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
 import { andThen, type MaybePromise } from '../../state/thenable.ts'
 import { callModel } from '../model/call.ts'
@@ -100,13 +101,25 @@ export async function runLoop(run: RunContext, from?: Cursor, closing?: StepClos
 
 /** beforeStep, and the compaction that a hook may ask for. Returns an outcome if no step is to be taken. */
 function beforeStep(run: RunContext): MaybePromise<ContinuationOutcome | 'suspended' | undefined> {
-  return andThen(fireTrigger(run, 'beforeStep'), (invocation) => {
-    if (hasQuestion(run, invocation)) return askBeforeStep(run, invocation!)
-    const outcome = countBeforeStep(run)
-    if (outcome !== undefined || invocation?.compaction === undefined) return outcome
-    // Guards of the compaction may vote as well.
-    return compact(run, invocation.compaction).then(() => countBeforeStep(run))
-  })
+  return andThen(fireTrigger(run, 'beforeStep'), decideBeforeStep, run)
+}
+
+function decideBeforeStep(
+  invocation: Invocation | undefined,
+  run: RunContext,
+): MaybePromise<ContinuationOutcome | 'suspended' | undefined> {
+  if (hasQuestion(run, invocation)) return askBeforeStep(run, invocation!)
+  return countAndCompact(run, invocation)
+}
+
+function countAndCompact(
+  run: RunContext,
+  invocation: Invocation | undefined,
+): MaybePromise<ContinuationOutcome | undefined> {
+  const outcome = countBeforeStep(run)
+  if (outcome !== undefined || invocation?.compaction === undefined) return outcome
+  // Guards of the compaction may vote as well.
+  return compact(run, invocation.compaction).then(() => countBeforeStep(run))
 }
 
 async function askBeforeStep(
@@ -117,9 +130,7 @@ async function askBeforeStep(
   if ('open' in asked) {
     if (await pause(run, { phase: 'asked', ...asked.open })) return 'suspended'
   } else if (asked.answer !== 'allow') run.cast([deniedVote('forbidContinuation', asked.answer)])
-  const outcome = countBeforeStep(run)
-  if (outcome !== undefined || invocation.compaction === undefined) return outcome
-  return compact(run, invocation.compaction).then(() => countBeforeStep(run))
+  return countAndCompact(run, invocation)
 }
 
 /**
@@ -169,7 +180,11 @@ function countBeforeStep(run: RunContext): ContinuationOutcome | undefined {
 /** Takes one step. Returns undefined if the run was suspended. */
 function takeStep(run: RunContext): MaybePromise<ContinuationOutcome | undefined> {
   const step = openStep(run)
-  return andThen(callModel(run, step), () => andThen(runCalls(run, step), () => endStep(run, step)))
+  return andThen(callModel(run, step), runStepCalls, run, step)
+}
+
+function runStepCalls(_called: void, run: RunContext, step: OpenStep): MaybePromise<ContinuationOutcome | undefined> {
+  return andThen(runCalls(run, step), endStep, run, step)
 }
 
 /** The rest of a step that was suspended during its calls. */
@@ -182,7 +197,7 @@ async function finishStep(
   if (record === undefined) await runAnsweredCalls(run, step)
   else await closeCalls(run, step, { record, why: whyClosed(vote) })
   if (vote !== undefined) run.cast([vote])
-  return endStep(run, step)
+  return endStep(undefined, run, step)
 }
 
 /** A step that was left open and is not repeated: with its answer, and with the results of the calls that were started. */
@@ -196,7 +211,7 @@ async function takeRecordedStep(
   const placeOf = await useRecordedAnswer(run, step, record)
   await closeCalls(run, step, { record, why: whyClosed(vote), placeOf })
   if (vote !== undefined) run.cast([vote])
-  return endStep(run, step)
+  return endStep(undefined, run, step)
 }
 
 function whyClosed(vote: ContinuationEvaluation | undefined): string {
@@ -204,14 +219,14 @@ function whyClosed(vote: ContinuationEvaluation | undefined): string {
 }
 
 function openStep(run: RunContext): OpenStep {
-  const step = new OpenStep(run.state.stepCount, run.state.messages.length)
+  const step = new OpenStep(run.execution.id, run.state.stepCount, run.state.messages.length)
   run.open = step
   run.effects.emit?.({ type: 'stepStarted', step: step.index, at: run.now })
   return step
 }
 
 /** Closes the step, or suspends the run if calls wait for approval. */
-function endStep(run: RunContext, step: OpenStep): MaybePromise<ContinuationOutcome | undefined> {
+function endStep(_ran: void, run: RunContext, step: OpenStep): MaybePromise<ContinuationOutcome | undefined> {
   if (step.question !== undefined) return suspendInference(run, step, step.question)
   return step.pending.length === 0 ? closeStep(run, step) : suspend(run, step)
 }
@@ -239,14 +254,12 @@ async function suspend(run: RunContext, step: OpenStep): Promise<ContinuationOut
   return closeStep(run, step)
 }
 
-/** Inserts the results right after the message with the calls, before messages that hooks have added since. */
-function putResults(run: RunContext, step: OpenStep): void {
-  const { messages } = run.state
+/** The conversation with the results right after the message with the calls, before messages that hooks have added since. */
+function withResults(messages: List<Message>, step: OpenStep): List<Message> {
   const at = positionOf(step, messages)
   const place = at === -1 ? messages.append(step.asked!) : messages.take(at + 1)
   const answered = place.append(step.results())
-  const added = at === -1 || at === messages.length - 1 ? answered : answered.concat(messages.slice(at + 1))
-  run.state = AgentState.patch(run.state, { messages: added })
+  return at === -1 || at === messages.length - 1 ? answered : answered.concat(messages.slice(at + 1))
 }
 
 /** The position of the message with the calls; -1 if a hook has replaced the conversation. */
@@ -262,29 +275,35 @@ function positionOf(step: OpenStep, messages: List<Message>): number {
 }
 
 function closeStep(run: RunContext, open: OpenStep): MaybePromise<ContinuationOutcome> {
-  if (open.calls.length > 0) putResults(run, open)
   const { execution } = run
+  const { messages } = run.state
   const { failures, continuations, steps, usage } = execution
   const step = open.close()
   const succeeded = hasSuccess(step)
-  run.replaceExecution({
+  const closed: Execution = {
     ...execution,
     steps: steps.append(step),
     failures: failuresAfter(step, succeeded, failures),
     continuations: continuations.inRow > 0 && succeeded ? Object.freeze({ ...continuations, inRow: 0 }) : continuations,
-    usage: addUsage(usage, { ...open.unbilled, steps: open.unbilled.steps + 1 }), // steps of subagents count as well
+    usage: addUsage(usage, open.unbilled, 1), // steps of subagents count as well
+  }
+  run.state = AgentState.patch(run.state, {
+    messages: open.calls.length > 0 ? withResults(messages, open) : messages,
+    execution: Object.freeze(closed),
   })
   open.unbilled = noUsage
   if (step.type !== 'error') run.requested = noRequests
-  return andThen(fireTrigger(run, 'afterStep', { step }), () => {
-    run.noticeCancel() // a cancel that came with the last effect is part of this count
-    const outcome = countStep(run)
-    const closed = closedStep(run, { open, step, steps }, outcome)
-    run.billOpen() // what hooks at afterStep have spent
-    run.open = undefined
-    run.effects.emit?.({ type: 'stepFinished', step: closed })
-    return outcome
-  })
+  return andThen(fireTrigger(run, 'afterStep', { step }), countClosed, run, { open, step, steps })
+}
+
+function countClosed(_fired: unknown, run: RunContext, closing: Closing): ContinuationOutcome {
+  run.noticeCancel() // a cancel that came with the last effect is part of this count
+  const outcome = countStep(run)
+  const step = closedStep(run, closing, outcome)
+  run.billOpen() // what hooks at afterStep have spent
+  run.open = undefined
+  run.effects.emit?.({ type: 'stepFinished', step })
+  return outcome
 }
 
 type Closing = { readonly open: OpenStep; readonly step: Step; readonly steps: RunContext['execution']['steps'] }
@@ -298,8 +317,11 @@ function closedStep(run: RunContext, { open, step, steps }: Closing, outcome: Co
 }
 
 function hasSuccess(step: Step): boolean {
-  for (const { status } of step.toolExecutions) if (status === 'ok') return true
-  return false
+  return step.toolExecutions.some(isSuccess)
+}
+
+function isSuccess({ status }: ToolExecution): boolean {
+  return status === 'ok'
 }
 
 /** Consecutive failures. Errors were counted when they happened; a step without a successful call is counted here. */

@@ -43,8 +43,8 @@ const noArguments: JsonObject = Object.freeze({})
 export class OpenStep {
   readonly index: number
   readonly messageCount: number
-  /** The prefix of every key of this step, once it was needed. */
-  place: string | undefined
+  readonly #execution: string
+  #place: string | undefined
   text = ''
   finishReason: FinishReason = 'other'
   usage: TokenUsage = noTokens
@@ -65,9 +65,15 @@ export class OpenStep {
   /** How often a model was called. */
   attempts = 0
 
-  constructor(index: number, messageCount: number) {
+  constructor(execution: string, index: number, messageCount: number) {
+    this.#execution = execution
     this.index = index
     this.messageCount = messageCount
+  }
+
+  /** The prefix of every key of this step. */
+  get place(): string {
+    return (this.#place ??= `${this.#execution}/${this.index}`)
   }
 
   /** Stores the response and returns the message for the conversation. */
@@ -142,7 +148,7 @@ export class OpenStep {
   }
 
   static restore(state: AgentState, saved: SavedStep): OpenStep {
-    const step = new OpenStep(state.stepCount, saved.messageCount)
+    const step = new OpenStep(state.execution!.id, state.stepCount, saved.messageCount)
     const standing = state.messages.at(saved.resultsAt - 1)
     step.asked = standing !== undefined && sameJson(standing, saved.asked) ? standing : saved.asked
     step.text = saved.text

@@ -190,7 +190,7 @@ export class RunContext implements HookHost {
     return this.open?.index ?? (this.hasExecution ? this.state.stepCount : 0)
   }
   get place(): string {
-    if (this.open !== undefined) return (this.open.place ??= `${this.execution.id}/${this.open.index}`)
+    if (this.open !== undefined) return this.open.place
     if (!this.hasExecution) return `${this.state.agentId}/${this.state.executionCount}/input`
     return `${this.execution.id}/${this.state.stepCount}`
   }

@@ -7,6 +7,7 @@ import {
   type ModelRequest,
   type ToolDescription,
 } from '../../state/inference.ts'
+import type { Json } from '../../state/json.ts'
 import { addTokens, noTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError } from '../../errors.ts'
 import { incompleteCall, toWarning } from './estimate-usage.ts'
@@ -18,6 +19,7 @@ import { askAt, deniedVote, hasQuestion } from '../loop/ask-at-trigger.ts'
 import type { OpenStep } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
 import { limitedBy } from '../loop/time-limit.ts'
+import type { Effect } from '../../effects/effects.ts'
 import { untilEnd } from '../../effects/run-time.ts'
 import { AroundInference, usageOfFailed, type Attempt } from './attempts.ts'
 import { failedRecord, failureOf, type ModelCall, type ModelCallRecord } from './call-record.ts'
@@ -31,14 +33,21 @@ const none: readonly never[] = Object.freeze([])
 export function callModel(run: RunContext, step: OpenStep): MaybePromise<void> {
   const { state, approved } = run
   run.approved = undefined
-  return andThen(fireTrigger(run, 'beforeInference', { request: requestOf(run) }), (before): MaybePromise<void> => {
-    if (run.stoppedBy() !== undefined || before?.failure !== undefined) return undefined
-    if (approved !== 'beforeInference' && hasQuestion(run, before))
-      return askFirst(run, step, { before: before!, state })
-    const call = planCall(run, step, before)
-    step.offered = call.request.tools
-    return getResponse(run, step, call)
-  })
+  const fired = fireTrigger(run, 'beforeInference', { request: requestOf(run) })
+  return andThen(fired, sendUnlessStopped, run, step, { state, isApproved: approved === 'beforeInference' })
+}
+
+function sendUnlessStopped(
+  before: Invocation | undefined,
+  run: RunContext,
+  step: OpenStep,
+  { state, isApproved }: { readonly state: AgentState; readonly isApproved: boolean },
+): MaybePromise<void> {
+  if (run.stoppedBy() !== undefined || before?.failure !== undefined) return undefined
+  if (!isApproved && hasQuestion(run, before)) return askFirst(run, step, { before: before!, state })
+  const call = planCall(run, step, before)
+  step.offered = call.request.tools
+  return getResponse(run, step, call)
 }
 
 async function askFirst(
@@ -84,11 +93,19 @@ function passResponse(
   { call, response }: { readonly call: ModelCall; readonly response: InferenceResponse },
 ): MaybePromise<void> {
   if (response.warnings !== undefined) for (const message of response.warnings) warn(run, message)
-  return andThen(fireTrigger(run, 'afterInference', { request: call.request, response }), (after) => {
-    const passed = after === undefined ? response : passedResponse(after, response)
-    call.stream?.finish(response, passed)
-    addResponse(run, step, passed)
-  })
+  const fired = fireTrigger(run, 'afterInference', { request: call.request, response })
+  return andThen(fired, usePassed, run, step, { call, response })
+}
+
+function usePassed(
+  after: Invocation | undefined,
+  run: RunContext,
+  step: OpenStep,
+  { call, response }: { readonly call: ModelCall; readonly response: InferenceResponse },
+): void {
+  const passed = after === undefined ? response : passedResponse(after, response)
+  call.stream?.finish(response, passed)
+  addResponse(run, step, passed)
 }
 
 /** The request before hooks change it. */
@@ -143,19 +160,40 @@ async function mayCallAgain(run: RunContext, call: ModelCall, failed: ModelCallR
 
 /** The model inside its around hooks, as one recorded effect. A failure is part of the record. */
 function performCall(run: RunContext, call: ModelCall, attempt: number): Promise<ModelCallRecord> {
-  const key = attempt === 1 ? `${run.place}/inference` : `${run.place}/inference.${attempt}`
   const { arounds } = run.parts.stack.plan('aroundInference')
   if (call.stream !== undefined) call.stream.spent = noTokens // billed with the attempt before
   call.thrown = undefined
-  const effect = { key, kind: 'inference', input: () => fingerprintRequest(call.request) } as const
+  const effect = new ModelEffect(run.open!, call, attempt)
   try {
     const record = run.effects.perform(effect, (signal) => {
       if (arounds.length === 0) return callOnce(run, call, signal)
-      return new AroundInference(run, call, { key, signal, send: sendAttempt }).run(arounds)
+      return new AroundInference(run, call, { key: effect.key, signal, send: sendAttempt }).run(arounds)
     })
     return Promise.resolve(record)
   } catch (thrown) {
     return Promise.reject(thrown)
+  }
+}
+
+/** A model call as an effect. Its key is made when it is read: most runs are not recorded. */
+class ModelEffect implements Effect {
+  readonly kind = 'inference'
+  readonly #step: OpenStep
+  readonly #call: ModelCall
+  readonly #attempt: number
+
+  constructor(step: OpenStep, call: ModelCall, attempt: number) {
+    this.#step = step
+    this.#call = call
+    this.#attempt = attempt
+  }
+
+  get key(): string {
+    return `${this.#step.place}/inference${this.#attempt === 1 ? '' : `.${this.#attempt}`}`
+  }
+
+  input(): Json {
+    return fingerprintRequest(this.#call.request)
   }
 }
 

@@ -1,7 +1,7 @@
 import { inexactNumber, isJsonObject, type Json } from '../../state/json.ts'
 import { shorten } from '../../state/text.ts'
 import type { Answer, Ask, ToolCall, ToolExecution } from '../../state/tool-call.ts'
-import { isLeftByLimit } from '../../effects/effects.ts'
+import { isLeftByLimit, type TimeLimit } from '../../effects/effects.ts'
 import { messageOf, toAgentError } from '../../errors.ts'
 import { modelText } from '../../hooks/failure-text.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
@@ -49,6 +49,11 @@ export function authorizeCall(run: RunContext, call: ActiveCall): MaybePromise<A
   const facts = { toolCall: toToolCall(call) }
   const invocation = startInvocation(run, candidate.plan, facts, { callIndex: call.index })
   if (candidate.plan.transforms.length === 0) return parseAndDecide(run, candidate, invocation)
+  return parseTransformed(run, candidate, invocation)
+}
+
+/** For a call with transforms. Separate, so that a call without them allocates no closures. */
+function parseTransformed(run: RunContext, candidate: Candidate, invocation: Invocation): MaybePromise<Authorization> {
   invocation.fits = (asked) => argsFit(run, candidate, invocation, asked?.byShadow === true)
   return andThen(applyTransforms(run, invocation), () => parseAndDecide(run, candidate, invocation))
 }
@@ -70,8 +75,7 @@ function argsFit(
   const parsed = tool.parse((facts['toolCall'] as ToolCall).args)
   if (!(parsed instanceof Promise)) return isValid(parsed)
   if (byShadow) return parsed.then(isValid, () => false) // shadow hooks must not be recorded
-  const limit = { ms: PARSE_MS, key: () => `${run.place}/${call.index}/fits` }
-  return run.effects.withTimeout(parsed, limit).then(isValid, () => false)
+  return run.effects.withTimeout(parsed, parseLimit(run, call, 'fits')).then(isValid, () => false)
 }
 
 /** Parses the arguments, then lets the guards decide on them. */
@@ -79,51 +83,73 @@ function parseAndDecide(run: RunContext, candidate: Candidate, invocation: Invoc
   const { call } = candidate
   call.args = (invocation.facts['toolCall'] as ToolCall).args
   if (invocation.failure !== undefined || invocation.blocked !== undefined) {
-    return andThen(finishInvocation(run, invocation), () => followDecision(run, candidate, { invocation }))
+    return andThen(finishInvocation(run, invocation), followDecision, run, candidate, undefined)
   }
-  return andThen(parseArgs(run, candidate), (parsed): MaybePromise<Authorization> => {
-    if ('problem' in parsed) {
-      const message = `The arguments do not fit the tool "${call.name}": ${parsed.problem}`
-      // Guards have nothing to decide, but state changes of hooks apply.
-      return andThen(finishInvocation(run, invocation, none), () => unusable(run, call, message))
-    }
-    const { value, facts } = parsedFacts(call, parsed.value)
-    invocation.update(invocation.state, facts)
-    return andThen(finishInvocation(run, invocation), () => followDecision(run, candidate, { invocation, value }))
-  })
+  return andThen(orElse(parseArgs, parseFailed, run, candidate), decideOnParsed, run, candidate, invocation)
+}
+
+function decideOnParsed(
+  parsed: Parsed,
+  run: RunContext,
+  candidate: Candidate,
+  invocation: Invocation,
+): MaybePromise<Authorization> {
+  const { call } = candidate
+  if ('problem' in parsed) {
+    // Guards have nothing to decide, but state changes of hooks apply.
+    return andThen(finishInvocation(run, invocation, none), unfitting, run, call, parsed.problem)
+  }
+  const { value, facts } = parsedFacts(call, parsed.value)
+  invocation.update(invocation.state, facts)
+  return andThen(finishInvocation(run, invocation), followDecision, run, candidate, value)
+}
+
+function unfitting(_decided: Invocation, run: RunContext, call: ActiveCall, problem: string): Authorization {
+  return unusable(run, call, `The arguments do not fit the tool "${call.name}": ${problem}`)
 }
 
 function parseArgs(run: RunContext, { call, tool }: Candidate): MaybePromise<Parsed> {
-  return orElse<Parsed>(
-    () => {
-      const parsed = tool.parse(call.args)
-      if (!(parsed instanceof Promise)) return parsed
-      return run.effects.withTimeout(parsed, { ms: PARSE_MS, key: () => `${run.place}/${call.index}/parse` })
-    },
-    (thrown) => {
-      if (isIncomplete(thrown)) run.fail(thrown, 'beforeToolUse')
-      if (isLeftByLimit(thrown)) run.leave(`schema of the tool "${call.name}"`)
-      return { problem: `the schema failed: ${messageOf(thrown)}` }
-    },
-  )
+  const parsed = tool.parse(call.args)
+  return parsed instanceof Promise ? run.effects.withTimeout(parsed, parseLimit(run, call, 'parse')) : parsed
+}
+
+function parseFailed(thrown: unknown, run: RunContext, { call }: Candidate): Parsed {
+  if (isIncomplete(thrown)) run.fail(thrown, 'beforeToolUse')
+  if (isLeftByLimit(thrown)) run.leave(`schema of the tool "${call.name}"`)
+  return { problem: `the schema failed: ${messageOf(thrown)}` }
+}
+
+function parseLimit(run: RunContext, { index }: ActiveCall, why: 'parse' | 'fits'): TimeLimit {
+  return { ms: PARSE_MS, key: () => `${run.place}/${index}/${why}` }
 }
 
 /** block > stop > ask > allow > no opinion. `value` is what the tool will get. */
 function followDecision(
+  invocation: Invocation,
   run: RunContext,
   candidate: Candidate,
-  { invocation, value }: { readonly invocation: Invocation; readonly value?: unknown },
+  value: unknown,
 ): MaybePromise<Authorization> {
   const { call, tool } = candidate
-  const { blocked, failure, allowed } = invocation
+  const { blocked, failure } = invocation
   if (blocked !== undefined) return done(blockedExecution(blocked.by, blocked.message))
   if (failure !== undefined) return done(failedExecution(`Not run: ${modelText(failure)}`))
   const stopped = run.stoppedBy()
   if (stopped !== undefined) return done(stoppedExecution(stopped))
-  const byDefault = allowed === undefined ? [...invocation.defaultAsks, ...defaultAsks(run.parts, tool)] : none
-  const asks = [...invocation.asks, ...(candidate.asks ?? byDefault)]
+  const asks = asksAbout(run.parts, candidate, invocation)
   if (call.answer !== undefined || asks.length === 0) return { status: 'ready', tool, parsed: value }
   return ask(run, candidate, { asks, parsed: value })
+}
+
+function asksAbout(parts: AgentParts, { tool, asks }: Candidate, invocation: Invocation): readonly Ask[] {
+  if (asks !== undefined) return joined(invocation.asks, asks)
+  if (invocation.allowed !== undefined) return invocation.asks
+  return joined(invocation.asks, joined(invocation.defaultAsks, defaultAsks(parts, tool)))
+}
+
+/** Most calls have no question: nothing is copied for them. */
+function joined(asks: readonly Ask[], more: readonly Ask[]): readonly Ask[] {
+  return more.length === 0 ? asks : [...asks, ...more]
 }
 
 /** The questions of a tool with `ask`, and of `approval`. A guard may answer them with `allow`. */

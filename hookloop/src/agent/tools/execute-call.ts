@@ -14,7 +14,7 @@ import { andThen, isThenable, type MaybePromise } from '../../state/thenable.ts'
 import type { Redact } from '../capability.ts'
 import { describeAgent } from '../describe-agent.ts'
 import { limitedBy } from '../loop/time-limit.ts'
-import { toToolCall, type ActiveCall } from '../loop/open-step.ts'
+import { toToolCall, type ActiveCall, type OpenStep } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
 import { Trail } from '../loop/trail.ts'
 import type { Tool, ToolRun } from '../tool.ts'
@@ -35,29 +35,56 @@ export function executionIn(record: ToolExecution | AroundRecord): ToolExecution
 
 /** Runs one authorized call inside its around hooks, as one recorded effect. A failure of the tool is a result. */
 export function executeCall(run: RunContext, at: CallToExecute): MaybePromise<ToolExecution> {
-  const { call, tool } = at
+  const { call } = at
   const { effects, parts } = run
   call.ran = true
-  const key = `${run.place}/${call.index}/tool`
   const { arounds } = parts.stack.plan('aroundToolUse', call.name)
   effects.emit?.({ type: 'toolStarted', step: run.step, at: run.now, call: toToolCall(call) })
-  const { idempotent } = tool
-  const effect: Effect = { key, kind: 'tool', input: () => describeCall(call), unknown: () => interrupted, idempotent }
+  const effect = new ToolEffect(run.open!, at)
   const isTimed = effects.emit !== undefined || parts.stack.plan('afterToolUse', call.name).observers.length > 0
   const started = isTimed ? performance.now() : 0
   const work =
     arounds.length > 0
       ? executeInsideHooks(run, at, { effect, arounds })
-      : effects.perform(effect, (signal) => new StartedTool(run, at, { key, signal }).execute())
-  if (!isTimed) return work
-  return andThen(work, (execution) => {
-    call.ranMs = performance.now() - started
-    return execution
-  })
+      : effects.perform(effect, (signal) => new StartedTool(run, at, { effect, signal }).execute())
+  return isTimed ? andThen(work, withDuration, call, started) : work
+}
+
+function withDuration(execution: ToolExecution, call: ActiveCall, started: number): ToolExecution {
+  call.ranMs = performance.now() - started
+  return execution
+}
+
+/** A tool call as an effect. Its key is made when it is read: most runs are not recorded, and few tools use it. */
+class ToolEffect implements Effect {
+  readonly kind = 'tool'
+  readonly #step: OpenStep
+  readonly #at: CallToExecute
+
+  constructor(step: OpenStep, at: CallToExecute) {
+    this.#step = step
+    this.#at = at
+  }
+
+  get key(): string {
+    return `${this.#step.place}/${this.#at.call.index}/tool`
+  }
+
+  get idempotent(): boolean {
+    return this.#at.tool.idempotent
+  }
+
+  input(): Json {
+    return describeCall(this.#at.call)
+  }
+
+  unknown(): Json {
+    return interrupted
+  }
 }
 
 /** The effects port failed, not the tool: the outcome of the call is unknown, and the run must not continue. */
-export function effectsFailed(run: RunContext, thrown: unknown): ToolExecution {
+export function effectsFailed(thrown: unknown, run: RunContext): ToolExecution {
   const error = toAgentError(thrown, 'HOOK_FAILED')
   run.fail(error, 'aroundToolUse')
   return Object.freeze({ status: 'outcomeUnknown', output: error.message })
@@ -83,7 +110,7 @@ async function executeInsideHooks(
 ): Promise<ToolExecution> {
   const trail = new Trail()
   const record: ToolExecution | AroundRecord = await run.effects.perform<AroundRecord>(effect, (signal) =>
-    new AroundTool(run, at, { key: effect.key, signal, trail }).run(arounds),
+    new AroundTool(run, at, { effect, signal, trail }).run(arounds),
   )
   // Noted in call order, when the call is concluded.
   if ('trail' in record) at.call.trail = { entries: record.trail, durations: trail.durations }
@@ -145,7 +172,7 @@ class AroundTool {
   async #attempt(): Promise<ToolExecution> {
     const { call } = this.#at
     if (this.#how.signal.aborted) return notStarted(this.#run.effects.time)
-    const key = `${this.#how.key}/${++this.#attempts}`
+    const key = `${this.#how.effect.key}/${++this.#attempts}`
     this.#running++
     let isRecorded = true
     const effect = { key, kind: 'tool', input: () => describeCall(call) } as const
@@ -161,9 +188,9 @@ class AroundTool {
   }
 }
 
-/** The key is that of the call: the tool gets the same idempotency key on every attempt. */
+/** The effect is that of the call: the tool gets the same idempotency key on every attempt. */
 type Attempt = {
-  readonly key: string
+  readonly effect: Effect
   readonly signal: AbortSignal
   readonly onSpend?: (usage: Partial<TokenUsage>) => void
 }
@@ -174,7 +201,6 @@ function withUsage(execution: ToolExecution, usage: TokenUsage): ToolExecution {
 
 /** One attempt, as the tool sees it. What most tools do not use is made when it is read. */
 class StartedTool implements ToolRun {
-  readonly idempotencyKey: string
   readonly state: ToolRun['state']
   readonly #run: RunContext
   readonly #at: CallToExecute
@@ -185,12 +211,15 @@ class StartedTool implements ToolRun {
 
   constructor(run: RunContext, at: CallToExecute, attempt: Attempt) {
     const { timeoutMs = Infinity } = at.tool
-    this.idempotencyKey = attempt.key
     this.state = run.state
     this.#run = run
     this.#at = at
     this.#attempt = attempt
     this.#limit = timeoutMs === Infinity ? unlimited : new ToolLimit(timeoutMs)
+  }
+
+  get idempotencyKey(): string {
+    return this.#attempt.effect.key
   }
 
   get signal(): AbortSignal {

@@ -24,7 +24,7 @@ export async function resolveInterrupted(
   try {
     return await resolve(run, at, result)
   } catch (thrown) {
-    return effectsFailed(run, thrown)
+    return effectsFailed(thrown, run)
   }
 }
 

@@ -48,7 +48,7 @@ export function parserOf(input: Schema | JsonObject): Parser {
     if (isIncomplete(thrown)) throw thrown
     return { problem: `the schema failed: ${messageOf(thrown)}` }
   }
-  return (args) => orElse(() => parse(args), failed)
+  return (args) => orElse(parse, failed, args, undefined)
 }
 
 function standardParser(schema: Schema): Parser {

@@ -10,7 +10,7 @@ import type { BudgetShare } from '../subagents/child-run.ts'
 import { callsOfChild, closedChild } from '../subagents/closed-child.ts'
 import { childOf, concludeChild, resumeChild, startChild, takeWaiting } from '../subagents/delegated-call.ts'
 import { authorizeCall, type Authorization } from './authorize-call.ts'
-import { effectsFailed, executeCall, executionIn, leftByLimit } from './execute-call.ts'
+import { effectsFailed, executeCall, executionIn, leftByLimit, type CallToExecute } from './execute-call.ts'
 import { notRunAgain, resolveInterrupted } from './interrupted-call.ts'
 import { noOutput, stoppedExecution, withheldExecution } from './result.ts'
 
@@ -76,9 +76,11 @@ function countFrom(
 }
 
 function runAlone(run: RunContext, call: ActiveCall): MaybePromise<void> {
-  return andThen(authorizeCall(run, call), (authorization) =>
-    andThen(runAuthorized(run, call, authorization), (result) => applyResult(run, call, authorization, result)),
-  )
+  return andThen(authorizeCall(run, call), runAndConclude, run, call)
+}
+
+function runAndConclude(authorization: Authorization, run: RunContext, call: ActiveCall): MaybePromise<void> {
+  return andThen(runAuthorized(run, call, authorization), applyResult, run, call, authorization)
 }
 
 async function runTogether(run: RunContext, calls: readonly ActiveCall[]): Promise<void> {
@@ -93,7 +95,7 @@ async function runTogether(run: RunContext, calls: readonly ActiveCall[]): Promi
     }),
   )
   takeWaiting(run, calls)
-  for (const [i, call] of calls.entries()) await applyResult(run, call, authorizations[i]!, results[i])
+  for (const [i, call] of calls.entries()) await applyResult(results[i], run, call, authorizations[i]!)
 }
 
 async function resumeTogether(run: RunContext, calls: readonly ActiveCall[]): Promise<void> {
@@ -116,18 +118,21 @@ function runAuthorized(
   const { forbidden } = run
   if (forbidden !== undefined) return stoppedExecution(forbidden)
   const { tool, parsed } = authorization
-  const place = { call, tool, parsed }
-  return orElse<ToolExecution | undefined>(
-    () => (tool.delegate === undefined ? executeCall(run, place) : startChild(run, place, share)),
-    (thrown) => effectsFailed(run, thrown),
-  )
+  return orElse(startCall, effectsFailed, run, { call, tool, parsed, share })
+}
+
+function startCall(
+  run: RunContext,
+  at: CallToExecute & { readonly share: BudgetShare },
+): MaybePromise<ToolExecution | undefined> {
+  return at.tool.delegate === undefined ? executeCall(run, at) : startChild(run, at, at.share)
 }
 
 function applyResult(
+  recorded: ToolExecution | undefined,
   run: RunContext,
   call: ActiveCall,
   authorization: Authorization,
-  recorded: ToolExecution | undefined,
 ): MaybePromise<void> {
   const result = recorded && executionIn(recorded)
   if (result?.interrupted !== true || authorization.status !== 'ready') return concludeAny(run, call, result)
@@ -158,14 +163,10 @@ export function conclude(run: RunContext, call: ActiveCall, ended: ToolExecution
   if (result.usage !== undefined && !isDelegated(run, call)) run.spend(result.usage) // subagents are billed as they run
   const facts = { toolCall: toToolCall(call), toolExecution: result, durationMs: call.ranMs }
   const after = fireTrigger(run, 'afterToolUse', facts, { index: call.index, toolName: call.name })
-  return andThen(after, (invocation) => setResult(run, call, { result, after: invocation }))
+  return andThen(after, setResult, run, call, result)
 }
 
-function setResult(
-  run: RunContext,
-  call: ActiveCall,
-  { result, after }: { readonly result: ToolExecution; readonly after: Invocation | undefined },
-): void {
+function setResult(after: Invocation | undefined, run: RunContext, call: ActiveCall, result: ToolExecution): void {
   call.result = result
   if (after?.blocked !== undefined) {
     call.result = withheldExecution(result, after.blocked.by, after.blocked.message)
