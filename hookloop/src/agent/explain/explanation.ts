@@ -57,7 +57,13 @@ type Blocked = {
   /** The call ran, but its result was withheld from the model. */
   readonly withheld: boolean
 }
-type Asked = { readonly step: number; readonly tool: string; readonly answer: string; readonly message: string }
+type Asked = {
+  readonly step: number
+  /** The tool of the call, or the trigger of a guard that asked without a call. */
+  readonly tool: string
+  readonly answer: string
+  readonly message: string
+}
 type Changed = {
   readonly step: number
   readonly hook: string
@@ -109,9 +115,9 @@ export function explanation(run: Explainable): Explanation {
     failed: calls
       .filter(({ result }) => result.status === 'failed' || result.status === 'outcomeUnknown')
       .map(({ step, name, result }) => ({ step, tool: name, message: textOf(result.output) })),
-    asked: ledger.filter(isAnswer).map(({ step, call, decision, message }) => ({
-      step,
-      tool: names.get(placeOf(step, call)) ?? nameOfOpen(execution, call),
+    asked: ledger.filter(isAnswer).map(({ step, trigger, call, decision, message }) => ({
+      step: openStep(step, trigger),
+      tool: call === undefined ? trigger : (names.get(placeOf(step, call)) ?? nameOfOpen(execution, call)),
       answer: decision!,
       message: message ?? '',
     })),
@@ -228,10 +234,15 @@ function loopNotes(ledger: readonly TimedLedgerEntry[], trigger: string, decisio
     .map(({ step, message = '' }) => ({ step, message }))
 }
 
-function nameOfOpen(execution: Execution | undefined, id: string | undefined): string {
+function nameOfOpen(execution: Execution | undefined, id: string): string {
   const cursor = execution?.cursor
   const call = cursor?.phase === 'tools' ? cursor.step.calls.find((each) => each.id === id) : undefined
-  return call?.name ?? id ?? ''
+  return call?.name ?? id
+}
+
+/** The step of an entry. It was closed when onStop fired. */
+function openStep(step: number, trigger: string): number {
+  return trigger === 'onStop' ? step - 1 : step
 }
 
 /** Requests for another step that was taken. */
@@ -239,7 +250,7 @@ function continuedOf(ledger: readonly TimedLedgerEntry[], steps: number): Explan
   return ledger
     .filter((entry) => entry.decision?.includes('requestContinuation') === true)
     .map(({ step, trigger, hook, message }) => ({
-      step: trigger === 'onStop' ? step - 1 : step, // the step was closed when onStop fired
+      step: openStep(step, trigger),
       by: hook,
       message: message ?? '',
     }))

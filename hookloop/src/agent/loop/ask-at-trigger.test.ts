@@ -12,6 +12,7 @@ import { askTriggers, type Answer, type AskTrigger } from '../../state/tool-call
 import type { Agent } from '../agent.ts'
 import type { Use } from '../capability.ts'
 import { explain } from '../explain/explain.ts'
+import { explanation } from '../explain/explanation.ts'
 import type { Run } from '../run.ts'
 
 // ctx.ask at every trigger but beforeToolUse: one mechanism, with every approver and at any time.
@@ -97,6 +98,7 @@ for (const trigger of askTriggers) {
         assert.equal(ended.state.metadata['marks'], 1)
         assert.equal(ended.state.messages.filter(({ role }) => role === 'user').length, 1)
         assert.match(explain(ended), /The run is complete/)
+        assert.deepEqual(explanation(ended).asked, [{ step: 0, tool: trigger, answer: 'approved', message: 'Really?' }])
         assert.ok(ended.ledger.some((entry) => entry.trigger === trigger && entry.decision === 'approved'))
       })
 
@@ -107,6 +109,7 @@ for (const trigger of askTriggers) {
         if (trigger === 'onStop') assert.ok(said.includes('Not today.'))
         else assert.ok('final' in ended && ended.final.message === 'Not today.')
         assert.equal(said.includes('go'), trigger !== 'onUserInput')
+        assert.deepEqual(explanation(ended).asked, [{ step: 0, tool: trigger, answer: 'denied', message: 'Really?' }])
         assert.ok(ended.ledger.some((entry) => entry.trigger === trigger && entry.decision === 'denied'))
       })
     }

@@ -51,7 +51,7 @@ export async function requestApproval(
       async (signal) => {
         const { state } = run
         const warn = (warnings: readonly EntryWarning[]): void =>
-          run.noteLoop('beforeToolUse', { call: call.id, warnings })
+          run.noteLoop(at ?? 'beforeToolUse', { ...placeOf(call, at), warnings })
         const ask = async (): Promise<AskedAnswer> => answer(approval, signal, { agentId: state.agentId, state, warn })
         const queue = run.parentLink?.approvals
         const { time } = run.effects
@@ -117,8 +117,11 @@ export function noteAnswer(
   message = '',
   at?: AskTrigger,
 ): void {
-  const place = at === undefined ? { call: call.id } : {}
-  run.noteLoop(at ?? 'beforeToolUse', { ...place, decision: toDecision(answer), message })
+  run.noteLoop(at ?? 'beforeToolUse', { ...placeOf(call, at), decision: toDecision(answer), message })
+}
+
+function placeOf({ id }: Pick<ActiveCall, 'id'>, at: AskTrigger | undefined): { readonly call?: string } {
+  return at === undefined ? { call: id } : {}
 }
 
 function toDecision(answer: AskedAnswer): string {

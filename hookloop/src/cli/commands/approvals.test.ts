@@ -60,7 +60,7 @@ describe('a run that asks for approval without a terminal', { concurrency: 2 }, 
     const first = await project.hookloop(['approve', ids[0]!, '--resume'])
     assert.deepEqual([first.code, project.done()], [4, ['deployed to one']])
     const second = await project.hookloop(['deny', ids[1]!, '--resume', '-q'])
-    assert.deepEqual([second.code, second.stdout], [0, 'It says: live on one / The call was denied.\n'])
+    assert.deepEqual([second.code, second.stdout], [0, 'It says: live on one / The approver denied it.\n'])
   })
 })
 

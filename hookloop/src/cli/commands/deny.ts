@@ -16,5 +16,5 @@ function deny(
   cli: CliContext,
 ): Promise<ExitCode> {
   const { reason = '' } = flags
-  return answerApprovals(ids, { block: reason.trim() === '' ? 'The call was denied.' : reason }, { flags, cli })
+  return answerApprovals(ids, { block: reason.trim() === '' ? 'The approver denied it.' : reason }, { flags, cli })
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { approvalFor } from '../../state/tool-call.ts'
+import { approvalFor, type Approval } from '../../state/tool-call.ts'
 import { askApproval, type AskOptions } from './ask-approval.ts'
 import { terminal } from '../cli.fixture.ts'
 import { Screen } from '../terminal/screen.ts'
@@ -18,12 +18,13 @@ async function ask(
   {
     stdin = new PassThrough(),
     afterMs = 0,
+    asked = approval,
     ...asking
-  }: Partial<AskOptions> & { stdin?: PassThrough; afterMs?: number } = {},
+  }: Partial<AskOptions> & { stdin?: PassThrough; afterMs?: number; asked?: Approval } = {},
 ) {
   const { out, err, written } = terminal()
   const screen = new Screen({ out, err, env: { NO_COLOR: '1' } })
-  const answer = askApproval(approval, { screen, stdin, signal: new AbortController().signal, ...asking })
+  const answer = askApproval(asked, { screen, stdin, signal: new AbortController().signal, ...asking })
   await sleep(afterMs)
   if (typed !== undefined) stdin.end(typed)
   return { answer: await answer, written: written() }
@@ -59,6 +60,20 @@ test('the arguments can be replaced by a JSON object', async () => {
   const { answer, written } = await ask('e\n{"command"\ne\n["ls"]\nedit\n{"command":"ls"}\n')
   assert.deepEqual(answer, { allow: { command: 'ls' } })
   assert.equal(written.match(/Not a JSON object/g)?.length, 2)
+})
+
+test('a question at a trigger has no call, and so no arguments to replace', async () => {
+  const asked = approvalFor(
+    { id: 'beforeStep', name: 'beforeStep', args: {} },
+    [{ by: 'careful', message: 'Go on?' }],
+    {
+      key: 'k',
+      trigger: 'beforeStep',
+    },
+  )
+  const [allowed, denied] = await Promise.all([ask('e\ny\n', { asked }), ask('n\ntoo late\n', { asked })])
+  assert.deepEqual([allowed.answer, denied.answer], ['allow', { block: 'The user denied this: too late' }])
+  assert.match(allowed.written, /Allow this\? \[y\]es, \[N\]o (?!,)/)
 })
 
 test('a question can be answered later if the run is stored', async () => {

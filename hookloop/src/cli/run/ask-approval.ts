@@ -47,7 +47,7 @@ export async function askApproval(approval: Approval, options: AskOptions): Prom
   await discardTypedAhead(options.stdin)
   const lines = linesOf(options.stdin, options.signal)
   try {
-    return await readAnswer(lines, options, approval.interruptions === undefined)
+    return await readAnswer(lines, options, approval)
   } finally {
     lines.close()
   }
@@ -56,12 +56,14 @@ export async function askApproval(approval: Approval, options: AskOptions): Prom
 async function readAnswer(
   lines: Lines,
   { screen, canSuspend = false }: AskOptions,
-  canEdit: boolean,
+  { interruptions, trigger }: Approval,
 ): Promise<AskedAnswer> {
+  const canEdit = interruptions === undefined && trigger === undefined
+  const what = trigger === undefined ? 'this call' : 'this'
   const ask = (question: string): Promise<string | undefined> => screen.ask(`  ${question} `, lines.next)
   for (;;) {
     const choices = `[y]es, [N]o${canEdit ? ', [e]dit' : ''}${canSuspend ? ', [l]ater' : ''}`
-    const typed = (await ask(`Allow this call? ${choices}`))?.trim()
+    const typed = (await ask(`Allow ${what}? ${choices}`))?.trim()
     switch (typed?.toLowerCase()) {
       case 'y':
       case 'yes':
@@ -76,12 +78,12 @@ async function readAnswer(
       }
       case 'l':
       case 'later':
-        return canSuspend ? 'suspend' : denial('')
+        return canSuspend ? 'suspend' : denial(what, '')
       case 'n':
       case 'no':
-        return denial((await ask('Reason (the model receives it):')) ?? '')
+        return denial(what, (await ask('Reason (the model receives it):')) ?? '')
       default: // undefined when the input has ended or the run was cancelled
-        return denial(typed ?? '')
+        return denial(what, typed ?? '')
     }
   }
 }
@@ -108,8 +110,8 @@ export function parseArguments(text: string): JsonObject | undefined {
   }
 }
 
-function denial(reason: string): AskedAnswer {
-  return { block: reason.trim() === '' ? 'The user denied this call.' : `The user denied this call: ${reason.trim()}` }
+function denial(what: string, reason: string): AskedAnswer {
+  return { block: reason.trim() === '' ? `The user denied ${what}.` : `The user denied ${what}: ${reason.trim()}` }
 }
 
 /** A line that was typed before the question appeared must not answer it. */
