@@ -4,9 +4,8 @@ import { createAgent, hook } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 
 const overloaded = { error: '529 overloaded' }
-const best = scriptedModel([overloaded, 'First answer, at the second attempt.', overloaded, overloaded, overloaded], {
-  modelId: 'best',
-})
+const replies = [overloaded, 'First answer, at the second attempt.', overloaded, overloaded, overloaded]
+const best = scriptedModel(() => replies.shift()!, { modelId: 'best' }) // a function: the replies of all runs together
 const backup = scriptedModel(['Second answer, from the backup.'], { modelId: 'backup' })
 
 const retry = hook(

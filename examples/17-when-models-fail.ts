@@ -12,9 +12,8 @@ const limited = (retryAfterMs: number) => ({
 })
 const filtered = { error: new AgentError('MODEL_CONTENT_FILTERED', 'main answered 400: No.') }
 
-const main = scriptedModel([overloaded, limited(20), 'Blue, by day.', limited(3_600_000), filtered], {
-  modelId: 'main',
-})
+const replies = [overloaded, limited(20), 'Blue, by day.', limited(3_600_000), filtered]
+const main = scriptedModel(() => replies.shift()!, { modelId: 'main' }) // a function: the replies of all runs together
 const backup = scriptedModel(['Dark, by night.'], { modelId: 'backup' })
 
 const agent = createAgent({

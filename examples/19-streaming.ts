@@ -30,7 +30,9 @@ const noKeys = guard(
 const long = 'There is a lot to say about how this works, and all of it is harmless. '.repeat(12)
 const writing = (text: string) => ({ chunks: text.match(/.{1,20}/gs) ?? [], delayMs: 1 })
 const careful = createAgent({
-  model: scriptedModel([writing(long), writing(`${long}The key is sk-live-12345. ${long}`)]),
+  model: scriptedModel(({ messages }) =>
+    writing(JSON.stringify(messages).includes('the key') ? `${long}The key is sk-live-12345. ${long}` : long),
+  ),
   use: [noKeys],
 })
 

@@ -167,8 +167,11 @@ for (const finishReason of ['stop', 'tool-calls', 'length', 'content-filter', 'e
 
 test('a failed call is not stored', async () => {
   const store = openStore()
-  const model = scriptedModel([{ error: 'boom' }, 'Done.'])
-  const agent = agentOn(model, cacheResponses({ store }))
+  const turns = [{ error: 'boom' }, 'Done.']
+  const agent = agentOn(
+    scriptedModel(() => turns.shift()!),
+    cacheResponses({ store }),
+  )
   const statuses = [await agent.run('go'), await agent.run('go')].map((run) => run.status)
   assert.deepEqual([statuses, store.stored.size], [['failed', 'completed'], 1])
 })

@@ -26,6 +26,8 @@ export type HookHost = {
   readonly place: string
   /** In a subagent: the counts of its ancestors, outermost first. */
   readonly ancestors?: readonly Above[] | undefined
+  /** The id of the conversation of the root run, for models. */
+  readonly conversation?: string | undefined
   /** Adds an entry to the ledger; `what` is missing when the hook decided and changed nothing. */
   readonly note: (at: LedgerPlace, hook: LedgerHook, durationMs: number, what?: Partial<LedgerEntry>) => void
   /** Tracks an observer that is still running when the loop continues. */

@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
+import { z } from 'zod'
+import { tool } from '../agent/tool.ts'
+import { approval } from '../capabilities/approval.ts'
+import { subagents } from '../capabilities/subagents/index.ts'
 import { createAgent } from '../create-agent.ts'
 import type { InferenceDelta, ModelReply, ModelRequest } from '../state/inference.ts'
 import { List } from '../state/list.ts'
 import { textMessage, type Message } from '../state/message.ts'
 import { AgentError } from '../errors.ts'
+import { guard, hook } from '../hooks/hook.ts'
+import { memoryStore } from '../sessions/stores/index.ts'
+import type { SavedRun } from '../state/saved-run.ts'
 import { recordDelays } from '../system/record-delays.fixture.ts'
 import { recordEvents } from '../testing/record-events.ts'
 import { scriptedModel, type ScriptedTurn } from './scripted.ts'
@@ -177,6 +184,61 @@ test('a call after the last turn fails with SCRIPT_EXHAUSTED', async () => {
     model.infer(request, { signal }),
     (error) => error instanceof AgentError && error.code === 'SCRIPT_EXHAUSTED' && error.value === 1,
   )
+})
+
+suite('a list as the script', () => {
+  const look = tool({ name: 'look', description: 'Looks.', input: z.object({}), execute: () => 'seen' })
+  const script = [{ toolCalls: [{ name: 'look' }] }, 'First.', 'Second.']
+
+  test('starts at its first turn in each new run, also in runs at the same time', async () => {
+    const agent = createAgent({ model: scriptedModel(script), use: [look] })
+    const runs = [await agent.run('go'), ...(await Promise.all([agent.run('go'), agent.run('go')]))]
+    for (const run of runs) {
+      assert.deepEqual([run.status, run.text, run.state.stepCount], ['completed', 'First.', 2])
+      assert.deepEqual(run.state.messages.slice(), runs[0]!.state.messages.slice())
+    }
+  })
+
+  test('continues in a run that continues a conversation, with from or in a session', async () => {
+    const agent = createAgent({ model: scriptedModel(script), use: [look], store: memoryStore() })
+    const first = await agent.run('go')
+    assert.equal((await agent.run('and?', { from: first })).text, 'Second.')
+    for (const session of ['a', 'b']) {
+      await agent.run('go', { session })
+      assert.equal((await agent.run('and?', { session })).text, 'Second.')
+    }
+  })
+
+  test('continues when a run is resumed, live or saved', async () => {
+    const asks = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'asks' })
+    const agent = createAgent({ model: scriptedModel(script), use: [look, asks, approval('suspend')] })
+    for (const saves of [false, true]) {
+      const run = await agent.run('go')
+      assert.ok(run.status === 'suspended')
+      const from = saves ? (JSON.parse(JSON.stringify(run)) as SavedRun) : run
+      assert.equal((await agent.resume(from, { answers: { [run.pending[0]!.id]: 'allow' } })).text, 'First.')
+    }
+  })
+
+  test('is shared by a run, its subagents and its hooks, in the order of their calls', async () => {
+    const spawn = { name: 'spawn_subagent', args: { subagent: 'child', prompt: 'work' } }
+    const model = scriptedModel(['Asked by a hook.', { toolCalls: [spawn] }, 'Of the child.', 'Of the parent.'])
+    const infers = hook('onUserInput', async (ctx) => (await ctx.infer({ prompt: 'Why?' }), ctx), { name: 'infers' })
+    const child = createAgent({ model })
+    const agents = { child: { description: 'Works.', agent: child } }
+    const agent = createAgent({ model, use: [subagents({ agents }), infers] })
+    for (const run of [await agent.run('go'), await agent.run('go')]) {
+      assert.equal(run.text, 'Of the parent.')
+      assert.match(JSON.stringify(run.state.messages), /Of the child\./)
+    }
+  })
+
+  test('that has no more turns fails the run, and the error says what to do', async () => {
+    const agent = createAgent({ model: scriptedModel(['only']) })
+    const run = await agent.run('and?', { from: await agent.run('go') })
+    assert.ok(run.status === 'failed' && run.error.code === 'SCRIPT_EXHAUSTED')
+    assert.match(run.error.message, /has 1 turn, and this conversation requested turn 2\. Add turns, or use a function/)
+  })
 })
 
 test('every request is recorded in order, also failed ones', async () => {

@@ -37,8 +37,9 @@ export type ScriptedModel = LanguageModel & {
 }
 
 /**
- * Creates a model that replies from a script, for tests and demos without a network. A list is consumed by all runs
- * together; a function computes each reply from the request, so that any number of runs may share it.
+ * Creates a model that replies from a script, for tests and demos without a network. Each new conversation starts at the
+ * first turn of a list; a run that continues one (`session`, `from`, `resume`) and subagents take the next turn. A function
+ * computes each reply from the request.
  *
  * @example
  * const model = scriptedModel([{ toolCalls: [{ name: 'add', args: { a: 1, b: 2 } }] }, 'The sum is 3.'])
@@ -52,7 +53,7 @@ export function scriptedModel(
   checkArgument('scriptedModel', ['script', script], isScript, 'a list of replies, or a function of the request')
   const requests: ModelRequest[] = []
   const usage = { inputTokens: 10, outputTokens: 5, ...options.usage }
-  let turns = 0
+  const positions = new Map<string | undefined, number>()
   return {
     provider: 'scripted',
     modelId: options.modelId ?? 'script',
@@ -60,17 +61,29 @@ export function scriptedModel(
     requests,
     async infer(request, call) {
       requests.push(request)
-      const at = turns++
+      const at = takeTurn(positions, call.conversation)
       const next = typeof script === 'function' ? script : script[at]
       if (next === undefined) {
         const length = (script as Script).length
-        throw new AgentError('SCRIPT_EXHAUSTED', `The script has ${length} turns, and turn ${at + 1} was requested.`, {
+        const message = `The script has ${length} turn${length === 1 ? '' : 's'}, and this conversation requested turn ${at + 1}.`
+        throw new AgentError('SCRIPT_EXHAUSTED', `${message} Add turns, or use a function as the script.`, {
           value: at,
         })
       }
       return speak(typeof next === 'function' ? await next(request) : next, { at, call, usage })
     },
   }
+}
+
+const MAX_CONVERSATIONS = 10_000
+
+/** Returns the position of a conversation in the script, and advances it. The least recently used position is dropped. */
+function takeTurn(positions: Map<string | undefined, number>, conversation: string | undefined): number {
+  const at = positions.get(conversation) ?? 0
+  positions.delete(conversation)
+  positions.set(conversation, at + 1)
+  if (positions.size > MAX_CONVERSATIONS) positions.delete(positions.keys().next().value)
+  return at
 }
 
 function isTurn(turn: unknown): boolean {

@@ -129,7 +129,16 @@ export type ToModel = (source: ModelSource) => LanguageModel
 
 /** What `LanguageModel.infer` gets: the request with the descriptions of its tools. */
 export type ModelRequest = Omit<InferenceRequest, 'model' | 'tools'> & { readonly tools: readonly ToolDescription[] }
-export type ModelCall = { readonly signal: AbortSignal; readonly onDelta?: (delta: InferenceDelta) => void }
+/** How `LanguageModel.infer` is called. */
+export type ModelCall = {
+  readonly signal: AbortSignal
+  readonly onDelta?: (delta: InferenceDelta) => void
+  /**
+   * The id of the conversation: the same for all runs that continue it and for their subagents, another one for each new
+   * run. Missing if the model is called outside a run.
+   */
+  readonly conversation?: string
+}
 /** What `LanguageModel.infer` returns. */
 export type ModelReply = {
   readonly content: readonly Part[]

@@ -21,8 +21,8 @@ test('tokens are measured by type, for every attempt that reported some', async 
   const otel = inMemory()
   const script = scriptedModel(['Done.', { text: 'Done.', usage: { inputTokens: 100, outputTokens: 50 } }])
   const agent = createAgent({ model: script, use: [otel.tracing] })
-  await agent.run('Go.')
-  await agent.run('Go.')
+  const first = await agent.run('Go.')
+  await agent.run('Go.', { from: first })
   assert.deepEqual(await otel.measured('gen_ai.client.token.usage'), [
     { ...model, 'gen_ai.token.type': 'input', count: 2, sum: 110 },
     { ...model, 'gen_ai.token.type': 'output', count: 2, sum: 55 },
@@ -62,8 +62,8 @@ test('executions are timed by status', async () => {
   const otel = inMemory({ agentName: 'timed' })
   const script = scriptedModel([{ text: 'Done.', delayMs: 20 }, { error: 'down' }])
   const agent = createAgent({ model: script, use: [otel.tracing] })
-  await agent.run('Go.')
-  await agent.run('Go.')
+  const first = await agent.run('Go.')
+  await agent.run('Go.', { from: first })
   const points = await otel.measured('hookloop.execution.duration')
   const name = { 'gen_ai.agent.name': 'timed' }
   assert.deepEqual(untimed(points), [

@@ -168,6 +168,9 @@ export class RunContext implements HookHost {
   get ancestors(): ParentLink['ancestors'] | undefined {
     return this.parentLink?.ancestors
   }
+  get conversation(): string {
+    return this.parentLink?.conversation ?? this.state.agentId
+  }
   get toModel(): ToModel {
     return this.parts.toModel
   }

@@ -58,14 +58,15 @@ async function sendAndEmit(run: HookHost, sent: SentRequest, emit: Emit): Promis
   }
 }
 
-function send({ effects }: HookHost, sent: SentRequest): Promise<InferenceResponse> {
+function send({ effects, conversation }: HookHost, sent: SentRequest): Promise<InferenceResponse> {
   const { model, request, onDelta } = sent
   const limit = sent.limit && new ModelLimit(sent.limit)
   const signal = limit === undefined ? sent.signal : AbortSignal.any([sent.signal, limit.signal])
   let reply: Promise<ModelReply>
   try {
     // A model may be user code that returns or throws synchronously.
-    reply = Promise.resolve(model.infer(request, onDelta === undefined ? { signal } : { signal, onDelta }))
+    const call = { signal, ...(conversation !== undefined && { conversation }), ...(onDelta && { onDelta }) }
+    reply = Promise.resolve(model.infer(request, call))
   } catch (thrown) {
     reply = Promise.reject(thrown)
   }

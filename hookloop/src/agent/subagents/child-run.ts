@@ -77,6 +77,7 @@ export class ChildRun {
         ledger,
         parentLink: {
           path: [...(parent.parentLink?.path ?? []), place],
+          conversation: parent.conversation,
           ancestors,
           approvals: parent.parentLink?.approvals ?? approvalsOf(parent),
           confirmStop: (outcome) => this.#waitForParent(outcome),

@@ -48,6 +48,7 @@ export async function runForHook(host: HookHost, { name, to, input, signal }: Ho
   const place = { agent: name, step: host.step, call: `hook:${name}` }
   const parentLink = {
     path: [...(host.parentLink?.path ?? []), place],
+    conversation: host.conversation,
     ancestors: host.hasExecution ? ancestorsOfChild(host, { index: 0, of: 1 }) : (host.ancestors ?? []),
     approvals: new SerialQueue(),
     confirmStop: () => Promise.resolve([]),

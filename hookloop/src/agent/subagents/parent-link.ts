@@ -7,6 +7,8 @@ import type { Answers } from '../../state/tool-call.ts'
 /** The connection of a subagent to the run that it is part of. */
 export type ParentLink = {
   readonly path: AgentPath
+  /** The id of the conversation of the root run. */
+  readonly conversation: string
   /** What its ancestors had spent when it started, outermost first. */
   readonly ancestors: readonly Above[]
   /** Waits until the parent lets it stop. Resolves with votes for another step, if there are any. */
