@@ -4,7 +4,7 @@ import type { AgentState } from '../state/agent-state.ts'
 import type { Emit } from '../state/event.ts'
 import type { Json } from '../state/json.ts'
 import type { LedgerRow, TimedLedgerEntry } from '../state/ledger.ts'
-import { RunTime, systemClock, type Clock, type RunEnd, type WorkLimit } from './run-time.ts'
+import { RunTime, systemClock, type Clock, type RunEnd, type Wait, type WorkLimit } from './run-time.ts'
 
 /** What an effect does: call a model, a tool, a hook with effects or an approver, or wait. */
 export type EffectKind = 'inference' | 'tool' | 'hook' | 'approval' | 'sleep'
@@ -47,6 +47,11 @@ export interface Effects {
    * reached its time limit. Timeouts are recorded.
    */
   withTimeout<T>(work: PromiseLike<T>, limit: TimeLimit): Promise<T>
+  /**
+   * The same for a caller that awaits the work itself and then calls `time.exit`. `leave` is called instead of rejecting.
+   * Missing where timeouts are recorded or replayed.
+   */
+  limit?(limit: TimeLimit, leave: (error: unknown) => void): Wait
   sleep(key: string, ms: number): Promise<void>
   /** A scope with its own clock and ids, for work that runs concurrently or may outlive its caller. */
   scope(name: string): Effects
@@ -194,6 +199,10 @@ class LiveEffects extends EffectScope implements Effects {
 
   withTimeout<T>(work: PromiseLike<T>, limit: TimeLimit): Promise<T> {
     return this.time.wait(work, new HookLimit(limit, this.#stampResult))
+  }
+
+  limit(limit: TimeLimit, leave: (error: unknown) => void): Wait {
+    return this.time.enter(new HookLimit(limit, this.#stampResult), leave)
   }
 
   async sleep(_key: string, ms: number): Promise<void> {

@@ -29,7 +29,7 @@ export interface WorkLimit {
 }
 
 /** Work that is waited for. */
-type Wait = {
+export type Wait = {
   readonly limit: WorkLimit
   readonly reject: (reason: unknown) => void
   /** Its position in the list; -1 when it is no longer waited for. */
@@ -159,10 +159,10 @@ export class RunTime {
    */
   wait<T, R = T>(work: PromiseLike<T>, limit: WorkLimit, convert?: (value: T) => R): Promise<R> {
     return new Promise<R>((resolve, reject) => {
-      const wait = this.#add(limit, reject)
+      const wait = this.enter(limit, reject)
       work.then(
         (value) => {
-          this.#remove(wait)
+          this.exit(wait)
           let result: R
           try {
             result = convert === undefined ? (value as unknown as R) : convert(value)
@@ -172,14 +172,18 @@ export class RunTime {
           resolve(result)
         },
         (error: unknown) => {
-          this.#remove(wait)
+          this.exit(wait)
           reject(error)
         },
       )
     })
   }
 
-  #add(limit: WorkLimit, reject: (reason: unknown) => void): Wait {
+  /**
+   * Limits work that the caller awaits itself, until `exit`: it needs no promise of its own. `reject` is called with the
+   * error of `leave` when the work has not ended in time.
+   */
+  enter(limit: WorkLimit, reject: (reason: unknown) => void): Wait {
     this.#open()
     const { ms } = limit
     const waits = (this.#waits ??= [])
@@ -194,15 +198,16 @@ export class RunTime {
     return wait
   }
 
-  /** Not a Set: it mostly has one member, and a Set that loses its only member allocates again. */
-  #remove(wait: Wait): void {
+  /** Ends a wait. Returns false if it had ended already. */
+  exit(wait: Wait): boolean {
     const { index } = wait
-    if (index === -1) return
-    const waits = this.#waits!
+    if (index === -1) return false
+    const waits = this.#waits! // not a Set: it mostly has one member, and a Set that loses its only member allocates again
     const last = waits.pop()! // takes the place of the removed one: the order does not matter
     if (last !== wait) waits[(last.index = index)] = last
     wait.index = -1
     if (waits.length === 0 && this.#stopTimer !== undefined) this.#clearTimer()
+    return true
   }
 
   /** Called in the next turn of the event loop. */
@@ -238,7 +243,7 @@ export class RunTime {
   }
 
   #leave(wait: Wait, end: RunEnd | undefined): void {
-    this.#remove(wait)
+    this.exit(wait)
     wait.reject(wait.limit.leave(end, end && this.error))
   }
 

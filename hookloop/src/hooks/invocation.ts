@@ -1,10 +1,13 @@
 import type { AgentState } from '../state/agent-state.ts'
 import type { ContinuationEvaluation } from '../state/continuation.ts'
 import type { Json } from '../state/json.ts'
+import type { LedgerEntry } from '../state/ledger.ts'
 import type { Ask } from '../state/tool-call.ts'
 import { addUsage, type Usage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
+import type { TimeLimit } from '../effects/effects.ts'
 import type { BaseContext, Draft, FactValues, Mode, Origin, Recovery, Vote } from './base-context.ts'
+import { changesBetween } from './changes.ts'
 import type { CompactOptions } from './compaction.ts'
 import type { HookHost } from './hook-host.ts'
 import type { HookInference, InferOptions } from './infer.ts'
@@ -196,6 +199,60 @@ export function timeLimitOf({ timeoutMs, action, mode }: StackedHook): number {
   return timeoutMs ?? action?.timeoutMs ?? (mode === 'guard' ? GUARD_TIMEOUT_MS : Infinity)
 }
 
+/** The time limit of a hook in an invocation. */
+export class HookTime implements TimeLimit {
+  readonly invocation: Invocation
+  readonly hook: StackedHook
+
+  constructor(invocation: Invocation, hook: StackedHook) {
+    this.invocation = invocation
+    this.hook = hook
+  }
+
+  get ms(): number {
+    const { action } = this.hook
+    return action !== undefined && action.asks !== true ? Infinity : timeLimitOf(this.hook) // an action enforces its own
+  }
+
+  key(): string {
+    return `${this.invocation.keyFor(this.hook.name)}/timeout`
+  }
+
+  abort(error: AgentError): void {
+    this.invocation.abort(error)
+  }
+}
+
 function misused(why: string): AgentError {
   return new AgentError('HOOK_FAILED', `ctx.infer() cannot be used here: ${why}.`)
+}
+
+/** What a hook decided and changed, for its entry in the ledger. */
+export function opinionOf(
+  { mode, action }: StackedHook,
+  before: Draft,
+  after: Draft,
+  isLast: boolean,
+): Partial<LedgerEntry> {
+  const changes = mode === 'transform' ? changesBetween(before, after, isLast) : []
+  return {
+    ...(action !== undefined && after.spent !== undefined && { value: { spent: after.spent } }),
+    ...decisionOf(after),
+    ...(after.warnings !== undefined && { warnings: after.warnings }),
+    ...(after.decidedAt !== undefined && { definedAt: after.decidedAt }),
+    ...(changes.length > 0 && { changes }),
+  }
+}
+
+function decisionOf({ verdict, votes, recovery, compact }: Draft): Partial<LedgerEntry> {
+  const vote = votes.find((each) => each.decision === 'forbidContinuation') ?? votes[0]
+  const cast = votes.map((each) => each.decision)
+  const decisions = [verdict?.decision, ...cast, recovery?.decision, compact && 'compact'].filter(Boolean)
+  if (decisions.length === 0) return {}
+  const message = verdict?.message ?? vote?.message
+  return {
+    decision: decisions.join('+'),
+    ...(message !== undefined && { message }),
+    ...(vote?.value !== undefined && { value: vote.value }),
+  }
 }

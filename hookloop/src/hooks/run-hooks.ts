@@ -3,10 +3,8 @@ import type { LedgerEntry } from '../state/ledger.ts'
 import { AgentError, toAgentError, type ErrorCode } from '../errors.ts'
 import { isLeftByLimit } from '../effects/effects.ts'
 import { BaseContext, type Draft, type Mode } from './base-context.ts'
-import { changesBetween } from './changes.ts'
 import { errorOpinion, failureText, setModelText } from './failure-text.ts'
-import { HookTime } from './hook-time.ts'
-import type { Invocation } from './invocation.ts'
+import { HookTime, opinionOf, type Invocation } from './invocation.ts'
 import { explainThrown } from './missing-method.ts'
 import { joinPerformed, performHook, type Performed } from './perform-hook.ts'
 import type { StackedHook } from './stack.ts'
@@ -55,27 +53,64 @@ function runInOrder(
   }
 }
 
-/** Awaits a hook and those after it, in one function: a promise for each hook would cost more than the hook. */
+/** Awaits a hook and those after it. */
 async function runRest(
   invocation: Invocation,
   hooks: readonly StackedHook[],
   mode: 'transform' | 'guard',
   { from, waiting }: { readonly from: number; readonly waiting: Waiting },
 ): Promise<void> {
-  let next: Waiting | undefined = waiting
-  for (let i = from; ; i++) {
-    if (next instanceof StartedHook) {
+  const rest: Rest = { invocation, hooks, mode, index: from, waiting, leave: () => undefined }
+  for (;;) {
+    const left = await new Promise<LeftHook | undefined>((resolve, reject) => {
+      rest.leave = resolve
+      awaitEach(rest).then(resolve, reject)
+    })
+    if (left === undefined) return
+    await left.hook.fail(left.error)
+    rest.waiting = undefined
+  }
+}
+
+/** The hooks that are left of an invocation, from the first one that is awaited. */
+type Rest = {
+  readonly invocation: Invocation
+  readonly hooks: readonly StackedHook[]
+  readonly mode: 'transform' | 'guard'
+  /** Of the next hook. */
+  index: number
+  waiting: Waiting | undefined
+  /** Continues without the hook that is awaited: its time is over. */
+  leave: (left: LeftHook) => void
+}
+
+type LeftHook = { readonly hook: StartedHook; readonly error: unknown }
+
+/** Awaits hooks in one function: a promise for each of them would cost more than the hook. It ends when one is left. */
+async function awaitEach(rest: Rest): Promise<undefined> {
+  const { invocation, hooks, mode } = rest
+  const { effects } = invocation.host
+  for (;;) {
+    const hook = rest.waiting
+    if (hook instanceof StartedHook) {
+      const limited = effects.limit?.(hook, (error) => rest.leave({ hook, error }))
+      let isWaiting = true
       try {
-        const ending = next.end(await invocation.host.effects.withTimeout(next.result, next))
+        const returned = await (limited === undefined ? effects.withTimeout(hook.result, hook) : hook.result)
+        isWaiting = false
+        if (limited !== undefined && !effects.time.exit(limited)) return
+        const ending = hook.end(returned)
         if (ending !== undefined) await ending
       } catch (thrown) {
-        await next.fail(thrown)
+        if (isWaiting && limited !== undefined && !effects.time.exit(limited)) return
+        await hook.fail(thrown)
       }
-    } else if (next !== undefined) {
-      await next
+    } else if (hook !== undefined) {
+      await hook
     }
-    if (i >= hooks.length) return
-    next = runNext(invocation, hooks[i]!, mode, i)
+    if (rest.index >= hooks.length) return
+    const index = rest.index++
+    rest.waiting = runNext(invocation, hooks[index]!, mode, index)
   }
 }
 
@@ -161,16 +196,16 @@ function runOne(invocation: Invocation, hook: StackedHook, mode: Mode, index: nu
       ? performHook(invocation, hook, ctx)
       : hook.handle(ctx as never, undefined as never)
     // Most hooks return the context they got. It is no thenable, and to look for "then" in it costs as much as the call.
-    if (result !== ctx && isThenable(result)) return new StartedHook(invocation, hook, { result, started, index })
+    if (result !== ctx && isThenable(result)) return new StartedHook(invocation, hook, result, started, index)
     if (invocation.inference !== undefined) {
-      return new StartedHook(invocation, hook, { result: Promise.resolve(result), started, index })
+      return new StartedHook(invocation, hook, Promise.resolve(result), started, index)
     }
     invocation.endHook()
     if (result === ctx) note(invocation, hook, started)
     else accept(invocation, hook, BaseContext.accept(result, invocation), started)
   } catch (thrown) {
     if (invocation.inference !== undefined) {
-      return new StartedHook(invocation, hook, { result: Promise.reject(thrown), started, index })
+      return new StartedHook(invocation, hook, Promise.reject(thrown), started, index)
     }
     fail(invocation, hook, { thrown, started, index })
   }
@@ -187,12 +222,14 @@ type Started = { readonly started: number; readonly index: number }
 /** A hook that has returned a promise. */
 class StartedHook extends HookTime {
   readonly result: PromiseLike<unknown>
-  readonly #how: Started
+  readonly started: number
+  readonly index: number
 
-  constructor(invocation: Invocation, hook: StackedHook, how: Started & { readonly result: PromiseLike<unknown> }) {
+  constructor(invocation: Invocation, hook: StackedHook, result: PromiseLike<unknown>, started: number, index: number) {
     super(invocation, hook)
-    this.result = how.result
-    this.#how = how
+    this.result = result
+    this.started = started
+    this.index = index
   }
 
   /** Accepts what the hook returned. */
@@ -207,19 +244,19 @@ class StartedHook extends HookTime {
     const draft = isPerformed(hook)
       ? joinPerformed(invocation, returned as Performed)
       : BaseContext.accept(returned, invocation)
-    accept(invocation, hook, draft, this.#how.started)
+    accept(invocation, hook, draft, this.started)
   }
 
   /** The hook threw or timed out. Throws what `fail` throws. */
   async fail(thrown: unknown): Promise<void> {
-    const { invocation, hook } = this
+    const { invocation, hook, started, index } = this
     if (isLeftByLimit(thrown)) invocation.host.leave?.(`${hook.mode} "${hook.name}" at ${invocation.trigger}`)
     try {
       await invocation.endTurn(isTimeout(thrown, this.key()) ? 'timedOut' : 'threw')
     } catch (fatal) {
-      return fail(invocation, hook, { ...this.#how, thrown: fatal })
+      return fail(invocation, hook, { thrown: fatal, started, index })
     }
-    fail(invocation, hook, { ...this.#how, thrown })
+    fail(invocation, hook, { thrown, started, index })
   }
 }
 
@@ -258,22 +295,6 @@ function isInForce({ shadow }: StackedHook): boolean {
   return !shadow
 }
 
-export function opinionOf(
-  { mode, action }: StackedHook,
-  before: Draft,
-  after: Draft,
-  isLast: boolean,
-): Partial<LedgerEntry> {
-  const changes = mode === 'transform' ? changesBetween(before, after, isLast) : []
-  return {
-    ...(action !== undefined && after.spent !== undefined && { value: { spent: after.spent } }),
-    ...decisionOf(after),
-    ...(after.warnings !== undefined && { warnings: after.warnings }),
-    ...(after.decidedAt !== undefined && { definedAt: after.decidedAt }),
-    ...(changes.length > 0 && { changes }),
-  }
-}
-
 /** Whether a hook has set at most a time limit, as the limit on time does before every call of every run. */
 function isOtherwiseSame(before: Draft, after: Draft): boolean {
   const { state, facts, votes, verdict, recovery, spent, compact, warnings } = after
@@ -296,19 +317,6 @@ function applyVerdict(invocation: Invocation, by: string, verdict: NonNullable<D
     invocation[kind] = [...invocation[kind], Object.freeze({ by, message })]
   }
   if (verdict.decision === 'allow') invocation.allowed ??= { by, message }
-}
-
-function decisionOf({ verdict, votes, recovery, compact }: Draft): Partial<LedgerEntry> {
-  const vote = votes.find((each) => each.decision === 'forbidContinuation') ?? votes[0]
-  const cast = votes.map((each) => each.decision)
-  const decisions = [verdict?.decision, ...cast, recovery?.decision, compact && 'compact'].filter(Boolean)
-  if (decisions.length === 0) return {}
-  const message = verdict?.message ?? vote?.message
-  return {
-    decision: decisions.join('+'),
-    ...(message !== undefined && { message }),
-    ...(vote?.value !== undefined && { value: vote.value }),
-  }
 }
 
 function fail(

@@ -5,9 +5,9 @@ import type { LedgerEntry } from '../state/ledger.ts'
 import { withTimeout } from '../system/timeout.ts'
 import { BaseContext } from './base-context.ts'
 import { snapshotHost } from './hook-host.ts'
-import { Invocation } from './invocation.ts'
+import { Invocation, opinionOf } from './invocation.ts'
 import { explainThrown } from './missing-method.ts'
-import { applies, failedOpinion, isTyped, opinionOf, UNFIT } from './run-hooks.ts'
+import { applies, failedOpinion, isTyped, UNFIT } from './run-hooks.ts'
 import type { StackedHook } from './stack.ts'
 
 const SHADOW_TIMEOUT_MS = 60_000
