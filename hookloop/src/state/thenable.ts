@@ -27,13 +27,14 @@ export function andThen<T, A, B, C, R>(
   c: NoInfer<C>,
 ): MaybePromise<R>
 export function andThen(value: unknown, act: Act, a?: unknown, b?: unknown, c?: unknown): unknown {
-  return value instanceof Promise ? later(value, act, [a, b, c]) : act(value, a, b, c)
+  return value instanceof Promise ? later(value, act, a, b, c) : act(value, a, b, c)
 }
 
 type Act = (value: unknown, ...rest: readonly unknown[]) => unknown
 
-function later(value: Promise<unknown>, act: Act, rest: readonly unknown[]): Promise<unknown> {
-  return value.then((result) => act(result, ...rest))
+/** Separate, so that only promises cost a closure. */
+function later(value: Promise<unknown>, act: Act, a: unknown, b: unknown, c: unknown): Promise<unknown> {
+  return value.then((result) => act(result, a, b, c))
 }
 
 /** Runs a function, and handles what it throws or rejects with. Both get the same arguments. */

@@ -43,6 +43,7 @@ export type StepClosing = {
 export async function runLoop(run: RunContext, from?: Cursor, closing?: StepClosing): Promise<void> {
   let outcome: ContinuationOutcome | undefined
   let hasCheckpoint = from?.phase === 'beforeStep'
+  let hasFired = false // beforeStep, for the next step
   if (from === undefined) {
     await fireTrigger(run, 'beforeExecution')
     if (closing?.vote !== undefined) run.cast([closing.vote])
@@ -58,8 +59,7 @@ export async function runLoop(run: RunContext, from?: Cursor, closing?: StepClos
       await fireTrigger(run, 'beforeExecution')
       if (run.stoppedBy() !== undefined) outcome = run.count()
     } else if (next === 'step') {
-      outcome = await takeStep(run)
-      if (outcome === undefined) return // suspended again
+      hasFired = true
     } else if (next.shouldContinue || from.at !== 'onStop') {
       outcome = next.shouldContinue ? undefined : next
     } else {
@@ -73,7 +73,7 @@ export async function runLoop(run: RunContext, from?: Cursor, closing?: StepClos
     run.cast([closing.vote])
   }
   for (;;) {
-    if (outcome === undefined) {
+    if (outcome === undefined && !hasFired) {
       if (!hasCheckpoint) run.checkpoint('step')
       hasCheckpoint = false
       const before = beforeStep(run)
@@ -82,7 +82,11 @@ export async function runLoop(run: RunContext, from?: Cursor, closing?: StepClos
       outcome = outcomeBefore
     }
     if (outcome === undefined) {
-      outcome = await takeStep(run)
+      hasFired = false
+      const step = openStep(run)
+      await callModel(run, step) // here, and not in a function of its own: that would be one more promise for each step
+      const ended = andThen(runCalls(run, step), endStep, run, step)
+      outcome = ended instanceof Promise ? await ended : ended
       if (outcome === undefined) return // suspended
     }
     if (!outcome.shouldContinue) {
@@ -175,16 +179,6 @@ function countBeforeStep(run: RunContext): ContinuationOutcome | undefined {
   if (run.stoppedBy() === undefined && run.execution.votes.length === 0) return undefined
   const outcome = countStep(run)
   return outcome.shouldContinue ? undefined : outcome
-}
-
-/** Takes one step. Returns undefined if the run was suspended. */
-function takeStep(run: RunContext): MaybePromise<ContinuationOutcome | undefined> {
-  const step = openStep(run)
-  return andThen(callModel(run, step), runStepCalls, run, step)
-}
-
-function runStepCalls(_called: void, run: RunContext, step: OpenStep): MaybePromise<ContinuationOutcome | undefined> {
-  return andThen(runCalls(run, step), endStep, run, step)
 }
 
 /** The rest of a step that was suspended during its calls. */

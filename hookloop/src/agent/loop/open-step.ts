@@ -58,7 +58,7 @@ export class OpenStep {
   offered: readonly string[] = none
   /** The message with the calls, as it is in the conversation. */
   asked: Message | undefined
-  calls: readonly ActiveCall[] = []
+  calls: readonly ActiveCall[] = none
   readonly errors: ErrorRecord[] = []
   /** A question at `beforeInference` that stays open, and the state before the hooks of that trigger. */
   question: { readonly open: AskedQuestion; readonly state: AgentState } | undefined
