@@ -1,4 +1,4 @@
-import { trace, type Context, type Meter, type SpanContext, type Tracer } from '@opentelemetry/api'
+import { trace, type Meter, type SpanContext, type Tracer } from '@opentelemetry/api'
 import type { Capability } from '../agent/capability.ts'
 import { checkChoice, checkOptions, invalidOption } from '../state/check-options.ts'
 import type { ObserveContext } from '../hooks/context.ts'
@@ -77,6 +77,8 @@ class LiveTraces {
   readonly #options: TraceOptions
   /** By the signal of the run, which is unique unless the caller passes one, and the id of the execution. */
   readonly #traces = new WeakMap<AbortSignal, Map<string, ExecutionTrace>>()
+  /** By the id of the agent, for its subagents: they have a signal of their own. */
+  readonly #parents = new Map<string, ExecutionTrace>()
   readonly #suspended = new Map<string, SpanContext>()
 
   constructor(options: TraceOptions) {
@@ -93,7 +95,10 @@ class LiveTraces {
     if (state.execution === undefined) return
     const execution = this.#traceOf(ctx)
     const isSuspended = trigger === 'onPause'
-    if (isSuspended || trigger === 'afterExecution') this.#traces.get(signal)?.delete(state.execution.id)
+    if (isSuspended || trigger === 'afterExecution') {
+      this.#traces.get(signal)?.delete(state.execution.id)
+      this.#parents.delete(state.agentId)
+    }
     if (isSuspended) this.#remember(state.execution.id, execution.spanContext)
     execution.see(ctx)
   }
@@ -105,17 +110,14 @@ class LiveTraces {
     if (known !== undefined) return known
     const ofSignal = this.#traces.get(ctx.signal) ?? new Map<string, ExecutionTrace>()
     const earlier = this.#suspended.get(id)
-    const opened = new ExecutionTrace(this.#options, ctx, { earlier, inside: this.#parentOf(ctx, ofSignal) })
+    const { agentId, parentId = '' } = ctx.state
+    // The spans of a subagent are inside the step of its parent.
+    const inside = this.#parents.get(parentId)?.forSubagents
+    const opened = new ExecutionTrace(this.#options, ctx, { earlier, inside })
+    this.#parents.set(agentId, opened)
     this.#suspended.delete(id)
     this.#traces.set(ctx.signal, ofSignal.set(id, opened))
     return opened
-  }
-
-  /** The spans of a subagent are inside the step of its parent. */
-  #parentOf({ state }: Watched, ofSignal: ReadonlyMap<string, ExecutionTrace>): Context | undefined {
-    const { parentId } = state
-    if (parentId === undefined) return undefined
-    return [...ofSignal.values()].find(({ agentId }) => agentId === parentId)?.forSubagents
   }
 
   #remember(id: string, span: SpanContext): void {

@@ -265,9 +265,9 @@ describe('a recording', () => {
       assert.equal(JSON.stringify(await agent.session('s').state()), JSON.stringify(run.state))
       return (await store.read('s'))!.lines.join('\n').length
     }
-    const plain = await written(60, [])
-    const summed = await written(60, [summarization({ ...small, model: writer() })])
-    assert.ok(summed < 1.25 * plain, `${summed} bytes with summaries, ${plain} without`)
+    const summed = (steps: number): Promise<number> => written(steps, [summarization({ ...small, model: writer() })])
+    const [short, long] = [await summed(60), await summed(240)]
+    assert.ok(long < 4.4 * short, `${short} bytes for 60 steps, ${long} for 240`)
   })
 
   test('of a session with a requested summary has it before the next step', async () => {
