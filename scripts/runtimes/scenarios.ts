@@ -296,7 +296,8 @@ export const scenarios: { readonly [title: string]: Scenario } = {
 
   'a failed model call is retried, then another model answers': async () => {
     const overloaded = { error: new AgentError('MODEL_OVERLOADED', '529') }
-    const best = scriptedModel([overloaded, 'At the second attempt.', overloaded, overloaded])
+    const turns = [overloaded, 'At the second attempt.', overloaded, overloaded]
+    const best = scriptedModel(() => turns.shift()!) // a list would start again with each run
     const backup = scriptedModel(['From the backup.'])
     const agent = createAgent({ model: best, use: [retry({ maxRetries: 1, backoffMs: 1 }), fallback([backup])] })
     assert.equal((await agent.run('one')).text, 'At the second attempt.')
