@@ -128,7 +128,8 @@ export class RunContext implements HookHost {
    */
   setDeadline(): void {
     const { budgets } = this.parts
-    const start = this.hasExecution ? this.execution.startedAt + this.execution.waitedMs : this.now
+    const begun = Math.max(this.now, this.resumedAt) // after a crash, the replayed clock is behind
+    const start = this.hasExecution ? this.execution.startedAt + this.execution.waitedMs : begun
     let [first, limit]: [number, Budget['time']] = [Infinity, undefined]
     for (let level = 0; level < budgets.length; level++) {
       const { time } = budgets[level]!

@@ -151,7 +151,10 @@ async function resumeOpen(work: Resuming, open: OpenRun): Promise<Run> {
   if (open.phase !== 'input') checkGuards(parts, session.snapshot.state!.execution!, how.acceptMissing ?? [])
   if (!open.isClosing) session.journal.append({ type: 'runResumed', at: now })
   const run = runContext(work, open)
-  if (open.phase === 'input') return startRun(run, open.input)
+  if (open.phase === 'input') {
+    run.resumedAt = now // the time in which no process worked on it is not counted
+    return startRun(run, open.input)
+  }
   return continueRun(run, { phase: open.phase, downMs: open.downMs + Math.max(0, now - open.at), at: now, ...closing })
 }
 
