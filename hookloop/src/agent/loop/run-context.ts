@@ -90,6 +90,8 @@ export class RunContext implements HookHost {
   childRuns: ChildRuns<RunContext> | undefined
   /** When another process resumed the run, if one did since its last checkpoint. */
   resumedAt = 0
+  /** When another process resumed the run, if it had no checkpoint. Only limits on time use it: a replay does not know it. */
+  liveFrom = 0
   /** What was spent before there was an execution to bill. */
   spentEarly = noTokens
   readonly ledgerWriter: LedgerWriter
@@ -128,8 +130,8 @@ export class RunContext implements HookHost {
    */
   setDeadline(): void {
     const { budgets } = this.parts
-    const begun = Math.max(this.now, this.resumedAt) // after a crash, the replayed clock is behind
-    const start = this.hasExecution ? this.execution.startedAt + this.execution.waitedMs : begun
+    const begun = this.hasExecution ? this.execution.startedAt + this.execution.waitedMs : this.now
+    const start = Math.max(begun, this.liveFrom)
     let [first, limit]: [number, Budget['time']] = [Infinity, undefined]
     for (let level = 0; level < budgets.length; level++) {
       const { time } = budgets[level]!

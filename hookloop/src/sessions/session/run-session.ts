@@ -152,7 +152,7 @@ async function resumeOpen(work: Resuming, open: OpenRun): Promise<Run> {
   if (!open.isClosing) session.journal.append({ type: 'runResumed', at: now })
   const run = runContext(work, open)
   if (open.phase === 'input') {
-    run.resumedAt = now // the time in which no process worked on it is not counted
+    run.liveFrom = now // the time in which no process worked on it is not counted
     return startRun(run, open.input)
   }
   return continueRun(run, { phase: open.phase, downMs: open.downMs + Math.max(0, now - open.at), at: now, ...closing })
