@@ -1,6 +1,6 @@
 // Installs the packages that a script needs, so that `npm start` and `npm test` work on a fresh clone.
 // `bootstrap.mjs` installs what running needs, `bootstrap.mjs dev` also what developing and testing need, and
-// `bootstrap.mjs dev runtimes` also the other runtimes that tests run on.
+// `bootstrap.mjs dev tests` also what only tests need: other runtimes, and a browser.
 // It must run on every Node that npm supports: the Node version that the other scripts use is one of these packages.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -30,12 +30,13 @@ if ((major < 22 || (major === 22 && minor < 18)) && !existsSync(join(modules, '.
   installNode(path)
 }
 
-if (process.argv.includes('runtimes')) {
-  const folder = join(root, 'scripts/runtimes')
-  if (!isInstalled(folder)) {
-    console.error('Installing other runtimes for the tests (once) …')
+if (process.argv.includes('tests')) {
+  for (const [name, what] of Object.entries({ runtimes: 'other runtimes', browser: 'a browser' })) {
+    const folder = join(root, 'scripts', name)
+    if (isInstalled(folder)) continue
+    console.error(`Installing ${what} for the tests (once) …`)
     if (!npm(folder, ['ci', '--ignore-scripts']))
-      console.error('They cannot be installed. The tests run without them, and say so.')
+      console.error(`It is not possible to install ${what}. The tests run without, and say so.`)
   }
 }
 
