@@ -4,6 +4,8 @@ import type { TestEvent } from 'node:test/reporters'
 
 export type Result =
   | { readonly type: 'passed' | 'failed'; readonly title: string }
+  /** What this machine cannot test, and why. */
+  | { readonly type: 'notRun'; readonly title: string }
   /** A test file that shares its process with others. */
   | { readonly type: 'started'; readonly title: string }
   | { readonly type: 'ended'; readonly title: string; readonly ms: number; readonly failed: boolean }

@@ -49,6 +49,7 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
 const counts = { passed: 0, failed: 0 }
 const failures: string[] = []
+const notRun = new Set<string>()
 const times: { readonly name: string; readonly ms: number; readonly cpu?: number }[] = []
 const queue = jobs.entries()
 // One more than there are processors, because many tests wait for other processes.
@@ -56,6 +57,7 @@ await Promise.all(Array.from({ length: values.fast ? CPUS : CPUS + 1 }, runJobs)
 
 if (values.times) printTimes()
 if (failures.length > 0) console.log(`\nFailed:\n  ${failures.join('\n  ')}`)
+for (const what of notRun) console.log(`\nNOT RUN: ${what}`)
 console.log(`\n${counts.passed} passed, ${counts.failed} failed`)
 process.exitCode = counts.failed === 0 && counts.passed > 0 ? 0 : 1
 
@@ -100,6 +102,7 @@ async function runJob(number: number, { name, files: inJob }: Job): Promise<void
   for (const result of results) {
     if (result.type === 'started') current = result.title
     if (result.type === 'passed') counts.passed += 1
+    if (result.type === 'notRun') notRun.add(result.title)
     if (result.type === 'failed') failedTests.push(result.title)
     if (result.type === 'ended' && shared) {
       if (result.failed && failedTests.length === 0) failedTests.push('could not be loaded')
@@ -109,9 +112,11 @@ async function runJob(number: number, { name, files: inJob }: Job): Promise<void
     }
   }
   problems.push(...failedTests.map((title) => `${name}: ${title}`))
+  const hasTests = results.some(({ type }) => type !== 'notRun')
   const last = current === '' ? '' : `, the last file was ${current}`
   if (isLate) problems.push(`${name} was not over after ${JOB_TIMEOUT_MS / 60_000} minutes${last}`)
-  else if (results.at(-1)?.type !== 'complete') problems.push(`${name} ended before its tests did (${end})${last}`)
+  else if (results.at(-1)?.type !== (hasTests ? 'complete' : 'notRun'))
+    problems.push(`${name} ended before its tests did (${end})${last}`)
   else if (end !== 0 && problems.length === 0) problems.push(`${name} ended with ${end}`)
   times.push({ name, ms, cpu: Number(readLines(paths.times)[0] ?? 0) })
   counts.failed += problems.length

@@ -203,7 +203,7 @@ async function takeRecordedStep(
   await fireTrigger(run, 'beforeStep')
   const step = openStep(run)
   const placeOf = await useRecordedAnswer(run, step, record)
-  for (const _call of step.calls) step.countCall()
+  step.calls.forEach(() => step.countCall())
   await closeCalls(run, step, { record, why: whyClosed(vote), placeOf })
   if (vote !== undefined) run.cast([vote])
   return endStep(undefined, run, step)
