@@ -365,19 +365,6 @@ test('leaving an iteration pauses the session, which is resumed by its id', asyn
   assert.deepEqual([run.status, again.done.length, run.state.stepCount], ['completed', 1, 3])
 })
 
-test('what is written to a store grows with the steps of a run, not with their square', async () => {
-  const written = async (steps: number): Promise<number> => {
-    const store = memoryStore()
-    const turns = Array.from({ length: steps - 1 }, () => call('act', { on: 'the same' }))
-    const limits = guards({ maxSteps: null, maxTokens: null })
-    const progress = hook('afterStep', (ctx) => ctx.withState((state) => state.withMetadata('at', state.stepCount)))
-    await scene(store, { turns, use: [limits, progress] }).agent.run('Go.', { session: 's' })
-    return (await store.read('s'))!.lines.join('\n').length
-  }
-  const [few, many] = [await written(100), await written(1_000)]
-  assert.ok(many <= 1.3 * 10 * few, `${many} bytes for 1,000 steps, ${few} for 100`)
-})
-
 test('a session whose process has ended is listed as interrupted, with the steps and tokens of its last checkpoint', async () => {
   const store = memoryStore()
   const heads: (readonly unknown[])[] = []

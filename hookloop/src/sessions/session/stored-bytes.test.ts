@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { tool } from '../../agent/tool.ts'
+import { guards } from '../../capabilities/guards.ts'
+import { createAgent } from '../../create-agent.ts'
+import { hook } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+
+test('what is written to a store grows with the steps of a run, not with their square', async () => {
+  const act = tool({ name: 'act', description: 'Acts.', input: { type: 'object' }, execute: () => 'the same' })
+  const written = async (steps: number): Promise<number> => {
+    const store = memoryStore()
+    let step = 0
+    const model = scriptedModel(() => ((step += 1) < steps ? { toolCalls: [{ name: 'act', args: {} }] } : 'Done.'))
+    const limits = guards({ maxSteps: null, maxTokens: null })
+    const progress = hook('afterStep', (ctx) => ctx.withState((state) => state.withMetadata('at', state.stepCount)))
+    await createAgent({ model, store, use: [act, limits, progress] }).run('Go.', { session: 's' })
+    return (await store.read('s'))!.lines.join('\n').length
+  }
+  const [few, many] = [await written(100), await written(1_000)]
+  assert.ok(many <= 1.3 * 10 * few, `${many} bytes for 1,000 steps, ${few} for 100`)
+})
