@@ -1,0 +1,229 @@
+import type { ContinuationEvaluation } from '../state/continuation.ts'
+import type { AgentEvent } from '../state/event.ts'
+import type { Json, JsonObject } from '../state/json.ts'
+import type { Change } from '../state/ledger.ts'
+import type { Approval } from '../state/tool-call.ts'
+import type { Usage } from '../state/usage.ts'
+
+/** A run of a session by its index, from 0. Default: the last. */
+export type RunRef = { readonly session: string; readonly run?: number }
+
+export type RunStatus = 'running' | 'interrupted' | 'suspended' | 'completed' | 'stopped' | 'failed' | 'cancelled'
+export type RunSummary = {
+  readonly index: number
+  readonly id: string
+  readonly input: string
+  readonly status: RunStatus
+  readonly live: boolean
+  readonly startedAt: number
+  readonly endedAt?: number
+  readonly usage: Usage
+  /** Why it ended or waits, and which hook decided that. */
+  readonly decided?: {
+    readonly by: string
+    readonly definedAt?: string
+    readonly reason: string
+    readonly message: string
+  }
+}
+
+export type RunInfo = RunSummary & {
+  readonly session: string
+  readonly agent: string
+  readonly cwd?: string
+  /** The number of runs in the session. */
+  readonly runs: number
+  /** The columns in the order in which the hooks fire. */
+  readonly columns: readonly Column[]
+  /** The number of rows. */
+  readonly rows: number
+  /** Decisions that hooks made: blocks, questions, changes, votes, failures. */
+  readonly decisions: number
+  readonly gauges: readonly Gauge[]
+  /** How `explain` words it, line by line. */
+  readonly explanation: string
+  /** What would let it continue. */
+  readonly wayOn?: string
+  readonly warnings: readonly string[]
+  readonly pending: readonly Question[]
+  /** Whether the run can be judged again (`whatIf`); otherwise why not. */
+  readonly whatIf: true | string
+}
+
+/** A limit in force, and how much of it was used. */
+export type Gauge = {
+  readonly limit: 'maxSteps' | 'maxTokens' | 'maxCost' | 'maxTimeMs' | 'maxToolCalls'
+  readonly used: number
+  readonly max: number
+}
+
+export type Column = {
+  /** Where it is in `Row.cells`. Ids stay the same while a run grows; new columns get new ids. */
+  readonly id: number
+  readonly hook: string
+  readonly mode: 'transform' | 'guard' | 'observe' | 'loop'
+  readonly shadow: boolean
+  /** Columns are grouped by the first trigger that their hooks fire at. */
+  readonly group: string
+  /** File and line, if it decided something in this run or is known from the agent. */
+  readonly definedAt?: string
+  /** The hook only keeps records for a capability. */
+  readonly bookkeeping: boolean
+  /** How often it ran, and decided something. */
+  readonly ran: number
+  readonly decided: number
+}
+
+/**
+ * What hooks did, one character per column id: ` ` was not invoked (a shorter text: the rest was not), `-` nothing, `+` allowed,
+ * `x` blocked, `?` asked, `~` changed something, `s` voted to stop, `c` requested to continue, `r` recovered from an error,
+ * `!` failed, `o` another decision. If a hook did several things in a row, the most severe: `x` `!` `?` `s` `c` `r` `~` `o` `+`.
+ */
+export type Cells = string
+
+/** One row of the matrix: what happened, and what each hook did about it. Texts are shortened to 200 characters. */
+export type Row = {
+  readonly index: number
+  /** `input`, `model` call of a step, tool `call`, `votes` after a step, `end`; `note`: something else, such as a summary. */
+  readonly kind: 'input' | 'model' | 'call' | 'votes' | 'end' | 'note'
+  /** Counted from 0. */
+  readonly step: number
+  /** The tool of a call, or the model. */
+  readonly name?: string
+  readonly text: string
+  readonly status?: 'ok' | 'failed' | 'blocked' | 'withheld' | 'outcomeUnknown' | 'asked' | 'running'
+  readonly at?: number
+  readonly ms?: number
+  readonly cells: Cells
+  /** Whether a hook that is not in shadow mode decided something here. */
+  readonly decision: boolean
+  /** The id of the call. */
+  readonly call?: string
+  /** The row belongs to a subagent: the names from the outermost to it. */
+  readonly path?: readonly string[]
+  /** The question that waits here, by its id. */
+  readonly question?: string
+  /** The point behind the row's step that `fork` takes. */
+  readonly forkAt?: number
+}
+export type RowsPage = { readonly rows: readonly Row[]; readonly total: number }
+
+export type FindRequest = RunRef & {
+  /** The row to start behind, -1 for the start; with `back`, to start before. */
+  readonly from: number
+  readonly back?: boolean
+  /** A text in the row or in what hooks said, or any decision. Case is ignored. */
+  readonly what: { readonly text: string } | 'decision'
+}
+
+export type RowDetail = {
+  readonly row: Row
+  /** The whole text of the model or of the user. */
+  readonly text: string
+  /** Of a call: its arguments as they ran, those of the model if hooks changed them, its output. */
+  readonly args?: Json
+  readonly originalArgs?: Json
+  readonly output?: Json
+  readonly usage?: Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedInputTokens' | 'reasoningTokens' | 'costUsd'>
+  readonly entries: readonly CellEntry[]
+  /** The votes that were counted here and the result, in words. */
+  readonly votes?: {
+    readonly votes: readonly ContinuationEvaluation[]
+    readonly continues: boolean
+    readonly resolvedBy?: string
+    readonly how: string
+  }
+  readonly question?: Question
+  /** Errors of the step. */
+  readonly errors: readonly string[]
+}
+
+/** One invocation of one hook. */
+export type CellEntry = {
+  readonly column: number
+  readonly hook: string
+  readonly trigger: string
+  readonly mode: Column['mode']
+  readonly shadow: boolean
+  readonly ms: number
+  readonly definedAt?: string
+  readonly decision?: string
+  readonly message?: string
+  readonly value?: Json
+  readonly error?: string
+  readonly changes: readonly Change[]
+  readonly warnings: readonly string[]
+}
+
+/** A line of the stream of a run. */
+export type RunChange =
+  /** The run without rows. Also sent when its status, usage, columns or questions change. */
+  | { readonly type: 'run'; readonly run: RunInfo }
+  /** Rows to append or to replace, by `index`. `total` is the number of rows now. */
+  | { readonly type: 'rows'; readonly rows: readonly Row[]; readonly total: number }
+  /** An event as it happens, such as a piece of text or the progress of a tool. Rows follow when it is stored. */
+  | { readonly type: 'event'; readonly event: AgentEvent }
+  /** The session has a newer run. */
+  | { readonly type: 'newRun'; readonly run: number }
+  /** The session was deleted. */
+  | { readonly type: 'deleted' }
+
+/** A question that waits for an answer. */
+export type Question = {
+  readonly session: string
+  readonly title: string
+  readonly agent: string
+  readonly id: string
+  readonly hash: string
+  readonly tool: string
+  readonly args: JsonObject
+  readonly message: string
+  readonly asks: Approval['asks']
+  readonly askedAt: number
+  readonly expiresAt?: number
+  /** The subagent that asks: the names from the outermost to it. */
+  readonly path?: readonly string[]
+  /** The trigger, if it is not about a tool call. */
+  readonly trigger?: string
+  /** Why the arguments cannot be edited; undefined if they can. */
+  readonly notEditable?: string
+  /** How often a process died while it ran the call. */
+  readonly interruptions?: number
+}
+
+/** Where the time and the money of a run went. */
+export type TimeReport = {
+  readonly startedAt: number
+  readonly endedAt: number
+  /** Time that no limit counts: waiting for answers, and while no process worked on it. */
+  readonly waitedMs: number
+  readonly totals: { readonly modelMs: number; readonly toolsMs: number; readonly hooksMs: number }
+  /** Spans in the order in which they began. At most 5000, the longest ones. */
+  readonly spans: readonly Span[]
+  readonly models: readonly {
+    readonly model: string
+    readonly calls: number
+    readonly inputTokens: number
+    readonly outputTokens: number
+    readonly costUsd: number
+  }[]
+}
+export type Span = {
+  readonly kind: 'model' | 'tool' | 'hook' | 'wait'
+  readonly name: string
+  readonly step: number
+  readonly startMs: number
+  readonly ms: number
+  readonly row: number | null
+}
+
+/**
+ * What a page in one file contains, as JSON in `<script type="application/json" id="hookloop-data">`. Its details are by row index.
+ * The page shows only the run then, and calls nothing.
+ */
+export type EmbeddedRun = {
+  readonly run: RunInfo
+  readonly rows: readonly Row[]
+  readonly details: readonly RowDetail[]
+  readonly time: TimeReport
+}
