@@ -74,6 +74,9 @@ export class Timeline {
         return this.#row('red', '! model', event.error.message)
       case 'warning':
         return this.#row('yellow', '! warning', event.message)
+      case 'input':
+      case 'answered': // the ledger says it too
+      case 'rewound':
       case 'started':
       case 'inferenceStarted':
       case 'reasoning':

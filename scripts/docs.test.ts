@@ -54,7 +54,8 @@ test('the docs list every warning code with its text', () => {
 
 test('the docs list every event with its properties, in the order of the types', () => {
   const page = read('site/reference/events.md')
-  const rows = [...page.matchAll(/^\| `(\w+)` \| ((?:`\w+\??`(?:, )?)+) \| /gm)].map(([, name, properties]) => [
+  const [, table = ''] = page.split('| event |')
+  const rows = [...table.matchAll(/^\| `(\w+)` \| ((?:`\w+\??`(?:, )?)*) ?\| .* \|$/gm)].map(([, name, properties]) => [
     name,
     properties!.replaceAll('`', ''),
   ])
@@ -75,18 +76,20 @@ test('the docs list every property of an entry of the ledger', () => {
 /** Every type of event with its properties, as the types declare them. */
 function eventTypes(): readonly (readonly string[])[] {
   const deltas = [
-    ['text', 'step, delta'],
-    ['reasoning', 'step, delta'],
-    ['toolCallDelta', 'step, callId, toolName, delta'],
+    ['text', 'delta'],
+    ['reasoning', 'delta'],
+    ['toolCallDelta', 'callId, toolName, delta'],
   ]
-  const source = read('hookloop/src/state/event.ts').split('export type OwnEvent =')[1]!
-  const found = source.split(/^ {2}\| (?=\{|\()|AgentEvent = OwnEvent \| /m).flatMap((text) => {
-    if (text.startsWith('(InferenceDelta')) return deltas
+  const [, source = ''] = read('hookloop/src/state/event.ts').split('type Occurrence =')
+  const [occurrences = '', others = ''] = source.split('/** An event of an agent itself.')
+  const subagent = others.split('export type EventPlace')[0]!.split('| OwnEvent')[1]!
+  const found = [...occurrences.split(/^ {2}\| (?=\{|I)/m), subagent].flatMap((text) => {
+    if (text.startsWith('InferenceDelta')) return deltas
     const [, type] = /readonly type: '(\w+)'/.exec(text) ?? []
     if (type === undefined) return []
     const body = text.replace(/readonly error: \{[^}]*\}/, 'readonly error: X')
     const properties = [...body.matchAll(/readonly (\w+\??):/g)].map(([, name]) => name!)
-    return [[type, properties.filter((name) => name !== 'type').join(', ')]]
+    return [[type, properties.filter((name) => !['type', 'step', 'at'].includes(name)).join(', ')]]
   })
   assert.ok(found.length > 20)
   return found

@@ -1,9 +1,10 @@
 import { AgentState } from '../state/agent-state.ts'
-import type { AgentEvent, Emit } from '../state/event.ts'
+import type { Execution } from '../state/execution.ts'
+import type { AgentEvent, EventListener } from '../state/event.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import type { Message } from '../state/message.ts'
 import { fromSavedRun, type SavedRun } from '../state/saved-run.ts'
-import { liveEffects } from '../effects/effects.ts'
+import { liveEffects, type Effects } from '../effects/effects.ts'
 import { AgentError } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
 import {
@@ -14,6 +15,7 @@ import {
   type PlainAgentOptions,
 } from './agent-parts.ts'
 import type { Use } from './capability.ts'
+import { EventStamp } from './event-stamp.ts'
 import { checkRunOptions, type RunOptions } from './run-options.ts'
 import { describeAgent } from './describe-agent.ts'
 import { checkResume, resumeRun, type ResumeOptions } from './loop/resume.ts'
@@ -62,6 +64,10 @@ export type SessionRunOptions = ResumeOptions &
   RunOptions &
   Watching & {
     readonly session: string
+    /** The id that the run gets. Default: one of its effects. */
+    readonly run?: string
+    /** Gives events their place, if something listens. */
+    readonly stamp?: EventStamp | undefined
     /** What hooks at `onSessionStart` did: it is part of the ledger of the run. */
     readonly startedWith?: readonly TimedLedgerEntry[]
   }
@@ -104,10 +110,10 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentSetup): Ag
   const agent = Object.freeze({
     with: (...use) => buildAgent({ ...options, use: [...(options.use ?? []), ...use] }, defaults),
     run: (input, given) => start(input, given),
-    stream: (input, given) => streamRun((emit) => start(input, given, { emit })),
+    stream: (input, given) => streamRun((listener) => start(input, given, { listener })),
     iterate: (input, given) => iterateRun((shouldPause) => start(input, given, { shouldPause })),
     resume: (from, given) => resume(from, given),
-    resumeStream: (from, given) => streamRun((emit) => resume(from, given, { emit })),
+    resumeStream: (from, given) => streamRun((listener) => resume(from, given, { listener })),
     resumeIterate: (from, given) => iterateRun((shouldPause) => resume(from, given, { shouldPause })),
     session: (id) => sessionsOf(defaults).session(parts, id),
     describe: () => describeAgent(parts),
@@ -117,7 +123,10 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentSetup): Ag
 }
 
 /** How a run is observed while it runs. */
-export type Watching = { readonly emit?: Emit; readonly shouldPause?: RunContext['shouldPause'] }
+export type Watching = {
+  readonly listener?: EventListener | undefined
+  readonly shouldPause?: RunContext['shouldPause']
+}
 
 function sessionsOf({ sessions }: AgentSetup): SessionPort {
   if (sessions !== undefined) return sessions
@@ -129,13 +138,14 @@ function invalidRun(why: string): AgentError {
 }
 
 /** Creates the context of a run. Throws for options that cannot be used, before anything runs. */
-function prepare(parts: AgentParts, given: RunOptions, { emit, shouldPause }: Watching): RunContext {
+function prepare(parts: AgentParts, given: RunOptions, { listener, shouldPause }: Watching): RunContext {
   const from = given.from && readyState(stateOf(given.from))
-  const effects = effectsFor(given, emit)
+  const effects = effectsFor(given, listener)
   const state = stateFor(parts, { from, agentId: () => effects.newId(), metadata: given.metadata })
   return new RunContext(parts, effects, state, {
     shouldPause,
-    streams: emit !== undefined && given.deltas !== false,
+    streams: listener !== undefined && given.deltas !== false,
+    turn: given.turn,
   })
 }
 
@@ -143,19 +153,32 @@ async function resumeSaved(
   parts: AgentParts,
   from: Run<unknown> | SavedRun,
   given: ResumeOptions & RunOptions,
-  { emit, shouldPause }: Watching,
+  { listener, shouldPause }: Watching,
 ): Promise<Run> {
   const { state, ledger } = savedOf(from)
-  const effects = effectsFor(given, emit)
+  const effects = effectsFor(given, listener, runIdOf(state.execution))
   const answers = await checkResume(parts, state, { ...given, now: effects.now() })
-  const streams = emit !== undefined && given.deltas !== false
+  const streams = listener !== undefined && given.deltas !== false
   return resumeRun(new RunContext(parts, effects, state, { ledger, streams, shouldPause }), answers)
 }
 
 const live = liveEffects()
 
-function effectsFor({ effects = live, signal }: Pick<RunOptions, 'effects' | 'signal'>, emit: Emit | undefined) {
-  return effects({ signal, emit })
+function effectsFor(
+  { effects = live, signal }: Pick<RunOptions, 'effects' | 'signal'>,
+  listener: EventListener | undefined,
+  run?: string,
+): Effects {
+  if (listener === undefined) return effects({ signal, emit: undefined })
+  const stamp = new EventStamp(listener)
+  const made = effects({ signal, emit: stamp.emit })
+  stamp.run = run ?? made.run
+  return made
+}
+
+/** The id of the run that an execution is part of: its own id without the number. */
+function runIdOf(execution: Execution | undefined): string | undefined {
+  return execution?.id.replace(/\.\d+$/, '')
 }
 
 /** The state and the ledger of a run, live or saved. */

@@ -22,6 +22,8 @@ export type RunOptions = {
   readonly effects?: EffectsFactory
   /** The session to run in. It is stored in the agent's store, and the conversation continues from there. */
   readonly session?: string
+  /** Your id of this input, such as that of a message in a browser. It is part of the `input` event. */
+  readonly turn?: string
   /**
    * If a run of the session waits for an answer or was interrupted: `reject` throws STATE_SUSPENDED; `deny` denies the open
    * questions, ends that run, and takes the input. The model receives both. Default `reject`.
@@ -29,7 +31,7 @@ export type RunOptions = {
   readonly onNewInput?: 'reject' | 'deny'
 }
 
-const sendNames = optionNames<SendOptions>({ signal: true, metadata: true, deltas: true, onNewInput: true })
+const sendNames = optionNames<SendOptions>({ signal: true, metadata: true, deltas: true, turn: true, onNewInput: true })
 const answerNames = optionNames<ResumeOptions>({ answers: true, acceptMissing: true, onChange: true })
 
 /** The options of each way to start or continue a run. */
@@ -41,6 +43,7 @@ const names = {
     deltas: true,
     effects: true,
     session: true,
+    turn: true,
     onNewInput: true,
   }),
   resume: [...answerNames, 'signal', 'deltas', 'effects'],
@@ -51,7 +54,7 @@ const names = {
 /** Throws for unknown options, and for values of the wrong kind. Whether a session or a state exists is checked later. */
 export function checkRunOptions(where: keyof typeof names, options: unknown): void {
   checkOptions(where, options, names[where])
-  const { signal, metadata, deltas, effects, session, answers } = options as Partial<RunOptions & ResumeOptions>
+  const { signal, metadata, deltas, effects, session, turn, answers } = options as Partial<RunOptions & ResumeOptions>
   checkArgument(where, ['signal', signal], signal === undefined || isSignal(signal), 'an AbortSignal')
   checkArgument(where, ['metadata', metadata], metadata === undefined || isPlainObject(metadata), 'an object')
   checkArgument(where, ['deltas', deltas], deltas === undefined || typeof deltas === 'boolean', 'true or false')
@@ -67,6 +70,7 @@ export function checkRunOptions(where: keyof typeof names, options: unknown): vo
     session === undefined || typeof session === 'string',
     'the id of a session',
   )
+  checkArgument(where, ['turn', turn], turn === undefined || typeof turn === 'string', 'a string')
   checkArgument(
     where,
     ['answers', answers],

@@ -1,5 +1,5 @@
 import type { AgentState } from '../state/agent-state.ts'
-import type { AgentEvent } from '../state/event.ts'
+import type { AgentEvent, EventListener } from '../state/event.ts'
 import type { Run } from './run.ts'
 
 /**
@@ -13,7 +13,7 @@ import type { Run } from './run.ts'
 export type RunStream<E, O = string> = AsyncIterable<E> & { readonly run: Promise<Run<O>> }
 
 /** Starts a run at once and emits its events, without waiting for the reader. The run continues when the reader stops. */
-export function streamRun(start: (emit: (event: AgentEvent) => void) => Promise<Run>): RunStream<AgentEvent> {
+export function streamRun(start: (listener: EventListener) => Promise<Run>): RunStream<AgentEvent> {
   const events = new Channel<AgentEvent>()
   const run = start((event) => events.push(event))
   run.then(

@@ -19,6 +19,8 @@ export type SendOptions = {
   readonly metadata?: JsonObject
   /** `false`: emits no deltas of the answer. */
   readonly deltas?: boolean
+  /** Your id of this input. It is part of the `input` event. */
+  readonly turn?: string
   /** What happens if a run waits for an answer: see `RunOptions`. Default `reject`. */
   readonly onNewInput?: 'reject' | 'deny'
 }

@@ -65,6 +65,8 @@ export interface Effects {
   now(): number
   /** Unique among all runs, and the same on a replay. */
   newId(): string
+  /** The id of the run. Its other ids are made from it. */
+  readonly run: string
   /** Undefined if nothing listens, so that `emit?.({…})` costs nothing. */
   readonly emit: Emit | undefined
   /** The deadline of the run, and what it waits for. */
@@ -120,8 +122,7 @@ function newRunId(): string {
 export abstract class EffectScope {
   readonly time: RunTime
   readonly emit: Emit | undefined
-  /** The id of the run. */
-  protected readonly run: string
+  readonly run: string
   /** The names of the scopes from the run to this one. The scope of the run has none. */
   protected readonly path: string
   #now: number

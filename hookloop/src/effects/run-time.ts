@@ -70,6 +70,11 @@ export class RunTime {
     this.#cancelSignal = from instanceof RunTime ? from.#cancelSignal : from
   }
 
+  /** The time of the clock. A replay has none: the time of its last effect. */
+  clockTime(lastEffect: number): number {
+    return this.#clock?.now() ?? lastEffect
+  }
+
   /** Aborts when the run is cancelled or reaches its deadline. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {

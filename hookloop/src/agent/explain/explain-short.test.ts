@@ -74,20 +74,34 @@ test('a section with many lines is cut, and verbose shows all of them', async ()
   assert.equal(explain(run, { verbose: true }).match(/writes at beforeStep/g)!.length, 15)
 })
 
-test('every delta and question has its step, and hooks, calls and questions have the time', async () => {
+test('every event has its number, its step, its time and the id of its run', async () => {
   const asks = guard('beforeToolUse', (ctx) => ctx.ask('Sure?'), { name: 'asks', tool: 'read_file' })
   const script: Script = [{ ...read, reasoning: 'Hm.', text: 'Wait.' }, 'Done.']
   const agent = createAgent({ model: scriptedModel(script), use: [files({ root }), asks, approval(() => 'allow')] })
   const events: AgentEvent[] = []
   for await (const event of agent.stream('Go.')) events.push(event)
-  const of = (...types: readonly AgentEvent['type'][]) => events.filter(({ type }) => types.includes(type))
-  const steps = of('text', 'reasoning', 'toolCallDelta').map((event) => ('step' in event ? event.step : undefined))
-  assert.deepEqual([...new Set(steps)], [0, 1])
-  const timed = of('hook', 'asked', 'toolStarted', 'toolFinished', 'inferenceStarted', 'responded', 'stepStarted')
   assert.deepEqual(
-    timed.filter((event) => !('at' in event && typeof event.at === 'number' && event.at > 0)),
+    events.map(({ seq }) => seq),
+    events.map((_event, index) => index + 1),
+  )
+  assert.equal(new Set(events.map((event) => event.run)).size, 1)
+  assert.deepEqual(
+    events.filter(({ at, run }) => !(at > 0) || run === ''),
     [],
   )
-  const [asked] = of('asked')
-  assert.ok(asked !== undefined && 'step' in asked && asked.step === 0)
+  const stepsOf = (type: AgentEvent['type']) => events.flatMap((event) => (event.type === type ? [event.step] : []))
+  const types = [
+    'reasoning',
+    'text',
+    'asked',
+    'answered',
+    'toolStarted',
+    'toolFinished',
+    'stepFinished',
+    'finished',
+  ] as const
+  assert.deepEqual(
+    types.map((type) => stepsOf(type)),
+    [[0], [0, 1], [0], [0], [0], [0], [0, 1], [1]],
+  )
 })

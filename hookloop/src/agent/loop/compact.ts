@@ -148,5 +148,5 @@ function replace(
   run.state = AgentState.patch(run.state, { messages })
   const message = `${before} messages became ${after}, requested by "${by}"`
   run.noteLoop('afterCompaction', { decision: 'compacted', message })
-  run.effects.emit?.({ type: 'compacted', step: run.step, by, before, after, summary })
+  run.effects.emit?.({ type: 'compacted', step: run.step, at: run.now, by, before, after, summary })
 }

@@ -17,7 +17,7 @@ export function countStep(run: RunContext): ContinuationOutcome {
   const all = isForbidden(counted) ? countVotes([...counted.evaluations, ...run.requested]) : counted
   const outcome = limitContinuations(run, all)
   if (outcome.shouldContinue) addContinuationMessages(run, outcome)
-  run.effects.emit?.({ type: 'counted', step: run.step, outcome })
+  run.effects.emit?.({ type: 'counted', step: run.step, at: run.now, outcome })
   return outcome
 }
 
@@ -63,7 +63,7 @@ export function reconsider(
   }
   const counted = limitContinuations(run, all)
   if (counted.shouldContinue) addContinuationMessages(run, counted)
-  run.effects.emit?.({ type: 'counted', step: Math.max(0, run.step - 1), outcome: counted })
+  run.effects.emit?.({ type: 'counted', step: run.lastStep, at: run.now, outcome: counted })
   return counted
 }
 

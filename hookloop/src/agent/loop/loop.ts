@@ -8,6 +8,7 @@ import {
   type ContinuationOutcome,
 } from '../../state/continuation.ts'
 import type { Cursor, Execution, FinalRecord, Step } from '../../state/execution.ts'
+import type { OwnEvent } from '../../state/event.ts'
 import type { List } from '../../state/list.ts'
 import type { Message } from '../../state/message.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
@@ -297,8 +298,12 @@ function countClosed(_fired: unknown, run: RunContext, closing: Closing): Contin
   const step = closedStep(run, closing, outcome)
   run.billOpen() // what hooks at afterStep have spent
   run.open = undefined
-  run.effects.emit?.({ type: 'stepFinished', step })
+  run.effects.emit?.(finishedEvent(step, run.now))
   return outcome
+}
+
+function finishedEvent({ index, type, finishReason, usage, toolCalls }: Step, at: number): OwnEvent {
+  return { type: 'stepFinished', step: index, at, kind: type, finishReason, usage, toolCalls: toolCalls.length }
 }
 
 type Closing = { readonly open: OpenStep; readonly step: Step; readonly steps: RunContext['execution']['steps'] }

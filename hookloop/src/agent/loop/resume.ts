@@ -149,6 +149,7 @@ export async function continueRun(
   try {
     const { execution } = run
     run.hasExecution = true
+    emitResumed(run, {})
     run.replaceExecution({
       ...execution,
       waitedMs: execution.waitedMs + from.downMs,
@@ -164,6 +165,13 @@ export async function continueRun(
   return concludeRun(run, final)
 }
 
+/** A run without an execution was interrupted before it had started. */
+export function emitResumed(run: RunContext, answers: Answers): void {
+  const { effects, now, lastStep, hasExecution } = run
+  const started = hasExecution && { executionId: run.execution.id }
+  effects.emit?.({ type: 'resumed', step: lastStep, at: now, ...started, answers })
+}
+
 /** What was recorded of the open step. What its model calls have cost is counted if it has no answer to use. */
 function closingOf(run: RunContext, { recorded, ends = false }: Closing): StepClosing {
   const record = recorded && new StepRecord(recorded, { execution: run.execution.id, step: run.state.stepCount })
@@ -175,10 +183,10 @@ function closingOf(run: RunContext, { recorded, ends = false }: Closing): StepCl
 async function reopen(run: RunContext, answers: Answers): Promise<Cursor | undefined> {
   const saved = run.state
   const { execution, cursor } = suspended(saved)
-  run.effects.emit?.({ type: 'resumed', executionId: execution.id, answers })
   const { cursor: _left, ...rest } = execution
   const waitedMs = rest.waitedMs + Math.max(0, run.now - cursor.waitingSince)
   run.hasExecution = true
+  emitResumed(run, answers)
   run.replaceExecution({ ...rest, status: 'running', waitedMs, hooks: withHooks(run, rest.hooks) })
   run.setDeadline()
   const fired = await fireTrigger(run, 'onResume', { answers })

@@ -52,6 +52,8 @@ export type RunContextOptions = {
   readonly witness?: RunWitness | undefined
   /** The session that it runs in. */
   readonly session?: string
+  /** The id that the caller gave the input. */
+  readonly turn?: string | undefined
   /** Whether the caller starts over if the run differs from what was recorded. Hooks do not get its end then. */
   readonly isTentative?: boolean
 }
@@ -98,6 +100,7 @@ export class RunContext implements HookHost {
   readonly shadows: ShadowLog | undefined
   readonly witness: RunWitness | undefined
   readonly session: string | undefined
+  readonly turn: string | undefined
   /** Observers and shadow hooks that are still running, once there were any. */
   background: BackgroundWork | undefined
   #ended: RunEnd | undefined
@@ -115,6 +118,7 @@ export class RunContext implements HookHost {
     this.parentLink = options.parentLink
     this.witness = options.witness
     this.session = options.session
+    this.turn = options.turn
     this.#isTentative = options.isTentative ?? false
     this.ledgerWriter = new LedgerWriter({
       hooks: parts.stack.hooks,
@@ -195,6 +199,12 @@ export class RunContext implements HookHost {
   get step(): number {
     return this.open?.index ?? (this.hasExecution ? this.state.stepCount : 0)
   }
+  /** The step in progress, or the last one. */
+  get lastStep(): number {
+    if (this.open !== undefined) return this.open.index
+    const isInStep = this.hasExecution && this.execution.cursor?.phase === 'tools'
+    return isInStep ? this.step : Math.max(0, this.step - 1)
+  }
   get place(): string {
     if (this.open !== undefined) return this.open.place
     if (!this.hasExecution) return `${this.state.agentId}/${this.state.executionCount}/input`
@@ -216,8 +226,8 @@ export class RunContext implements HookHost {
     if (what !== undefined) this.ledgerWriter.explainLast(what)
     const { emit } = this.effects
     if (emit === undefined) return
-    emit({ type: 'hook', at: this.now, entry: this.ledgerWriter.last() })
-    for (const { code, message } of what?.warnings ?? []) emit({ type: 'warning', step, code, message })
+    emit({ type: 'hook', step, at: this.now, entry: this.ledgerWriter.last() })
+    for (const { code, message } of what?.warnings ?? []) emit({ type: 'warning', step, at: this.now, code, message })
   }
 
   #shadowLog(): ShadowLog {
@@ -368,7 +378,7 @@ export class RunContext implements HookHost {
   recordError(error: AgentError, during: HookTrigger): ErrorRecord {
     const record = Object.freeze({ code: error.code, message: error.message, during })
     this.open?.errors.push(record)
-    this.effects.emit?.({ type: 'error', step: this.step, error: record })
+    this.effects.emit?.({ type: 'error', step: this.step, at: this.now, error: record })
     return record
   }
 

@@ -106,6 +106,7 @@ function noted(agent: Agent, tell: (agent: Agent, begun: RunStart, effects: Effe
 class NotedEffects implements Effects {
   readonly time: Effects['time']
   readonly emit: Emit | undefined
+  readonly run: string
   readonly #inner: Effects
   readonly #asked: string[]
 
@@ -114,6 +115,7 @@ class NotedEffects implements Effects {
     this.#asked = asked
     this.time = inner.time
     this.emit = inner.emit
+    this.run = inner.run
   }
 
   perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {

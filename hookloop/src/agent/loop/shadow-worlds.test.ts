@@ -127,7 +127,7 @@ function visible({ runs, events, asked }: Played): unknown {
 }
 
 function withoutShadows(event: AgentEvent): readonly unknown[] {
-  const { durationMs: _took, ...rest } = event as AgentEvent & { durationMs?: number }
+  const { durationMs: _took, seq: _counted, ...rest } = event as AgentEvent & { durationMs?: number }
   if (event.type !== 'hook') return [rest]
   const { durationMs: _ms, ...entry } = event.entry
   return entry.shadow === true ? [] : [{ type: 'hook', entry }]

@@ -1,6 +1,7 @@
 import { AgentState } from '../../state/agent-state.ts'
 import type { StopReason } from '../../state/continuation.ts'
 import type { FinalRecord, FinalStatus, Step } from '../../state/execution.ts'
+import type { OwnEvent } from '../../state/event.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { List } from '../../state/list.ts'
 import { toInput, type Message, type Part } from '../../state/message.ts'
@@ -31,6 +32,7 @@ export function inputFor({ redact }: AgentParts, input: string | Message): Messa
 export async function startRun(run: RunContext, input: Message): Promise<Run> {
   let final: FinalRecord | undefined
   run.childRuns = { start: startRun }
+  run.effects.emit?.(inputEvent(run, input))
   noteCapabilities(run)
   try {
     const taken = await takeInput(run, input)
@@ -51,6 +53,10 @@ export async function startRun(run: RunContext, input: Message): Promise<Run> {
   return concludeRun(run, final)
 }
 
+function inputEvent({ now, turn }: RunContext, message: Message): OwnEvent {
+  return { type: 'input', step: 0, at: now, message, ...(turn !== undefined && { turn }) }
+}
+
 /** Problems of capabilities, such as hooks of a file that do not run. Subagents have those of their parent. */
 function noteCapabilities(run: RunContext): void {
   const { warnings } = run.parts
@@ -59,7 +65,8 @@ function noteCapabilities(run: RunContext): void {
 }
 
 function emitStarted({ effects, execution, state }: RunContext): void {
-  effects.emit?.({ type: 'started', executionId: execution.id, agentId: state.agentId, at: execution.startedAt })
+  const { id, startedAt } = execution
+  effects.emit?.({ type: 'started', step: 0, at: startedAt, executionId: id, agentId: state.agentId })
 }
 
 /** The record of a run that an unexpected error ended: the run fails, the caller gets no exception. */
@@ -98,12 +105,15 @@ function unstoredRecord(run: RunContext, thrown: unknown): FinalRecord {
 function toResult(run: RunContext, final: FinalRecord | undefined): Run {
   run.effects.time.close()
   const result = toRun(run, final)
-  if (result.status === 'suspended') {
-    run.effects.emit?.({ type: 'suspended', executionId: run.execution.id, pending: result.pending })
-  } else {
-    run.effects.emit?.({ type: 'finished', record: result.final })
-  }
+  run.effects.emit?.(endEvent(run, result))
   return result
+}
+
+function endEvent(run: RunContext, result: Run): OwnEvent {
+  const place = { step: run.lastStep, at: run.now }
+  return result.status === 'suspended'
+    ? { type: 'suspended', ...place, executionId: run.execution.id, pending: result.pending }
+    : { type: 'finished', ...place, record: result.final }
 }
 
 /** Throws STATE_SUSPENDED for a state that waits for answers. */
@@ -179,7 +189,7 @@ function endedRecord(run: RunContext, end: RunEnd): FinalRecord {
 function inputFailed(run: RunContext, error: AgentError): FinalRecord {
   const { code, message } = error
   run.failure = error
-  run.effects.emit?.({ type: 'error', step: 0, error: { code, message, during: 'onUserInput' } })
+  run.effects.emit?.({ type: 'error', step: 0, at: run.now, error: { code, message, during: 'onUserInput' } })
   return recordOf(run, { status: 'failed', reason: reasonOf(error), by: 'error at onUserInput', message })
 }
 

@@ -43,7 +43,7 @@ export class AnswerStream {
     const show = (delta: InferenceDelta): void => {
       if (!isCurrent()) return
       this.#shown = true
-      this.#run.effects.emit?.({ ...delta, step: this.#step })
+      this.#emit(delta)
     }
     const settled = (): undefined => undefined
     if (this.#policy === 'after') return { write: show, settled }
@@ -60,7 +60,7 @@ export class AnswerStream {
   }
 
   retract(why: string): void {
-    if (this.#shown) this.#run.effects.emit?.({ type: 'retracted', step: this.#step, why })
+    if (this.#shown) this.#run.effects.emit?.({ type: 'retracted', step: this.#step, at: this.#run.now, why })
     this.#shown = false
     this.#window = undefined
     this.#attempts++ // what is still being written is not emitted
@@ -77,10 +77,13 @@ export class AnswerStream {
       if (delta === undefined) continue
       const seen = delta.type === 'toolCallDelta' ? 0 : Math.min(skip, delta.delta.length)
       skip -= seen
-      if (seen < delta.delta.length) {
-        this.#run.effects.emit?.({ ...delta, delta: delta.delta.slice(seen), step: this.#step })
-      }
+      if (seen < delta.delta.length) this.#emit({ ...delta, delta: delta.delta.slice(seen) })
     }
+  }
+
+  #emit(delta: InferenceDelta): void {
+    const { effects, now } = this.#run
+    effects.emit?.({ ...delta, step: this.#step, at: effects.time.clockTime(now) })
   }
 }
 

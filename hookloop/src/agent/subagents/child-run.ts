@@ -8,7 +8,7 @@ import { fromStateJson } from '../../state/saved-run.ts'
 import type { Above, AgentPlace, OpenChild } from '../../state/subagent.ts'
 import type { Answers } from '../../state/tool-call.ts'
 import { addUsage, noUsage, subtractUsage, totalTokens, type Usage } from '../../state/usage.ts'
-import type { AgentEvent, Emit } from '../../state/event.ts'
+import type { Emit } from '../../state/event.ts'
 import type { Effects } from '../../effects/effects.ts'
 import type { Budget } from '../capability.ts'
 import type { ActiveCall } from '../loop/open-step.ts'
@@ -290,10 +290,11 @@ function toolNames({ state, open }: RunContext): ReadonlyMap<string, string> {
 function emitFrom(place: AgentPlace, emit: Emit | undefined): Emit | undefined {
   return (
     emit &&
-    ((event: AgentEvent) =>
-      event.type === 'subagent'
-        ? emit({ ...event, path: [place, ...event.path] })
-        : emit({ type: 'subagent', path: [place], event }))
+    ((emitted) => {
+      const { at } = emitted
+      const [path, event] = emitted.type === 'subagent' ? [[place, ...emitted.path], emitted.event] : [[place], emitted]
+      emit({ type: 'subagent', path, event, step: place.step, at })
+    })
   )
 }
 

@@ -238,12 +238,18 @@ class StartedTool implements ToolRun {
   }
 
   get progress(): ToolRun['progress'] {
-    const { step, parts } = this.#run
-    const { emit } = this.#run.effects
+    const { step, parts, effects } = this.#run
+    const { emit } = effects
     if (emit === undefined) return () => undefined
     const callId = this.#at.call.id
     this.#updates ??= redactStream(parts.redact, (update) =>
-      emit({ type: 'toolProgress', step, callId, update: toShown(update, parts.redact) }),
+      emit({
+        type: 'toolProgress',
+        step,
+        at: effects.time.clockTime(effects.now()),
+        callId,
+        update: toShown(update, parts.redact),
+      }),
     )
     const updates = this.#updates
     return (update) => updates.write(toShown(update))

@@ -1,7 +1,7 @@
 import type { ToolDescription } from '../../state/inference.ts'
 import type { EntryWarning } from '../../state/ledger.ts'
 import { exactJson, hashJson, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
-import { approvalFor, type Answer, type Ask, type AskTrigger } from '../../state/tool-call.ts'
+import { approvalFor, type Answer, type Approval, type Ask, type AskTrigger } from '../../state/tool-call.ts'
 import { AgentError, messageOf, toAgentError } from '../../errors.ts'
 import { untilEnd } from '../../effects/run-time.ts'
 import { failureText } from '../../hooks/failure-text.ts'
@@ -37,6 +37,7 @@ export async function requestApproval(
     const what = at === undefined ? 'Not run: it needs approval' : `The run needs approval at ${at}`
     const given = { block: `${what} (${approval.message}), and the agent has no approver.` }
     noteAnswer(run, call, given, approval.message, at)
+    emitAnswered(run, approval, given)
     return given
   }
   if (answer === 'suspend') {
@@ -72,9 +73,16 @@ export async function requestApproval(
   // After a crash, the replayed clock is behind until something new happens: the time in between is counted already.
   run.addWaited(run.now - (run.now < run.resumedAt ? askedAt : Math.max(askedAt, run.resumedAt)))
   noteAnswer(run, call, given, approval.message, at)
-  if (given !== 'suspend') return given
+  if (given !== 'suspend') {
+    emitAnswered(run, approval, given)
+    return given
+  }
   call.approval = approval
   return undefined
+}
+
+function emitAnswered(run: RunContext, { id }: Approval, answer: Answer): void {
+  run.effects.emit?.({ type: 'answered', step: run.step, at: run.now, approval: id, answer })
 }
 
 /** A hash of what an approver is shown of a tool, and of what decides which arguments it takes. */

@@ -56,7 +56,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
     const events = lines.map((line) => JSON.parse(line) as AgentEvent | { type: 'result'; usage: object })
     const { usage, session, ...result } = events.at(-1) as { type: 'result'; usage: object; session: string }
     assert.deepEqual([code, stderr], [0, ''])
-    assert.deepEqual([events[0]?.type, events.at(-2)?.type], ['started', 'finished'])
+    assert.deepEqual([events[0]?.type, events.at(-2)?.type], ['input', 'finished'])
     assert.deepEqual(result, { type: 'result', status: 'completed', text: 'Hi there!', warnings: [] })
     assert.equal((usage as { outputTokens: number }).outputTokens, 34)
     assert.match(session, /^\w{4}-\w{4}$/)
@@ -68,7 +68,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
       .trimEnd()
       .split('\n')
       .map((line) => (JSON.parse(line) as AgentEvent).type)
-    assert.deepEqual([types[0], types.includes('text'), types.includes('responded')], ['started', false, true])
+    assert.deepEqual([types[0], types.includes('text'), types.includes('responded')], ['input', false, true])
     assert.deepEqual(types.slice(-2), ['finished', 'result'])
   })
 

@@ -5,7 +5,7 @@ import { tool, type Tool } from '../../agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { completion } from '../../capabilities/completion.ts'
 import { guards } from '../../capabilities/guards.ts'
-import type { AgentEvent } from '../../state/event.ts'
+import type { EmittedEvent } from '../../state/event.ts'
 import type { LanguageModel } from '../../state/inference.ts'
 import { liveEffects, type EffectsFactory } from '../../effects/effects.ts'
 import { action, type Action } from '../../hooks/action.ts'
@@ -37,7 +37,7 @@ type Probe = {
   /** The options of each run. */
   readonly how: { readonly signal: AbortSignal; readonly effects: EffectsFactory }
   /** Receives events with warnings of hooks. */
-  readonly onEvent: (event: AgentEvent) => void
+  readonly onEvent: (event: EmittedEvent) => void
 }
 
 type AgentChoices = {
@@ -67,7 +67,7 @@ export async function runProbe(
     if (fails) throw new Error('A simulated failure.')
     return 'probe'
   }
-  const onEvent = (event: AgentEvent): void => recordWarning(event, activity)
+  const onEvent = (event: EmittedEvent): void => recordWarning(event, activity)
   const effects: EffectsFactory = (how) =>
     liveEffects()({ ...how, emit: (event) => (onEvent(event), how.emit?.(event)) })
   const hooks = [watched(of, { activity, timeouts, isFromFile, ran }), witnessOf(of, expected, path)]
@@ -87,7 +87,7 @@ export async function runProbe(
 }
 
 /** A handler in settings that fails does not stop the run: its failure is a warning. So is what it tells the user. */
-function recordWarning(emitted: AgentEvent, { failures }: HookActivity): void {
+function recordWarning(emitted: EmittedEvent, { failures }: HookActivity): void {
   const event = emitted.type === 'subagent' ? emitted.event : emitted
   const [, why] = (event.type === 'warning' && /^\w+ hook: (.*)/s.exec(event.message)) || []
   if (why !== undefined) failures.push(why)

@@ -6,7 +6,7 @@ import { errorPolicy } from '../../capabilities/error-policy.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { Use } from '../../agent/capability.ts'
 import { tool } from '../../agent/tool.ts'
-import type { AgentEvent } from '../../state/event.ts'
+import type { EmittedEvent } from '../../state/event.ts'
 import { noTokens } from '../../state/usage.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type Script } from '../../models/scripted.ts'
@@ -192,9 +192,9 @@ test('a retracted answer is marked as discarded, and the next one starts on a ne
 test('a cancelled answer stays on the screen', () => {
   const { out, err, stdout, stderr } = pipes()
   const view = new LiveView(new Screen({ out, err, env: {} }))
-  view.show({ type: 'text', step: 0, delta: 'Half' })
+  view.show({ type: 'text', step: 0, at: 1, delta: 'Half' })
   view.cancelling()
-  view.show({ type: 'retracted', step: 0, why: 'the model call failed' })
+  view.show({ type: 'retracted', step: 0, at: 1, why: 'the model call failed' })
   assert.deepEqual([stdout(), stderr()], ['Half\n', ''])
 })
 
@@ -202,7 +202,7 @@ test('the status has the time, the usage and the current activity', () => {
   let now = 1000
   const { out, err } = terminal()
   const view = new LiveView(new Screen({ out, err, env: {} }), { now: () => now })
-  const status = (event: AgentEvent): string => {
+  const status = (event: EmittedEvent): string => {
     view.show(event)
     now += 1250
     return view.status
@@ -212,10 +212,10 @@ test('the status has the time, the usage and the current activity', () => {
   assert.deepEqual(
     [
       status({ type: 'inferenceStarted', step: 0, at: 1, attempt: 1, model: 'openai/gpt-5-mini' }),
-      status({ type: 'toolCallDelta', step: 0, callId: 'c', toolName: 'look', delta: '{' }),
+      status({ type: 'toolCallDelta', step: 0, at: 1, callId: 'c', toolName: 'look', delta: '{' }),
       status({ type: 'responded', step: 0, at: 1, text: '', usage }),
       status({ type: 'toolStarted', step: 0, at: 1, call }),
-      status({ type: 'toolProgress', step: 0, callId: 'c', update: { done: 3 } }),
+      status({ type: 'toolProgress', step: 0, at: 1, callId: 'c', update: { done: 3 } }),
     ],
     [
       '1.3 s · openai/gpt-5-mini',
@@ -255,8 +255,8 @@ test('names and arguments of calls are printable and short', async () => {
 test('in a pipe no answer is shown while it arrives, and none is marked as discarded', async () => {
   const { out, err, stdout, stderr } = pipes()
   const view = new LiveView(new Screen({ out, err, env: {} }), { showsAnswers: false })
-  view.show({ type: 'text', step: 0, delta: 'Half' })
-  view.show({ type: 'retracted', step: 0, why: 'the model call failed' })
+  view.show({ type: 'text', step: 0, at: 1, delta: 'Half' })
+  view.show({ type: 'retracted', step: 0, at: 1, why: 'the model call failed' })
   view.show({ type: 'responded', step: 0, at: 1, text: 'Whole.', usage: noTokens })
   assert.deepEqual([stdout(), stderr()], ['', ''])
 })

@@ -1,4 +1,4 @@
-import type { AgentEvent } from '../../state/event.ts'
+import type { EmittedEvent } from '../../state/event.ts'
 import type { Json } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Approval, ToolCall } from '../../state/tool-call.ts'
@@ -10,7 +10,7 @@ import { oneLine } from './printable.ts'
 import type { Screen } from './screen.ts'
 import { wrap } from './wrap.ts'
 
-type Event<T extends AgentEvent['type']> = Extract<AgentEvent, { type: T }>
+type Event<T extends EmittedEvent['type']> = Extract<EmittedEvent, { type: T }>
 type Color = 'red' | 'green' | 'yellow' | 'cyan' | 'blue' | 'dim'
 
 const MAX_MESSAGE = 600
@@ -93,7 +93,7 @@ export class LiveView {
     return this.#question(id).promise
   }
 
-  show(event: AgentEvent): void {
+  show(event: EmittedEvent): void {
     if (event.type !== 'reasoning') this.#isThinking = false
     switch (event.type) {
       case 'inferenceStarted':
@@ -133,6 +133,9 @@ export class LiveView {
         return this.#error(event)
       case 'subagent':
         return this.#subagent(event)
+      case 'input':
+      case 'answered':
+      case 'rewound':
       case 'started':
       case 'stepStarted':
       case 'stepFinished': // its calls and votes were shown

@@ -19,6 +19,7 @@ export type OpenRun = {
   readonly downMs: number
   readonly input: Message
   readonly metadata: JsonObject | undefined
+  readonly turn?: string | undefined
   readonly entries: readonly RecordEntry[]
   /** Whether a process has begun to close the open step with the entries. */
   readonly isClosing: boolean
@@ -68,12 +69,12 @@ export class SessionReader {
         this.start = record
         return
       case 'input': {
-        const { run, at, message: input, metadata } = record
+        const { run, at, message: input, metadata, turn } = record
         this.entries = []
         this.ledger = List.empty()
         this.hasInput = true
         this.context = newContext()
-        this.open = { run, input, metadata, phase: 'input', ...sinceCheckpoint }
+        this.open = { run, input, metadata, turn, phase: 'input', ...sinceCheckpoint }
         this.runAt = at
         return
       }

@@ -40,6 +40,8 @@ export type SessionRecord =
       readonly at: number
       readonly message: Message
       readonly metadata?: JsonObject
+      /** The id that the caller gave it. */
+      readonly turn?: string
     }
   | Exclude<RecordEntry, { type: 'run' }>
   /** A checkpoint of a run, or a change between two runs: what changed in the state since the last one. */
@@ -120,7 +122,13 @@ const shapes = new Map<unknown, Shape>([
   ['session', shapeOf({ id: string, agent: string, at: time, version: oneOf(1, SESSION_VERSION) })],
   [
     'input',
-    shapeOf({ message: must(isMessage, 'must be a message'), run: string, at: time, metadata: optional(object) }),
+    shapeOf({
+      message: must(isMessage, 'must be a message'),
+      run: string,
+      at: time,
+      metadata: optional(object),
+      turn: optional(string),
+    }),
   ],
   [
     'state',

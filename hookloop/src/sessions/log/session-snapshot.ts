@@ -132,13 +132,14 @@ export function restoreSnapshot(
     before: undefined,
   })
   reader.ledger = ledger.list
-  const { run, phase, at: runAt = 0, input, metadata: facts } = record.open ?? {}
+  const { run, phase, at: runAt = 0, input, metadata: facts, turn } = record.open ?? {}
   if (record.open !== undefined)
     reader.open = {
       run,
       phase,
       input,
       metadata: facts,
+      turn,
       downMs: 0,
       isClosing: false,
       ends: false,
@@ -228,8 +229,8 @@ function plainJson(fields: { readonly [key: string]: unknown }): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as JsonObject
 }
 
-function openJson({ run, phase, input, metadata }: Omit<OpenRun, 'entries' | 'at'>, at: number): JsonObject {
-  return { run, phase, at, input, ...(metadata !== undefined && { metadata }) }
+function openJson({ run, phase, input, metadata, turn }: Omit<OpenRun, 'entries' | 'at'>, at: number): JsonObject {
+  return { run, phase, at, input, ...(metadata !== undefined && { metadata }), ...(turn !== undefined && { turn }) }
 }
 
 function wrongPages(why: string): AgentError {

@@ -52,6 +52,7 @@ export class RecordedAnswers {
 export class AnsweredEffects implements Effects {
   readonly time = new RunTime(undefined, undefined)
   readonly emit = undefined
+  readonly run = ''
   /** Hooks that asked for something that was not recorded. */
   readonly unanswered: string[] = []
   /** By hook: rejects when it asks a model something that was not recorded. It is not waited for any longer then. */

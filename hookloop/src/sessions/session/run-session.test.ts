@@ -346,7 +346,7 @@ test('a run in a session is streamed, and so is the rest of an interrupted run',
   const whole = await types(scene(store).agent.stream('Go.', { session: 'whole' }))
   await cutOff(store, { at: 3, stored: true }, (dying) => scene(dying).agent.run('Go.', { session: 'cut' }))
   const rest = await types(scene(store).agent.resumeStream('cut'))
-  assert.deepEqual([whole[0], whole.at(-1), rest.at(-1)], ['started', 'finished', 'finished'])
+  assert.deepEqual([whole[0], whole.at(-1), rest[0], rest.at(-1)], ['input', 'finished', 'resumed', 'finished'])
   assert.ok(rest.includes('toolFinished') && rest.length < whole.length)
 })
 

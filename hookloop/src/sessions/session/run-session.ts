@@ -2,13 +2,14 @@ import type { Cursor } from '../../state/execution.ts'
 import type { OpenCall } from '../../state/tool-call.ts'
 import { startRun, stateFor } from '../../agent/loop/start.ts'
 import type { SessionRunOptions } from '../../agent/agent.ts'
+import { EventStamp } from '../../agent/event-stamp.ts'
 import { checkChoice } from '../../state/check-options.ts'
 import { RunContext } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
-import { checkGuards, checkResume, continueRun, resumeRun, type Closing } from '../../agent/loop/resume.ts'
+import { checkGuards, checkResume, continueRun, emitResumed, resumeRun, type Closing } from '../../agent/loop/resume.ts'
 import type { Run } from '../../agent/run.ts'
 import { ENVIRONMENT_KEY, type AgentState } from '../../state/agent-state.ts'
-import type { AgentEvent } from '../../state/event.ts'
+import type { Emit } from '../../state/event.ts'
 import { exactJson, type JsonObject } from '../../state/json.ts'
 import type { Message } from '../../state/message.ts'
 import type { Answer, Answers } from '../../state/tool-call.ts'
@@ -52,11 +53,15 @@ export function runInSession(
     if (isSuspended || (open !== undefined && !canEnd)) throw unfinished(how.session, open?.phase)
     const session = open === undefined ? locked : await endOpenRun({ parts, session: locked, how }, open)
     const { journal } = session
-    const inner = innerEffects(how)
-    const [at, run] = [inner.now(), inner.newId()]
+    const stamp = stampFor(how)
+    const inner = innerEffects(how, stamp?.emit)
+    const [at, run] = [inner.now(), how.run ?? inner.newId()]
+    if (stamp !== undefined) stamp.run = run
     appendSessionStart(session, { agent: parts.name, at })
-    journal.append({ type: 'input', run, at, message: input, ...(metadata !== undefined && { metadata }) })
-    const context = runContext({ parts, session, how, inner }, { run, at, entries: [], metadata })
+    const { turn } = how
+    const given = { ...(metadata !== undefined && { metadata }), ...(turn !== undefined && { turn }) }
+    journal.append({ type: 'input', run, at, message: input, ...given })
+    const context = runContext({ parts, session, how, inner }, { run, at, entries: [], metadata, turn })
     setHead(session, context.state.withMessage(input), { agent: parts.name, at, status: 'running' })
     return startRun(context, input)
   })
@@ -78,9 +83,10 @@ export function resumeSession(
     if (open === undefined) throw isSuspended ? unfinished(how.session, undefined) : nothingToResume(how.session)
     let effects: SessionEffects | undefined
     // A run that has diverged is resumed once more: its listeners get the events of that.
-    const { emit } = how
-    const heard = emit && ((event: AgentEvent) => void (effects?.hasDiverged !== true && emit(event)))
-    const inner = innerEffects(onChange === 'close' ? { ...how, ...(heard && { emit: heard }) } : how)
+    const stamp = stampFor(how)
+    if (stamp !== undefined) stamp.run = open.run
+    const heard: Emit | undefined = stamp && ((event) => void (effects?.hasDiverged !== true && stamp.emit(event)))
+    const inner = innerEffects(how, onChange === 'close' ? heard : stamp?.emit)
     const now = inner.now()
     if (isSuspended) journal.append({ type: 'sessionResumed', at: now })
     const work = {
@@ -98,7 +104,12 @@ export function resumeSession(
     await journal.flush()
     const current = snapshotOf(journal.loaded!, session.id) // with what was recorded just now
     const { answers: _used, ...rest } = how
-    const closing = { ...work, session: { ...session, snapshot: current }, how: rest, inner: innerEffects(how) }
+    const closing = {
+      ...work,
+      session: { ...session, snapshot: current },
+      how: rest,
+      inner: innerEffects(how, stamp?.emit),
+    }
     return resumeOpen(closing, current.open!)
   })
 }
@@ -108,8 +119,8 @@ async function endOpenRun(
   { parts, session, how }: Pick<Work, 'parts' | 'session' | 'how'>,
   open: OpenRun,
 ): Promise<LockedSession> {
-  const { emit: _unheard, shouldPause: _not, ...quiet } = how // events are those of the new run
-  const inner = innerEffects(quiet)
+  const { listener: _unheard, shouldPause: _not, ...quiet } = how // events are those of the new run
+  const inner = innerEffects(quiet, undefined)
   const now = inner.now()
   const isWaiting = open.phase === 'suspended' && open.answers === undefined
   if (!isWaiting) {
@@ -153,6 +164,7 @@ async function resumeOpen(work: Resuming, open: OpenRun): Promise<Run> {
   const run = runContext(work, open)
   if (open.phase === 'input') {
     run.liveFrom = now // the time in which no process worked on it is not counted
+    emitResumed(run, {})
     return startRun(run, open.input)
   }
   return continueRun(run, { phase: open.phase, downMs: open.downMs + Math.max(0, now - open.at), at: now, ...closing })
@@ -195,7 +207,8 @@ function sameAnswers({ parts, session, how }: Work, answers: Answers): Promise<A
 
 const HEAD_STEPS = 8
 
-type StartedRun = Pick<OpenRun, 'run' | 'at' | 'entries' | 'metadata'> & Partial<Pick<OpenRun, 'phase' | 'isClosing'>>
+type StartedRun = Pick<OpenRun, 'run' | 'at' | 'entries' | 'metadata' | 'turn'> &
+  Partial<Pick<OpenRun, 'phase' | 'isClosing'>>
 
 function runContext({ parts, how, session, inner, environment, opened }: Work, open: StartedRun): RunContext {
   const { snapshot, journal } = session
@@ -219,8 +232,9 @@ function runContext({ parts, how, session, inner, environment, opened }: Work, o
   const known = environment === undefined ? state : state.withMetadata(ENVIRONMENT_KEY, environment)
   const context = new RunContext(parts, effects, known, {
     shouldPause: how.shouldPause,
-    streams: how.emit !== undefined && how.deltas !== false,
+    streams: how.listener !== undefined && how.deltas !== false,
     session: how.session,
+    turn: open.turn,
     ...(!isNew && { ledger: snapshot.ledger }),
     isTentative: how.onChange !== 'reject',
   })
@@ -228,8 +242,12 @@ function runContext({ parts, how, session, inner, environment, opened }: Work, o
   return context
 }
 
-function innerEffects({ effects = liveEffects(), signal, emit }: SessionRunOptions): Effects {
+function innerEffects({ effects = liveEffects(), signal }: SessionRunOptions, emit: Emit | undefined): Effects {
   return effects({ signal, emit })
+}
+
+function stampFor({ stamp, listener, session }: SessionRunOptions): EventStamp | undefined {
+  return stamp ?? (listener && new EventStamp(listener, session))
 }
 
 function unfinished(id: string, phase: OpenRun['phase'] | undefined): AgentError {

@@ -258,6 +258,9 @@ function worldOf(seed: number, how: 'live' | 'replayed' | 'other' = 'live') {
 
 /** What a model does while it is asked is not recorded, and how long things took is not the same. */
 function timeless(events: readonly { readonly type: string }[]): readonly unknown[] {
-  const told = events.filter(({ type }) => type !== 'text' && type !== 'inferenceStarted')
-  return JSON.parse(JSON.stringify(told, (key, value: unknown) => (key === 'durationMs' ? 0 : value))) as unknown[]
+  const told = events
+    .filter(({ type }) => type !== 'text' && type !== 'inferenceStarted')
+    .map((event) => (event.type === 'toolCallDelta' ? { ...event, at: 0 } : event))
+  const varies = ['durationMs', 'seq'] // the events that are left out are counted
+  return JSON.parse(JSON.stringify(told, (key, value: unknown) => (varies.includes(key) ? 0 : value))) as unknown[]
 }

@@ -67,7 +67,7 @@ test('what is said is streamed', async () => {
   const live = clerk(memoryStore()).agent.session().stream('One.')
   const types: string[] = []
   for await (const { type } of live) types.push(type)
-  assert.deepEqual([types[0], types.at(-1), (await live.run).text], ['started', 'finished', 'I: 1'])
+  assert.deepEqual([types[0], types.at(-1), (await live.run).text], ['input', 'finished', 'I: 1'])
 })
 
 test('a session can be cleared, and keeps its metadata', async () => {

@@ -1,16 +1,17 @@
 import { warningsOf } from '../../agent/explain/warnings.ts'
 import { checkRunOptions } from '../../agent/run-options.ts'
 import { checkOptions } from '../../state/check-options.ts'
-import type { SessionPort } from '../../agent/agent.ts'
+import type { SessionPort, SessionRunOptions } from '../../agent/agent.ts'
 import { inputFor, stateFor } from '../../agent/loop/start.ts'
 import { pendingOf, type Run } from '../../agent/run.ts'
+import { EventStamp } from '../../agent/event-stamp.ts'
 import { streamRun } from '../../agent/run-stream.ts'
 import { RunContext } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import { fireInSession, type SendOptions, type Session } from '../../agent/session.ts'
 import type { ResumeOptions } from '../../agent/loop/resume.ts'
 import { COMPACT_KEY, ENVIRONMENT_KEY, MODEL_KEY, TASKS_KEY, type AgentState } from '../../state/agent-state.ts'
-import type { AgentEvent, Emit } from '../../state/event.ts'
+import type { Emit, EventListener } from '../../state/event.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Message } from '../../state/message.ts'
 import { sameJson } from '../../state/json.ts'
@@ -34,7 +35,7 @@ export function sessionPort(store: SessionStore): SessionPort {
   }
 }
 
-type Caller = { readonly signal?: AbortSignal | undefined; readonly emit?: Emit | undefined }
+type Caller = { readonly signal?: AbortSignal | undefined; readonly stamp?: EventStamp | undefined }
 
 class SessionHandle implements Session {
   readonly id: string
@@ -45,7 +46,6 @@ class SessionHandle implements Session {
   #deferred: DeferredStart | undefined
   /** What hooks did between two runs, for the next one. */
   #betweenRuns: readonly TimedLedgerEntry[] = []
-  #startEvents: AgentEvent[] = []
 
   constructor(store: SessionStore, parts: AgentParts, id: string) {
     this.id = id
@@ -59,7 +59,8 @@ class SessionHandle implements Session {
 
   readonly send = (input: string | Message, options: SendOptions = {}): Promise<Run> => this.#send(input, options)
 
-  readonly stream: Session['stream'] = (input, options = {}) => streamRun((emit) => this.#send(input, options, emit))
+  readonly stream: Session['stream'] = (input, options = {}) =>
+    streamRun((listener) => this.#send(input, options, listener))
 
   readonly suspend = (reason?: string): Promise<void> =>
     this.#lock(async ({ snapshot, journal }) => {
@@ -82,7 +83,8 @@ class SessionHandle implements Session {
     return undefined
   }
 
-  readonly resumeStream: Session['resumeStream'] = (options = {}) => streamRun((emit) => this.#resume(options, emit))
+  readonly resumeStream: Session['resumeStream'] = (options = {}) =>
+    streamRun((listener) => this.#resume(options, listener))
 
   readonly clear = (): Promise<void> =>
     this.#lock(
@@ -138,21 +140,25 @@ class SessionHandle implements Session {
       const state = await this.#fire(before, 'onSessionEnd', { reason }, options)
       if (session.snapshot.open === undefined && state !== before) await this.#appendState(session, state)
     })
-    return warningsOf(this.#withStart(undefined).startedWith)
+    return warningsOf(this.#takeBetweenRuns())
   }
 
-  async #send(input: string | Message, options: SendOptions, emit?: Emit): Promise<Run> {
+  async #send(input: string | Message, options: SendOptions, listener?: EventListener): Promise<Run> {
     checkRunOptions('session.send', options)
     const message = inputFor(this.#parts, input)
-    await this.#start({ signal: options.signal, emit })
-    const how = { ...options, ...this.#withStart(emit), session: this.id }
+    const run = crypto.randomUUID()
+    const stamp = listener && new EventStamp(listener, this.id)
+    if (stamp !== undefined) stamp.run = run
+    await this.#start({ signal: options.signal, stamp })
+    const how = this.#how(options, { run, listener, stamp })
     return runInSession(this.#store, { parts: this.#parts, input: message, how })
   }
 
-  async #resume(options: ResumeOptions & SendOptions, emit?: Emit): Promise<Run> {
+  async #resume(options: ResumeOptions & SendOptions, listener?: EventListener): Promise<Run> {
     checkRunOptions('session.resume', options)
-    await this.#startWithOpenRun({ signal: options.signal, emit })
-    const how = { ...options, ...this.#withStart(emit), session: this.id }
+    const stamp = listener && new EventStamp(listener, this.id)
+    await this.#startWithOpenRun({ signal: options.signal, stamp })
+    const how = this.#how(options, { listener, stamp })
     return resumeSession(this.#store, { parts: this.#parts, how, environment: this.#deferred?.environment })
   }
 
@@ -161,6 +167,7 @@ class SessionHandle implements Session {
     if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
     await this.#lock(async ({ snapshot }) => {
       if (snapshot.open === undefined) return
+      if (caller.stamp !== undefined) caller.stamp.run = snapshot.open.run
       const before = snapshot.state ?? this.#newState()
       const after = await this.#fire(before, 'onSessionStart', { source: sourceOf(snapshot) }, caller)
       this.#deferred = deferStart(before, after)
@@ -213,35 +220,32 @@ class SessionHandle implements Session {
     state: AgentState,
     trigger: 'onSessionStart' | 'onSessionEnd',
     facts: { readonly source: string } | { readonly reason: string },
-    { signal = new AbortController().signal, emit }: Caller = {},
+    { signal = new AbortController().signal, stamp }: Caller = {},
   ): Promise<AgentState> {
-    // There is no run yet that events of hooks could be about: they follow its first event.
-    const passOn: Emit | undefined =
-      emit &&
+    const emit: Emit | undefined =
+      stamp &&
       ((event) => {
-        if (event.type === 'warning') emit(event)
-        else if (event.type === 'hook' && saysSomething(event.entry)) this.#startEvents.push(event)
+        if (event.type === 'warning' || (event.type === 'hook' && saysSomething(event.entry))) stamp.emit(event)
       })
-    const context = new RunContext(this.#parts, liveEffects()({ signal, emit: passOn }), state)
+    const context = new RunContext(this.#parts, liveEffects()({ signal, emit }), state)
     const fired = await fireInSession(context, trigger, { sessionId: this.id, ...facts })
     const entries = context.ledgerWriter.timed().filter(saysSomething)
     this.#betweenRuns = trigger === 'onSessionStart' ? [...this.#betweenRuns, ...entries] : entries
     return fired
   }
 
+  #how<T extends object>(
+    options: SendOptions,
+    more: T,
+  ): SendOptions & T & Pick<SessionRunOptions, 'session' | 'startedWith'> {
+    return { ...options, ...more, startedWith: this.#takeBetweenRuns(), session: this.id }
+  }
+
   /** What hooks did between two runs is part of the next one. */
-  #withStart(emit: Emit | undefined): { readonly startedWith: readonly TimedLedgerEntry[]; readonly emit?: Emit } {
-    const [startedWith, pending] = [this.#betweenRuns, this.#startEvents]
+  #takeBetweenRuns(): readonly TimedLedgerEntry[] {
+    const entries = this.#betweenRuns
     this.#betweenRuns = []
-    this.#startEvents = []
-    if (emit === undefined) return { startedWith }
-    return {
-      startedWith,
-      emit: (event) => {
-        emit(event)
-        for (const each of pending.splice(0)) emit(each)
-      },
-    }
+    return entries
   }
 
   async #appendState(session: LockedSession, state: AgentState): Promise<void> {
