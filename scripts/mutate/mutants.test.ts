@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { suite, test } from 'node:test'
 import { decidingFiles } from './deciding-files.ts'
+import { reaches, type Measured } from './measure-tests.ts'
 import { mutantsOf } from './mutants.ts'
-import { relatedTests } from './related-tests.ts'
+import { stagesOf } from './stages.ts'
 
 suite('npm run mutate', () => {
   const cases: { readonly [source: string]: readonly string[] } = {
@@ -45,8 +46,22 @@ suite('npm run mutate', () => {
       stripTypeScriptTypes(source.slice(0, start) + text + source.slice(end))
   })
 
-  test('runs the tests in the folder of a file first', () => {
-    const [first] = relatedTests('hookloop/src/hooks/run-hooks.ts')
-    assert.ok(first!.includes('hookloop/src/hooks/run-hooks.test.ts'))
+  test('runs cheap tests first, those in the folder of a file above all, and files that start processes alone', () => {
+    const test = (name: string, ms: number, starts = false): Measured => ({ test: name, ms, starts, unreached: {} })
+    const tests = [test('b/slow.test.ts', 9_000), test('b/quick.test.ts', 500), test('a/near.test.ts', 1_000)]
+    const stages = stagesOf('a/file.ts', [test('a/starts.test.ts', 100, true), ...tests, test('b/last.test.ts', 9_500)])
+    assert.deepEqual(
+      stages.map((stage) => stage.tests),
+      [['a/near.test.ts', 'b/quick.test.ts', 'b/slow.test.ts'], ['b/last.test.ts'], ['a/starts.test.ts']],
+    )
+  })
+
+  test('runs only the tests that reach a change', () => {
+    const unreached = { 'a.ts': [[10, 20]] as const }
+    const test: Measured = { test: 'a.test.ts', ms: 1, starts: false, unreached }
+    assert.deepEqual(
+      [reaches(test, 'a.ts', 9), reaches(test, 'a.ts', 10), reaches(test, 'a.ts', 20), reaches(test, 'b.ts', 9)],
+      [true, false, true, false],
+    )
   })
 })

@@ -1,5 +1,6 @@
 // Changes the code that decides, one change at a time, and lists the changes that no test notices. Works on a copy of the
-// repository. Not part of `npm test`: each change runs the tests that load its file.
+// repository. First it runs each test file once, to know how long it takes and what it reaches. Then each change runs only
+// the tests that reach it, cheap ones first, until one fails. Not part of `npm test`.
 import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,31 +9,28 @@ import { parseArgs } from 'node:util'
 import { linkPackages } from '../checkout.ts'
 import { decidingFiles } from './deciding-files.ts'
 import { equivalent } from './equivalent.ts'
+import { measure, reaches, testsThatLoad, type Measured } from './measure-tests.ts'
 import { mutantsOf, type Mutant } from './mutants.ts'
-import { relatedTests, type Stage } from './related-tests.ts'
 import { firstFailure } from './run-tests.ts'
+import { stagesOf } from './stages.ts'
 
 type Picked = Mutant & { readonly file: string }
 type Judged = Pick<Picked, 'file' | 'line' | 'change'> & {
   readonly killed: boolean
-  /** The test that failed. */
-  readonly by?: string
-  /** The time was over before all tests had run. */
-  readonly incomplete?: boolean
+  /** The test that failed, or why it survived. */
+  readonly why: string
 }
-
-/** Tests that take longer than this hang. */
-const STAGE_MS = 180_000
 
 const USAGE = `Usage: npm run mutate [-- options]
 
 Makes single changes in the files that decide, and lists those that no test notices.
 
-  --file <part>     only files with this text in their path, also others than the usual ones; can be repeated
-  --count <n>       how many changes to try. Default: 40
+  --file <part>     only files with this text in their path, also others than the usual ones; can be repeated.
+                    <part>:<line> tries only the changes of that line
+  --count <n>       how many changes to try in each file. Default: 10
   --seed <n>        which changes are picked. Default: 1
   --jobs <n>        how many at the same time. Default: 1
-  --minutes <n>     after how long the tests of one change end. Default: 5
+  --minutes <n>     after how long the tests of one change end. Default: 2
   --list            lists the changes without trying them
   --json            prints one object: { tried, killed, percent, mutants }
   --help            prints this text`
@@ -49,10 +47,14 @@ const [count, seed, jobs, minutes] = (['count', 'seed', 'jobs', 'minutes'] as co
   return Number.isFinite(value) && value >= (name === 'seed' ? 0 : 1) ? value : stop(`--${name} is a number.`)
 }) as [number, number, number, number]
 
-const files = chosenFiles(flags.file)
-const all = files.flatMap((file) => mutantsOf(readFileSync(file, 'utf8')).map((mutant) => ({ ...mutant, file })))
-const picked = shuffled(all.filter((mutant) => !isEquivalent(mutant))).slice(0, count)
-say(`${files.length} files, ${all.length} possible changes, ${picked.length} picked with seed ${seed}`)
+const chosen = chosenFiles(flags.file)
+const files = chosen.map(({ file }) => file)
+const picked = chosen.flatMap(({ file, lines }) => {
+  const all = mutantsOf(readFileSync(file, 'utf8')).map((mutant): Picked => ({ ...mutant, file }))
+  const possible = all.filter((mutant) => !isEquivalent(mutant) && (lines.length === 0 || lines.includes(mutant.line)))
+  return shuffled(possible).slice(0, count)
+})
+say(`${files.length} files, ${picked.length} changes picked with seed ${seed}`)
 
 if (flags.list) {
   for (const { file, line, change } of picked) console.log(`${file}:${line}  ${change}`)
@@ -60,63 +62,72 @@ if (flags.list) {
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-mutate-'))
-process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+const copies = Array.from({ length: jobs }, (_, i) => copyTo(join(folder, `${i}`)))
+process.chdir(copies[0]!) // files may be edited in the repository from now on
+
+const measured: Measured[] = []
+const measuredFiles = [...new Set([...decidingFiles(), ...files])].toSorted()
+await shareOut(testsThatLoad(files), async (test, copy) => {
+  const result = await measure(copy, test, { files: measuredFiles, cache: join(root, '.cache/mutate') })
+  if (result.failed === undefined) measured.push(result)
+  else say(`not used, because "${result.failed}" fails without a change: ${test}`)
+})
+say(`${measured.length} test files measured`)
 
 const judged: Judged[] = []
-const queue = picked.values()
-const unchanged = copyTo(join(folder, 'unchanged'))
-const stages = new Map<string, readonly Stage[]>()
-const failing = new Map<string, Promise<string | undefined>>()
-await Promise.all(Array.from({ length: Math.min(jobs, picked.length) }, (_, i) => work(copyTo(join(folder, `${i}`)))))
+await shareOut(picked, async (mutant, copy) => {
+  const path = join(copy, mutant.file)
+  const source = readFileSync(path, 'utf8')
+  writeFileSync(path, source.slice(0, mutant.start) + mutant.text + source.slice(mutant.end))
+  const result = await judge(copy, mutant)
+  writeFileSync(path, source)
+  judged.push(result)
+  const { file, line, change, killed, why } = result
+  say(
+    `${judged.length}/${picked.length} ${file}:${line}  ${change}  ${killed ? `killed by "${why}"` : `SURVIVED, ${why}`}`,
+  )
+})
+if (flags.json) console.log(JSON.stringify({ ...figures(judged), mutants: judged }))
+else printResult()
 
-const survivors = judged.filter(({ killed }) => !killed)
-const killed = judged.length - survivors.length
-const percent = Math.round((killed / Math.max(1, judged.length)) * 1000) / 10
-if (flags.json) {
-  console.log(JSON.stringify({ tried: judged.length, killed, percent, mutants: judged }))
-} else {
-  for (const { file, line, change, incomplete } of survivors)
-    console.log(`${file}:${line}  ${change}${incomplete === true ? '  (not all tests were run)' : ''}`)
-  console.log(`\n${killed} of ${judged.length} changes made a test fail (${percent} %)`)
-}
-
-async function work(copy: string): Promise<void> {
-  for (const mutant of queue) {
-    const path = join(copy, mutant.file)
-    const source = readFileSync(path, 'utf8')
-    writeFileSync(path, source.slice(0, mutant.start) + mutant.text + source.slice(mutant.end))
-    const result = await judge(copy, mutant)
-    writeFileSync(path, source)
-    judged.push(result)
-    const how = result.killed ? `killed by "${result.by}"` : 'SURVIVED'
-    say(`${judged.length}/${picked.length} ${mutant.file}:${mutant.line}  ${mutant.change}  ${how}`)
+/** Each copy takes the next one as soon as it has finished. */
+async function shareOut<T>(values: readonly T[], act: (value: T, copy: string) => Promise<void>): Promise<void> {
+  const queue = values.values()
+  const work = async (copy: string): Promise<void> => {
+    for (const value of queue) await act(value, copy)
   }
+  await Promise.all(copies.map(work))
 }
 
-async function judge(copy: string, { file, line, change }: Picked): Promise<Judged> {
+async function judge(copy: string, { file, line, change, start }: Picked): Promise<Judged> {
+  const tests = measured.filter((test) => reaches(test, file, start))
+  if (tests.length === 0) return { file, line, change, killed: false, why: 'no test reaches it' }
   const ends = performance.now() + minutes * 60_000
-  for (const stage of stagesOf(file)) {
-    if (performance.now() > ends) return { file, line, change, killed: false, incomplete: true }
-    const by = await firstFailure(copy, stage, STAGE_MS)
-    if (by !== undefined && !(await failsUnchanged(stage))) return { file, line, change, killed: true, by }
+  for (const stage of stagesOf(file, tests)) {
+    if (performance.now() > ends) return { file, line, change, killed: false, why: 'not all tests were run' }
+    const why = await firstFailure(copy, stage.tests, { timeoutMs: stage.timeoutMs })
+    if (why !== undefined) return { file, line, change, killed: true, why }
   }
-  return { file, line, change, killed: false }
+  return { file, line, change, killed: false, why: `${tests.length} test files passed` }
 }
 
-function stagesOf(file: string): readonly Stage[] {
-  const known = stages.get(file) ?? relatedTests(file)
-  stages.set(file, known)
-  return known
+function printResult(): void {
+  for (const { file, line, change, why } of judged.filter(({ killed }) => !killed))
+    console.log(`${file}:${line}  ${change}  (${why})`)
+  console.log('')
+  for (const file of files) {
+    const { tried, killed } = figures(judged.filter((each) => each.file === file))
+    console.log(`${String(killed).padStart(4)} of ${String(tried).padStart(3)}  ${file}`)
+  }
+  const { tried, killed, percent } = figures(judged)
+  console.log(`\n${killed} of ${tried} changes made a test fail (${percent} %)`)
 }
 
-/** Whether the tests also fail without a change. Each is run once. */
-async function failsUnchanged(stage: Stage): Promise<boolean> {
-  const key = stage.join(' ')
-  if (!failing.has(key)) failing.set(key, firstFailure(unchanged, stage, STAGE_MS))
-  const by = await failing.get(key)
-  if (by !== undefined) say(`not counted, because "${by}" fails without a change: ${key}`)
-  return by !== undefined
+function figures(some: readonly Judged[]): { tried: number; killed: number; percent: number } {
+  const killed = some.filter((each) => each.killed).length
+  return { tried: some.length, killed, percent: Math.round((killed / Math.max(1, some.length)) * 1000) / 10 }
 }
 
 function copyTo(copy: string): string {
@@ -130,11 +141,18 @@ function copyTo(copy: string): string {
   return copy
 }
 
-function chosenFiles(parts: readonly string[] | undefined): readonly string[] {
-  if (parts === undefined) return decidingFiles()
+type Chosen = { readonly file: string; readonly lines: readonly number[] }
+
+function chosenFiles(parts: readonly string[] | undefined): readonly Chosen[] {
+  if (parts === undefined) return decidingFiles().map((file) => ({ file, lines: [] }))
+  const wanted = parts.map((part) => part.split(':') as [string, string?])
   const sources = globSync('hookloop/src/**/*.ts').filter((file) => !/\.(test|fixture|types|d)\.ts$/.test(file))
-  const chosen = sources.filter((file) => parts.some((part) => file.includes(part))).toSorted()
-  return chosen.length > 0 ? chosen : stop(`No source file has ${parts.join(' or ')} in its path.`)
+  const found = sources.toSorted().flatMap((file): readonly Chosen[] => {
+    const fitting = wanted.filter(([part]) => file.includes(part))
+    const lines = fitting.flatMap(([, line]) => (line === undefined ? [] : [Number(line)]))
+    return fitting.length === 0 ? [] : [{ file, lines }]
+  })
+  return found.length > 0 ? found : stop(`No source file has ${parts.join(' or ')} in its path.`)
 }
 
 function isEquivalent({ file, change }: Picked): boolean {
@@ -159,10 +177,10 @@ function readFlags() {
     return parseArgs({
       options: {
         file: { type: 'string', multiple: true },
-        count: { type: 'string', default: '40' },
+        count: { type: 'string', default: '10' },
         seed: { type: 'string', default: '1' },
         jobs: { type: 'string', default: '1' },
-        minutes: { type: 'string', default: '5' },
+        minutes: { type: 'string', default: '2' },
         list: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },

@@ -1,18 +1,24 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import type { Stage } from './related-tests.ts'
 
 /** The title of the first test that fails, why the tests ended early, or undefined if they passed. */
-export async function firstFailure(root: string, stage: Stage, timeoutMs: number): Promise<string | undefined> {
-  const shared = stage.length > 1 ? [join(root, 'scripts/test-shared.ts')] : []
+export async function firstFailure(
+  root: string,
+  tests: readonly string[],
+  options: { readonly timeoutMs: number; readonly env?: NodeJS.ProcessEnv },
+): Promise<string | undefined> {
+  const shared = tests.length > 1 ? [join(root, 'scripts/test-shared.ts')] : []
   const setup = `--import=${join(root, 'scripts/test-setup.ts')}`
-  const args = ['--conditions=hookloop-source', setup, '--test-reporter=tap', ...shared, ...stage]
-  const env = { ...process.env, HOOKLOOP_TEST_SEED: '1', NODE_COMPILE_CACHE: join(root, '.cache/compiled') }
+  const args = ['--conditions=hookloop-source', setup, '--test-reporter=tap', ...shared, ...tests]
+  const cache = join(root, '.cache/compiled')
+  const env = { ...process.env, HOOKLOOP_TEST_SEED: '1', NODE_COMPILE_CACHE: cache, ...options.env }
   const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  const endTests = (): void => endGroup(child.pid)
+  process.once('exit', endTests)
   let [failed, printed]: [string | undefined, string] = [undefined, '']
   const end = (why: string): void => {
     failed ??= why
-    endGroup(child.pid)
+    endTests()
   }
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     printed = printed.slice(-2_000) + text
@@ -20,13 +26,14 @@ export async function firstFailure(root: string, stage: Stage, timeoutMs: number
     if (found !== null) end(found[1]!)
   })
   child.stderr.resume()
-  const timer = setTimeout(end, timeoutMs, `no end within ${timeoutMs / 1000} s`)
+  const timer = setTimeout(end, options.timeoutMs, `no end within ${Math.round(options.timeoutMs / 1000)} s`)
   const code = await new Promise((resolve) => {
     child.on('error', resolve)
     child.on('exit', resolve)
   })
   clearTimeout(timer)
-  endGroup(child.pid)
+  process.off('exit', endTests)
+  endTests()
   if (failed === undefined && code !== 0) return `the tests ended with ${String(code)}`
   return failed
 }

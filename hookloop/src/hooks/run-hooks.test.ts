@@ -108,11 +108,15 @@ for (const how of Object.keys(failures)) {
 }
 
 test('a guard times out after 60 seconds by default', async () => {
-  const clock = fakeClock({ auto: true })
-  const model = scriptedModel(['done'])
-  const agent = createAgent({ model, use: [guard('beforeStep', forever, { name: 'slow' })] })
-  const run = await agent.run('go', { effects: liveEffects({ clock }) })
-  assert.deepEqual([entriesOf(run, 'slow')[0]?.error, clock.now()], ['No answer within 60000 ms.', 60_000])
+  const clock = fakeClock()
+  const called = Promise.withResolvers<void>()
+  const slow = guard('beforeStep', () => (called.resolve(), forever()), { name: 'slow' })
+  const running = createAgent({ model: scriptedModel(['done']), use: [slow] }).run('go', {
+    effects: liveEffects({ clock }),
+  })
+  await called.promise
+  await clock.advance(60_000)
+  assert.equal(entriesOf(await running, 'slow')[0]?.error, 'No answer within 60000 ms.')
 })
 
 test('a timeout of a month does not end at once', async () => {
