@@ -91,7 +91,13 @@ describe('only a sandbox prevents', { concurrency: 1 }, () => {
 
   stopped(
     'what runs later outside cannot be written to',
-    ['echo x >> .git/config', 'mkdir -p .git/hooks; echo x > .git/hooks/pre-commit', 'mkdir .claude'],
+    [
+      'echo x >> .git/config',
+      'mkdir -p .git/hooks; echo x > .git/hooks/pre-commit',
+      'mkdir .claude',
+      'mkdir .cargo',
+      'echo x > .npmrc',
+    ],
     (executions) => {
       assert.ok(
         executions.every(({ output }) => output.startsWith('Exit code')),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
@@ -11,7 +11,8 @@ import { runProcess } from '../../system/processes/run-process.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { approval } from '../approval.ts'
 import { bash, type BashOptions } from './bash.ts'
-import { chooseSandbox, describeSandbox } from './sandbox.ts'
+import { chooseSandbox, describeSandbox, wrapCommand } from './sandbox.ts'
+import { runLater } from '../../system/files/run-later.ts'
 import { testIf } from '../../system/test-if.fixture.ts'
 import { createWorkspace } from './workspace.fixture.ts'
 
@@ -49,6 +50,22 @@ describe('the sandbox', () => {
         ? /^Commands run in a sandbox\. They can write only to .* have no network access\.$/
         : /^There is no sandbox/,
     )
+  })
+
+  test('has no write access to files of the project that other programs run later', async (t) => {
+    const cwd = mkdtempSync(join(tmpdir(), 'hookloop-later-'))
+    t.after(() => rmSync(cwd, { recursive: true }))
+    mkdirSync(join(cwd, '.yarn/releases'), { recursive: true })
+    mkdirSync(join(cwd, '.husky'))
+    const sandbox = { active: true, write: [cwd], hide: [], network: false } as const
+    const { command, cleanUp } = await wrapCommand('true', { sandbox, cwd, signal: new AbortController().signal })
+    cleanUp()
+    const names = [...runLater, '.yarn/releases']
+    assert.deepEqual(
+      names.filter((name) => !command.includes(join(cwd, name))),
+      [],
+    )
+    assert.doesNotMatch(command, /pnpmfile|lintstaged/) // an empty file would change what these tools do
   })
 
   test('is not checked when it is off', () => {

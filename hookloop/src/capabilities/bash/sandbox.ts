@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { checkOptions, invalidOption } from '../../state/check-options.ts'
 import { messageOf } from '../../errors.ts'
 import { once } from '../../system/once.ts'
+import { runLater } from '../../system/files/run-later.ts'
 import { executableProblem } from '../../system/processes/executable-problem.ts'
 
 /** What a command may do in the sandbox. Relative paths are relative to `cwd`, and `~` is the home folder. */
@@ -48,8 +49,15 @@ const hiddenByDefault =
   '~/.ssh ~/.gnupg ~/.aws ~/.azure ~/.config/gcloud ~/.config/gh ~/.docker ~/.kube ~/.netrc ~/.npmrc ~/.pypirc ' +
   '~/.git-credentials ~/.bash_history ~/.zsh_history'
 
-/** Not writable although inside `cwd`: they decide what runs later, outside of the sandbox. */
-const readOnly = ['.git/hooks', '.git/config', '.hookloop', '.claude', '.vscode', '.idea'] as const
+/**
+ * Paths that are not writable although inside `cwd`: they decide what runs later, outside of the sandbox. A missing one is
+ * replaced by an empty file, except where yarn, pnpm or lint-staged would use that file.
+ */
+function readOnlyPaths(cwd: string): readonly string[] {
+  const ifPresent = ['.yarn/releases', '.yarn/plugins', '.pnpmfile.cjs', '.pnpmfile.mjs', '.lintstagedrc']
+  const present = ifPresent.filter((path) => existsSync(join(cwd, path)))
+  return ['.git/hooks', '.git/config', ...runLater, ...present].map((path) => join(cwd, path))
+}
 
 /** Chooses the sandbox for this machine. Throws if one is required and not available. */
 export function chooseSandbox(choice: SandboxChoice, cwd: string): Sandbox {
@@ -90,7 +98,7 @@ export async function wrapCommand(
   const defaults = getDefaultWritePaths().filter((path) => !path.startsWith('/dev/'))
   const filesystem = {
     allowWrite: literal([...sandbox.write, temporary]),
-    denyWrite: literal([...readOnly.map((path) => join(cwd, path)), ...defaults]),
+    denyWrite: literal([...readOnlyPaths(cwd), ...defaults]),
     denyRead: literal(sandbox.hide),
   }
   // Without a list of domains the network is not restricted, and with an empty one there is none.

@@ -1,4 +1,5 @@
 import { invalidOption, readOptions } from '../../state/check-options.ts'
+import { runLater } from '../../system/files/run-later.ts'
 
 /** Options of `files`. */
 export type FilesOptions = {
@@ -42,17 +43,15 @@ export type FilesOptions = {
   readonly ripgrep?: boolean
 }
 
+/** In addition to `runLater`: repositories, secrets, and more that a command may write but a model should not. */
 const protectedPaths =
-  '.hookloop .claude .claude.json .mcp.json .cursor .git .gitconfig .gitmodules .husky .env* .vscode .idea .devcontainer ' +
-  '.bash_aliases .bash_login .bash_logout .bash_profile .bashrc .profile .zlogin .zlogout .zprofile .zshenv .zshrc ' +
-  '.ssh .netrc .npmrc .yarnrc* .pnpmfile.* .yarn .cargo .githooks .pre-commit-config.yaml lefthook.* .lefthook.* ' +
-  '.lintstagedrc* .gdbinit .lldbinit .vimrc .exrc .mise.toml mise.toml **/node_modules/.bin'
+  '.git .env* .yarn .yarnrc* .pnpmfile.* lefthook.* .lefthook.* .lintstagedrc* **/node_modules/.bin'
 
 export const filesDefaults = Object.freeze({
   root: undefined,
   roots: undefined,
   write: true,
-  protect: Object.freeze(protectedPaths.split(' ')),
+  protect: Object.freeze([...runLater, ...protectedPaths.split(' ')]),
   ask: Object.freeze(['package.json', '.github', '.gitlab-ci.yml', '.circleci', 'Jenkinsfile'] as readonly string[]),
   allow: Object.freeze([] as readonly string[]),
   hide: Object.freeze([] as readonly string[]),
