@@ -16,7 +16,7 @@ import {
 } from './agent-parts.ts'
 import type { Use } from './capability.ts'
 import { EventStamp } from './event-stamp.ts'
-import { checkRunOptions, type RunOptions } from './run-options.ts'
+import { checkRunOptions, pauseWhen, type RunOptions } from './run-options.ts'
 import { describeAgent } from './describe-agent.ts'
 import { checkResume, resumeRun, type ResumeOptions } from './loop/resume.ts'
 import { RunContext } from './loop/run-context.ts'
@@ -92,6 +92,7 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentSetup): Ag
       checkRunOptions('run', given)
       const { session } = given
       if (session !== undefined) return sessionsOf(defaults).run(parts, message, { ...given, ...live, session })
+      if (given.turn !== undefined) throw invalidRun('a turn needs a session: agent.run(input, { session, turn })')
       return startRun(prepare(parts, given, live), message)
     } catch (invalid) {
       return Promise.reject(invalid)
@@ -143,7 +144,7 @@ function prepare(parts: AgentParts, given: RunOptions, { listener, shouldPause }
   const effects = effectsFor(given, listener)
   const state = stateFor(parts, { from, agentId: () => effects.newId(), metadata: given.metadata })
   return new RunContext(parts, effects, state, {
-    shouldPause,
+    shouldPause: pauseWhen({ ...given, shouldPause }),
     streams: listener !== undefined && given.deltas !== false,
     turn: given.turn,
   })
@@ -159,7 +160,10 @@ async function resumeSaved(
   const effects = effectsFor(given, listener, runIdOf(state.execution))
   const answers = await checkResume(parts, state, { ...given, now: effects.now() })
   const streams = listener !== undefined && given.deltas !== false
-  return resumeRun(new RunContext(parts, effects, state, { ledger, streams, shouldPause }), answers)
+  return resumeRun(
+    new RunContext(parts, effects, state, { ledger, streams, shouldPause: pauseWhen({ ...given, shouldPause }) }),
+    answers,
+  )
 }
 
 const live = liveEffects()

@@ -6,7 +6,7 @@ import { checkArgument, checkOptions, optionNames } from '../state/check-options
 import { isPlainObject } from '../state/describe-value.ts'
 import type { ResumeOptions } from './loop/resume.ts'
 import type { Run } from './run.ts'
-import type { SendOptions } from './session.ts'
+import type { SendOptions, WaitOptions } from './session.ts'
 
 /** The options of one run. */
 export type RunOptions = {
@@ -22,16 +22,28 @@ export type RunOptions = {
   readonly effects?: EffectsFactory
   /** The session to run in. It is stored in the agent's store, and the conversation continues from there. */
   readonly session?: string
-  /** Your id of this input, such as that of a message in a browser. It is part of the `input` event. */
-  readonly turn?: string
   /**
    * If a run of the session waits for an answer or was interrupted: `reject` throws STATE_SUSPENDED; `deny` denies the open
    * questions, ends that run, and takes the input. The model receives both. Default `reject`.
    */
   readonly onNewInput?: 'reject' | 'deny'
-}
+  /**
+   * An id of the request, such as the id of an HTTP request or of a job. The same turn is the same run: if the session has it,
+   * the run is resumed, or returned if it has ended or waits for an answer. It is part of the `input` event. The last 256 turns of a session are known.
+   */
+  readonly turn?: string
+} & WaitOptions
 
-const sendNames = optionNames<SendOptions>({ signal: true, metadata: true, deltas: true, turn: true, onNewInput: true })
+const waitNames = optionNames<WaitOptions>({ waitMs: true, drain: true })
+const sendNames = optionNames<SendOptions>({
+  signal: true,
+  metadata: true,
+  deltas: true,
+  onNewInput: true,
+  turn: true,
+  waitMs: true,
+  drain: true,
+})
 const answerNames = optionNames<ResumeOptions>({ answers: true, acceptMissing: true, onChange: true })
 
 /** The options of each way to start or continue a run. */
@@ -43,10 +55,12 @@ const names = {
     deltas: true,
     effects: true,
     session: true,
-    turn: true,
     onNewInput: true,
+    turn: true,
+    waitMs: true,
+    drain: true,
   }),
-  resume: [...answerNames, 'signal', 'deltas', 'effects'],
+  resume: [...answerNames, ...waitNames, 'signal', 'deltas', 'effects'],
   'session.send': sendNames,
   'session.resume': [...answerNames, ...sendNames],
 } as const satisfies { readonly [where: string]: readonly string[] }
@@ -54,8 +68,12 @@ const names = {
 /** Throws for unknown options, and for values of the wrong kind. Whether a session or a state exists is checked later. */
 export function checkRunOptions(where: keyof typeof names, options: unknown): void {
   checkOptions(where, options, names[where])
-  const { signal, metadata, deltas, effects, session, turn, answers } = options as Partial<RunOptions & ResumeOptions>
-  checkArgument(where, ['signal', signal], signal === undefined || isSignal(signal), 'an AbortSignal')
+  const given = options as Partial<RunOptions & ResumeOptions>
+  const { metadata, deltas, effects, session, answers, turn, waitMs } = given
+  for (const name of ['signal', 'drain'] as const)
+    checkArgument(where, [name, given[name]], given[name] === undefined || isSignal(given[name]), 'an AbortSignal')
+  checkArgument(where, ['turn', turn], turn === undefined || isId(turn), 'a text of 1 to 256 characters')
+  checkArgument(where, ['waitMs', waitMs], waitMs === undefined || isDuration(waitMs), 'a number of milliseconds')
   checkArgument(where, ['metadata', metadata], metadata === undefined || isPlainObject(metadata), 'an object')
   checkArgument(where, ['deltas', deltas], deltas === undefined || typeof deltas === 'boolean', 'true or false')
   checkArgument(
@@ -70,13 +88,28 @@ export function checkRunOptions(where: keyof typeof names, options: unknown): vo
     session === undefined || typeof session === 'string',
     'the id of a session',
   )
-  checkArgument(where, ['turn', turn], turn === undefined || typeof turn === 'string', 'a string')
   checkArgument(
     where,
     ['answers', answers],
     answers === undefined || isPlainObject(answers),
     'an object by approval id',
   )
+}
+
+/** When a run pauses after a step: when its reader has left, or when it is drained. */
+export function pauseWhen({ shouldPause, drain }: WaitOptions & { readonly shouldPause?: ShouldPause }): ShouldPause {
+  if (drain === undefined) return shouldPause
+  return async (state) => drain.aborted || (await shouldPause?.(state)) === true
+}
+
+type ShouldPause = ((state: AgentState) => Promise<boolean>) | undefined
+
+function isId(value: unknown): boolean {
+  return typeof value === 'string' && value !== '' && value.length <= 256 && value.isWellFormed()
+}
+
+function isDuration(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0
 }
 
 function isSignal(value: unknown): boolean {

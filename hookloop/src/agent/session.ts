@@ -12,6 +12,17 @@ import type { ResumeOptions } from './loop/resume.ts'
 import type { RunContext } from './loop/run-context.ts'
 import type { Run } from './run.ts'
 
+/** How a run in a session waits for its lock, and how it makes way. */
+export type WaitOptions = {
+  /** How long to wait for a session that another process has locked. Default 0: it rejects with SESSION_BUSY at once. */
+  readonly waitMs?: number
+  /**
+   * Aborted when the process is about to end, for example at SIGTERM: the run is suspended at the end of its step, without being
+   * cancelled. `resume` continues it, here or in another process.
+   */
+  readonly drain?: AbortSignal
+}
+
 /** The options of a message in a session. */
 export type SendOptions = {
   readonly signal?: AbortSignal
@@ -19,11 +30,11 @@ export type SendOptions = {
   readonly metadata?: JsonObject
   /** `false`: emits no deltas of the answer. */
   readonly deltas?: boolean
-  /** Your id of this input. It is part of the `input` event. */
-  readonly turn?: string
   /** What happens if a run waits for an answer: see `RunOptions`. Default `reject`. */
   readonly onNewInput?: 'reject' | 'deny'
-}
+  /** An id of the request: the same turn is the same run, see `RunOptions`. */
+  readonly turn?: string
+} & WaitOptions
 
 /**
  * A stored conversation. Its state is in the store, not in this object: any process can open the same id. Each action locks

@@ -6,7 +6,7 @@ import { AgentError } from '../../errors.ts'
 import { SessionCache } from './session-cache.ts'
 import { noLine, readLines, type LineEnd } from './session-log.ts'
 import { decodeLine } from './record-codec.ts'
-import { checkVersion, toLedger, toRecord, type SessionRecord } from './session-records.ts'
+import { checkVersion, toLedger, toRecord, type SessionRecord, type Turns } from './session-records.ts'
 import { SessionReader, type OpenRun } from './session-reader.ts'
 import { noPages, restoreSnapshot, type StoredPages } from './session-snapshot.ts'
 import {
@@ -32,6 +32,7 @@ export type SessionSnapshot = {
   readonly open: OpenRun | undefined
   /** Whether the user has suspended the session. */
   readonly isSuspended: boolean
+  readonly turns: Turns
 }
 
 /** A record and the number of its line. */
@@ -198,7 +199,7 @@ function checkId({ reader: { start } }: LoadedSession, id: string | undefined): 
 /** What a loaded session amounts to. Throws SESSION_CORRUPT if its last run does not fit its state. */
 export function snapshotOf(loaded: LoadedSession, id?: string): SessionSnapshot {
   checkId(loaded, id)
-  const { start, state, ledger, isSuspended, hasInput } = loaded.reader
+  const { start, state, ledger, isSuspended, hasInput, turns } = loaded.reader
   try {
     return {
       end: loaded.end,
@@ -210,6 +211,7 @@ export function snapshotOf(loaded: LoadedSession, id?: string): SessionSnapshot 
       ledger,
       open: loaded.reader.openRun(),
       isSuspended,
+      turns,
     }
   } catch (error) {
     throw asCorrupt(error, start?.id)

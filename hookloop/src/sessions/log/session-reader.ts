@@ -1,5 +1,5 @@
 import type { AgentState } from '../../state/agent-state.ts'
-import type { JsonObject } from '../../state/json.ts'
+import { hashText, type JsonObject } from '../../state/json.ts'
 import type { LedgerRow, TimedLedgerEntry } from '../../state/ledger.ts'
 import { List } from '../../state/list.ts'
 import type { Message } from '../../state/message.ts'
@@ -8,7 +8,7 @@ import type { Answers } from '../../state/tool-call.ts'
 import { AgentError } from '../../errors.ts'
 import type { RecordEntry } from '../../effects/recording.ts'
 import { newContext, type CodecContext } from './record-codec.ts'
-import type { SessionRecord } from './session-records.ts'
+import type { SessionRecord, Turns } from './session-records.ts'
 
 /** A run that has not ended: its last checkpoint, and what happened since. */
 export type OpenRun = {
@@ -49,6 +49,7 @@ export class SessionReader {
   isSuspended = false
   /** Whether the session ever had a message. */
   hasInput = false
+  turns: Turns = noTurns
   /** The time of the last record that has one, and of the last one of the open run. */
   at = 0
   runAt = 0
@@ -73,6 +74,7 @@ export class SessionReader {
         this.entries = []
         this.ledger = List.empty()
         this.hasInput = true
+        this.turns = addTurn(this.turns, record.turn)
         this.context = newContext()
         this.open = { run, input, metadata, turn, phase: 'input', ...sinceCheckpoint }
         this.runAt = at
@@ -126,9 +128,26 @@ export class SessionReader {
     if (ledger.length > 0) this.ledger = this.ledger.concat(ledger)
     this.runAt = at
     this.entries = []
+    if (phase === 'inputBlocked') this.turns = withoutLatest(this.turns) // nothing ran, so it can be sent again
     const isOver = phase === 'inputBlocked' || phase === 'ended' || phase === 'changed'
     this.open = isOver || this.open === undefined ? undefined : { ...this.open, phase, ...sinceCheckpoint }
   }
+}
+
+const noTurns: Turns = Object.freeze({ known: [] })
+const MAX_KNOWN_TURNS = 256
+
+/** A bounded number of short hashes, because every snapshot has them. */
+export function hashTurn(turn: string): string {
+  return hashText(turn).slice(0, 16)
+}
+
+function addTurn({ known }: Turns, turn: string | undefined): Turns {
+  return turn === undefined ? { known } : { latest: turn, known: [...known.slice(1 - MAX_KNOWN_TURNS), hashTurn(turn)] }
+}
+
+function withoutLatest({ latest, known }: Turns): Turns {
+  return latest === undefined ? { known } : { known: known.slice(0, -1) }
 }
 
 const sinceCheckpoint: Pick<OpenRun, 'downMs' | 'isClosing' | 'ends' | 'given' | 'answers'> = Object.freeze({

@@ -40,7 +40,7 @@ export type SessionRecord =
       readonly at: number
       readonly message: Message
       readonly metadata?: JsonObject
-      /** The id that the caller gave it. */
+      /** The id that the caller gave it, so that the same request does not run twice. */
       readonly turn?: string
     }
   | Exclude<RecordEntry, { type: 'run' }>
@@ -83,7 +83,11 @@ export type SnapshotRecord = {
   readonly open?: JsonObject
   readonly isSuspended: boolean
   readonly hasInput: boolean
+  readonly turns?: Turns
 }
+
+/** The turns of a session: the one of the latest input, if it has one, and hashes of the last ones. */
+export type Turns = { readonly latest?: string; readonly known: readonly string[] }
 
 export type StateRecord = Extract<SessionRecord, { type: 'state' }>
 
@@ -156,6 +160,7 @@ const shapes = new Map<unknown, Shape>([
       open: optional(object),
       isSuspended: boolean,
       hasInput: boolean,
+      turns: optional(shapeOf({ latest: optional(string), known: must(Array.isArray, 'must be an array') })),
     }),
   ],
 ])

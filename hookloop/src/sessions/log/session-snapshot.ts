@@ -39,7 +39,7 @@ export const noPages: StoredPages = { count: 0, sum: NO_SUM, messages: noList, s
 
 /** A snapshot of a session at a checkpoint. */
 export function takeSnapshot(
-  { start, state, ledger, open, isSuspended, hasInput, at, runAt }: SessionReader,
+  { start, state, ledger, open, isSuspended, hasInput, turns, at, runAt }: SessionReader,
   before: StoredPages,
 ): { readonly record: SnapshotRecord; readonly change: PagesChange; readonly pages: StoredPages } {
   const { messages, execution, ...plain } = AgentState.fieldsOf(state!)
@@ -92,6 +92,7 @@ export function takeSnapshot(
     ...(open !== undefined && { open: openJson(open, runAt) }),
     isSuspended,
     hasInput,
+    ...(turns.known.length > 0 && { turns }),
   }
   return { record, change: { keep: stored.count, add: texts }, pages: { count, sum, ...paged } }
 }
@@ -147,6 +148,7 @@ export function restoreSnapshot(
       answers: undefined,
     } as unknown as NonNullable<SessionReader['open']>
   Object.assign(reader, { isSuspended: record.isSuspended, hasInput: record.hasInput, at: record.at, runAt })
+  reader.turns = record.turns ?? reader.turns
   const paged = { messages: messages.paged, steps: steps.paged, ledger: ledger.paged }
   return { reader, pages: { count, sum, ...paged } }
 }

@@ -3,11 +3,12 @@ import type { OpenCall } from '../../state/tool-call.ts'
 import { startRun, stateFor } from '../../agent/loop/start.ts'
 import type { SessionRunOptions } from '../../agent/agent.ts'
 import { EventStamp } from '../../agent/event-stamp.ts'
+import { pauseWhen } from '../../agent/run-options.ts'
 import { checkChoice } from '../../state/check-options.ts'
 import { RunContext } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import { checkGuards, checkResume, continueRun, emitResumed, resumeRun, type Closing } from '../../agent/loop/resume.ts'
-import type { Run } from '../../agent/run.ts'
+import { pendingOf, type Run } from '../../agent/run.ts'
 import { ENVIRONMENT_KEY, type AgentState } from '../../state/agent-state.ts'
 import type { Emit } from '../../state/event.ts'
 import { exactJson, type JsonObject } from '../../state/json.ts'
@@ -16,11 +17,12 @@ import type { Answer, Answers } from '../../state/tool-call.ts'
 import { liveEffects, type Effects } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
 import { snapshotOf } from '../log/read-session.ts'
-import type { OpenRun } from '../log/session-reader.ts'
 import { SessionEffects } from '../log/session-journal.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { answeredBefore, resumeFirst } from './approvals.ts'
-import { appendSessionStart, lockSession, setHead, type LockedSession } from './session-lock.ts'
+import { hashTurn, type OpenRun } from '../log/session-reader.ts'
+import { readTurn, storedRun } from './stored-run.ts'
+import { appendSessionStart, lockSession, setHead, type LockedSession, type Locking } from './session-lock.ts'
 
 type Work = {
   readonly parts: AgentParts
@@ -47,8 +49,10 @@ export function runInSession(
   const { onNewInput = 'reject' } = how
   checkChoice('run', 'onNewInput', onNewInput, ['reject', 'deny'])
   const metadata = how.metadata && (exactJson(how.metadata, 'metadata') as JsonObject)
-  return lockSession(store, { id: how.session, create: true }, async (locked) => {
+  return lockSession(store, { ...lockingOf(how), create: true }, async (locked) => {
     const { open, isSuspended } = locked.snapshot
+    const same = isSuspended ? undefined : await runOfTurn(store, { parts, session: locked, how })
+    if (same !== undefined) return same
     const canEnd = onNewInput === 'deny' && open?.phase !== 'input'
     if (isSuspended || (open !== undefined && !canEnd)) throw unfinished(how.session, open?.phase)
     const session = open === undefined ? locked : await endOpenRun({ parts, session: locked, how }, open)
@@ -75,43 +79,69 @@ export function resumeSession(
   store: SessionStore,
   { parts, how, environment }: Pick<Work, 'parts' | 'how' | 'environment'>,
 ): Promise<Run> {
+  checkChoice('resume', 'onChange', how.onChange ?? 'close', ['close', 'reject'])
+  return lockSession(store, lockingOf(how), (session) => resumeLocked({ parts, session, how, environment }))
+}
+
+/**
+ * The run of a turn that the session already has: it is resumed, unless it has ended or waits for an answer. Undefined if the
+ * turn is new.
+ */
+async function runOfTurn(
+  store: SessionStore,
+  { parts, session, how }: Pick<Work, 'parts' | 'session' | 'how'>,
+): Promise<Run | undefined> {
+  const { snapshot } = session
+  const { turn } = how
+  if (turn === undefined || !snapshot.turns.known.includes(hashTurn(turn))) return undefined
+  if (snapshot.turns.latest !== turn) return storedRun(parts, await readTurn(store, session.id, turn), session.id)
+  const { open, state } = snapshot
+  const isWaiting = open?.phase === 'suspended' && open.answers === undefined && hasQuestions(state!, open.given)
+  return open === undefined || isWaiting
+    ? storedRun(parts, snapshot, session.id)
+    : resumeLocked({ parts, session, how, environment: undefined })
+}
+
+async function resumeLocked({
+  parts,
+  session,
+  how,
+  environment,
+}: Pick<Work, 'parts' | 'session' | 'how' | 'environment'>): Promise<Run> {
   const { onChange = 'close' } = how
-  checkChoice('resume', 'onChange', onChange, ['close', 'reject'])
-  return lockSession(store, { id: how.session }, async (session) => {
-    const { journal, snapshot } = session
-    const { open, isSuspended } = snapshot
-    if (open === undefined) throw isSuspended ? unfinished(how.session, undefined) : nothingToResume(how.session)
-    let effects: SessionEffects | undefined
-    // A run that has diverged is resumed once more: its listeners get the events of that.
-    const stamp = stampFor(how)
-    if (stamp !== undefined) stamp.run = open.run
-    const heard: Emit | undefined = stamp && ((event) => void (effects?.hasDiverged !== true && stamp.emit(event)))
-    const inner = innerEffects(how, onChange === 'close' ? heard : stamp?.emit)
-    const now = inner.now()
-    if (isSuspended) journal.append({ type: 'sessionResumed', at: now })
-    const work = {
-      parts,
-      session,
-      how,
-      inner,
-      environment,
-      now,
-      opened: (made: SessionEffects) => void (effects = made),
-    }
-    const run = await resumeOpen(work, open)
-    if (effects?.hasDiverged !== true || onChange === 'reject') return run
-    journal.append({ type: 'stepClosing', at: now })
-    await journal.flush()
-    const current = snapshotOf(journal.loaded!, session.id) // with what was recorded just now
-    const { answers: _used, ...rest } = how
-    const closing = {
-      ...work,
-      session: { ...session, snapshot: current },
-      how: rest,
-      inner: innerEffects(how, stamp?.emit),
-    }
-    return resumeOpen(closing, current.open!)
-  })
+  const { journal, snapshot } = session
+  const { open, isSuspended } = snapshot
+  if (open === undefined) throw isSuspended ? unfinished(how.session, undefined) : nothingToResume(how.session)
+  let effects: SessionEffects | undefined
+  // A run that has diverged is resumed once more: its listeners get the events of that.
+  const stamp = stampFor(how)
+  if (stamp !== undefined) stamp.run = open.run
+  const heard: Emit | undefined = stamp && ((event) => void (effects?.hasDiverged !== true && stamp.emit(event)))
+  const inner = innerEffects(how, onChange === 'close' ? heard : stamp?.emit)
+  const now = inner.now()
+  if (isSuspended) journal.append({ type: 'sessionResumed', at: now })
+  const work = {
+    parts,
+    session,
+    how,
+    inner,
+    environment,
+    now,
+    opened: (made: SessionEffects) => void (effects = made),
+  }
+  const run = await resumeOpen(work, open)
+  if (effects?.hasDiverged !== true || onChange === 'reject') return run
+  journal.append({ type: 'stepClosing', at: now })
+  await journal.flush()
+  const current = snapshotOf(journal.loaded!, session.id) // with what was recorded just now
+  const { answers: _used, ...rest } = how
+  const closing = {
+    ...work,
+    session: { ...session, snapshot: current },
+    how: rest,
+    inner: innerEffects(how, stamp?.emit),
+  }
+  return resumeOpen(closing, current.open!)
 }
 
 /** Denies what an open run waits for, and ends it. Returns the session without it. */
@@ -231,7 +261,7 @@ function runContext({ parts, how, session, inner, environment, opened }: Work, o
     : snapshot.state!
   const known = environment === undefined ? state : state.withMetadata(ENVIRONMENT_KEY, environment)
   const context = new RunContext(parts, effects, known, {
-    shouldPause: how.shouldPause,
+    shouldPause: pauseWhen(how),
     streams: how.listener !== undefined && how.deltas !== false,
     session: how.session,
     turn: open.turn,
@@ -240,6 +270,14 @@ function runContext({ parts, how, session, inner, environment, opened }: Work, o
   })
   for (const { durationMs, ...entry } of how.startedWith ?? []) context.ledgerWriter.adopt(entry, durationMs)
   return context
+}
+
+function lockingOf({ session, waitMs, signal }: SessionRunOptions): Locking {
+  return { id: session, waitMs, signal }
+}
+
+function hasQuestions(state: AgentState, given: Answers): boolean {
+  return pendingOf(state).some(({ id }) => !Object.hasOwn(given, id))
 }
 
 function innerEffects({ effects = liveEffects(), signal }: SessionRunOptions, emit: Emit | undefined): Effects {

@@ -3,7 +3,8 @@ import type { Answers } from '../../state/tool-call.ts'
 import { loadSession, rememberSession, snapshotOf, type SessionSnapshot } from '../log/read-session.ts'
 import { SessionJournal } from '../log/session-journal.ts'
 import { SESSION_VERSION } from '../log/session-records.ts'
-import { sessionUnknown, type SessionStore } from '../stores/store.ts'
+import { AgentError } from '../../errors.ts'
+import { sessionUnknown, type SessionStore, type SessionWriter } from '../stores/store.ts'
 import { headOf } from './session-head.ts'
 
 /** A session that this process has locked: what it was when it was locked, and where to append to it. */
@@ -13,13 +14,23 @@ export type LockedSession = {
   readonly journal: SessionJournal
 }
 
-/** Locks a session while `work` runs. Without `create`, a session that does not exist is SESSION_UNKNOWN. */
+/** Which session to lock, and how long to wait for one that another process has locked. */
+export type Locking = {
+  readonly id: string
+  /** Without it, a session that does not exist is SESSION_UNKNOWN. */
+  readonly create?: boolean
+  readonly waitMs?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Locks a session while `work` runs. */
 export async function lockSession<T>(
   store: SessionStore,
-  { id, create = false }: { readonly id: string; readonly create?: boolean },
+  locking: Locking,
   work: (session: LockedSession) => Promise<T>,
 ): Promise<T> {
-  const writer = await store.open(id, { create })
+  const { id, create = false } = locking
+  const writer = await openWhenFree(store, locking)
   try {
     if (writer.length === 0 && !create) throw sessionUnknown(id)
     const loaded = await loadSession(store, { id, head: writer.head, read: (options) => writer.read(options) })
@@ -30,6 +41,24 @@ export async function lockSession<T>(
   } finally {
     // A store that has failed cannot release the lock either. The result of the work says so; the lock expires.
     await writer.release().catch(() => undefined)
+  }
+}
+
+const MAX_PAUSE_MS = 100
+
+async function openWhenFree(
+  store: SessionStore,
+  { id, create = false, waitMs = 0, signal }: Locking,
+): Promise<SessionWriter> {
+  const until = performance.now() + waitMs
+  for (let pauseMs = 2; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+    try {
+      return await store.open(id, { create })
+    } catch (error) {
+      const isBusy = error instanceof AgentError && error.code === 'SESSION_BUSY'
+      if (!isBusy || performance.now() >= until || signal?.aborted === true) throw error
+    }
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }
 

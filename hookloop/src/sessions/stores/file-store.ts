@@ -78,6 +78,7 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
   const store: SessionStore = {
     async open(id, { create = false } = {}) {
       const own = folderOf(id)
+      await writers.releaseStale(id)
       return attempt(id, () => {
         if (create) createSession(id, own)
         else if (lastSegment(id, own) === undefined && readLines(id, own) === undefined) throw sessionUnknown(id)

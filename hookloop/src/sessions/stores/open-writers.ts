@@ -27,6 +27,8 @@ export type LockedLines = {
 /** The writers that a store has open. Checks what they append, renews their leases and releases them with the store. */
 export class OpenWriters {
   readonly #writers = new Set<SessionWriter>()
+  /** Sessions whose lock could not be released: the store had failed. */
+  readonly #unreleased = new Map<string, LockedLines>()
   readonly #leaseMs: number
 
   constructor(leaseMs = 0) {
@@ -53,11 +55,39 @@ export class OpenWriters {
         released = true
         clearInterval(renewing)
         this.#writers.delete(writer)
-        await session.unlock()
+        try {
+          await session.unlock()
+        } catch (error) {
+          this.#releaseLater(session)
+          throw error
+        }
       },
     }
     this.#writers.add(writer)
     return writer
+  }
+
+  /** Releases a lock of this process that it could not release before. Called before a session is locked. */
+  async releaseStale(id: string): Promise<void> {
+    const session = this.#unreleased.get(id)
+    if (session === undefined) return
+    await session.unlock()
+    this.#unreleased.delete(id)
+  }
+
+  /** Other processes would wait for the lease to expire. */
+  #releaseLater(session: LockedLines): void {
+    if (this.#leaseMs === 0) return
+    this.#unreleased.set(session.id, session)
+    const until = performance.now() + this.#leaseMs
+    const again = setInterval(() => {
+      const isOver = performance.now() > until || this.#unreleased.get(session.id) !== session
+      if (isOver) return clearInterval(again)
+      this.releaseStale(session.id).then(
+        () => clearInterval(again),
+        () => undefined, // the next attempt, until the lease has expired
+      )
+    }, this.#leaseMs / 30).unref()
   }
 
   async close(): Promise<void> {

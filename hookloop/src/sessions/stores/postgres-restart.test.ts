@@ -73,3 +73,17 @@ for (const [kind, open] of Object.entries(kinds)) {
     }
   })
 }
+
+test('a process whose database was down when it released a session resumes it at once when the database is back', async () => {
+  const store = postgresStore({ connectionString, schema: 'released', leaseMs: 3_600_000 })
+  const session = 'outage'
+  const run = await worker(store, async (step) => {
+    if (step === 1) await server.down()
+  }).run('Go.', { session, turn: 'one' })
+  assert.ok(run.status === 'failed' && run.reason === 'persistenceFailed', run.status)
+  await server.up()
+  const done: number[] = []
+  const resumed = await worker(store, async (step) => void done.push(step)).run('Go.', { session, turn: 'one' })
+  assert.deepEqual([resumed.status, done], ['completed', [2, 3]])
+  await store.close()
+})

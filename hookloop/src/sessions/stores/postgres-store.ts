@@ -71,6 +71,7 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
   const store: SessionStore = {
     async open(id, { create = false } = {}) {
       checkSessionId(id)
+      await writers.releaseStale(id)
       return writers.add(await lockSession(id, query, { create, leaseMs }))
     },
     async read(id, part = {}) {

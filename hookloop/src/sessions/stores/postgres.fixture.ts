@@ -13,6 +13,9 @@ export type PostgresServer = {
   readonly binaries: string
   /** Ends every connection, as a server that is restarted does. */
   restart(): Promise<void>
+  /** Ends the server until `up`. */
+  down(): Promise<void>
+  up(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -31,13 +34,19 @@ export async function startPostgres(): Promise<PostgresServer> {
     const init = ['-D', data, '-U', 'hookloop', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
     execFileSync(join(bin, 'initdb'), init, { ...identity, env, stdio: ['ignore', 'ignore', 'pipe'], cwd: folder })
     let server = await serve({ bin, env, folder, data, identity })
+    const down = (): Promise<void> => server.stop('keep')
+    const up = async (): Promise<void> => {
+      server = await serve({ bin, env, folder, data, identity })
+    }
     return {
       connectionString: `postgres://hookloop@localhost/postgres?host=${encodeURIComponent(folder)}`,
       binaries: bin,
       async restart() {
-        await server.stop('keep')
-        server = await serve({ bin, env, folder, data, identity })
+        await down()
+        await up()
       },
+      down,
+      up,
       async stop() {
         await server.stop()
         rmSync(folder, { recursive: true, force: true }) // what belongs to root, the shell cannot remove

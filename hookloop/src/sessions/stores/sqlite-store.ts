@@ -70,6 +70,7 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
   const store: SessionStore = {
     async open(id, { create = false } = {}) {
       checkSessionId(id)
+      await writers.releaseStale(id)
       const owner = JSON.stringify(newLockOwner())
       const lock = query((each) => each.lock(id, { create, owner, leaseMs }))
       let next = lock.length
