@@ -29,7 +29,7 @@ export const partsContract: readonly Case[] = [
         [5, 6],
         [6, 12],
       ] as const)
-        await writer.append(lines.slice(from, to), { to })
+        await writer.append(lines.slice(from, to), { head: { to } })
       for (const after of [-1, 0, 1, 3, 4, 5, 10, 11, 12, Infinity]) {
         const part = { head: { to: 12 }, lines: lines.slice(after + 1) }
         same([after, await writer.read({ after })], [after, part])
@@ -57,7 +57,7 @@ export const partsContract: readonly Case[] = [
       let pages: string[] = []
       for (const [i, { keep, add }] of changes.entries()) {
         pages = [...pages.slice(0, keep), ...add]
-        await writer.append([`line ${i}`], i === 0 ? { of: 'pages' } : undefined, { keep, add })
+        await writer.append([`line ${i}`], { ...(i === 0 && { head: { of: 'pages' } }), pages: { keep, add } })
         const expected = { head: { of: 'pages' }, lines: [`line ${i}`], pages }
         same(await writer.read({ after: i - 1, pages: true }), expected)
         same(await (await store()).read('paged', { after: i - 1, pages: true }), expected)
@@ -135,7 +135,7 @@ export const partsContract: readonly Case[] = [
       same(await found({ agent: "x' OR 1=1 --" }), 'f')
       same(await found({ status: [] }), '')
       same((await sessions.list({ status: 'interrupted', limit: 1 })).length, 1)
-      await writer.append(['two'], { status: 'completed', agent: 'cook' })
+      await writer.append(['two'], { head: { status: 'completed', agent: 'cook' } })
       same([await found({ status: 'completed' }), await found({ user: 'ann' })], ['adf', 'ac'])
       await writer.release()
     },

@@ -86,7 +86,7 @@ export async function write(
   head?: JsonObject,
 ): Promise<void> {
   const writer: SessionWriter = await sessions.open(id, { create: true })
-  await writer.append(lines, head)
+  await writer.append(lines, { head })
   await writer.release()
 }
 

@@ -1,6 +1,7 @@
 import { checkArgument, checkOptions } from '../state/check-options.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
+import { eventsContract } from './store-contract-events.ts'
 import { partsContract } from './store-contract-parts.ts'
 import {
   badIds,
@@ -41,7 +42,7 @@ export function storeContract(name: string, makeStore: MakeStore, options: Contr
   const { suite, test } = process.getBuiltinModule('node:test')
   const prefix = `s${Math.floor(Math.random() * 1e9).toString(36)}`
   suite(`${name} fulfils the contract of a session store`, () => {
-    const all = [...contract, ...partsContract]
+    const all = [...contract, ...partsContract, ...eventsContract]
     const ofLeases = options.leaseMs === undefined ? [] : leaseContract(options.leaseMs)
     for (const [i, [title, check]] of [...all, ...ofLeases].entries()) {
       test(title, async (t) => {
@@ -88,7 +89,7 @@ const contract: readonly Case[] = [
     async ({ store }) => {
       const [one, other] = [await store(), await store()]
       const writer = await one.open('x', { create: true })
-      await writer.append(['{}'], { status: 'running' })
+      await writer.append(['{}'], { head: { status: 'running' } })
       same((await other.list())[0]?.head, { status: 'running' })
       await writer.release()
       same((await other.list())[0]?.head, { status: 'interrupted' })
@@ -135,11 +136,11 @@ const contract: readonly Case[] = [
       const writer = await sessions.open('head', { create: true })
       const seen: unknown[] = []
       const look = async (): Promise<void> => void seen.push(await sessions.read('head'))
-      await writer.append(['one'], { title: 'first', of: [1, null, { deep: true }] })
+      await writer.append(['one'], { head: { title: 'first', of: [1, null, { deep: true }] } })
       await look()
       await writer.append(['two'])
       await look()
-      await writer.append([], { title: 'second \ud800 "\'' })
+      await writer.append([], { head: { title: 'second \ud800 "\'' } })
       await look()
       same(seen, [
         { head: { title: 'first', of: [1, null, { deep: true }] }, lines: ['one'] },
@@ -155,8 +156,8 @@ const contract: readonly Case[] = [
       const sessions = await store()
       const [a, b] = [await sessions.open('a', { create: true }), await sessions.open('b', { create: true })]
       for (let i = 0; i < 5; i++) {
-        await a.append([`a${i}`], { of: 'a' })
-        await b.append([`b${i}`], { of: 'b' })
+        await a.append([`a${i}`], { head: { of: 'a' } })
+        await b.append([`b${i}`], { head: { of: 'b' } })
       }
       same((await sessions.read('a'))?.lines, ['a0', 'a1', 'a2', 'a3', 'a4'])
       same((await sessions.read('b'))?.head, { of: 'b' })
@@ -230,7 +231,7 @@ const contract: readonly Case[] = [
     async ({ store }) => {
       const [sessions, other] = [await store(), await store()]
       const writer = await sessions.open('old', { create: true })
-      await writer.append(['one'], { old: true })
+      await writer.append(['one'], { head: { old: true } })
       same(await codeOf(() => other.delete('old')), 'SESSION_BUSY')
       await writer.release()
       await other.delete('old')
@@ -298,8 +299,8 @@ const contract: readonly Case[] = [
       for (const line of ['two\nlines', 'a \0', 'half \ud800 a pair'])
         same([line, await codeOf(() => writer.append(['fine', line]))], [line, 'JSON_INVALID'])
       for (const head of heads)
-        same(await codeOf(() => writer.append(['fine'], head as unknown as JsonObject)), 'JSON_INVALID')
-      await writer.append(['one'], JSON.parse('{"__proto__":{"polluted":true},"of":1}') as JsonObject)
+        same(await codeOf(() => writer.append(['fine'], { head: head as unknown as JsonObject })), 'JSON_INVALID')
+      await writer.append(['one'], { head: JSON.parse('{"__proto__":{"polluted":true},"of":1}') as JsonObject })
       same(await sessions.read('strict'), { head: { of: 1 }, lines: ['one'] })
       same('polluted' in {}, false)
     },
@@ -336,18 +337,23 @@ function leaseContract(leaseMs: number): readonly Case[] {
         const [silent, next] = [await store(), await store()]
         silence()
         const writer = await silent.open('silent', { create: true })
-        await writer.append(['one'], { by: 'silent' })
+        await writer.append(['one'], { head: { by: 'silent' } })
         same(await codeOf(() => next.open('silent')), 'SESSION_BUSY')
         await pause(leaseMs * 1.5)
         const successor = await next.open('silent')
         same(await linesOf(successor), ['one'])
-        same(await codeOf(() => writer.append(['lost', 'lost'], { by: 'fenced' })), 'SESSION_FENCED')
-        same(await codeOf(() => writer.append([], { by: 'fenced' })), 'SESSION_FENCED')
+        same(await codeOf(() => writer.append(['lost', 'lost'], { head: { by: 'fenced' } })), 'SESSION_FENCED')
+        same(await codeOf(() => writer.append([], { head: { by: 'fenced' } })), 'SESSION_FENCED')
+        same(await codeOf(() => writer.append([], { events: [{ text: '{"seq":1,"by":"fenced"}' }] })), 'SESSION_FENCED')
         same(await next.read('silent'), { head: { by: 'silent' }, lines: ['one'] })
-        await successor.append(['two'], { by: 'next' })
+        await successor.append(['two'], { head: { by: 'next' } })
         same(await codeOf(() => writer.append(['lost'])), 'SESSION_FENCED')
         await writer.release()
-        await successor.append(['three'])
+        await successor.append(['three'], { events: [{ text: '{"seq":1,"by":"next"}' }] })
+        for await (const event of next.watch('silent')) {
+          same(event, { seq: 1, by: 'next' })
+          break
+        }
         same(await next.read('silent'), { head: { by: 'next' }, lines: ['one', 'two', 'three'] })
         same(await codeOf(() => silent.open('silent')), 'SESSION_BUSY')
       },

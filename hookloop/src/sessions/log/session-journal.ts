@@ -116,7 +116,7 @@ export class SessionJournal implements Journal {
     this.#lines = []
     this.#newHead = this.#newPages = undefined
     try {
-      const writing = this.#writer.append(lines, head, pages)
+      const writing = this.#writer.append(lines, { head, pages })
       if (!(writing instanceof Promise)) return undefined
       this.#writing = writing.then(
         () => void (this.#writing = undefined),

@@ -60,9 +60,9 @@ function counted(inner: SessionStore) {
       return {
         ...writer,
         read: async (part?: ReadOptions) => count(await writer.read(part)),
-        append: (lines, head, pages) => {
-          for (const text of [...lines, ...(pages?.add ?? [])]) appended += text.length
-          return writer.append(lines, head, pages)
+        append: (lines, what) => {
+          for (const text of [...lines, ...(what?.pages?.add ?? [])]) appended += text.length
+          return writer.append(lines, what)
         },
       }
     },
@@ -133,7 +133,7 @@ async function longSession(): Promise<Stored> {
 async function storeWith({ lines, pages, head }: Stored): Promise<SessionStore> {
   const store = memoryStore()
   const writer = await store.open('chat', { create: true })
-  await writer.append(lines, head, { keep: 0, add: pages })
+  await writer.append(lines, { head, pages: { keep: 0, add: pages } })
   await writer.release()
   return store
 }
@@ -237,7 +237,7 @@ test('a long run that was interrupted resumes from its last snapshot, with all i
   await crashed.promise
   const { lines, pages = [], head } = (await store.read('long', { pages: true }))!
   const writer = await copy.open('long', { create: true })
-  await writer.append(lines, head, { keep: 0, add: pages })
+  await writer.append(lines, { head, pages: { keep: 0, add: pages } })
   await writer.release()
   await running
   assert.ok(pages.some((page) => page.startsWith('{"steps"')) && pages.some((page) => page.startsWith('{"ledger"')))

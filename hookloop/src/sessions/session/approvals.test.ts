@@ -83,7 +83,7 @@ test('D11: a head that is damaged hides no question of the others', async () => 
   const { store } = await waiting()
   for (const [i, pending] of [5, 'x', null, [null, 1], { length: 1 }].entries()) {
     const writer = await store.open(`bad${i}`, { create: true })
-    await writer.append([], { pending })
+    await writer.append([], { head: { pending } })
     await writer.release()
   }
   assert.deepEqual(

@@ -20,10 +20,10 @@ const undisturbed = await (async () => {
     ...inner,
     async open(id, options) {
       const writer = await inner.open(id, options)
-      const append: typeof writer.append = (more, head) => {
+      const append: typeof writer.append = (more, options) => {
         before.push({ lines, done: done.length })
         lines += more.length
-        return writer.append(more, head)
+        return writer.append(more, options)
       }
       return { ...writer, append }
     },

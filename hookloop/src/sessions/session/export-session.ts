@@ -105,7 +105,7 @@ export async function importSession(store: SessionStore, text: string, options: 
       })
     }
     const { agent, createdAt = 0, state } = snapshot
-    await writer.append(lines, state === undefined ? {} : headOf(state, { agent, createdAt }))
+    await writer.append(lines, { head: state === undefined ? {} : headOf(state, { agent, createdAt }) })
   } finally {
     await writer.release()
   }

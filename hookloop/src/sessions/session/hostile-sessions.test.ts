@@ -140,7 +140,7 @@ for (const [kind, { open, bytes, kept }] of Object.entries(kinds)) {
         const name = `scene_${scenes++}`
         const store = open(name)
         const writer = await store.open('eventful', { create: true })
-        await writer.append(changed, { title: 'hostile' })
+        await writer.append(changed, { head: { title: 'hostile' } })
         await writer.release()
         const before = { bytes: await bytes(name), kept: await kept(name) }
         for (const [how, use] of Object.entries(reads)) await assert.rejects(use(store), { code }, how)

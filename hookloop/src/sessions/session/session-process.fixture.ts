@@ -220,10 +220,10 @@ function deadly(inner: SessionStore): SessionStore {
       const writer = await inner.open(...args)
       return {
         ...writer,
-        append(lines, head) {
+        append(lines, options) {
           const dies = ++writes === killAt
           if (dies && !killsAfter) die()
-          const storing = writer.append(lines, head)
+          const storing = writer.append(lines, options)
           if (dies) return Promise.resolve(storing).then(die)
           return storing
         },

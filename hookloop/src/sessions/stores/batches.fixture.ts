@@ -1,10 +1,11 @@
 import type { JsonObject } from '../../state/json.ts'
+import type { AppendOptions } from './store.ts'
 
 /** The batches that tests write: of one to three lines, every other with a head, each known by its number alone. */
-export function batchOf(number: number): [lines: string[], head?: JsonObject] {
+export function batchOf(number: number): [lines: string[], options?: AppendOptions] {
   const length = (number % 3) + 1
   const lines = Array.from({ length }, (_, i) => `${number}.${i + 1}.${length} ${'é'.repeat((number * 37) % 90)}`)
-  return number % 2 === 0 ? [lines, { batches: number + 1 }] : [lines]
+  return number % 2 === 0 ? [lines, { head: { batches: number + 1 } }] : [lines]
 }
 
 /** The number of the next batch; throws if the last one is incomplete. */
@@ -17,7 +18,7 @@ export function wholeBatches(session: { readonly lines: readonly string[]; reado
   let [batches, at] = [0, 0]
   let head: JsonObject = {}
   while (at < session.lines.length) {
-    const [lines, newHead] = batchOf(batches++)
+    const [lines, { head: newHead } = {}] = batchOf(batches++)
     const found = session.lines.slice(at, at + lines.length)
     if (found.join('\n') !== lines.join('\n')) throw new Error(`Batch ${batches - 1} is torn: ${found.join(' | ')}`)
     at += lines.length

@@ -33,7 +33,7 @@ async function scene(): Promise<{ folder: string; session: string; file: (name: 
     for (const part of [1, 2]) {
       const writer = await store.open(id, { create: true })
       await writer.append([`${part} é`])
-      await writer.append([`${part} one`, `${part} two`], { part })
+      await writer.append([`${part} one`, `${part} two`], { head: { part } })
       await writer.release()
       if (part === 1) writeFileSync(join(folder, id, '1.lock'), 'unknown\n')
       if (part === 1) utimesSync(join(folder, id, '1.lock'), 1, 1)
@@ -257,7 +257,7 @@ test('D15: folders are for their owner alone, and so are files, whatever the mas
   try {
     const folder = join(root, 'made', 'deeper')
     const writer = await fileStore(folder).open('private', { create: true })
-    await writer.append(['secret'], { secret: true })
+    await writer.append(['secret'], { head: { secret: true } })
     const modes = [
       join(root, 'made'),
       folder,

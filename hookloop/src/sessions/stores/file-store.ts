@@ -1,47 +1,19 @@
 import { checkArgument, checkChoice, checkOptions } from '../../state/check-options.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import type { Json } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
-import {
-  isMissing,
-  createFolder,
-  namesIn,
-  openForAppend,
-  readFile,
-  replaceFile,
-  syncFolder,
-  writeAll,
-} from './file-access.ts'
-import { isSessionLocked, lockSession, removeOldLocks, type FileLock } from './file-lock.ts'
-import {
-  batchText,
-  checkSegments,
-  isCount,
-  lastSegment,
-  readLog,
-  segmentHeader,
-  segmentPath,
-  type Log,
-  type Mark,
-} from './file-log.ts'
-import { changePages, readPages } from './file-pages.ts'
+import { createFolder, isMissing, namesIn, readFile, replaceFile, syncFolder } from './file-access.ts'
+import { readEvents } from './file-events.ts'
+import { isSessionLocked, lockSession, removeOldLocks } from './file-lock.ts'
+import { lastSegment, segmentPath } from './file-log.ts'
+import { currentEnd, readLines, readPart } from './file-reader.ts'
+import { openSession, type Settings } from './file-writer.ts'
 import { folderName, idOfFolder, writeIdFile } from './session-folders.ts'
 import { checkLease } from './lock-owner.ts'
 import { pageOf, pruneSessions } from './list-sessions.ts'
-import { OpenWriters, type LockedLines } from './open-writers.ts'
+import { OpenWriters } from './open-writers.ts'
 import { changedText, retryChange, unlessBusy, type ValueChange } from './shared-value.ts'
-import {
-  checkSessionId,
-  headNow,
-  readHead,
-  sessionCorrupt,
-  sessionFenced,
-  sessionUnknown,
-  storeFailed,
-  type ListedSession,
-  type ReadOptions,
-  type SessionStore,
-  type StoredSession,
-} from './store.ts'
+import { checkSessionId, headNow, sessionUnknown, storeFailed, type ListedSession, type SessionStore } from './store.ts'
+import { EventWatchers, pollEvery } from './watch-events.ts'
 
 /** Options of `fileStore`. */
 export type FileStoreOptions = {
@@ -51,12 +23,10 @@ export type FileStoreOptions = {
   readonly leaseMs?: number
 }
 
-type Settings = { readonly sync: boolean; readonly leaseMs: number }
-
-const HEAD = 'head.json'
 const DELETED = '.deleted-'
 const VALUES = '.value-'
 const MAX_ATTEMPTS = 8
+const POLL_MS = 20
 
 /**
  * A session store in a folder, for all processes of one machine: each session is a folder of JSON lines. It must not be on a
@@ -74,6 +44,7 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
   const settings = { sync: options.durability === 'full', leaseMs: checkLease(options.leaseMs) }
   const root = path().resolve(folder)
   const writers = new OpenWriters(settings.leaseMs)
+  const watchers = new EventWatchers(pollEvery(POLL_MS, () => watchers.changed()))
   const folderOf = (id: string): string => path().join(root, folderName(root, checkSessionId(id)))
   const store: SessionStore = {
     async open(id, { create = false } = {}) {
@@ -107,7 +78,21 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
         unlessBusy(() => attempt(name, () => changeValue(name, own, { ...settings, change }))),
       )
     },
-    close: () => writers.close(),
+    watch: (id, given = {}) =>
+      watchers.watch(id, given, () => {
+        let known: string | undefined
+        return (after) => {
+          const own = folderOf(id)
+          if (lastSegment(id, own) === undefined) return undefined
+          const { log, events } = readEvents(id, own)
+          if (log !== (known ??= log)) return undefined
+          return { session: id, events: events.filter(({ seq }) => seq > after), last: events.at(-1)?.seq ?? 0 }
+        }
+      }),
+    async close() {
+      watchers.close()
+      await writers.close()
+    },
   }
   return store
 }
@@ -150,187 +135,6 @@ function attempt<T>(id: string, work: () => T): T {
       if (left === 0 || !missing) throw storeFailed(`The session "${id}" cannot be read or written`, error)
     }
   }
-}
-
-function openSession(id: string, folder: string, settings: Settings): LockedLines {
-  const lock = lockSession(id, folder, settings.leaseMs)
-  try {
-    const found = currentEnd(id, folder)
-    const canAppend = found !== undefined && lock.clean && !found.torn
-    const end = canAppend ? found : startSegment(folder, { segment: lock.epoch, after: found, sync: settings.sync })
-    const file = openForAppend(id, segmentPath(folder, end.segment))
-    removeOldLocks(id, folder, lock.epoch)
-    return lockedLines({ id, folder, lock, file, end, found, sync: settings.sync })
-  } catch (error) {
-    lock.withdraw()
-    throw error
-  }
-}
-
-function startSegment(
-  folder: string,
-  { segment, after, sync }: { readonly segment: number; readonly after: End | undefined; readonly sync: boolean },
-): { readonly segment: number; readonly bytes: number } {
-  const text = segmentHeader(segment, after && { segment: after.segment, bytes: after.bytes })
-  const target = segmentPath(folder, segment)
-  replaceFile(target, text, { temporary: `${target}.new`, sync })
-  if (sync) for (const each of [folder, path().dirname(folder)]) syncFolder(each)
-  return { segment, bytes: Buffer.byteLength(text) }
-}
-
-function lockedLines(of: {
-  readonly id: string
-  readonly folder: string
-  readonly lock: FileLock
-  readonly file: number
-  readonly end: { readonly segment: number; readonly bytes: number }
-  readonly found: End | undefined
-  readonly sync: boolean
-}): LockedLines {
-  const { id, folder, lock, file, found } = of
-  const { segment } = of.end
-  let state: 'open' | 'failed' | 'fenced' = 'open'
-  let [bytes, lines, head, mark] = [of.end.bytes, found?.lines ?? 0, found?.head ?? {}, found?.mark]
-  const saveHead = (): void => {
-    try {
-      const text = JSON.stringify({ segment, bytes, lines, ...(mark && { mark }), head })
-      replaceFile(path().join(folder, HEAD), text, {
-        temporary: path().join(folder, `${HEAD}.${lock.epoch}`),
-        sync: false,
-      })
-    } catch {
-      // It only saves `list` from reading the complete session.
-    }
-  }
-  return {
-    id,
-    head,
-    length: lines,
-    read: (options) => readPart(id, folder, options) ?? { head, lines: [] },
-    append(added, newHead, pages) {
-      if (state === 'fenced') throw sessionFenced(id)
-      if (state === 'failed') throw storeFailed(`The session "${id}" cannot be written`, 'an earlier write failed')
-      try {
-        if (pages !== undefined) changePages(id, folder, { ...pages, epoch: lock.epoch, sync: of.sync })
-        const begin = { segment, bytes, line: lines }
-        bytes += writeAll(file, batchText(added, newHead?.text))
-        lines += added.length
-        if (pages !== undefined) mark = begin
-        if (of.sync) fs().fdatasyncSync(file)
-        checkStored(id, folder, { file, segment, bytes, lock: lock.state() })
-      } catch (error) {
-        const isFenced = error instanceof AgentError && error.code === 'SESSION_FENCED'
-        state = isFenced ? 'fenced' : 'failed' // nothing may follow half a batch: the next writer starts a new segment
-        throw storeFailed(`The session "${id}" cannot be written`, error)
-      }
-      if (newHead !== undefined) head = readHead(id, newHead.text)
-    },
-    renew: () => lock.renew(),
-    unlock() {
-      const inOrder = state === 'open' && isLatest(lock)
-      if (inOrder) saveHead() // only now: with each append it would be outdated by the next line
-      fs().closeSync(file)
-      lock.end(inOrder ? 'released' : 'left')
-    },
-  }
-}
-
-/** Checks that what was written is where a reader looks for it, and that no other process writes there. */
-function checkStored(
-  id: string,
-  folder: string,
-  at: {
-    readonly file: number
-    readonly segment: number
-    readonly bytes: number
-    readonly lock: ReturnType<FileLock['state']>
-  },
-): void {
-  if (at.lock === 'taken') throw sessionFenced(id)
-  const path = segmentPath(folder, at.segment)
-  const found = fs().lstatSync(path, { throwIfNoEntry: false })
-  const isOwn = found?.ino === fs().fstatSync(at.file).ino
-  if (isOwn && found.size === at.bytes && at.lock === 'latest') return
-  const what =
-    found === undefined || at.lock === 'missing'
-      ? `${folder}, or a file in it, was deleted or moved`
-      : isOwn
-        ? `${path} has ${found.size} bytes instead of ${at.bytes}: it was truncated or changed`
-        : `${path} was replaced by another file`
-  throw new AgentError('STORE_FAILED', `The session "${id}" cannot be written: ${what} while it was in use.`, {
-    value: path,
-  })
-}
-
-function isLatest(lock: FileLock): boolean {
-  try {
-    return lock.state() === 'latest'
-  } catch {
-    return false
-  }
-}
-
-/** The lines of a session from the last mark on, if that is far enough, or all lines. */
-function readLines(id: string, folder: string, after = -1): Log | undefined {
-  const { mark } = savedEnd(id, folder) ?? {}
-  if (mark !== undefined && mark.line <= after + 1) {
-    try {
-      const log = readLog(id, folder, mark)
-      if (log?.head !== undefined) return log
-    } catch {
-      // Then all lines are read, which reports what is wrong.
-    }
-  }
-  const log = readLog(id, folder)
-  if (log === undefined && namesIn(id, folder)?.includes(HEAD)) throw sessionCorrupt(id, 'its lines are missing')
-  return log
-}
-
-function readPart(id: string, folder: string, { after = -1, pages = false }: ReadOptions): StoredSession | undefined {
-  const end = after === Infinity ? savedEnd(id, folder) : undefined
-  const known = end !== undefined && isCurrent(id, folder, end) ? { first: 0, head: end.head, lines: [] } : undefined
-  const log = known ?? readLines(id, folder, after)
-  if (log === undefined) return undefined
-  const part = { head: log.head ?? {}, lines: log.lines.slice(Math.max(0, after + 1 - log.first)) }
-  return pages ? { ...part, pages: readPages(id, folder) } : part
-}
-
-/** Where a session ends: how many lines it has, and where the lines are that a reader usually starts with. */
-type End = {
-  readonly segment: number
-  readonly bytes: number
-  readonly torn: boolean
-  readonly lines: number
-  readonly head: JsonObject
-  readonly mark: Mark | undefined
-}
-
-function currentEnd(id: string, folder: string): End | undefined {
-  const saved = savedEnd(id, folder)
-  if (saved !== undefined && isCurrent(id, folder, saved)) return saved
-  const log = readLines(id, folder, Infinity)
-  if (log === undefined) return undefined
-  return { ...log.end, lines: log.first + log.lines.length, head: log.head ?? {}, mark: saved?.mark }
-}
-
-/** The end that was saved when the session was released, if it can be read. */
-function savedEnd(id: string, folder: string): End | undefined {
-  try {
-    const saved = readHead(id, readFile(id, path().join(folder, HEAD))?.toString('utf8'))
-    const { segment, bytes, lines, head, mark } = saved
-    if (!isCount(segment) || !isCount(bytes) || !isCount(lines) || !isJsonObject(head)) return undefined
-    const place = isJsonObject(mark) && isCount(mark['segment']) && isCount(mark['bytes']) && isCount(mark['line'])
-    return { segment, bytes, lines, head, torn: false, mark: place ? (mark as Mark) : undefined }
-  } catch {
-    return undefined // it only saves reading the lines
-  }
-}
-
-/** Whether nothing was written since the end was saved. Throws if a segment cannot be read. */
-function isCurrent(id: string, folder: string, { segment, bytes }: End): boolean {
-  if (lastSegment(id, folder) !== segment) return false
-  checkSegments(id, folder, segment)
-  return fs().lstatSync(segmentPath(folder, segment), { throwIfNoEntry: false })?.size === bytes
 }
 
 function createSession(id: string, folder: string): void {

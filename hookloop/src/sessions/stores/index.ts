@@ -4,6 +4,7 @@ export { postgresStore, type PostgresStoreOptions } from './postgres-store.ts'
 export type { PostgresPool } from './postgres-queries.ts'
 export { sqliteStore, type SqliteStoreOptions } from './sqlite-store.ts'
 export type {
+  AppendOptions,
   ListedSession,
   ListOptions,
   PagesChange,
@@ -11,7 +12,9 @@ export type {
   ReadOptions,
   SessionStore,
   SessionWriter,
+  StoredEvent,
   StoredSession,
+  WatchOptions,
 } from './store.ts'
 export { budget, type BudgetOptions } from '../session/budget.ts'
 export { answerApproval, listApprovals, type PendingApproval } from '../session/approvals.ts'

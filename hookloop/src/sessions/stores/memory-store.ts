@@ -1,8 +1,9 @@
 import type { JsonObject } from '../../state/json.ts'
 import { describeLockOwner, newLockOwner } from './lock-owner.ts'
 import { pageOf, pruneSessions } from './list-sessions.ts'
-import { OpenWriters } from './open-writers.ts'
+import { OpenWriters, type NumberedEvent } from './open-writers.ts'
 import { changedText } from './shared-value.ts'
+import { EventWatchers, PAGE_CHARACTERS, type EventPage } from './watch-events.ts'
 import {
   checkSessionId,
   headNow,
@@ -17,6 +18,7 @@ import {
 type MemorySession = {
   readonly lines: string[]
   readonly pages: string[]
+  events: NumberedEvent[]
   head: JsonObject
   updatedAt: number
   isLocked: boolean
@@ -33,6 +35,7 @@ export function memoryStore(): SessionStore {
   const sessions = new Map<string, MemorySession>()
   const values = new Map<string, string>()
   const writers = new OpenWriters()
+  const watchers = new EventWatchers()
   const checkUnlocked = (id: string): MemorySession | undefined => {
     const found = sessions.get(checkSessionId(id))
     if (found?.isLocked === true) throw sessionBusy(id, describeLockOwner(newLockOwner()))
@@ -42,19 +45,23 @@ export function memoryStore(): SessionStore {
     async open(id, { create = false } = {}) {
       const found = checkUnlocked(id)
       if (found === undefined && !create) throw sessionUnknown(id)
-      const session = found ?? { lines: [], pages: [], head: {}, updatedAt: Date.now(), isLocked: true }
+      const session = found ?? { lines: [], pages: [], events: [], head: {}, updatedAt: Date.now(), isLocked: true }
       session.isLocked = true
       sessions.set(id, session)
       return writers.add({
         id,
         head: session.head,
         length: session.lines.length,
+        eventSeq: session.events.at(-1)?.seq ?? 0,
         read: (options) => readPart(session, options),
-        append(lines, head, pages) {
+        append({ lines, head, pages, events, startsTurn }) {
           if (head !== undefined) session.head = readHead(id, head.text)
           for (const line of lines) session.lines.push(line)
           if (pages !== undefined) session.pages.splice(pages.keep, Infinity, ...pages.add)
+          if (startsTurn) session.events = session.events.filter(({ transient }) => !transient)
+          for (const event of events) session.events.push(event)
           session.updatedAt = Date.now()
+          if (events.length > 0) watchers.changed(id)
         },
         unlock: () => void (session.isLocked = false),
       })
@@ -73,7 +80,10 @@ export function memoryStore(): SessionStore {
     },
     async delete(id, { before = Infinity } = {}) {
       const found = checkUnlocked(id)
-      return found !== undefined && found.updatedAt < before && sessions.delete(id)
+      if (found === undefined || found.updatedAt >= before) return false
+      sessions.delete(id)
+      watchers.changed(id)
+      return true
     },
     prune: (options) => pruneSessions(store, options),
     async update(name, change) {
@@ -81,9 +91,29 @@ export function memoryStore(): SessionStore {
       values.set(name, text)
       return value
     },
-    close: () => writers.close(),
+    watch: (id, options = {}) =>
+      watchers.watch(id, options, () => (after) => {
+        const session = sessions.get(id)
+        return session && eventsAfter(session, after)
+      }),
+    async close() {
+      watchers.close()
+      await writers.close()
+    },
   }
   return store
+}
+
+function eventsAfter(session: MemorySession, after: number): EventPage {
+  const { events } = session
+  let [first, end] = [0, events.length]
+  while (first < end) {
+    const middle = (first + end) >> 1
+    if (events[middle]!.seq > after) end = middle
+    else first = middle + 1
+  }
+  for (let length = 0; end < events.length && length < PAGE_CHARACTERS; end++) length += events[end]!.text.length
+  return { session, events: events.slice(first, end), last: events.at(-1)?.seq ?? 0 }
 }
 
 function readPart({ head, lines, pages }: MemorySession, options: ReadOptions): StoredSession {

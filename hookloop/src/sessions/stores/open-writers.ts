@@ -1,13 +1,17 @@
+import { checkOptions } from '../../state/check-options.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { facetsOf } from './list-sessions.ts'
 import {
+  checkLine,
   checkLines,
   headText,
   sessionReleased,
   type HeadToStore,
+  type AppendOptions,
   type PagesChange,
   type ReadOptions,
   type SessionWriter,
+  type StoredEvent,
   type StoredSession,
 } from './store.ts'
 
@@ -16,13 +20,30 @@ export type LockedLines = {
   readonly id: string
   readonly head: JsonObject
   readonly length: number
+  readonly eventSeq: number
   read(options: ReadOptions): StoredSession | Promise<StoredSession>
-  /** Stores lines that were checked. Called with at least one line or a head, and never after `unlock`. */
-  append(lines: readonly string[], head: HeadToStore | undefined, pages: PagesChange | undefined): void | Promise<void>
+  /** Stores what was checked. Called with at least one line, head, change of pages or event, and never after `unlock`. */
+  append(batch: Batch): void | Promise<void>
   /** Extends the lease, in stores that have one. A failure is ignored: the lease expires, and this writer is fenced. */
   renew?(): void | Promise<void>
   unlock(): void | Promise<void>
 }
+
+/** What one append stores. */
+export type Batch = {
+  readonly lines: readonly string[]
+  readonly head: HeadToStore | undefined
+  readonly pages: PagesChange | undefined
+  readonly events: readonly NumberedEvent[]
+  /** Whether all transient events that are stored must be deleted. */
+  readonly startsTurn: boolean
+}
+
+/** An event and its number. */
+export type NumberedEvent = { readonly seq: number; readonly text: string; readonly transient: boolean }
+
+const OPTIONS = ['head', 'pages', 'events'] as const satisfies readonly (keyof AppendOptions)[]
+const noEvents: readonly StoredEvent[] = []
 
 /** The writers that a store has open. Checks what they append, renews their leases and releases them with the store. */
 export class OpenWriters {
@@ -37,18 +58,27 @@ export class OpenWriters {
 
   add(session: LockedLines): SessionWriter {
     let released = false
+    let { eventSeq } = session
     const renewing = session.renew && setInterval(() => void renew(session), this.#leaseMs / 3).unref()
     const writer: SessionWriter = {
       head: session.head,
       length: session.length,
+      eventSeq,
       read: (options = {}) => session.read(options),
-      append(lines, head, pages) {
+      append(lines, options = {}) {
         if (released) throw sessionReleased(session.id)
+        checkOptions('append', options, OPTIONS)
+        const { head, pages } = options
         checkLines(lines)
         if (pages !== undefined) checkLines(pages.add)
+        const added = options.events ?? noEvents
+        const turn = added.findLastIndex(({ startsTurn }) => startsTurn)
+        const events = numbered(added, { after: eventSeq, turn })
+        if (lines.length + events.length === 0 && head === undefined && pages === undefined) return undefined
         const stored = head && { text: headText(head), facets: facetsOf(head) }
-        const isNothing = lines.length === 0 && stored === undefined && pages === undefined
-        return isNothing ? undefined : session.append(lines, stored, pages)
+        const storing = session.append({ lines, head: stored, pages, events, startsTurn: turn !== -1 })
+        eventSeq += added.length
+        return storing
       },
       release: async () => {
         if (released) return
@@ -93,6 +123,20 @@ export class OpenWriters {
   async close(): Promise<void> {
     for (const writer of this.#writers) await writer.release()
   }
+}
+
+/** The events to store: a transient one before a turn starts is deleted already. */
+function numbered(
+  events: readonly StoredEvent[],
+  { after, turn }: { readonly after: number; readonly turn: number },
+): readonly NumberedEvent[] {
+  const numbered: NumberedEvent[] = []
+  for (const [i, { text, transient = false }] of events.entries()) {
+    checkLine(text, 'An event')
+    if (i === turn || !(transient && i < turn))
+      numbered.push({ seq: after + 1 + i, text, transient: transient && i !== turn })
+  }
+  return numbered
 }
 
 async function renew(session: LockedLines): Promise<void> {

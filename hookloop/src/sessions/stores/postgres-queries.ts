@@ -1,6 +1,7 @@
 import { AgentError } from '../../errors.ts'
 import { MAX_LEASE_MS } from './lock-owner.ts'
 import { sessionTooNew } from './store.ts'
+import { PAGE_CHARACTERS } from './watch-events.ts'
 
 /** What the store needs of a connection pool: a `Pool` of the package `pg`, or anything with the same method. */
 export type PostgresPool = {
@@ -8,6 +9,7 @@ export type PostgresPool = {
 }
 
 const VERSION = 4
+const PAGE_EVENTS = 256
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
 /** The key of an advisory lock, unlikely to be used by others: "Hkl1" in ASCII. */
 const SETUP_LOCK = 0x486b6c31
@@ -16,7 +18,7 @@ export type Queries = ReturnType<typeof queriesFor>
 
 /** All queries. Each is one statement, so it is atomic on any connection and through any pooler. */
 export function queriesFor(schema: string) {
-  const [sessions, lines, pages, shared] = ['sessions', 'lines', 'pages', 'shared'].map(
+  const [sessions, lines, pages, shared, events] = ['sessions', 'lines', 'pages', 'shared', 'events'].map(
     (table) => `${checked(schema)}.${table}`,
   )
   const nowMs = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
@@ -34,6 +36,24 @@ export function queriesFor(schema: string) {
         INSERT INTO ${lines} (session, n, line)
         SELECT locked.key, $3::bigint + new.n - 1, new.line
         FROM locked, unnest($4::text[]) WITH ORDINALITY AS new (line, n)
+      )`
+  // Pages from a number on are replaced. The parameters are that number and the pages.
+  const pagesFrom = (first: number): string => `, gone AS (
+        DELETE FROM ${pages} USING locked
+        WHERE session = locked.key AND n >= $${first}::bigint + cardinality($${first + 1}::text[])
+      ), paged AS (
+        INSERT INTO ${pages} (session, n, page)
+        SELECT locked.key, $${first}::bigint + new.n - 1, new.page
+        FROM locked, unnest($${first + 1}::text[]) WITH ORDINALITY AS new (page, n)
+        ON CONFLICT (session, n) DO UPDATE SET page = excluded.page
+      )`
+  // Events are added. The parameters are their numbers, their texts, which are transient, and whether to delete all others that are.
+  const eventsFrom = (first: number): string => `, ended AS (
+        DELETE FROM ${events} USING locked WHERE $${first + 3}::bool AND session = locked.key AND transient
+      ), logged AS (
+        INSERT INTO ${events} (session, seq, text, transient)
+        SELECT locked.key, new.seq, new.text, new.transient
+        FROM locked, unnest($${first}::bigint[], $${first + 1}::text[], $${first + 2}::bool[]) AS new (seq, text, transient)
       )`
   return {
     create: `
@@ -54,16 +74,16 @@ export function queriesFor(schema: string) {
       WHERE key = $1 AND epoch = $2 AND ($3::bool OR owner IS NULL OR ${expired})
       RETURNING key, id, epoch, length, head`,
     append: `${append} SELECT key FROM locked`,
-    // The same with pages: those from $7 on are replaced.
-    appendPages: `${append}, gone AS (
-        DELETE FROM ${pages} USING locked WHERE session = locked.key AND n >= $7::bigint + cardinality($8::text[])
-      ), paged AS (
-        INSERT INTO ${pages} (session, n, page)
-        SELECT locked.key, $7::bigint + new.n - 1, new.page
-        FROM locked, unnest($8::text[]) WITH ORDINALITY AS new (page, n)
-        ON CONFLICT (session, n) DO UPDATE SET page = excluded.page
-      )
-      SELECT key FROM locked`,
+    appendPages: `${append} ${pagesFrom(7)} SELECT key FROM locked`,
+    appendEvents: `${append} ${eventsFrom(7)} SELECT key FROM locked`,
+    appendBoth: `${append} ${pagesFrom(7)} ${eventsFrom(9)} SELECT key FROM locked`,
+    lastEvent: `
+      SELECT max(seq) AS n FROM ${events} WHERE session = $1`,
+    events: `
+      SELECT seq AS n, text AS line FROM (
+        SELECT seq, text, sum(length(text)) OVER (ORDER BY seq) - length(text) AS before
+        FROM (SELECT seq, text FROM ${events} WHERE session = $1 AND seq > $2 ORDER BY seq LIMIT ${PAGE_EVENTS}) AS page
+      ) AS counted WHERE before < ${PAGE_CHARACTERS} ORDER BY seq`,
     pages: `
       SELECT page AS line FROM ${pages} WHERE session = $1 ORDER BY n`,
     getValue: `
@@ -85,6 +105,8 @@ export function queriesFor(schema: string) {
         DELETE FROM ${lines} USING gone WHERE session = gone.key
       ), emptied AS (
         DELETE FROM ${pages} USING gone WHERE session = gone.key
+      ), forgotten AS (
+        DELETE FROM ${events} USING gone WHERE session = gone.key
       )
       SELECT key FROM gone`,
   }
@@ -93,17 +115,22 @@ export function queriesFor(schema: string) {
 /** Creates the tables if they are missing. Several processes may do so at the same time. */
 export async function createTables(pool: PostgresPool, schema: string): Promise<void> {
   const name = checked(schema)
-  const [found] = (await pool.query('SELECT to_regclass($1) IS NOT NULL AS there', [`${name}.store`])).rows
   // Only if needed: the database user may not have the right to create tables.
-  if (!(found as { there: boolean }).there) await pool.query(tables(name))
+  if (!(await hasTable(pool, `${name}.store`))) await pool.query(tables(name))
   const known = await versionOf(pool, name)
-  if (known !== null && known > 0 && known < VERSION) await pool.query(tables(name))
+  const isOld = known !== null && known > 0 && known < VERSION
+  if (isOld || (known === VERSION && !(await hasTable(pool, `${name}.events`)))) await pool.query(tables(name))
   const version = await versionOf(pool, name)
   if (version === VERSION) return
   if (version !== null && version > VERSION) throw sessionTooNew(schema, version, VERSION)
   throw new AgentError('SESSION_CORRUPT', `The tables in the schema "${schema}" are not those of a session store.`, {
     value: version,
   })
+}
+
+async function hasTable(pool: PostgresPool, name: string): Promise<boolean> {
+  const [found] = (await pool.query('SELECT to_regclass($1) IS NOT NULL AS there', [name])).rows
+  return (found as { there: boolean }).there
 }
 
 async function versionOf(pool: PostgresPool, schema: string): Promise<number | null> {
@@ -139,6 +166,14 @@ function tables(schema: string): string {
       page text NOT NULL,
       PRIMARY KEY (session, n)
     );
+    CREATE TABLE IF NOT EXISTS ${schema}.events (
+      session bigint NOT NULL,
+      seq bigint NOT NULL,
+      text text NOT NULL,
+      transient boolean NOT NULL,
+      PRIMARY KEY (session, seq)
+    );
+    CREATE INDEX IF NOT EXISTS transient_events ON ${schema}.events (session) WHERE transient;
     ALTER TABLE ${schema}.sessions
       ADD COLUMN IF NOT EXISTS status text, ADD COLUMN IF NOT EXISTS agent text, ADD COLUMN IF NOT EXISTS user_name text,
       ADD COLUMN IF NOT EXISTS updated_ms bigint NOT NULL DEFAULT (extract(epoch FROM clock_timestamp()) * 1000)::bigint;

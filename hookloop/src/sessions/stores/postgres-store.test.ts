@@ -41,7 +41,7 @@ async function scene(): Promise<{ store: SessionStore; schema: string }> {
   for (const id of ['good', 'bad']) {
     const writer = await store.open(id, { create: true })
     await writer.append(['one'])
-    await writer.append(['two', 'three'], { id })
+    await writer.append(['two', 'three'], { head: { id } })
     await writer.release()
   }
   return { store, schema }

@@ -2,7 +2,7 @@ import { checkOptions } from '../../state/check-options.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { checkLease, describeLockOwner, isDead, newLockOwner, parseLockOwner } from './lock-owner.ts'
 import { pruneSessions, selectPage, storedStatuses } from './list-sessions.ts'
-import { OpenWriters, type LockedLines } from './open-writers.ts'
+import { OpenWriters, type Batch, type LockedLines } from './open-writers.ts'
 import { changedText, retryChange } from './shared-value.ts'
 import { createTables, queriesFor, type PostgresPool, type Queries } from './postgres-queries.ts'
 import {
@@ -14,12 +14,11 @@ import {
   sessionFenced,
   sessionUnknown,
   storeFailed,
-  type HeadToStore,
-  type PagesChange,
   type ReadOptions,
   type SessionStore,
   type StoredSession,
 } from './store.ts'
+import { EventWatchers, pollEvery, type EventPage } from './watch-events.ts'
 
 /** Options of `postgresStore`. */
 export type PostgresStoreOptions = {
@@ -34,6 +33,7 @@ export type PostgresStoreOptions = {
 }
 
 const MAX_ATTEMPTS = 4
+const POLL_MS = 100
 
 type Pool = PostgresPool & { end?(): Promise<void> }
 
@@ -52,6 +52,7 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
   if ((options.connectionString === undefined) === (options.pool === undefined))
     throw new AgentError('AGENT_INVALID_OPTION', 'postgresStore needs a connectionString or a pool.')
   const writers = new OpenWriters(leaseMs)
+  const watchers = new EventWatchers(pollEvery(POLL_MS, () => watchers.changed()))
   let connecting: Promise<Pool> | undefined
   let closed = false
   const connect = (): Promise<Pool> =>
@@ -72,7 +73,7 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
     async open(id, { create = false } = {}) {
       checkSessionId(id)
       await writers.releaseStale(id)
-      return writers.add(await lockSession(id, query, { create, leaseMs }))
+      return writers.add(await lockSession(id, query, { create, leaseMs, onEvents: () => watchers.changed(id) }))
     },
     async read(id, part = {}) {
       checkSessionId(id)
@@ -97,11 +98,13 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
     },
     async delete(id, { before = Number.MAX_SAFE_INTEGER } = {}) {
       checkSessionId(id)
-      return whenUnlocked(id, query, async (found) => {
+      const isDeleted = await whenUnlocked(id, query, async (found) => {
         if (found === undefined || found.updated_ms >= before) return false
         const { length } = await query('delete', [found.key, found.epoch, isUnlocked(found), Math.ceil(before)])
         return length === 0 ? undefined : true
       })
+      if (isDeleted) watchers.changed(id)
+      return isDeleted
     },
     prune: (given) => pruneSessions(store, given),
     async update(name, change) {
@@ -113,7 +116,9 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
         return changed.length === 0 ? undefined : value
       })
     },
+    watch: (id, given = {}) => watchers.watch(id, given, () => (after) => readEvents(id, query, after)),
     async close() {
+      watchers.close()
       try {
         await writers.close()
       } finally {
@@ -179,7 +184,7 @@ async function ownPool(connectionString: string): Promise<Pool> {
 async function lockSession(
   id: string,
   query: Query,
-  { create, leaseMs }: { readonly create: boolean; readonly leaseMs: number },
+  { create, leaseMs, onEvents }: { readonly create: boolean; readonly leaseMs: number; readonly onEvents: () => void },
 ): Promise<LockedLines> {
   const owner = JSON.stringify(newLockOwner())
   const { key, epoch, length, head } = await whenUnlocked(id, query, async (found) => {
@@ -192,29 +197,40 @@ async function lockSession(
   let next = Number(length)
   let failed = false
   let last: Promise<void> = Promise.resolve()
-  const store = async (added: readonly string[], head: HeadToStore | undefined, pages?: PagesChange): Promise<void> => {
+  const store = async ({ lines, head, pages, events, startsTurn }: Batch): Promise<void> => {
     if (failed) throw storeFailed(`The session "${id}" cannot be written`, 'an earlier write failed')
     failed = true // until the database has confirmed it: a connection may break after the lines were stored
     const facets = head && [head.facets.status, head.facets.agent, head.facets.user]
-    const values = [key, epoch, next, added, head?.text ?? null, facets ?? null]
-    const [locked] = await (pages === undefined
-      ? query('append', values)
-      : query('appendPages', [...values, pages.keep, pages.add]))
+    const values = [key, epoch, next, lines, head?.text ?? null, facets ?? null]
+    const added = [
+      events.map(({ seq }) => seq),
+      events.map(({ text }) => text),
+      events.map(({ transient }) => transient),
+    ]
+    const hasEvents = events.length > 0
+    const name = hasEvents ? (pages ? 'appendBoth' : 'appendEvents') : pages ? 'appendPages' : 'append'
+    const [locked] = await query(name, [
+      ...values,
+      ...(pages === undefined ? [] : [pages.keep, pages.add]),
+      ...(hasEvents ? [...added, startsTurn] : []),
+    ])
     failed = false
     if (locked === undefined) throw sessionFenced(id)
-    next += added.length
+    next += lines.length
+    if (hasEvents) onEvents()
   }
   return {
     id,
     head: readHead(id, head),
     length: next,
+    eventSeq: await lastEvent(query, key),
     read: async (part) => {
       await last
       return (await readSession(id, query, part)) ?? { head: {}, lines: [] }
     },
-    append(added, head, pages) {
-      const copy = added.slice()
-      const stored = last.then(() => store(copy, head, pages)) // in order, whichever connections the pool uses
+    append(batch) {
+      const copy = { ...batch, lines: batch.lines.slice() }
+      const stored = last.then(() => store(copy)) // in order, whichever connections the pool uses
       last = stored.catch(() => undefined)
       return stored
     },
@@ -264,6 +280,20 @@ async function readSession(id: string, query: Query, part: ReadOptions): Promise
     if (now?.key !== row.key) return readSession(id, query, part) // it was deleted in the meantime
     throw error
   }
+}
+
+async function readEvents(id: string, query: Query, after: number): Promise<EventPage | undefined> {
+  const [row] = await query('find', [id])
+  if (row === undefined) return undefined
+  if (after === Infinity) return { session: row.key, events: [], last: await lastEvent(query, row.key) }
+  const rows = await query('events', [row.key, after])
+  const events = rows.map(({ n, line }) => ({ seq: Number(n), text: line }))
+  return { session: row.key, events, last: events.at(-1)?.seq ?? after }
+}
+
+async function lastEvent(query: Query, key: string): Promise<number> {
+  const [row] = await query('lastEvent', [key])
+  return Number(row?.n ?? 0)
 }
 
 /** As many lines as the row says: lines that are appended in the meantime belong to a later state. */

@@ -55,6 +55,19 @@ const ADDED: readonly string[] = [
   ) STRICT;`,
 ]
 
+/**
+ * Added to a database of the last version, which versions before this one can still use: they ignore it. A row has consecutive
+ * events, separated by newlines, and the place of a line, by the number of its first event.
+ */
+const EVENTS = `
+  CREATE TABLE events (
+    place INTEGER PRIMARY KEY,
+    transient INTEGER NOT NULL,
+    text TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX transient_events ON events (place) WHERE transient = 1;
+`
+
 /** Opens a database file, or creates it readable by its owner only. A file that is rejected is not changed. */
 export function openDatabase(path: string, durability: 'normal' | 'full'): DatabaseSync {
   const { DatabaseSync } = loadSqlite()
@@ -107,14 +120,15 @@ export function watchDatabase(path: string): () => void {
 
 /** Creates the tables in an empty file, and those that an older version does not have. */
 function prepare(database: DatabaseSync, path: string): void {
-  const version = inTransaction(database, 'DEFERRED', () => checkDatabase(database, path))
+  const { version, hasEvents } = inTransaction(database, 'DEFERRED', () => checkDatabase(database, path))
   if (version === 0) database.exec(`PRAGMA page_size = ${PAGE_BYTES}`)
   if (pragma(database, 'journal_mode') !== 'wal') database.exec('PRAGMA journal_mode = WAL')
-  if (version < VERSION)
+  if (version < VERSION || !hasEvents)
     immediately(database, () => {
       const now = checkDatabase(database, path) // another process may have done so since
-      if (now === 0) database.exec(TABLES)
-      for (const added of ADDED.slice(Math.max(0, now - 1))) database.exec(added)
+      if (now.version === 0) database.exec(TABLES)
+      for (const added of ADDED.slice(Math.max(0, now.version - 1))) database.exec(added)
+      if (!now.hasEvents) database.exec(EVENTS)
       database.exec(`PRAGMA user_version = ${VERSION}`)
     })
 }
@@ -160,13 +174,16 @@ export function sqliteFailed(path: string, thrown: unknown): AgentError {
 }
 
 /** The version of the tables, 0 if the database is empty. Throws if it is not a session store, or of a newer version. */
-function checkDatabase(database: DatabaseSync, path: string): number {
+function checkDatabase(
+  database: DatabaseSync,
+  path: string,
+): { readonly version: number; readonly hasEvents: boolean } {
   const version = pragma(database, 'user_version')
   const application = pragma(database, 'application_id')
   if (application === APPLICATION && typeof version === 'number' && version > VERSION)
     throw sessionTooNew(path, version, VERSION)
   const found = database.prepare('SELECT type, name FROM sqlite_schema').all() as { type: string; name: string }[]
-  if (found.length === 0 && application === 0 && version === 0) return 0
+  if (found.length === 0 && application === 0 && version === 0) return { version: 0, hasEvents: false }
   if (application !== APPLICATION || typeof version !== 'number' || version < 1)
     throw damaged(path, 'it is not a session store')
   const tables = found.filter(({ type }) => type === 'table').map(({ name }) => name)
@@ -174,7 +191,7 @@ function checkDatabase(database: DatabaseSync, path: string): number {
   // They would run with each of our statements.
   if (found.some(({ type }) => type === 'trigger' || type === 'view'))
     throw damaged(path, 'it has triggers or views, which a session store does not have')
-  return version
+  return { version, hasEvents: tables.includes('events') }
 }
 
 function damaged(path: string, why: string, cause?: unknown): AgentError {

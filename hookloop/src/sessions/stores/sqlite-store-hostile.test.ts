@@ -32,7 +32,7 @@ async function scene(): Promise<string> {
   for (const id of ['good', 'bad']) {
     const writer = await store.open(id, { create: true })
     await writer.append(['one'])
-    await writer.append(['two'], { id })
+    await writer.append(['two'], { head: { id } })
     await writer.append(['three'])
     await writer.release()
   }

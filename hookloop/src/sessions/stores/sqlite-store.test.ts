@@ -46,7 +46,7 @@ test('sqliteStore: one append is one row, or several if it is long', async () =>
   const long = Array.from({ length: 200 }, (_, i) => `${i} ${'x'.repeat(1_000)}`)
   await writer.append(['one', '', 'three'])
   await writer.append(long)
-  await writer.append(['y'.repeat(100_000), 'last'], { status: 'idle' })
+  await writer.append(['y'.repeat(100_000), 'last'], { head: { status: 'idle' } })
   await store.close()
   const rows = rowsIn(path)
   assert.deepEqual(rows[0], { place: 0, line: 'one\n\nthree' })
@@ -97,7 +97,7 @@ test('a database of version 1 is extended when it is opened, and keeps its sessi
   const listed = await store.list({ status: 'completed', agent: 'clerk' })
   assert.deepEqual(listed, [{ id: 'old', head: { status: 'completed', agent: 'clerk' }, updatedAt: 5 }])
   const writer = await store.open('old')
-  await writer.append(['three'], { status: 'failed' }, { keep: 0, add: ['page'] })
+  await writer.append(['three'], { head: { status: 'failed' }, pages: { keep: 0, add: ['page'] } })
   assert.deepEqual(await writer.read({ after: 0, pages: true }), {
     head: { status: 'failed' },
     lines: ['two', 'three'],

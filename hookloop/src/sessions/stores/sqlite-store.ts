@@ -1,29 +1,15 @@
 import { checkArgument, checkChoice, checkOptions } from '../../state/check-options.ts'
-import type { DatabaseSync } from 'node:sqlite'
-import type { Json, JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
-import { checkLease, describeLockOwner, isLocked, newLockOwner, parseLockOwner, toLease } from './lock-owner.ts'
-import { pruneSessions, selectPage, storedStatuses, type Position } from './list-sessions.ts'
+import { checkLease, newLockOwner } from './lock-owner.ts'
+import { pruneSessions, selectPage } from './list-sessions.ts'
 import { OpenWriters } from './open-writers.ts'
-import { changedText, type ValueChange } from './shared-value.ts'
-import { immediately, openDatabase, sqliteFailed, watchDatabase } from './sqlite-database.ts'
-import {
-  checkSessionId,
-  listedSession,
-  readHead,
-  sessionBusy,
-  sessionCorrupt,
-  sessionFenced,
-  sessionUnknown,
-  storeFailed,
-  type HeadToStore,
-  type ListedSession,
-  type ListOptions,
-  type PagesChange,
-  type ReadOptions,
-  type SessionStore,
-  type StoredSession,
-} from './store.ts'
+import { openDatabase, sqliteFailed, watchDatabase } from './sqlite-database.ts'
+import { Tables } from './sqlite-tables.ts'
+import { checkSessionId, sessionFenced, storeFailed, type SessionStore } from './store.ts'
+import { EventWatchers, pollEvery } from './watch-events.ts'
+
+/** How often a store with watchers checks whether another process has written. */
+const POLL_MS = 10
 
 /** Options of `sqliteStore`. */
 export type SqliteStoreOptions = {
@@ -67,6 +53,15 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
       throw sqliteFailed(file, error)
     }
   }
+  const watchers = new EventWatchers(
+    pollEvery(POLL_MS, () => {
+      try {
+        if (query((each) => each.hasForeignChanges())) watchers.changed()
+      } catch {
+        watchers.changed() // their reads report what is wrong
+      }
+    }),
+  )
   const store: SessionStore = {
     async open(id, { create = false } = {}) {
       checkSessionId(id)
@@ -78,10 +73,12 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
         id,
         head: lock.head,
         length: lock.length,
+        eventSeq: lock.eventSeq,
         read: (part) => query((each) => each.read(id, part)) ?? { head: {}, lines: [] },
-        append(lines, head, pages) {
-          if (!query((each) => each.append(lock, { next, lines, head, pages }))) throw sessionFenced(id)
-          next += lines.length
+        append(batch) {
+          if (!query((each) => each.append(lock, next, batch))) throw sessionFenced(id)
+          next += batch.lines.length
+          if (batch.events.length > 0) watchers.changed(id)
         },
         renew: () => query((each) => each.renew(lock)),
         unlock: () => query((each) => each.unlock(lock, next > lock.length)),
@@ -99,14 +96,18 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
     },
     async delete(id, { before = Infinity } = {}) {
       checkSessionId(id)
-      return query((each) => each.delete(id, before))
+      const isDeleted = query((each) => each.delete(id, before))
+      if (isDeleted) watchers.changed(id)
+      return isDeleted
     },
     prune: (given) => pruneSessions(store, given),
     async update(name, change) {
       checkSessionId(name)
       return query((each) => each.update(name, change))
     },
+    watch: (id, given = {}) => watchers.watch(id, given, () => (after) => query((each) => each.events(id, after))),
     async close() {
+      watchers.close()
       await writers.close()
       tables?.database.close()
       tables = undefined
@@ -114,261 +115,4 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
     },
   }
   return store
-}
-
-type Lock = { readonly key: number; readonly epoch: number; readonly head: JsonObject; readonly length: number }
-
-type Row = {
-  readonly key: number
-  readonly id: string
-  readonly epoch: number
-  readonly owner: string | null
-  readonly renewed_at: number
-  readonly lease_ms: number
-  readonly head: string
-  readonly updated_at: number
-}
-
-const noFacets = { status: null, agent: null, user: null }
-
-/** One append is one row, or several if it is longer than this. */
-const ROW_CHARACTERS = 32_768
-
-/** All queries. Values from outside are bound, never part of the text of a query. */
-class Tables {
-  readonly database: DatabaseSync
-  readonly #find
-  readonly #insert
-  readonly #update
-  readonly #select
-  readonly #last
-
-  constructor(database: DatabaseSync) {
-    this.database = database
-    this.#find = database.prepare('SELECT * FROM sessions WHERE id = ?')
-    // One statement, so atomic: nothing is inserted unless the session still has this epoch. Names, because Node before
-    // 24 cannot bind numbered parameters.
-    this.#insert = database.prepare(
-      `INSERT INTO lines (place, at, line)
-       SELECT (key << 32) + CAST(:number AS INTEGER), :at, :line FROM sessions WHERE key = :key AND epoch = :epoch`,
-    )
-    this.#update = database.prepare(
-      `UPDATE sessions SET head = coalesce(:head, head), updated_at = :now,
-       status = iif(:head IS NULL, status, :status), agent = iif(:head IS NULL, agent, :agent),
-       user = iif(:head IS NULL, user, :user) WHERE key = :key AND epoch = :epoch`,
-    )
-    // Lines are appended in rows, so the first line to read may be in the middle of one.
-    this.#select = database.prepare(
-      `SELECT place - (:key << 32) AS n, line FROM lines WHERE place < (:key + 1) << 32 AND place >= coalesce(
-         (SELECT max(place) FROM lines WHERE place >= (:key << 32) AND place <= (:key << 32) + CAST(:number AS INTEGER)), (:key << 32)
-       ) ORDER BY place`,
-    )
-    this.#last = database.prepare(
-      `SELECT place - (:key << 32) AS n, line FROM lines WHERE place >= (:key << 32) AND place < (:key + 1) << 32
-       ORDER BY place DESC LIMIT 1`,
-    )
-  }
-
-  lock(id: string, by: { readonly create: boolean; readonly owner: string; readonly leaseMs: number }): Lock {
-    return immediately(this.database, () => {
-      const now = Date.now()
-      if (by.create)
-        this.database
-          .prepare(
-            `INSERT INTO sessions (id, epoch, renewed_at, lease_ms, head, updated_at) VALUES (?, 0, ?, ?, '{}', ?)
-             ON CONFLICT (id) DO NOTHING`,
-          )
-          .run(id, now, by.leaseMs, now)
-      const row = this.#row(id)
-      if (row === undefined) throw sessionUnknown(id)
-      checkUnlocked(row)
-      const epoch = row.epoch + 1
-      if (!Number.isSafeInteger(epoch)) throw sessionCorrupt(id, `its lock number ${row.epoch} is the last one`)
-      const head = readHead(id, row.head) // first, so that a damaged session is not changed
-      const length = this.#length(row)
-      this.database
-        .prepare('UPDATE sessions SET epoch = ?, owner = ?, renewed_at = ?, lease_ms = ? WHERE key = ?')
-        .run(epoch, by.owner, now, by.leaseMs, row.key)
-      return { key: row.key, epoch, head, length }
-    })
-  }
-
-  /** False if another process has taken over the lock. */
-  append(
-    { key, epoch }: Lock,
-    what: {
-      readonly next: number
-      readonly lines: readonly string[]
-      readonly head: HeadToStore | undefined
-      readonly pages: PagesChange | undefined
-    },
-  ): boolean {
-    const { next, lines, head, pages } = what
-    const now = Date.now()
-    const insert = ({ first, text }: AppendedRow): boolean =>
-      this.#insert.run({ key, epoch, number: next + first, at: now, line: text }).changes === 1
-    const rows = toRows(lines)
-    if (head === undefined && pages === undefined && rows.length === 1) return insert(rows[0]!)
-    return immediately(this.database, () => {
-      if (
-        this.#update.run({ ...noFacets, ...head?.facets, head: head?.text ?? null, now, key, epoch }).changes !== 1 ||
-        !rows.every(insert)
-      )
-        return false
-      if (pages !== undefined) this.#changePages(key, pages)
-      return true
-    })
-  }
-
-  #changePages(key: number, { keep, add }: PagesChange): void {
-    this.database
-      .prepare('DELETE FROM pages WHERE place >= (:key << 32) + CAST(:number AS INTEGER) AND place < (:key + 1) << 32')
-      .run({ key, number: keep })
-    const insert = this.database.prepare(
-      'INSERT INTO pages (place, page) VALUES ((:key << 32) + CAST(:number AS INTEGER), :page)',
-    )
-    for (const [i, page] of add.entries()) insert.run({ key, number: keep + i, page })
-  }
-
-  renew({ key, epoch }: Lock): void {
-    this.database.prepare('UPDATE sessions SET renewed_at = ? WHERE key = ? AND epoch = ?').run(Date.now(), key, epoch)
-  }
-
-  unlock({ key, epoch }: Lock, wasWritten: boolean): void {
-    // Appends of lines alone do not update the session, so that they write one page only.
-    this.database
-      .prepare('UPDATE sessions SET owner = NULL, updated_at = iif(?, ?, updated_at) WHERE key = ? AND epoch = ?')
-      .run(wasWritten ? 1 : 0, Date.now(), key, epoch)
-  }
-
-  read(id: string, { after = -1, pages = false }: ReadOptions): StoredSession | undefined {
-    return this.#snapshot(() => {
-      const row = this.#row(id)
-      if (row === undefined) return undefined
-      const part = { head: readHead(id, row.head), lines: this.#lines(row, after) }
-      return pages ? { ...part, pages: this.#pages(row) } : part
-    })
-  }
-
-  list({
-    after,
-    limit,
-    ...filter
-  }: Omit<ListOptions, 'after' | 'limit'> & {
-    readonly after: Position | undefined
-    readonly limit: number | undefined
-  }): readonly ListedSession[] {
-    const statuses = storedStatuses(filter)
-    const conditions = [
-      ...(filter.agent === undefined ? [] : ['agent = :agent']),
-      ...(filter.user === undefined ? [] : ['user = :user']),
-      ...(statuses === undefined ? [] : ['status IN (SELECT value FROM json_each(:statuses))']),
-      ...(after === undefined ? [] : ['(updated_at < :at OR (updated_at = :at AND id > :id))']),
-    ]
-    // As REAL, because an integer that is too large for JavaScript would make the query fail for all sessions.
-    const text = `SELECT id, head, owner, CAST(renewed_at AS REAL) AS renewed_at, CAST(lease_ms AS REAL) AS lease_ms,
-      CAST(updated_at AS REAL) AS updated_at FROM sessions
-      ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`} ORDER BY sessions.updated_at DESC, id LIMIT :limit`
-    const rows = this.database.prepare(text).all({
-      ...(filter.agent !== undefined && { agent: filter.agent }),
-      ...(filter.user !== undefined && { user: filter.user }),
-      ...(statuses !== undefined && { statuses: JSON.stringify(statuses) }),
-      ...(after !== undefined && { at: after.updatedAt, id: after.id }),
-      limit: limit ?? -1,
-    }) as unknown as readonly Row[]
-    return rows.map((row) =>
-      listedSession({ id: row.id, head: row.head, updatedAt: row.updated_at, isLocked: hasOwner(row) }),
-    )
-  }
-
-  position(id: string): Position | undefined {
-    const row = this.database.prepare('SELECT CAST(updated_at AS REAL) AS at FROM sessions WHERE id = ?').get(id)
-    return row && { id, updatedAt: Number(row['at']) }
-  }
-
-  delete(id: string, before: number): boolean {
-    return immediately(this.database, () => {
-      const row = this.#row(id)
-      if (row === undefined || row.updated_at >= before) return false
-      checkUnlocked(row)
-      const key = row.key
-      for (const table of ['lines', 'pages'])
-        this.database.prepare(`DELETE FROM ${table} WHERE place >= ? << 32 AND place < (? + 1) << 32`).run(key, key)
-      this.database.prepare('DELETE FROM sessions WHERE key = ?').run(key)
-      return true
-    })
-  }
-
-  update(name: string, change: ValueChange): Json {
-    return immediately(this.database, () => {
-      const found = this.database.prepare('SELECT value FROM shared WHERE name = ?').get(name)
-      const { text, value } = changedText(found && String(found['value']), change)
-      this.database.prepare('INSERT OR REPLACE INTO shared (name, value) VALUES (?, ?)').run(name, text)
-      return value
-    })
-  }
-
-  #row(id: string): Row | undefined {
-    return this.#find.get(id) as Row | undefined
-  }
-
-  /** The lines after a number, from the row that has the first of them. */
-  #lines({ id, key }: Row, after: number): readonly string[] {
-    if (after === Infinity) return []
-    const rows = this.#select.all({ key, number: after + 1 }) as { n: number; line: string }[]
-    const first = rows[0]?.n ?? 0
-    const lines: string[] = []
-    if (first > after + 1) throw sessionCorrupt(id, `its line ${after + 2} is missing`)
-    for (const { n, line: text } of rows) {
-      if (n !== first + lines.length || typeof text !== 'string')
-        throw sessionCorrupt(id, `its line ${first + lines.length + 1} is missing`)
-      for (const line of text.split('\n')) lines.push(line)
-    }
-    return first === after + 1 ? lines : lines.slice(after + 1 - first)
-  }
-
-  #length({ key }: Row): number {
-    const last = this.#last.get({ key }) as { n: number; line: string } | undefined
-    return last === undefined ? 0 : last.n + last.line.split('\n').length
-  }
-
-  #pages({ key }: Row): readonly string[] {
-    const rows = this.database
-      .prepare('SELECT page FROM pages WHERE place >= (:key << 32) AND place < (:key + 1) << 32 ORDER BY place')
-      .all({ key }) as { page: string }[]
-    return rows.map(({ page }) => page)
-  }
-
-  /** Several queries that see the same state of the database. */
-  #snapshot<T>(work: () => T): T {
-    this.database.exec('BEGIN')
-    try {
-      return work()
-    } finally {
-      this.database.exec('COMMIT')
-    }
-  }
-}
-
-type AppendedRow = { readonly first: number; text: string }
-
-/** Each row has one or more lines, and the number of the first of them. */
-function toRows(lines: readonly string[]): readonly AppendedRow[] {
-  const rows: AppendedRow[] = []
-  for (let i = 0; i < lines.length; i++) {
-    const [line, last] = [lines[i]!, rows.at(-1)]
-    if (last === undefined || last.text.length + line.length > ROW_CHARACTERS) rows.push({ first: i, text: line })
-    else last.text += `\n${line}`
-  }
-  return rows
-}
-
-function checkUnlocked(row: Row): void {
-  if (hasOwner(row)) throw sessionBusy(row.id, describeLockOwner(parseLockOwner(row.owner)))
-}
-
-/** Whether a process has the session locked. */
-function hasOwner(row: Pick<Row, 'owner' | 'renewed_at' | 'lease_ms'>): boolean {
-  if (row.owner === null) return false
-  return isLocked({ owner: parseLockOwner(row.owner), renewedAt: row.renewed_at, leaseMs: toLease(row.lease_ms) })
 }

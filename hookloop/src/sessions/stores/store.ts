@@ -1,10 +1,11 @@
 import { checkArgument } from '../../state/check-options.ts'
 import { exactJson, isJsonObject, storedJson, type Json, type JsonObject } from '../../state/json.ts'
+import type { AgentEvent } from '../../state/event.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 
 /**
- * Stores sessions: append-only lines of text, pages that the lines refer to, and one small head per session for lists. A store
- * does not interpret them. To write your own, implement this interface and run `storeContract` from `hookloop/testing` against it.
+ * Stores sessions: append-only lines of text, pages that the lines refer to, a log of events, and one small head per session for
+ * lists. A store does not interpret them. To write your own, implement this interface and run `storeContract` from `hookloop/testing` against it.
  */
 export interface SessionStore {
   /**
@@ -35,7 +36,14 @@ export interface SessionStore {
    * undefined, and may be called several times: if another process changed the value in the meantime, it is called again.
    */
   update(name: string, change: (value: Json | undefined) => Json): Promise<Json>
-  /** Releases all sessions that this store has open for writing. */
+  /**
+   * Follows the events of a session, from any process and without locking it: all events after a number, in order, none
+   * twice and none left out, then each new one. It waits for a session that does not exist yet, and does not end with a run.
+   * It ends when the session is deleted, the signal aborts, the store is closed, or the reader leaves the loop. Only events
+   * are missing that were deleted before they were read: see {@link StoredEvent}.
+   */
+  watch(id: string, options?: WatchOptions): AsyncIterable<AgentEvent>
+  /** Releases all sessions that this store has open for writing, and ends all watchers. */
   close(): Promise<void>
 }
 
@@ -61,21 +69,52 @@ export type PruneOptions = Pick<ListOptions, 'status' | 'agent' | 'user'> & {
 
 /** A session that is locked for writing. */
 export interface SessionWriter {
-  /** The head, and the number of lines, when the session was opened. */
+  /** The head, the number of lines, and the number of the last event (0 if there is none), when the session was opened. */
   readonly head: JsonObject
   readonly length: number
+  readonly eventSeq: number
   /** The current content of the session, or a part of it. */
   read(options?: ReadOptions): StoredSession | Promise<StoredSession>
   /**
-   * Stores lines atomically, with the head and the pages if given: when it returns or resolves, all of them are stored. Appends
+   * Stores lines atomically, with the head, pages and events if given: when it returns or resolves, all of them are stored. Appends
    * that are not awaited are stored in call order. Throws SESSION_FENCED when another process has taken over the lock or
    * the writer was released. Throws STORE_FAILED when the write fails: the lines may or may not be stored then, so open
-   * the session again. Throws JSON_INVALID, without writing anything, for a line with a newline, a NUL or a lone
-   * surrogate, and for a head that is not JSON.
+   * the session again. Throws JSON_INVALID, without writing anything, for a line or an event with a newline, a NUL
+   * or a lone surrogate, and for a head that is not JSON.
    */
-  append(lines: readonly string[], head?: JsonObject, pages?: PagesChange): void | Promise<void>
+  append(lines: readonly string[], options?: AppendOptions): void | Promise<void>
   /** Unlocks the session. */
   release(): Promise<void>
+}
+
+/** What an append stores together with its lines. */
+export type AppendOptions = {
+  /** Replaces the head. Default: it stays. */
+  readonly head?: JsonObject | undefined
+  /** Changes the pages. Default: they stay. */
+  readonly pages?: PagesChange | undefined
+  /** Events to add to the log, in order. */
+  readonly events?: readonly StoredEvent[] | undefined
+}
+
+/**
+ * An event to store. The first one after `eventSeq` has the number `eventSeq + 1`, and so on without gaps: its text must be the
+ * JSON of an object whose `seq` is that number, in one line.
+ */
+export type StoredEvent = {
+  readonly text: string
+  /** Only of use during its turn, such as a piece of an answer: it is deleted when the next turn starts. Default false. */
+  readonly transient?: boolean
+  /** It starts a turn: all transient events before it are deleted. Default false. */
+  readonly startsTurn?: boolean
+}
+
+/** From where to follow the events of a session, and until when. */
+export type WatchOptions = {
+  /** Only events after this number. Infinity: only events that are stored from now on. Default 0: all events. */
+  readonly after?: number
+  /** Ends the watcher when it aborts. */
+  readonly signal?: AbortSignal
 }
 
 /** Which part of a session to read. */
@@ -133,6 +172,7 @@ const methods = [
   'delete',
   'prune',
   'update',
+  'watch',
   'close',
 ] as const satisfies readonly (keyof SessionStore)[]
 
@@ -202,11 +242,13 @@ const causes: { readonly [code: string]: string } = {
 
 /** All stores accept the same lines, so that a session can be moved from any store to any other. */
 export function checkLines(lines: readonly string[]): void {
-  for (const line of lines) {
-    const problem = problemOfLine(line)
-    if (problem !== undefined)
-      throw new AgentError('JSON_INVALID', `A line cannot be stored: it ${problem}.`, { value: problem })
-  }
+  for (const line of lines) checkLine(line, 'A line')
+}
+
+export function checkLine(line: unknown, what: string): void {
+  const problem = problemOfLine(line)
+  if (problem !== undefined)
+    throw new AgentError('JSON_INVALID', `${what} cannot be stored: it ${problem}.`, { value: problem })
 }
 
 function problemOfLine(line: unknown): string | undefined {

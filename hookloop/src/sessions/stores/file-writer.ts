@@ -1,0 +1,140 @@
+import { AgentError } from '../../errors.ts'
+import { addEvents, readEvents } from './file-events.ts'
+import { openForAppend, replaceFile, syncFolder, writeAll } from './file-access.ts'
+import { lockSession, removeOldLocks, type FileLock } from './file-lock.ts'
+import { batchText, segmentHeader, segmentPath } from './file-log.ts'
+import { changePages } from './file-pages.ts'
+import { currentEnd, HEAD, readPart, type End } from './file-reader.ts'
+import type { LockedLines } from './open-writers.ts'
+import { readHead, sessionFenced, storeFailed } from './store.ts'
+
+export type Settings = { readonly sync: boolean; readonly leaseMs: number }
+
+/** Locks the session in a folder and opens it for appending. */
+export function openSession(id: string, folder: string, settings: Settings): LockedLines {
+  const lock = lockSession(id, folder, settings.leaseMs)
+  try {
+    const found = currentEnd(id, folder)
+    const canAppend = found !== undefined && lock.clean && !found.torn
+    const end = canAppend ? found : startSegment(folder, { segment: lock.epoch, after: found, sync: settings.sync })
+    const file = openForAppend(id, segmentPath(folder, end.segment))
+    removeOldLocks(id, folder, lock.epoch)
+    return lockedLines({ id, folder, lock, file, end, found, sync: settings.sync })
+  } catch (error) {
+    lock.withdraw()
+    throw error
+  }
+}
+
+function startSegment(
+  folder: string,
+  { segment, after, sync }: { readonly segment: number; readonly after: End | undefined; readonly sync: boolean },
+): { readonly segment: number; readonly bytes: number } {
+  const text = segmentHeader(segment, after && { segment: after.segment, bytes: after.bytes })
+  const target = segmentPath(folder, segment)
+  replaceFile(target, text, { temporary: `${target}.new`, sync })
+  if (sync) for (const each of [folder, path().dirname(folder)]) syncFolder(each)
+  return { segment, bytes: Buffer.byteLength(text) }
+}
+
+function lockedLines(of: {
+  readonly id: string
+  readonly folder: string
+  readonly lock: FileLock
+  readonly file: number
+  readonly end: { readonly segment: number; readonly bytes: number }
+  readonly found: End | undefined
+  readonly sync: boolean
+}): LockedLines {
+  const { id, folder, lock, file, found } = of
+  const { segment } = of.end
+  let state: 'open' | 'failed' | 'fenced' = 'open'
+  let [bytes, lines, head, mark] = [of.end.bytes, found?.lines ?? 0, found?.head ?? {}, found?.mark]
+  const saveHead = (): void => {
+    try {
+      const text = JSON.stringify({ segment, bytes, lines, ...(mark && { mark }), head })
+      replaceFile(path().join(folder, HEAD), text, {
+        temporary: path().join(folder, `${HEAD}.${lock.epoch}`),
+        sync: false,
+      })
+    } catch {
+      // It only saves `list` from reading the complete session.
+    }
+  }
+  return {
+    id,
+    head,
+    length: lines,
+    eventSeq: readEvents(id, folder).events.at(-1)?.seq ?? 0,
+    read: (options) => readPart(id, folder, options) ?? { head, lines: [] },
+    append({ lines: added, head: newHead, pages, events, startsTurn }) {
+      if (state === 'fenced') throw sessionFenced(id)
+      if (state === 'failed') throw storeFailed(`The session "${id}" cannot be written`, 'an earlier write failed')
+      try {
+        if (pages !== undefined) changePages(id, folder, { ...pages, epoch: lock.epoch, sync: of.sync })
+        const begin = { segment, bytes, line: lines }
+        if (added.length > 0 || newHead !== undefined) bytes += writeAll(file, batchText(added, newHead?.text))
+        if (events.length > 0) addEvents(id, folder, { events, startsTurn, epoch: lock.epoch, sync: of.sync })
+        lines += added.length
+        if (pages !== undefined) mark = begin
+        if (of.sync) fs().fdatasyncSync(file)
+        checkStored(id, folder, { file, segment, bytes, lock: lock.state() })
+      } catch (error) {
+        const isFenced = error instanceof AgentError && error.code === 'SESSION_FENCED'
+        state = isFenced ? 'fenced' : 'failed' // nothing may follow half a batch: the next writer starts a new segment
+        throw storeFailed(`The session "${id}" cannot be written`, error)
+      }
+      if (newHead !== undefined) head = readHead(id, newHead.text)
+    },
+    renew: () => lock.renew(),
+    unlock() {
+      const inOrder = state === 'open' && isLatest(lock)
+      if (inOrder) saveHead() // only now: with each append it would be outdated by the next line
+      fs().closeSync(file)
+      lock.end(inOrder ? 'released' : 'left')
+    },
+  }
+}
+
+/** Checks that what was written is where a reader looks for it, and that no other process writes there. */
+function checkStored(
+  id: string,
+  folder: string,
+  at: {
+    readonly file: number
+    readonly segment: number
+    readonly bytes: number
+    readonly lock: ReturnType<FileLock['state']>
+  },
+): void {
+  if (at.lock === 'taken') throw sessionFenced(id)
+  const path = segmentPath(folder, at.segment)
+  const found = fs().lstatSync(path, { throwIfNoEntry: false })
+  const isOwn = found?.ino === fs().fstatSync(at.file).ino
+  if (isOwn && found.size === at.bytes && at.lock === 'latest') return
+  const what =
+    found === undefined || at.lock === 'missing'
+      ? `${folder}, or a file in it, was deleted or moved`
+      : isOwn
+        ? `${path} has ${found.size} bytes instead of ${at.bytes}: it was truncated or changed`
+        : `${path} was replaced by another file`
+  throw new AgentError('STORE_FAILED', `The session "${id}" cannot be written: ${what} while it was in use.`, {
+    value: path,
+  })
+}
+
+function isLatest(lock: FileLock): boolean {
+  try {
+    return lock.state() === 'latest'
+  } catch {
+    return false
+  }
+}
+
+function path(): typeof import('node:path') {
+  return process.getBuiltinModule('node:path')
+}
+
+function fs(): typeof import('node:fs') {
+  return process.getBuiltinModule('node:fs')
+}

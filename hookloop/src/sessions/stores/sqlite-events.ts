@@ -1,0 +1,90 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { Batch, NumberedEvent } from './open-writers.ts'
+import { PAGE_CHARACTERS, type EventPage, type NumberedText } from './watch-events.ts'
+
+/** An append is one row, or several if it is longer than this. */
+export const ROW_CHARACTERS = 32_768
+
+/** The events of all sessions. Some may be in the middle of a row, because an append is one row. */
+export class EventTable {
+  readonly #insert
+  readonly #deleteTransient
+  readonly #select
+  readonly #last
+  readonly #dataVersion
+  #lastDataVersion: unknown
+
+  constructor(database: DatabaseSync) {
+    this.#insert = database.prepare(
+      `INSERT INTO events (place, transient, text)
+       SELECT (key << 32) + CAST(:number AS INTEGER), :transient, :text FROM sessions WHERE key = :key AND epoch = :epoch`,
+    )
+    this.#deleteTransient = database.prepare(
+      `DELETE FROM events WHERE transient = 1 AND place >= (:key << 32) AND place < (:key + 1) << 32`,
+    )
+    this.#select = database.prepare(
+      `SELECT place - (:key << 32) AS n, text FROM events WHERE place < (:key + 1) << 32 AND place >= coalesce(
+         (SELECT max(place) FROM events WHERE place >= (:key << 32) AND place <= (:key << 32) + CAST(:number AS INTEGER)), (:key << 32)
+       ) ORDER BY place`,
+    )
+    this.#last = database.prepare(
+      `SELECT place - (:key << 32) AS n, text FROM events WHERE place >= (:key << 32) AND place < (:key + 1) << 32
+       ORDER BY place DESC LIMIT 1`,
+    )
+    this.#dataVersion = database.prepare('PRAGMA data_version')
+  }
+
+  /** Part of a transaction. False if another process has taken over the lock. */
+  add(
+    { key, epoch }: { readonly key: number; readonly epoch: number },
+    { events, startsTurn }: Pick<Batch, 'events' | 'startsTurn'>,
+  ): boolean {
+    if (startsTurn) this.#deleteTransient.run({ key })
+    for (const { first, transient, text } of toRows(events))
+      if (this.#insert.run({ key, epoch, number: first, transient: transient ? 1 : 0, text }).changes !== 1)
+        return false
+    return true
+  }
+
+  read(key: number, after: number): EventPage {
+    if (after === Infinity) return { session: key, events: [], last: this.last(key) }
+    const events: NumberedText[] = []
+    let length = 0
+    for (const row of this.#select.iterate({ key, number: after + 1 })) {
+      const [first, text] = [Number(row['n']), String(row['text'])]
+      for (const [i, each] of text.split('\n').entries())
+        if (first + i > after) events.push({ seq: first + i, text: each })
+      length += text.length
+      if (events.length > 0 && length >= PAGE_CHARACTERS) break
+    }
+    return { session: key, events, last: events.at(-1)?.seq ?? after }
+  }
+
+  last(key: number): number {
+    const row = this.#last.get({ key })
+    return row === undefined ? 0 : Number(row['n']) + String(row['text']).split('\n').length - 1
+  }
+
+  /** Whether another connection has committed something since the last call. */
+  hasForeignChanges(): boolean {
+    const version = this.#dataVersion.get()?.['data_version']
+    const isChanged = version !== this.#lastDataVersion
+    this.#lastDataVersion = version
+    return isChanged
+  }
+}
+
+type EventRow = { readonly first: number; next: number; readonly transient: boolean; text: string }
+
+/** Each row has one or more consecutive events that are all transient or all not, and the number of the first of them. */
+function toRows(events: readonly NumberedEvent[]): readonly EventRow[] {
+  const rows: EventRow[] = []
+  for (const { seq, text, transient } of events) {
+    const last = rows.at(-1)
+    if (last?.next === seq && last.transient === transient && last.text.length + text.length <= ROW_CHARACTERS) {
+      last.text += `\n${text}`
+      last.next++
+    } else rows.push({ first: seq, next: seq + 1, transient, text })
+  }
+  return rows
+}
