@@ -106,8 +106,9 @@ async function judge(copy: string, { file, line, change, start }: Picked): Promi
   if (tests.length === 0) return { file, line, change, killed: false, why: 'no test reaches it' }
   const ends = performance.now() + minutes * 60_000
   for (const stage of stagesOf(file, tests)) {
-    if (performance.now() > ends) return { file, line, change, killed: false, why: 'not all tests were run' }
-    const why = await firstFailure(copy, stage.tests, { timeoutMs: stage.timeoutMs })
+    const left = ends - performance.now()
+    const why = left > 0 ? await firstFailure(copy, stage.tests, { timeoutMs: Math.min(left, stage.timeoutMs) }) : ''
+    if (performance.now() >= ends) return { file, line, change, killed: false, why: 'not all tests were run' }
     if (why !== undefined) return { file, line, change, killed: true, why }
   }
   return { file, line, change, killed: false, why: `${tests.length} test files passed` }

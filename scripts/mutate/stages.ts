@@ -5,7 +5,8 @@ import type { Measured } from './measure-tests.ts'
 export type Stage = { readonly tests: readonly string[]; readonly timeoutMs: number }
 
 /** How long the tests of the first processes may take. A failure usually comes early, so the later ones run more. */
-const STAGE_MS = [2_500, 10_000, 40_000]
+const STAGE_MS = [2_500, 10_000]
+const LATER_STAGE_MS = 30_000
 
 /** The tests of a changed file in the order in which they run: cheap ones first, and above all those in its folder. */
 export function stagesOf(file: string, tests: readonly Measured[]): readonly Stage[] {
@@ -13,7 +14,7 @@ export function stagesOf(file: string, tests: readonly Measured[]): readonly Sta
   const sorted = tests.toSorted((a, b) => cost(a) - cost(b))
   const together: Measured[][] = [[]]
   for (const test of sorted.filter(({ starts }) => !starts)) {
-    if (duration(together.at(-1)!) > (STAGE_MS[together.length - 1] ?? Infinity)) together.push([])
+    if (duration(together.at(-1)!) > (STAGE_MS[together.length - 1] ?? LATER_STAGE_MS)) together.push([])
     together.at(-1)!.push(test)
   }
   const alone = sorted.filter(({ starts }) => starts).map((test) => [test])

@@ -51,7 +51,7 @@ export function explanationText(data: Explanation, { verbose = false }: ExplainO
       return `${vote.source}: ${vote.decision}, ${vote.message || vote.reason}`
     }),
     ...section('blocked', data.blocked, blockedText),
-    ...section('asked', data.asked, (each) => `${at(each.step)}, ${each.tool}: ${each.message} ${each.answer}`),
+    ...section('asked', data.asked, askedText),
     ...section('failed', data.failed, ({ step, tool, message }) => `${at(step)}, ${tool}: ${message}`),
     ...section(
       'warnings',
@@ -120,6 +120,10 @@ function byText({ by, definedAt }: { readonly by: string; readonly definedAt?: s
 /** The message of a guard that failed is a warning. */
 function blockedText({ step, tool, message, withheld, failed, ...by }: Explanation['blocked'][number]): string {
   return `${at(step)}, ${tool}${withheld ? ' withheld' : ''}, by ${byText(by)}: ${failed ? 'it failed, see warnings' : message}`
+}
+
+function askedText({ step, tool, message, answer, reason }: Explanation['asked'][number]): string {
+  return `${at(step)}, ${tool}: ${message} ${answer}${reason === undefined ? '' : `: ${reason}`}`
 }
 
 /** A warning on one line. */

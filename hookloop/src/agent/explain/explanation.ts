@@ -63,6 +63,8 @@ type Asked = {
   readonly tool: string
   readonly answer: string
   readonly message: string
+  /** Why the approver denied what a guard asked without a call. */
+  readonly reason?: string
 }
 type Changed = {
   readonly step: number
@@ -115,11 +117,12 @@ export function explanation(run: Explainable): Explanation {
     failed: calls
       .filter(({ result }) => result.status === 'failed' || result.status === 'outcomeUnknown')
       .map(({ step, name, result }) => ({ step, tool: name, message: textOf(result.output) })),
-    asked: ledger.filter(isAnswer).map(({ step, trigger, call, decision, message }) => ({
+    asked: ledger.filter(isAnswer).map(({ step, trigger, call, decision, message, value }) => ({
       step: openStep(step, trigger),
       tool: call === undefined ? trigger : (names.get(placeOf(step, call)) ?? nameOfOpen(execution, call)),
       answer: decision!,
       message: message ?? '',
+      ...(typeof value === 'string' && { reason: value }),
     })),
     changed: ledger.flatMap(({ step, hook, trigger, changes, bookkeeping = false }) =>
       changes === undefined ? [] : [{ step, hook, trigger, changes, bookkeeping }],

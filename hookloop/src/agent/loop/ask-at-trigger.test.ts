@@ -102,14 +102,16 @@ for (const trigger of askTriggers) {
         assert.ok(ended.ledger.some((entry) => entry.trigger === trigger && entry.decision === 'approved'))
       })
 
-      test(`is denied by ${way}`, async () => {
+      test(`is denied by ${way}, and explain says why`, async () => {
         const [ended, calls] = await run(trigger, { block: 'Not today.' })
         assert.deepEqual([endOf(ended), calls], [denied[trigger].end, denied[trigger].calls])
         const said = ended.state.messages.map(({ content }) => textOf(content))
         if (trigger === 'onStop') assert.ok(said.includes('Not today.'))
         else assert.ok('final' in ended && ended.final.message === 'Not today.')
         assert.equal(said.includes('go'), trigger !== 'onUserInput')
-        assert.deepEqual(explanation(ended).asked, [{ step: 0, tool: trigger, answer: 'denied', message: 'Really?' }])
+        const asked = { step: 0, tool: trigger, answer: 'denied', message: 'Really?', reason: 'Not today.' }
+        assert.deepEqual(explanation(ended).asked, [asked])
+        assert.ok(explain(ended).includes(`step 1, ${trigger}: Really? denied: Not today.`), explain(ended))
         assert.ok(ended.ledger.some((entry) => entry.trigger === trigger && entry.decision === 'denied'))
       })
     }

@@ -125,7 +125,9 @@ export function noteAnswer(
   message = '',
   at?: AskTrigger,
 ): void {
-  run.noteLoop(at ?? 'beforeToolUse', { ...placeOf(call, at), decision: toDecision(answer), message })
+  // The result of a blocked call has the reason. Without a call it is only here.
+  const reason = at !== undefined && typeof answer === 'object' && 'block' in answer ? { value: answer.block } : {}
+  run.noteLoop(at ?? 'beforeToolUse', { ...placeOf(call, at), decision: toDecision(answer), message, ...reason })
 }
 
 function placeOf({ id }: Pick<ActiveCall, 'id'>, at: AskTrigger | undefined): { readonly call?: string } {

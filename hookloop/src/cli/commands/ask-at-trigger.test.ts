@@ -60,7 +60,7 @@ for (const trigger of askTriggers) {
       assert.deepEqual({ code, stdout }, denied[trigger], stderr)
       const explained = await project.hookloop(['explain', 's'])
       if (trigger !== 'onStop') assert.match(explained.stdout, /Not today\./)
-      assert.match(explained.stdout, new RegExp(`^ +asked +step 1, ${trigger}: Really\\? denied$`, 'm'))
+      assert.match(explained.stdout, new RegExp(`^ +asked +step 1, ${trigger}: Really\\? denied: Not today\\.$`, 'm'))
       const replayed = await project.start(['replay', 's']).ended
       assert.match(replayed.stdout, /^\d+ events judged again: nothing would have differed\.$/m)
     })
