@@ -199,9 +199,8 @@ function withUsage(execution: ToolExecution, usage: TokenUsage): ToolExecution {
   return usage === noTokens ? execution : Object.freeze({ ...execution, usage })
 }
 
-/** One attempt, as the tool sees it. What most tools do not use is made when it is read. */
-class StartedTool implements ToolRun {
-  readonly state: ToolRun['state']
+/** One attempt at a call. */
+class StartedTool {
   readonly #run: RunContext
   readonly #at: CallToExecute
   readonly #attempt: Attempt
@@ -211,48 +210,44 @@ class StartedTool implements ToolRun {
 
   constructor(run: RunContext, at: CallToExecute, attempt: Attempt) {
     const { timeoutMs = Infinity } = at.tool
-    this.state = run.state
     this.#run = run
     this.#at = at
     this.#attempt = attempt
     this.#limit = timeoutMs === Infinity ? unlimited : new ToolLimit(timeoutMs)
   }
 
-  get idempotencyKey(): string {
-    return this.#attempt.effect.key
-  }
-
-  get signal(): AbortSignal {
-    return this.#limit.signalWith(this.#attempt.signal)
-  }
-
-  get spend(): ToolRun['spend'] {
-    return (usage) => {
-      this.#spent = addTokens(this.#spent, toTokens(usage))
-      this.#attempt.onSpend?.(usage)
+  /** What the tool gets: a plain object, so that a tool that calls another one can copy it and change a part. */
+  #given(): ToolRun {
+    return {
+      state: this.#run.state,
+      idempotencyKey: this.#attempt.effect.key,
+      signal: this.#limit.signalWith(this.#attempt.signal),
+      progress: (update) => this.#progress(update),
+      spend: (usage) => this.#spend(usage),
+      describe: () => describeAgent(this.#run.parts),
     }
   }
 
-  get describe(): ToolRun['describe'] {
-    return () => describeAgent(this.#run.parts)
+  #spend(usage: Partial<TokenUsage>): void {
+    this.#spent = addTokens(this.#spent, toTokens(usage))
+    this.#attempt.onSpend?.(usage)
   }
 
-  get progress(): ToolRun['progress'] {
+  #progress(update: unknown): void {
     const { step, parts, effects } = this.#run
     const { emit } = effects
-    if (emit === undefined) return () => undefined
+    if (emit === undefined) return
     const callId = this.#at.call.id
-    this.#updates ??= redactStream(parts.redact, (update) =>
+    this.#updates ??= redactStream(parts.redact, (shown) =>
       emit({
         type: 'toolProgress',
         step,
         at: effects.time.clockTime(effects.now()),
         callId,
-        update: toShown(update, parts.redact),
+        update: toShown(shown, parts.redact),
       }),
     )
-    const updates = this.#updates
-    return (update) => updates.write(toShown(update))
+    this.#updates.write(toShown(update))
   }
 
   execute(): MaybePromise<ToolExecution> {
@@ -260,7 +255,7 @@ class StartedTool implements ToolRun {
     const { time } = this.#run.effects
     if (this.#attempt.signal.aborted) return notStarted(time)
     try {
-      const returned = tool.execute(parsed as never, this)
+      const returned = tool.execute(parsed as never, this.#given())
       if (!isThenable(returned)) return this.#end(returned)
       return time.wait(returned, this.#limit).then(
         (value) => this.#end(value),
@@ -302,18 +297,15 @@ class ToolLimit implements WorkLimit {
   readonly ms: number
   isExceeded = false
   #controller: AbortController | undefined
-  #signal: AbortSignal | undefined
 
   constructor(ms: number) {
     this.ms = ms
   }
 
-  /** Made when it is read: most tools do not use it. */
   signalWith(run: AbortSignal): AbortSignal {
     if (this.ms === Infinity) return run
-    this.#controller ??= new AbortController()
-    if (this.isExceeded) this.#controller.abort()
-    return (this.#signal ??= AbortSignal.any([run, this.#controller.signal]))
+    this.#controller = new AbortController()
+    return AbortSignal.any([run, this.#controller.signal])
   }
 
   abort(): number {
