@@ -406,6 +406,6 @@ test('a tool can copy what it gets, change a part, and call another tool with it
   const { execution, run } = await useOnce({ name: 'outer' }, outer)
   const [tools, key, aborted, steps] = execution.output as readonly Json[]
   assert.deepEqual([tools, aborted, steps, updates], [1, false, 0, ['half']])
-  assert.match(String(key), /tool$/)
+  assert.match(key as string, /tool$/)
   assert.equal(run.state.execution!.usage.inputTokens, 23) // two model calls of 10, and the tool's own
 })

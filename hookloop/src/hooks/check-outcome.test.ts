@@ -261,6 +261,16 @@ suite('a method that the context of a trigger does not have', () => {
     })
   }
 
+  test('is explained if it was taken out of its context, and a guard that calls it blocks', async () => {
+    const taken = (ctx: object): ((why: string) => never) => (ctx as { block: (why: string) => never }).block
+    const { done, run } = await runWith(guard('beforeToolUse', (ctx) => taken(ctx)('No.')))
+    const errors = run.ledger.map(({ error }) => error ?? '').join('\n')
+    assert.deepEqual(
+      [done, /It called a method of the context without the context\. Write ctx\.block/.test(errors)],
+      [[], true],
+    )
+  })
+
   test('is not confused with another function that is missing', async () => {
     const calls = guard('beforeToolUse', () => (undefined as unknown as { check: () => never }).check())
     const { run } = await runWith(calls)

@@ -6,10 +6,15 @@ import { isAround, type HookTrigger } from './triggers.ts'
 const called = /(\w+) is not a function/
 
 /**
- * What a hook threw, with a message that helps if it called a method that its context does not have. The methods are not
- * defined everywhere, so that `'block' in ctx` tells what a context can do.
+ * What a hook threw, with a message that helps if it called a method that its context does not have, or a method without
+ * its context. The methods are not defined everywhere, so that `'block' in ctx` tells what a context can do.
  */
 export function explainThrown(thrown: unknown, trigger: HookTrigger, mode: Mode): unknown {
+  if (thrown instanceof TypeError && thrown.message.includes('#draft')) {
+    const message =
+      'It called a method of the context without the context. Write ctx.block(…), not { block } and block(…).'
+    return new AgentError('HOOK_FAILED', message, { cause: thrown })
+  }
   const name = thrown instanceof TypeError ? called.exec(thrown.message)?.[1] : undefined
   if (name === undefined || !methodNames.has(name)) return thrown
   const here = methodsAt(trigger, mode)
