@@ -16,7 +16,7 @@ import { hook } from '../hooks/hook.ts'
 import { scriptedModel, type ScriptedCall } from '../models/scripted.ts'
 import type { Use } from './capability.ts'
 import type { Run } from './run.ts'
-import { tool, type ToolRun } from './tool.ts'
+import { tool } from './tool.ts'
 
 /** The only call of a run: its message to the model, its execution and its ledger entries. */
 type Used = { run: Run; execution: ToolExecution; read: string; entries: readonly TimedLedgerEntry[] }
@@ -386,26 +386,4 @@ test('an error of a tool is truncated like its output', async () => {
   const run = await createAgent({ model, use: [shouts] }).run('go')
   const [{ status, output, truncated }] = run.state.execution!.steps.at(0)!.toolExecutions as [ToolExecution]
   assert.deepEqual([status, truncated, JSON.stringify(output).length < 200], ['failed', true, true])
-})
-
-test('a tool can copy what it gets, change a part, and call another tool with it', async () => {
-  const updates: unknown[] = []
-  const inner = async (run: ToolRun) => {
-    const { progress, spend, describe, ...rest } = run
-    progress('half')
-    spend({ inputTokens: 3 })
-    return [describe().tools.length, rest.idempotencyKey, rest.signal.aborted, rest.state.stepCount]
-  }
-  const outer = tool({
-    name: 'outer',
-    description: 'Calls another tool.',
-    input: anything,
-    timeoutMs: 60_000,
-    execute: (_args, run) => inner({ ...run, progress: (update) => updates.push(update) }),
-  })
-  const { execution, run } = await useOnce({ name: 'outer' }, outer)
-  const [tools, key, aborted, steps] = execution.output as readonly Json[]
-  assert.deepEqual([tools, aborted, steps, updates], [1, false, 0, ['half']])
-  assert.match(key as string, /tool$/)
-  assert.equal(run.state.execution!.usage.inputTokens, 23) // two model calls of 10, and the tool's own
 })
