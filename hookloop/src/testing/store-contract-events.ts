@@ -86,6 +86,20 @@ export const eventsContract: readonly Case[] = [
     },
   ],
   [
+    'a watcher that does not follow ends with the last event, and at once if there is no session',
+    async ({ store }) => {
+      const [mine, other] = [await store(), await store()]
+      const writer = await mine.open('read', { create: true })
+      for (const first of [1, 3]) await writer.append([], { events: events(first, first + 1) })
+      for (const each of [mine, other]) {
+        const seqs = async (after: number): Promise<readonly number[]> =>
+          seqsOf(each.watch('read', { after, follow: false }), Infinity)
+        same([await seqs(0), await seqs(2), await seqs(4), await seqs(Infinity)], [numbers(1, 4), [3, 4], [], []])
+        same(await seqsOf(each.watch('none', { follow: false }), Infinity), [])
+      }
+    },
+  ],
+  [
     'a watcher waits for a session that does not exist yet, and for the first event',
     async ({ store }) => {
       const [mine, other] = [await store(), await store()]

@@ -113,6 +113,8 @@ export type StoredEvent = {
 export type WatchOptions = {
   /** Only events after this number. Infinity: only events that are stored from now on. Default 0: all events. */
   readonly after?: number
+  /** `false`: ends with the last event that is stored now, and at once if there is no session. Default true: waits for more. */
+  readonly follow?: boolean
   /** Ends the watcher when it aborts. */
   readonly signal?: AbortSignal
 }

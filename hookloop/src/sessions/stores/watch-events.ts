@@ -61,14 +61,14 @@ export class EventWatchers {
   /** Implements `SessionStore.watch`. `open` returns a new reader, which may remember its place. */
   watch(id: string, options: WatchOptions, open: () => ReadEvents): AsyncIterable<AgentEvent> {
     checkSessionId(id)
-    checkOptions('watch', options, ['after', 'signal'])
-    const { after = 0, signal } = options
+    checkOptions('watch', options, ['after', 'follow', 'signal'])
+    const { after = 0, follow = true, signal } = options
     if (!(Number.isSafeInteger(after) && after >= 0) && after !== Infinity)
       throw invalidOption('watch', '"after" must be a whole number, 0 or more, or Infinity', after)
     // "From now on" is from this call, not from the first event that is waited for.
     const start = after === Infinity ? lastEvent(open()) : Promise.resolve(after)
     start.catch(() => undefined) // reported to the reader
-    return { [Symbol.asyncIterator]: () => this.#iterate({ id, signal, start, read: open() }) }
+    return { [Symbol.asyncIterator]: () => this.#iterate({ id, signal, start, follow, read: open() }) }
   }
 
   /** Wakes the watchers of a session. Without an id: all. */
@@ -120,7 +120,12 @@ export class EventWatchers {
   }
 }
 
-type Followed = { readonly id: string; readonly start: Promise<number>; readonly read: ReadEvents }
+type Followed = {
+  readonly id: string
+  readonly start: Promise<number>
+  readonly follow: boolean
+  readonly read: ReadEvents
+}
 
 /** Something may have changed since `isChanged` was set to false. */
 class Watcher {
@@ -145,7 +150,7 @@ class Watcher {
 
 /** The events of a session, whatever its store is. `register` is called before the first read, and what it returns at the end. */
 async function* watchEvents(
-  { id, start, read }: Followed,
+  { id, start, follow, read }: Followed,
   watcher: Watcher,
   register: () => () => void,
 ): AsyncGenerator<AgentEvent, undefined> {
@@ -166,7 +171,8 @@ async function* watchEvents(
       }
       // Between pages, other work of this process has its turn.
       if (page !== undefined && page.events.length > 0) await new Promise((resolve) => setImmediate(resolve))
-      else await watcher.change()
+      else if (follow) await watcher.change()
+      else return
     }
   } finally {
     unregister()
