@@ -29,14 +29,21 @@ export interface WorkLimit {
 }
 
 /** Work that is waited for. */
-export type Wait = {
+export interface Wait {
   readonly limit: WorkLimit
-  readonly reject: (reason: unknown) => void
+  /** Called with the error of `leave` when the work has not ended in time. */
+  reject(reason: unknown): void
   /** Its position in the list; -1 when it is no longer waited for. */
   index: number
   /** When something must be done about it: it is aborted, or left behind. */
   due: number
   isAborted: boolean
+}
+
+/** Converts the end of work that is waited for. `failed` throws, or returns a result. */
+export interface Settle<T, R> {
+  done(value: T): R
+  failed(error: unknown): R
 }
 
 /**
@@ -158,28 +165,19 @@ export class RunTime {
     this.#parent?.release()
   }
 
-  /**
-   * Waits for work, and converts its result: one promise is cheaper than two. Rejects with the error of `leave` when it has
-   * not ended in time; the work itself may continue.
-   */
-  wait<T, R = T>(work: PromiseLike<T>, limit: WorkLimit, convert?: (value: T) => R): Promise<R> {
+  /** Waits for work. Rejects with the error of `leave` when it has not ended in time; the work itself may continue. */
+  wait<T>(work: PromiseLike<T>, limit: WorkLimit): Promise<T> {
+    return this.settle(work, limit, asIs as Settle<T, T>)
+  }
+
+  /** The same, and converts how the work ended: one promise is cheaper than two. */
+  settle<T, R>(work: PromiseLike<T>, limit: WorkLimit, how: Settle<T, R>): Promise<R> {
     return new Promise<R>((resolve, reject) => {
-      const wait = this.enter(limit, reject)
+      const wait = new SettledWait(this, limit, how, resolve, reject)
+      this.#enter(wait)
       work.then(
-        (value) => {
-          this.exit(wait)
-          let result: R
-          try {
-            result = convert === undefined ? (value as unknown as R) : convert(value)
-          } catch (error) {
-            return reject(error)
-          }
-          resolve(result)
-        },
-        (error: unknown) => {
-          this.exit(wait)
-          reject(error)
-        },
+        (value) => wait.done(value),
+        (error: unknown) => wait.failed(error),
       )
     })
   }
@@ -189,12 +187,15 @@ export class RunTime {
    * error of `leave` when the work has not ended in time.
    */
   enter(limit: WorkLimit, reject: (reason: unknown) => void): Wait {
+    return this.#enter({ limit, reject, index: -1, due: Infinity, isAborted: false })
+  }
+
+  #enter(wait: Wait): Wait {
     this.#open()
-    const { ms } = limit
+    const { ms } = wait.limit
     const waits = (this.#waits ??= [])
-    const due = ms === Infinity || this.#clock === undefined ? Infinity : this.#clock.now() + ms
-    const wait: Wait = { limit, reject, index: waits.length, due, isAborted: false }
-    waits.push(wait)
+    if (ms !== Infinity && this.#clock !== undefined) wait.due = this.#clock.now() + ms
+    wait.index = waits.push(wait) - 1
     if (this.#end !== undefined) this.#abort(wait, this.#end)
     if (!this.#isChecking) {
       this.#isChecking = true
@@ -286,6 +287,60 @@ export class RunTime {
     wait.isAborted = true
     if (this.#clock !== undefined) wait.due = Math.min(wait.due, this.#clock.now() + grace)
   }
+}
+
+/** A wait that settles a promise. */
+class SettledWait<T, R> implements Wait {
+  readonly limit: WorkLimit
+  index = -1
+  due = Infinity
+  isAborted = false
+  readonly #time: RunTime
+  readonly #how: Settle<T, R>
+  readonly #resolve: (result: R) => void
+  readonly #reject: (error: unknown) => void
+
+  constructor(
+    time: RunTime,
+    limit: WorkLimit,
+    how: Settle<T, R>,
+    resolve: (result: R) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.limit = limit
+    this.#time = time
+    this.#how = how
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  done(value: T): void {
+    if (!this.#time.exit(this)) return
+    try {
+      this.#resolve(this.#how.done(value))
+    } catch (thrown) {
+      this.#reject(thrown)
+    }
+  }
+
+  failed(error: unknown): void {
+    if (this.#time.exit(this)) this.reject(error)
+  }
+
+  reject(error: unknown): void {
+    try {
+      this.#resolve(this.#how.failed(error))
+    } catch (thrown) {
+      this.#reject(thrown)
+    }
+  }
+}
+
+const asIs: Settle<unknown, unknown> = {
+  done: (value) => value,
+  failed: (error) => {
+    throw error
+  },
 }
 
 function look(time: RunTime): void {

@@ -36,26 +36,10 @@ export class Invocation implements Origin {
   draft: Draft
   votes: readonly ContinuationEvaluation[] = none
   asks: readonly Ask[] = none
-  /** The complete messages of hooks that failed, by name. The model gets less. */
-  failures: Map<string, string> | undefined
   /** The questions that an `allow` answers. */
   defaultAsks: readonly Ask[] = none
-  blocked: { readonly by: string; readonly message: string } | undefined
-  allowed: { readonly by: string; readonly message: string } | undefined
-  recovery: (Recovery & { readonly by: string }) | undefined
-  /** The time limit of the call, and the guard that set it. */
-  within: { readonly ms: number; readonly by: string } | undefined
-  /** How to compact the conversation, and the first hook that asked for it. */
-  compaction: (CompactOptions & { readonly by: string }) | undefined
-  /** Set when a hook failed and the value must not be used. */
-  failure: AgentError | undefined
-  /** Outcomes of hooks with an effect: when the invocation is repeated, they are not run again. */
-  performed: Map<string, Json> | undefined
-  /** At `beforeToolUse`: whether the arguments are valid, for hooks that are typed by the tool. */
-  fits: ((asked?: { readonly byShadow: boolean }) => boolean | Promise<boolean>) | undefined
-  /** The hook that is running, and its model calls. */
+  /** The hook that is running. */
   running: StackedHook | undefined
-  inference: HookInference | undefined
   turn = 0
   /** When the last hook ended, if the next one starts right then. */
   mark = 0
@@ -63,6 +47,25 @@ export class Invocation implements Origin {
   #mode: Mode | undefined
   /** The signals of hooks, once one was read or has aborted. */
   #signals: HookSignals | undefined
+
+  // Declared only: most invocations have none of these, and a run creates four invocations for each step.
+  declare blocked: { readonly by: string; readonly message: string } | undefined
+  declare allowed: { readonly by: string; readonly message: string } | undefined
+  declare recovery: (Recovery & { readonly by: string }) | undefined
+  /** The time limit of the call, and the guard that set it. */
+  declare within: { readonly ms: number; readonly by: string } | undefined
+  /** How to compact the conversation, and the first hook that asked for it. */
+  declare compaction: (CompactOptions & { readonly by: string }) | undefined
+  /** Set when a hook failed and the value must not be used. */
+  declare failure: AgentError | undefined
+  /** The complete messages of hooks that failed, by name. The model gets less. */
+  declare failures: Map<string, string> | undefined
+  /** Outcomes of hooks with an effect: when the invocation is repeated, they are not run again. */
+  declare performed: Map<string, Json> | undefined
+  /** At `beforeToolUse`: whether the arguments are valid, for hooks that are typed by the tool. */
+  declare fits: ((asked?: { readonly byShadow: boolean }) => boolean | Promise<boolean>) | undefined
+  /** The model calls of the hook that is running. */
+  declare inference: HookInference | undefined
 
   constructor(host: HookHost, plan: Plan, state: AgentState, facts: FactValues, callIndex?: number) {
     this.host = host

@@ -28,7 +28,7 @@ export async function askAt(
   subject: JsonObject,
 ): Promise<Asked> {
   const place = { id: at, name: at, originalArgs: subject, args: subject }
-  const call: ActiveCall = { ...place, index: 0, shown: undefined, result: undefined }
+  const call: ActiveCall = { ...place, index: 0, shown: undefined, result: undefined, ran: false }
   const given: Answer | undefined = await requestApproval(run, call, asks, at)
   if (given === undefined) {
     const open: OpenCall = Object.freeze({ ...place, ...(call.approval && { approval: call.approval }) })

@@ -2,7 +2,6 @@ import type { InferenceResponse } from '../../state/inference.ts'
 import { isInChild } from '../../state/open-calls.ts'
 import type { Part, ToolCallPart } from '../../state/message.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
-import { addUsage, noUsage } from '../../state/usage.ts'
 import { useRecordedResponse } from '../model/call.ts'
 import { callsOfChild, closedChild } from '../subagents/closed-child.ts'
 import { blockedExecution } from '../tools/result.ts'
@@ -68,7 +67,7 @@ function startedResult(
   const ofChild = record.callsOfChild(at)
   if (ofChild === undefined && !(isInChild(call) && call.answers !== undefined)) return undefined
   call.ran = true
-  step.bill(addUsage(noUsage, record.usageOfChild(at)))
+  step.count(record.usageOfChild(at))
   const before = call.child === undefined ? [] : callsOfChild(call.child)
   return closedChild('The subagent was interrupted and is not continued.', [...before, ...(ofChild ?? [])])
 }

@@ -12,7 +12,6 @@ import type { OwnEvent } from '../../state/event.ts'
 import type { List } from '../../state/list.ts'
 import type { Message } from '../../state/message.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
-import { addUsage, noUsage } from '../../state/usage.ts'
 import { andThen, type MaybePromise } from '../../state/thenable.ts'
 import { callModel } from '../model/call.ts'
 import { closeOpenCalls, runAnsweredCalls, runCalls } from '../tools/run-calls.ts'
@@ -281,13 +280,13 @@ function closeStep(run: RunContext, open: OpenStep): MaybePromise<ContinuationOu
     steps: steps.append(step),
     failures: failuresAfter(step, succeeded, failures),
     continuations: continuations.inRow > 0 && succeeded ? Object.freeze({ ...continuations, inRow: 0 }) : continuations,
-    usage: addUsage(usage, open.unbilled, 1), // steps of subagents count as well
+    usage: open.addUnbilled(usage, 1), // steps of subagents count as well
   }
   run.state = AgentState.patch(run.state, {
     messages: open.calls.length > 0 ? withResults(messages, open) : messages,
     execution: Object.freeze(closed),
   })
-  open.unbilled = noUsage
+  open.setBilled()
   if (step.type !== 'error') run.requested = noRequests
   return andThen(fireTrigger(run, 'afterStep', { step }), countClosed, run, { open, step, steps })
 }

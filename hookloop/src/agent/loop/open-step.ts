@@ -8,7 +8,7 @@ import type { LedgerEntry } from '../../state/ledger.ts'
 import { type Message, type Part, type ToolCallPart, type ToolResultPart } from '../../state/message.ts'
 import type { OpenChild } from '../../state/subagent.ts'
 import type { Answer, Answers, Approval, OpenCall, ToolCall, ToolExecution } from '../../state/tool-call.ts'
-import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../../state/usage.ts'
+import { addSpent, addTokens, noTokens, type TokenUsage, type Usage } from '../../state/usage.ts'
 
 /** A tool call while its step is open. */
 export type ActiveCall = {
@@ -26,7 +26,7 @@ export type ActiveCall = {
   answers?: Answers
   result: ToolExecution | undefined
   /** Whether it was authorized and started. */
-  ran?: boolean
+  ran: boolean
   /** How often it was interrupted by the death of a process, if an approver is asked about that. */
   interruptions?: number
   /** How long it ran, if there are observers or listeners. */
@@ -36,7 +36,6 @@ export type ActiveCall = {
 }
 
 const none: readonly never[] = Object.freeze([])
-const oneCall = { toolCalls: 1 }
 const noArguments: JsonObject = Object.freeze({})
 
 /** The current step: the response of the model, and its calls with their results so far. */
@@ -50,8 +49,10 @@ export class OpenStep {
   usage: TokenUsage = noTokens
   /** What attempts at the current model call have cost. Billed when the call has ended. */
   inFlight = noTokens
-  /** What was spent since the execution was billed last. */
-  unbilled = noUsage
+  /** What was spent since the execution was billed last. Counted in place: a usage is created when one is needed. */
+  #unbilled = noTokens
+  #unbilledSteps = 0
+  #unbilledCalls = 0
   /** The position of the results: after the message with the calls. */
   resultsAt = 0
   /** The tools that the model was offered: hooks may have removed some. */
@@ -87,20 +88,44 @@ export class OpenStep {
     return this.asked
   }
 
+  /** Counts what the model call of the step has spent. */
   spend(usage: TokenUsage): void {
-    this.usage = this.usage === noTokens ? usage : addTokens(this.usage, usage)
-    this.unbilled = addUsage(this.unbilled, usage)
+    this.usage = sum(this.usage, usage)
+    this.count(usage)
     this.inFlight = noTokens
   }
 
+  /** Counts what a hook or a tool has spent on models of its own. */
+  count(usage: TokenUsage): void {
+    this.#unbilled = sum(this.#unbilled, usage)
+  }
+
   /** Counts what a subagent has spent. */
-  bill(usage: Usage): void {
-    this.unbilled = addUsage(this.unbilled, usage)
+  countChild(usage: Usage): void {
+    this.count(usage)
+    this.#unbilledSteps += usage.steps
+    this.#unbilledCalls += usage.toolCalls
   }
 
   /** Counts a call of the model, whether or not it will run. */
   countCall(): void {
-    this.unbilled = addUsage(this.unbilled, oneCall)
+    this.#unbilledCalls++
+  }
+
+  get isBilled(): boolean {
+    return this.#unbilled === noTokens && this.#unbilledCalls === 0 && this.#unbilledSteps === 0
+  }
+
+  /** A usage and what was spent since the execution was billed last. */
+  addUnbilled(usage: Usage, steps = 0): Usage {
+    return addSpent(usage, this.#unbilled, this.#unbilledSteps + steps, this.#unbilledCalls)
+  }
+
+  /** The execution is billed for everything that was spent. */
+  setBilled(): void {
+    this.#unbilled = noTokens
+    this.#unbilledSteps = 0
+    this.#unbilledCalls = 0
   }
 
   get pending(): readonly ActiveCall[] {
@@ -155,10 +180,21 @@ export class OpenStep {
     step.finishReason = saved.finishReason
     step.usage = saved.usage
     step.resultsAt = saved.resultsAt
-    step.calls = saved.calls.map((call, index) => ({ ...call, index, shown: undefined, result: call.result }))
+    step.calls = saved.calls.map((call, index) => ({
+      ...call,
+      index,
+      shown: undefined,
+      result: call.result,
+      ran: false,
+    }))
     step.errors.push(...saved.errors)
     return step
   }
+}
+
+/** Most steps spend once: then nothing is created. */
+function sum(before: TokenUsage, usage: TokenUsage): TokenUsage {
+  return before === noTokens ? usage : addTokens(before, usage)
 }
 
 /** A call as hooks and the record see it: its arguments as JSON, as they are now. */
@@ -187,6 +223,7 @@ function openCall({ toolCallId, toolName, input }: ToolCallPart, index: number):
     args: input,
     shown: undefined,
     result: undefined,
+    ran: false,
   }
 }
 

@@ -2,7 +2,6 @@ import type { Cursor } from '../../state/execution.ts'
 import { hashJson } from '../../state/json.ts'
 import { pendingIn } from '../../state/open-calls.ts'
 import type { Approval } from '../../state/tool-call.ts'
-import { noUsage } from '../../state/usage.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
 import { fireTrigger } from './fire-trigger.ts'
 import type { RunContext } from './run-context.ts'
@@ -17,7 +16,7 @@ export async function pause(run: RunContext, place: Place): Promise<boolean> {
   const { votes, hooks } = run.execution
   const cursor = Object.freeze({ ...place, waitingSince: run.now, hooks: hashJson(hooks) }) as Cursor
   run.updateExecution({ status: 'suspended', usage: run.spent, cursor })
-  if (run.open !== undefined) run.open.unbilled = noUsage
+  run.open?.setBilled()
   const pending: readonly Approval[] = Object.freeze(pendingIn(run.execution))
   const fired = await fireTrigger(run, 'onPause', { pending })
   run.billOpen()

@@ -166,8 +166,8 @@ export class RunContext implements HookHost {
   get spentBefore(): Usage {
     const { open } = this
     if (!this.hasExecution) return noUsage
-    if (open === undefined || open.unbilled === noUsage) return this.execution.usage
-    return addUsage(this.execution.usage, open.unbilled)
+    const { usage } = this.execution
+    return open === undefined || open.isBilled ? usage : open.addUnbilled(usage)
   }
   get now(): number {
     return this.effects.now()
@@ -272,15 +272,15 @@ export class RunContext implements HookHost {
   /** Counts what a hook or a tool has spent on models of its own. */
   spend(usage: TokenUsage): void {
     if (!this.hasExecution) this.spentEarly = addTokens(this.spentEarly, usage)
-    else if (this.open !== undefined) this.open.unbilled = addUsage(this.open.unbilled, usage)
+    else if (this.open !== undefined) this.open.count(usage)
     else this.updateExecution({ usage: addUsage(this.execution.usage, usage) })
   }
 
   /** Bills the execution for what was spent since the open step was billed last. */
   billOpen(): void {
-    if (this.open === undefined || this.open.unbilled === noUsage) return
-    this.updateExecution({ usage: addUsage(this.execution.usage, this.open.unbilled) })
-    this.open.unbilled = noUsage
+    if (this.open === undefined || this.open.isBilled) return
+    this.updateExecution({ usage: this.open.addUnbilled(this.execution.usage) })
+    this.open.setBilled()
   }
 
   get execution(): Execution {

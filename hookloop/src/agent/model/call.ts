@@ -4,6 +4,7 @@ import {
   type InferenceDelta,
   type InferenceRequest,
   type InferenceResponse,
+  type ModelReply,
   type ModelRequest,
   type ToolDescription,
 } from '../../state/inference.ts'
@@ -20,11 +21,11 @@ import type { OpenStep } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
 import { limitedBy } from '../loop/time-limit.ts'
 import type { Effect } from '../../effects/effects.ts'
-import { untilEnd } from '../../effects/run-time.ts'
+import { untilEnd, type Settle } from '../../effects/run-time.ts'
 import { AroundInference, usageOfFailed, type Attempt } from './attempts.ts'
 import { failedRecord, failureOf, type ModelCall, type ModelCallRecord } from './call-record.ts'
 import { fingerprintRequest } from './fingerprint-request.ts'
-import { limitFromNow, modelFor, sendRequest } from './send-request.ts'
+import { limitFromNow, modelFor, sendAndSettle, sendRequest, toCheckedReply, type SentRequest } from './send-request.ts'
 import { AnswerStream } from './stream.ts'
 
 const none: readonly never[] = Object.freeze([])
@@ -198,21 +199,59 @@ class ModelEffect implements Effect {
 }
 
 function callOnce(run: RunContext, call: ModelCall, signal: AbortSignal): Promise<ModelCallRecord> {
-  const { request, stream } = call
-  const attempt: Attempt = { request, signal, number: ++run.open!.attempts, isSent: false, streamed: 0 }
+  const attempt = new OnlyAttempt(call, signal, ++run.open!.attempts)
+  if (call.stream === undefined && run.effects.emit === undefined) return sendOnly(run, call, attempt)
   return sendAttempt(run, call, attempt).then(
-    (response) => {
-      const usage = stream?.withSpent(response.usage) ?? response.usage
-      return { response, error: null, usage, trail: none, votes: none }
-    },
-    (thrown: unknown) => {
-      const spent = stream?.spent ?? noTokens
-      const estimate = usageOfFailed(attempt)
-      const rest = { trail: none, votes: none }
-      if (estimate === undefined) return failedRecord(call, thrown, { usage: spent, ...rest })
-      return failedRecord(call, thrown, { usage: addTokens(estimate, spent), isEstimated: true, ...rest })
-    },
+    (response) => attempt.answered(response),
+    (thrown: unknown) => attempt.failed(thrown),
   )
+}
+
+/** The attempt of a call without hooks around it, and what is recorded of it. */
+class OnlyAttempt implements Attempt, Settle<ModelReply, ModelCallRecord> {
+  readonly request: InferenceRequest
+  readonly signal: AbortSignal
+  readonly number: number
+  isSent = false
+  streamed = 0
+  readonly #call: ModelCall
+
+  constructor(call: ModelCall, signal: AbortSignal, number: number) {
+    this.#call = call
+    this.request = call.request
+    this.signal = signal
+    this.number = number
+  }
+
+  done(reply: ModelReply): ModelCallRecord {
+    try {
+      return this.answered(toCheckedReply(reply, this.request.model))
+    } catch (thrown) {
+      return this.failed(thrown)
+    }
+  }
+
+  answered(response: InferenceResponse): ModelCallRecord {
+    const usage = this.#call.stream?.withSpent(response.usage) ?? response.usage
+    return { response, error: null, usage, trail: none, votes: none }
+  }
+
+  failed(thrown: unknown): ModelCallRecord {
+    const spent = this.#call.stream?.spent ?? noTokens
+    const estimate = usageOfFailed(this)
+    const rest = { trail: none, votes: none }
+    if (estimate === undefined) return failedRecord(this.#call, thrown, { usage: spent, ...rest })
+    return failedRecord(this.#call, thrown, { usage: addTokens(estimate, spent), isEstimated: true, ...rest })
+  }
+}
+
+/** Sends the attempt of a call that nothing listens to: its record needs no promise of its own. */
+function sendOnly(run: RunContext, call: ModelCall, attempt: OnlyAttempt): Promise<ModelCallRecord> {
+  try {
+    return sendAndSettle(run, toSent(run, call, attempt), attempt)
+  } catch (thrown) {
+    return Promise.resolve(attempt.failed(thrown)) // a hook has offered a tool that does not exist
+  }
 }
 
 /** Sends one attempt to the model, and streams its answer if the run does. */
@@ -235,18 +274,26 @@ async function sendStreaming(run: RunContext, call: ModelCall, attempt: Attempt)
 
 function send(
   run: RunContext,
-  { limit }: ModelCall,
+  call: ModelCall,
   attempt: Attempt,
   onDelta?: (delta: InferenceDelta) => void,
 ): Promise<InferenceResponse> {
   try {
-    const { request, signal, number } = attempt
-    const { model } = request
-    attempt.isSent = !signal.aborted
-    return sendRequest(run, { model, request: toModelRequest(run, request), signal, limit, number, onDelta })
+    return sendRequest(run, toSent(run, call, attempt, onDelta))
   } catch (thrown) {
     return Promise.reject(thrown) // a hook has offered a tool that does not exist
   }
+}
+
+function toSent(
+  run: RunContext,
+  { limit }: ModelCall,
+  attempt: Attempt,
+  onDelta?: (delta: InferenceDelta) => void,
+): SentRequest {
+  const { request, signal, number } = attempt
+  attempt.isSent = !signal.aborted
+  return { model: request.model, request: toModelRequest(run, request), signal, limit, number, onDelta }
 }
 
 function toModelRequest({ parts }: RunContext, request: InferenceRequest): ModelRequest {

@@ -13,7 +13,7 @@ import {
 import { isJsonObject, toJson, type Json } from '../../state/json.ts'
 import { areReplyParts } from '../../state/message.ts'
 import { noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
-import { untilEnd, type WorkLimit } from '../../effects/run-time.ts'
+import { untilEnd, type Settle, type WorkLimit } from '../../effects/run-time.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
 import type { HookHost } from '../../hooks/hook-host.ts'
 import type { AgentParts } from '../agent-parts.ts'
@@ -42,7 +42,15 @@ export function limitFromNow({ ms, by }: { readonly ms: number; readonly by: str
 /** Sends one request to a model, and emits events about its start and its failure. */
 export function sendRequest(run: HookHost, sent: SentRequest): Promise<InferenceResponse> {
   const { emit } = run.effects
-  return emit === undefined ? send(run, sent) : sendAndEmit(run, sent, emit)
+  return emit === undefined ? sendOnly(run, sent) : sendAndEmit(run, sent, emit)
+}
+
+function sendOnly(run: HookHost, sent: SentRequest): Promise<InferenceResponse> {
+  const { model } = sent
+  const failed = (thrown: unknown): never => {
+    throw thrown
+  }
+  return sendAndSettle(run, sent, { done: (reply) => toCheckedReply(reply, model), failed })
 }
 
 async function sendAndEmit(run: HookHost, sent: SentRequest, emit: Emit): Promise<InferenceResponse> {
@@ -50,7 +58,7 @@ async function sendAndEmit(run: HookHost, sent: SentRequest, emit: Emit): Promis
   const place = { step: run.step, attempt: number, model: nameOf(model), ...(hook !== undefined && { hook }) }
   emit({ type: 'inferenceStarted', at: run.now, ...place })
   try {
-    return await send(run, sent)
+    return await sendOnly(run, sent)
   } catch (thrown) {
     const { code, message } = toAgentError(thrown, 'MODEL_FAILED')
     if (!signal.aborted) emit({ type: 'inferenceFailed', at: run.now, ...place, error: { code, message } })
@@ -58,7 +66,12 @@ async function sendAndEmit(run: HookHost, sent: SentRequest, emit: Emit): Promis
   }
 }
 
-function send({ effects, conversation }: HookHost, sent: SentRequest): Promise<InferenceResponse> {
+/** Sends one request, without events, and converts how it ended. */
+export function sendAndSettle<R>(
+  { effects, conversation }: HookHost,
+  sent: SentRequest,
+  how: Settle<ModelReply, R>,
+): Promise<R> {
   const { model, request, onDelta } = sent
   const limit = sent.limit && new ModelLimit(sent.limit)
   const signal = limit === undefined ? sent.signal : AbortSignal.any([sent.signal, limit.signal])
@@ -71,7 +84,7 @@ function send({ effects, conversation }: HookHost, sent: SentRequest): Promise<I
     reply = Promise.reject(thrown)
   }
   // A model that ignores its signal is left behind at once: another call can be made instead.
-  return effects.time.wait(reply, limit ?? untilEnd, (value) => toCheckedReply(value, model))
+  return effects.time.settle(reply, limit ?? untilEnd, how)
 }
 
 /** The time limit that a guard has set for a call. */

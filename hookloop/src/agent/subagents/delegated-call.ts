@@ -166,7 +166,7 @@ function takeOver(run: RunContext, child: ChildRun): void {
 /** Bills the run for what a subagent has spent since the last time. Returns how long it has waited since. */
 function takeSpent(run: RunContext, child: ChildRun): number {
   const { spent, waitedMs } = child.report()
-  run.open!.bill(spent)
+  run.open!.countChild(spent)
   return waitedMs
 }
 

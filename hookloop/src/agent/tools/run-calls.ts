@@ -157,9 +157,9 @@ function isDelegated(run: RunContext, { name }: ActiveCall): boolean {
 /** afterToolUse, for every call, including those that failed or were blocked. */
 export function conclude(run: RunContext, call: ActiveCall, ended: ToolExecution): MaybePromise<void> {
   // A call that was interrupted may have had an effect, even if it was not run again.
-  const result = call.interruptions !== undefined && call.ran !== true ? notRunAgain(ended) : ended
+  const result = call.interruptions !== undefined && !call.ran ? notRunAgain(ended) : ended
   if (call.trail !== undefined) run.noteTrail(call.trail.entries, call.trail.durations)
-  if (call.ran === true) noteEnd(run, call, result)
+  if (call.ran) noteEnd(run, call, result)
   if (result.usage !== undefined && !isDelegated(run, call)) run.spend(result.usage) // subagents are billed as they run
   const facts = { toolCall: toToolCall(call), toolExecution: result, durationMs: call.ranMs }
   const after = fireTrigger(run, 'afterToolUse', facts, { index: call.index, toolName: call.name })
