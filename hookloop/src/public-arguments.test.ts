@@ -207,6 +207,7 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
       args: [{ query: () => undefined, connect: () => undefined }, {}],
       accepts: ['string', 'undefined object'],
     },
+    readRuns: { args: [store, 'known', {}], accepts: ['', '', 'undefined object'] },
     rewindSession: { args: [store, 'known', {}], accepts: ['', '', 'undefined object'], options: [2, 'message'] },
     retrospective: { args: [{}], accepts: ['undefined object'], options: [0, 'maxRewinds'] },
     sqliteStore: { args: [join(folder, 'a.db'), {}], accepts: ['string', 'undefined object'] },

@@ -197,12 +197,12 @@ function isBoundTo({ tool }: Hook, tools: readonly Tool[]): boolean {
 
 /** The smallest amount of each kind. */
 function joinBudgets(budgets: readonly Budget[]): Budget {
-  const smallest = (key: 'tokens' | 'costUsd' | 'toolCalls'): Budget => {
+  const smallest = (key: 'tokens' | 'costUsd' | 'toolCalls' | 'steps'): Budget => {
     const amounts = budgets.flatMap((each) => each[key] ?? [])
     return amounts.length === 0 ? {} : { [key]: Math.min(...amounts) }
   }
   const [time] = budgets.flatMap((each) => each.time ?? []).toSorted((a, b) => a.ms - b.ms)
-  const amounts = { ...smallest('tokens'), ...smallest('costUsd'), ...smallest('toolCalls') }
+  const amounts = { ...smallest('tokens'), ...smallest('costUsd'), ...smallest('toolCalls'), ...smallest('steps') }
   return Object.freeze({ ...amounts, ...(time !== undefined && { time }) })
 }
 

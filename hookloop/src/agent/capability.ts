@@ -37,6 +37,8 @@ export type Budget = {
   readonly tokens?: number
   readonly costUsd?: number
   readonly toolCalls?: number
+  /** Steps of the run itself. Subagents have steps of their own. */
+  readonly steps?: number
   /** How long the run may work, and the guard that limits it. Running work is aborted then. */
   readonly time?: RunLimit
 }

@@ -32,6 +32,11 @@ export type RunOptions = {
    * the run is resumed, or returned if it has ended or waits for an answer. It is part of the `input` event. The last 256 turns of a session are known.
    */
   readonly turn?: string
+  /**
+   * Whether the session stores each model request as a whole: system prompt, messages, tools and settings. `readRuns` returns
+   * them. Default false: a fingerprint is stored.
+   */
+  readonly recordRequests?: boolean
 } & WaitOptions
 
 const waitNames = optionNames<WaitOptions>({ waitMs: true, drain: true })
@@ -41,6 +46,7 @@ const sendNames = optionNames<SendOptions>({
   deltas: true,
   onNewInput: true,
   turn: true,
+  recordRequests: true,
   waitMs: true,
   drain: true,
 })
@@ -57,10 +63,11 @@ const names = {
     session: true,
     onNewInput: true,
     turn: true,
+    recordRequests: true,
     waitMs: true,
     drain: true,
   }),
-  resume: [...answerNames, ...waitNames, 'signal', 'deltas', 'effects'],
+  resume: [...answerNames, ...waitNames, 'signal', 'deltas', 'effects', 'recordRequests'],
   'session.send': sendNames,
   'session.resume': [...answerNames, ...sendNames],
 } as const satisfies { readonly [where: string]: readonly string[] }
@@ -69,13 +76,14 @@ const names = {
 export function checkRunOptions(where: keyof typeof names, options: unknown): void {
   checkOptions(where, options, names[where])
   const given = options as Partial<RunOptions & ResumeOptions>
-  const { metadata, deltas, effects, session, answers, turn, waitMs } = given
+  const { metadata, effects, session, answers, turn, waitMs } = given
   for (const name of ['signal', 'drain'] as const)
     checkArgument(where, [name, given[name]], given[name] === undefined || isSignal(given[name]), 'an AbortSignal')
+  for (const name of ['deltas', 'recordRequests'] as const)
+    checkArgument(where, [name, given[name]], ['boolean', 'undefined'].includes(typeof given[name]), 'true or false')
   checkArgument(where, ['turn', turn], turn === undefined || isId(turn), 'a text of 1 to 256 characters')
   checkArgument(where, ['waitMs', waitMs], waitMs === undefined || isDuration(waitMs), 'a number of milliseconds')
   checkArgument(where, ['metadata', metadata], metadata === undefined || isPlainObject(metadata), 'an object')
-  checkArgument(where, ['deltas', deltas], deltas === undefined || typeof deltas === 'boolean', 'true or false')
   checkArgument(
     where,
     ['effects', effects],

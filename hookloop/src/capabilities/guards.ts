@@ -98,9 +98,10 @@ export function guards(options: Limits = {}): Capability {
   return { name: 'guards', hooks, budget: budgetOf(chosen), notes: [describe(options)] }
 }
 
-/** What concurrent subagents share. */
-function budgetOf({ maxTokens, maxCost, maxToolCalls, maxTimeMs }: Limits): Budget {
+/** The limits as data: sessions store them, and concurrent subagents share what is left. */
+function budgetOf({ maxSteps, maxTokens, maxCost, maxToolCalls, maxTimeMs }: Limits): Budget {
   return {
+    ...(isSet('maxSteps', maxSteps) && { steps: maxSteps }),
     ...(isSet('maxTokens', maxTokens) && { tokens: maxTokens }),
     ...(isSet('maxCost', maxCost) && { costUsd: maxCost }),
     ...(isSet('maxToolCalls', maxToolCalls) && { toolCalls: maxToolCalls }),

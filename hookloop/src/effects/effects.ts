@@ -2,7 +2,7 @@ import { checkArgument, checkOptions } from '../state/check-options.ts'
 import { AgentError } from '../errors.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { Emit } from '../state/event.ts'
-import type { Json } from '../state/json.ts'
+import type { Json, JsonObject } from '../state/json.ts'
 import type { LedgerRow, TimedLedgerEntry } from '../state/ledger.ts'
 import { RunTime, systemClock, type Clock, type RunEnd, type Wait, type WorkLimit } from './run-time.ts'
 
@@ -16,6 +16,8 @@ export type Effect = {
   readonly kind: EffectKind
   /** A function, because it is expensive to describe a request and only records and replays need it. */
   readonly input: () => Json
+  /** The whole request of a model call. Only runs that record requests need it. */
+  readonly request?: () => JsonObject
   /** The result to use if a process that died had started the effect. Without it, the effect is performed again. */
   readonly unknown?: (() => Json) | undefined
   /** Whether it is performed again instead. It must have been so when it was started, too. */

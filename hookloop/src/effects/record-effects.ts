@@ -113,6 +113,7 @@ const EVERYWHERE = '*'
 export class Recorder {
   readonly journal: Journal
   readonly recordsAborts: boolean
+  readonly recordsRequests: boolean
   known: RecordIndex
   /** What was recorded and must be asked for. Undefined if the run may leave it out. */
   unused: UnusedEffects | undefined
@@ -131,6 +132,7 @@ export class Recorder {
     options: {
       readonly entries?: readonly RecordEntry[]
       readonly recordsAborts?: true
+      readonly recordsRequests?: boolean
       readonly isClosing?: boolean
     } = {},
   ) {
@@ -140,6 +142,7 @@ export class Recorder {
     this.isClosing = options.isClosing ?? false
     this.unused = entries.length === 0 || this.isClosing ? undefined : new UnusedEffects(entries)
     this.recordsAborts = options.recordsAborts ?? false
+    this.recordsRequests = options.recordsRequests ?? false
   }
 
   /** Called at a checkpoint: what happened before it is not asked for again, and everything is counted from one. */
@@ -233,9 +236,19 @@ export class RecordedEffects extends EffectScope implements Effects {
    * its start is being stored. The first entry of a run, with its input, is always stored first.
    */
   #begin<T extends Json>(key: string, effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
-    const { journal } = this.recorder
+    const { journal, recordsRequests } = this.recorder
     const { kind, idempotent } = effect
-    journal.append({ type: 'begin', key, kind, input: effect.input(), ...(idempotent === true && { idempotent }) })
+    const at = this.time.clockTime(this.now())
+    const request = recordsRequests ? effect.request?.() : undefined
+    journal.append({
+      type: 'begin',
+      key,
+      kind,
+      input: effect.input(),
+      at,
+      ...(request !== undefined && { request }),
+      ...(idempotent === true && { idempotent }),
+    })
     if (effect.kind === 'inference' && this.recorder.hasFlushed) {
       journal.flushSoon()
       return this.#run(key, effect, run)

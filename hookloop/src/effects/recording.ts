@@ -1,6 +1,6 @@
 import { checkArgument } from '../state/check-options.ts'
 import { isJsonObject, storedJson, type Json, type JsonObject } from '../state/json.ts'
-import { must, number, oneOf, optional, present, shapeOf, string, type Shape } from '../state/shape.ts'
+import { must, number, object, oneOf, optional, present, shapeOf, string, type Shape } from '../state/shape.ts'
 import type { RunEnd } from './run-time.ts'
 import { AgentError, messageOf, type ErrorCode, errorCodes } from '../errors.ts'
 
@@ -16,6 +16,10 @@ export type RecordEntry =
       readonly key: string
       readonly kind: string
       readonly input: Json
+      /** Missing in recordings of version 0.1. */
+      readonly at?: number
+      /** The whole request of a model call, if the run records requests. */
+      readonly request?: JsonObject
       /** Whether it may be performed again if it has no end. */
       readonly idempotent?: true
     }
@@ -139,7 +143,7 @@ const succeeded = shapeOf({ ...end, value: present })
 const failed = shapeOf({ ...end, error: must(isKnownError, 'needs a known code and a message if there is no "value"') })
 const entryShapes = new Map<unknown, Shape>([
   ['run', shapeOf({ version: number, id: string, at: number })],
-  ['begin', shapeOf({ key: string, kind: string, input: present })],
+  ['begin', shapeOf({ key: string, kind: string, input: present, at: optional(number), request: optional(object) })],
   ['end', (entry, path) => (isJsonObject(entry) && 'value' in entry ? succeeded : failed)(entry, path)],
   ['timeout', shapeOf({ key: string, at: number, ms: number, after: optional(oneOf('cancel', 'limit')) })],
   ['abort', shapeOf({ key: string, by: optional(oneOf('limit')) })],

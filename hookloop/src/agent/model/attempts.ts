@@ -22,7 +22,7 @@ import type { RunContext } from '../loop/run-context.ts'
 import { Trail } from '../loop/trail.ts'
 import { failedRecord, type ModelCall, type ModelCallRecord } from './call-record.ts'
 import { estimateStarted, estimateUsage } from './estimate-usage.ts'
-import { fingerprintRequest } from './fingerprint-request.ts'
+import { requestEffect } from './fingerprint-request.ts'
 import { callForbidden, nameOf } from './send-request.ts'
 
 /** One request of a model call. */
@@ -155,7 +155,7 @@ export class AroundInference {
       if (isRepeated) this.#call.stream?.retract('another attempt starts')
       this.#last = undefined // what is shown from now on belongs to this attempt
       number = ++run.open!.attempts
-      const effect = { key, kind: 'inference', input: () => fingerprintRequest(request) } as const
+      const effect = requestEffect(key, request, run.parts.descriptions)
       const response = await run.effects.scope(key).perform(effect, (signal) => {
         const either = AbortSignal.any([signal, this.#race.signal])
         const sent: Attempt = { request, signal: either, number, isSent: false, streamed: 0 }

@@ -8,7 +8,7 @@ import {
   type ModelRequest,
   type ToolDescription,
 } from '../../state/inference.ts'
-import type { Json } from '../../state/json.ts'
+import type { Json, JsonObject } from '../../state/json.ts'
 import { addTokens, noTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError } from '../../errors.ts'
 import { incompleteCall, toWarning } from './estimate-usage.ts'
@@ -24,7 +24,7 @@ import type { Effect } from '../../effects/effects.ts'
 import { untilEnd, type Settle } from '../../effects/run-time.ts'
 import { AroundInference, usageOfFailed, type Attempt } from './attempts.ts'
 import { failedRecord, failureOf, type ModelCall, type ModelCallRecord } from './call-record.ts'
-import { fingerprintRequest } from './fingerprint-request.ts'
+import { describeRequest, fingerprintRequest } from './fingerprint-request.ts'
 import { limitFromNow, modelFor, sendAndSettle, sendRequest, toCheckedReply, type SentRequest } from './send-request.ts'
 import { AnswerStream } from './stream.ts'
 
@@ -164,7 +164,7 @@ function performCall(run: RunContext, call: ModelCall, attempt: number): Promise
   const { arounds } = run.parts.stack.plan('aroundInference')
   if (call.stream !== undefined) call.stream.spent = noTokens // billed with the attempt before
   call.thrown = undefined
-  const effect = new ModelEffect(run.open!, call, attempt)
+  const effect = new ModelEffect(run, call, attempt)
   try {
     const record = run.effects.perform(effect, (signal) => {
       if (arounds.length === 0) return callOnce(run, call, signal)
@@ -182,9 +182,11 @@ class ModelEffect implements Effect {
   readonly #step: OpenStep
   readonly #call: ModelCall
   readonly #attempt: number
+  readonly #tools: AgentParts['descriptions']
 
-  constructor(step: OpenStep, call: ModelCall, attempt: number) {
-    this.#step = step
+  constructor({ open, parts }: RunContext, call: ModelCall, attempt: number) {
+    this.#step = open!
+    this.#tools = parts.descriptions
     this.#call = call
     this.#attempt = attempt
   }
@@ -195,6 +197,10 @@ class ModelEffect implements Effect {
 
   input(): Json {
     return fingerprintRequest(this.#call.request)
+  }
+
+  request(): JsonObject {
+    return describeRequest(this.#call.request, this.#tools)
   }
 }
 

@@ -1,5 +1,6 @@
-import type { InferenceRequest } from '../../state/inference.ts'
-import { hashJson, hashText, toJson, type Json } from '../../state/json.ts'
+import type { Effect } from '../../effects/effects.ts'
+import type { InferenceRequest, ToolDescription } from '../../state/inference.ts'
+import { hashJson, hashText, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { FoldCache, List } from '../../state/list.ts'
 import type { Message } from '../../state/message.ts'
 
@@ -11,6 +12,27 @@ export function fingerprintRequest(request: InferenceRequest): Json {
     messages: messages.length,
     conversation: fingerprintConversation(messages),
     rest: fingerprintRest(rest),
+  }
+}
+
+type Descriptions = ReadonlyMap<string, ToolDescription>
+
+/** A model call as an effect. */
+export function requestEffect(key: string, request: InferenceRequest, tools: Descriptions): Effect {
+  const whole = (): JsonObject => describeRequest(request, tools)
+  return { key, kind: 'inference', input: () => fingerprintRequest(request), request: whole }
+}
+
+/** A whole request as JSON, with the descriptions of its tools. */
+export function describeRequest(
+  { model, messages, tools, ...rest }: InferenceRequest,
+  known: Descriptions,
+): JsonObject {
+  const described = tools.map((name) => known.get(name) ?? { name })
+  return {
+    model: `${model.provider}/${model.modelId}`,
+    ...(toJson({ ...rest, tools: described }) as JsonObject),
+    messages: messages.toJSON(),
   }
 }
 

@@ -13,7 +13,7 @@ import type { AgentParts } from '../agent-parts.ts'
 import { limitedBy } from '../loop/time-limit.ts'
 import { Trail } from '../loop/trail.ts'
 import { estimateStarted, estimateUsage, incompleteCall, toWarning } from './estimate-usage.ts'
-import { fingerprintRequest } from './fingerprint-request.ts'
+import { requestEffect } from './fingerprint-request.ts'
 import { inferFor, type InferCall } from './infer.ts'
 import {
   callForbidden,
@@ -136,7 +136,7 @@ export class HookModelCalls implements HookInference {
     try {
       const limit = await this.#runGuards(request, key)
       this.#throwIfEnded()
-      const effect = { key, kind: 'inference', input: () => fingerprintRequest(request) } as const
+      const effect = requestEffect(key, request, this.#run.parts.descriptions)
       const record = await this.#effects.perform<CallRecord>(effect, (signal) =>
         this.#call(call, { signal, limit, number }),
       )

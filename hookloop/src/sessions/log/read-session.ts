@@ -3,10 +3,11 @@ import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import type { LedgerRow, TimedLedgerEntry } from '../../state/ledger.ts'
 import type { List } from '../../state/list.ts'
 import { AgentError } from '../../errors.ts'
+import { RunCollector } from './recorded-run.ts'
 import { SessionCache } from './session-cache.ts'
 import { noLine, readLines, type LineEnd } from './session-log.ts'
 import { decodeLine } from './record-codec.ts'
-import { checkVersion, toLedger, toRecord, type SessionRecord, type Turns } from './session-records.ts'
+import { checkVersion, toLedger, toRecord, type NumberedRecord, type Turns } from './session-records.ts'
 import { SessionReader, type OpenRun } from './session-reader.ts'
 import { noPages, restoreSnapshot, type StoredPages } from './session-snapshot.ts'
 import {
@@ -35,9 +36,6 @@ export type SessionSnapshot = {
   readonly turns: Turns
 }
 
-/** A record and the number of its line. */
-export type NumberedRecord = SessionRecord & { readonly seq: number }
-
 /** A session and all its records. */
 export type SessionHistory = Omit<SessionSnapshot, 'ledger'> & {
   readonly ledger: readonly TimedLedgerEntry[]
@@ -61,9 +59,22 @@ export type LoadedSession = {
  * SESSION_CORRUPT, also if the lines belong to another id, and STATE_VERSION if they are of a newer version.
  */
 export function readSession(lines: readonly string[], id?: string): SessionHistory {
-  const { records, loaded } = readAll(lines, id)
-  const snapshot = snapshotOf(loaded, id)
+  const records: NumberedRecord[] = []
+  const snapshot = snapshotOf(
+    readAll(lines, id, (record) => records.push(record)),
+    id,
+  )
   return { ...snapshot, ledger: toLedger(snapshot.ledger.slice()), records }
+}
+
+/** Reads the runs in these lines, which may be the first lines of a session. */
+export function readRecordedRuns(lines: readonly string[], id?: string): RunCollector {
+  const collector = new RunCollector()
+  snapshotOf(
+    readAll(lines, id, (record, reader) => collector.add(record, reader)),
+    id,
+  )
+  return collector
 }
 
 /** Reads all records of a session from a store. Throws SESSION_UNKNOWN if it does not exist. */
@@ -106,7 +117,7 @@ export async function loadSession(
   const loaded =
     (await fromCache(cache.get(store, id), read)) ??
     (await fromSnapshot(head, read)) ??
-    readAll((await read()).lines, id).loaded
+    readAll((await read()).lines, id)
   checkId(loaded, id)
   cache.set(store, id, loaded)
   return loaded
@@ -154,8 +165,10 @@ async function fromSnapshot(head: JsonObject, read: Read): Promise<LoadedSession
   }
 }
 
+type Follow = (record: NumberedRecord, reader: SessionReader) => void
+
 /** Follows more lines. Changes the reader. */
-function addLines(loaded: LoadedSession, lines: readonly string[], records: NumberedRecord[] = []): LoadedSession {
+function addLines(loaded: LoadedSession, lines: readonly string[], follow?: Follow): LoadedSession {
   const { reader } = loaded
   const read = readLines(lines, loaded.end)
   let { pages, snapshotChars, tailChars } = loaded
@@ -165,7 +178,7 @@ function addLines(loaded: LoadedSession, lines: readonly string[], records: Numb
     for (const value of decodeLine(line, reader)) {
       const record = toRecord(value, seq)
       reader.add(record)
-      records.push(record as NumberedRecord)
+      follow?.(record as NumberedRecord, reader)
       if (record.type !== 'snapshot') continue
       pages = noPages // the pages themselves were not read: the next snapshot writes them again
       snapshotChars = lines[i]!.length
@@ -178,16 +191,13 @@ function addLines(loaded: LoadedSession, lines: readonly string[], records: Numb
 
 const nothing = { end: noLine, lastLine: '', pages: noPages, snapshotChars: 0, tailChars: 0, chars: 0 }
 
-function readAll(
-  lines: readonly string[],
-  id?: string,
-): { readonly records: readonly NumberedRecord[]; readonly loaded: LoadedSession } {
+function readAll(lines: readonly string[], id?: string, follow?: Follow): LoadedSession {
   checkVersion(lines[0])
-  const records: NumberedRecord[] = []
+  const reader = new SessionReader()
   try {
-    return { records, loaded: addLines({ ...nothing, reader: new SessionReader() }, lines, records) }
+    return addLines({ ...nothing, reader }, lines, follow)
   } catch (error) {
-    throw asCorrupt(error, records[0]?.type === 'session' ? records[0].id : id)
+    throw asCorrupt(error, reader.start?.id ?? id)
   }
 }
 

@@ -9,7 +9,7 @@ import { decodeLedger, encodeLedger, type CallNames, type KnownHook } from './le
 import type { SessionRecord, StateRecord } from './session-records.ts'
 
 // A line holds a record without what follows from the lines before it. `k` is a key without the id of its run, `ms` the time
-// since the record before, `of` a request whose model and tools are those of the request before, `call` a model call that had
+// since the record before, `b` the time from there to when a call began, `of` a request whose model and tools are those of the request before, `call` a model call that had
 // ended when it was stored, `reply` and `ok` the usual form of results, `expected` which parts of a change follow from the calls.
 // What differs from that is written in full, as version 1 writes it: a line of version 1 is read as it is.
 
@@ -17,11 +17,13 @@ import type { SessionRecord, StateRecord } from './session-records.ts'
 export type CodecContext = {
   model: Json | undefined
   rest: Json | undefined
+  /** The last request that was stored as a whole. */
+  request: JsonObject | undefined
   readonly hooks: KnownHook[]
 }
 
 export function newContext(): CodecContext {
-  return { model: undefined, rest: undefined, hooks: [] }
+  return { model: undefined, rest: undefined, request: undefined, hooks: [] }
 }
 
 /** What is known of a session where a record is encoded or decoded. */
@@ -90,8 +92,17 @@ function longTime(line: JsonObject, { at }: Known): Json | undefined {
   return line['at'] ?? (typeof line['ms'] === 'number' ? at + line['ms'] : undefined)
 }
 
-function shortBegin({ key, kind, input, idempotent }: Begin, { context, entries }: Known): Mutable {
-  const short = { ...(!key.endsWith(`/${kind}`) && { kind }), ...(idempotent === true && { idempotent }) }
+function shortBegin(
+  { key, kind, input, at, request, idempotent }: Begin,
+  { context, entries, at: before }: Known,
+): Mutable {
+  const isLater = at !== undefined && at >= before && Number.isInteger(at - before)
+  const short = {
+    ...(!key.endsWith(`/${kind}`) && { kind }),
+    ...(idempotent === true && { idempotent }),
+    ...(at !== undefined && (isLater ? { b: at - before } : { began: at })),
+    ...(request !== undefined && { request: shortRequest(request, context) }),
+  }
   if (kind === 'tool' && identicalJson(input, expectedInput(key, entries))) return short
   if (kind !== 'inference' || !isRequest(input)) return { ...short, input }
   const { model, messages, conversation, rest } = input
@@ -112,7 +123,42 @@ function longBegin(line: JsonObject, known: Known): JsonObject {
     Object.assign(context, { model, rest })
     input = compact({ model, messages, conversation, rest })
   }
-  return compact({ seq: line['seq'], type: 'begin', key, kind, input, idempotent: line['idempotent'] })
+  const { seq, idempotent, b, began, request } = line
+  const at = typeof b === 'number' ? known.at + b : (began ?? (line['type'] === 'begin' ? line['at'] : undefined))
+  const whole = isJsonObject(request) ? longRequest(request, context) : request
+  return compact({ seq, type: 'begin', key, kind, input, at, request: whole, idempotent })
+}
+
+/**
+ * A request without what is as in the one before: other fields, and `[n, …]` for the first n messages and others. Where the one
+ * before is not known, as after a snapshot was restored, it is written whole.
+ */
+function shortRequest(request: JsonObject, context: CodecContext): JsonObject {
+  const before = context.request
+  context.request = request
+  if (before === undefined) return request
+  const short: { [key: string]: Json } = {}
+  for (const key in before) if (request[key] === undefined) short[key] = null
+  for (const key in request)
+    if (key !== 'messages' && !identicalJson(request[key], before[key])) short[key] = request[key]!
+  const [earlier, messages] = [messagesIn(before), messagesIn(request)]
+  let same = 0
+  while (same < earlier.length && earlier[same] === messages[same]) same++
+  return { ...short, messages: [same, ...messages.slice(same)] }
+}
+
+/** The whole request; undefined if it differs from one that is not known. Only reading all lines needs it. */
+function longRequest(short: JsonObject, context: CodecContext): JsonObject | undefined {
+  const [same, ...added] = messagesIn(short)
+  if (typeof same !== 'number') return (context.request = short)
+  if (context.request === undefined) return undefined
+  const fields = Object.entries({ ...context.request, ...short }).filter(([, value]) => value !== null)
+  const messages = [...messagesIn(context.request).slice(0, same), ...added]
+  return (context.request = { ...Object.fromEntries(fields), messages })
+}
+
+function messagesIn({ messages }: JsonObject): readonly Json[] {
+  return Array.isArray(messages) ? messages : []
 }
 
 type Request = { readonly model: Json; readonly messages: Json; readonly conversation: Json; readonly rest: Json }

@@ -183,6 +183,8 @@ export type SessionEffectsOptions = {
   readonly now: number
   /** Whether the run closes a step that another agent has left open, so that it may differ from the entries. */
   readonly isClosing: boolean
+  /** Whether model calls are stored with their requests. */
+  readonly recordsRequests: boolean
   /** Called with each checkpoint before it is stored. */
   readonly onCheckpoint: (checkpoint: Checkpoint) => void
 }

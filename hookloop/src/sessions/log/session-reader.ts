@@ -20,6 +20,8 @@ export type OpenRun = {
   readonly input: Message
   readonly metadata: JsonObject | undefined
   readonly turn?: string | undefined
+  /** Whether its model calls are stored with their requests. */
+  readonly recordsRequests: boolean
   readonly entries: readonly RecordEntry[]
   /** Whether a process has begun to close the open step with the entries. */
   readonly isClosing: boolean
@@ -70,13 +72,13 @@ export class SessionReader {
         this.start = record
         return
       case 'input': {
-        const { run, at, message: input, metadata, turn } = record
+        const { run, at, message: input, metadata, turn, requests = false } = record
         this.entries = []
         this.ledger = List.empty()
         this.hasInput = true
         this.turns = addTurn(this.turns, record.turn)
         this.context = newContext()
-        this.open = { run, input, metadata, turn, phase: 'input', ...sinceCheckpoint }
+        this.open = { run, input, metadata, turn, recordsRequests: requests, phase: 'input', ...sinceCheckpoint }
         this.runAt = at
         return
       }
@@ -104,13 +106,14 @@ export class SessionReader {
         return
       }
       case 'snapshot':
-        this.context = newContext()
+        this.context = { ...newContext(), request: this.context.request }
         return
       case 'rewound':
         return // the state follows
       default:
         this.entries.push(record)
-        if ('at' in record) this.runAt = record.at
+        // Not that of a call that began: the clock of a run is the time of its last result.
+        if ('at' in record && record.type !== 'begin') this.runAt = record.at
     }
   }
 

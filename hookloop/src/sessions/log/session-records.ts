@@ -14,6 +14,7 @@ import {
   string,
   type Shape,
 } from '../../state/shape.ts'
+import type { RunLimits } from '../../state/stored-run.ts'
 import type { StateDiff } from '../../state/state-diff.ts'
 import { AgentError } from '../../errors.ts'
 import type { Checkpoint } from '../../effects/effects.ts'
@@ -21,6 +22,13 @@ import { problemOfEntry, type RecordEntry } from '../../effects/recording.ts'
 
 /** Version 1 repeated in each checkpoint what follows from the calls. It is still read. */
 export const SESSION_VERSION = 2
+
+/** Where a process started or resumed a run. Missing in records of version 0.1, and where a fork prepares a run. */
+export type Circumstances = {
+  readonly cwd?: string
+  /** The limits in force. */
+  readonly limits?: RunLimits
+}
 
 /** The records of a session, one per line. The effects of a run are recorded as in any other recording. */
 export type SessionRecord =
@@ -34,7 +42,7 @@ export type SessionRecord =
       readonly from?: { readonly id: string; readonly seq: number }
     }
   /** A run starts: its input, and the id that its other ids are made from. */
-  | {
+  | (Circumstances & {
       readonly type: 'input'
       readonly run: string
       readonly at: number
@@ -42,7 +50,11 @@ export type SessionRecord =
       readonly metadata?: JsonObject
       /** The id that the caller gave it, so that the same request does not run twice. */
       readonly turn?: string
-    }
+      /** The agent, if it is another one than that of the session. */
+      readonly agent?: string
+      /** Whether model calls are stored with their requests. */
+      readonly requests?: true
+    })
   | Exclude<RecordEntry, { type: 'run' }>
   /** A checkpoint of a run, or a change between two runs: what changed in the state since the last one. */
   | {
@@ -61,18 +73,26 @@ export type SessionRecord =
       readonly by?: string
     }
   /** The run resumes with these answers. With `ends`, it ends after the step, because there is new input. */
-  | { readonly type: 'answers'; readonly answers: Answers; readonly at: number; readonly ends?: true }
+  | (Circumstances & {
+      readonly type: 'answers'
+      readonly answers: Answers
+      readonly at: number
+      readonly ends?: true
+    })
   /** The user has suspended or resumed the session. */
   | { readonly type: 'sessionSuspended'; readonly at: number; readonly reason?: string }
   | { readonly type: 'sessionResumed'; readonly at: number }
   /** Another process resumes a run that was interrupted. */
-  | { readonly type: 'runResumed'; readonly at: number }
+  | (Circumstances & { readonly type: 'runResumed'; readonly at: number })
   /** The session goes back to a line. The state record after it has the state there. */
   | { readonly type: 'rewound'; readonly to: number; readonly at: number }
   /** The open step is closed with what is recorded: the agent has changed or, with `ends`, there is new input. */
   | { readonly type: 'stepClosing'; readonly at: number; readonly ends?: true }
   /** What the records so far amount to, so that they need not be read again. See `session-snapshot.ts`. */
   | SnapshotRecord
+
+/** A record and the number of its line. */
+export type NumberedRecord = SessionRecord & { readonly seq: number }
 
 export type SnapshotRecord = {
   readonly type: 'snapshot'
@@ -122,6 +142,7 @@ const ledger = must(
   'must be an array of ledger entries',
 )
 const onlyTime = shapeOf({ at: time })
+const circumstances = { cwd: optional(string), limits: optional(object) }
 const shapes = new Map<unknown, Shape>([
   ['session', shapeOf({ id: string, agent: string, at: time, version: oneOf(1, SESSION_VERSION) })],
   [
@@ -132,6 +153,8 @@ const shapes = new Map<unknown, Shape>([
       at: time,
       metadata: optional(object),
       turn: optional(string),
+      agent: optional(string),
+      ...circumstances,
     }),
   ],
   [
@@ -144,10 +167,10 @@ const shapes = new Map<unknown, Shape>([
     }),
   ],
   ['answer', shapeOf({ approval: string, at: time, answer: present })],
-  ['answers', shapeOf({ answers: object, at: time })],
+  ['answers', shapeOf({ answers: object, at: time, ...circumstances })],
   ['sessionSuspended', onlyTime],
   ['sessionResumed', onlyTime],
-  ['runResumed', onlyTime],
+  ['runResumed', shapeOf({ at: time, ...circumstances })],
   ['stepClosing', onlyTime],
   ['rewound', shapeOf({ at: time, to: number })],
   [

@@ -133,7 +133,7 @@ export function restoreSnapshot(
     before: undefined,
   })
   reader.ledger = ledger.list
-  const { run, phase, at: runAt = 0, input, metadata: facts, turn } = record.open ?? {}
+  const { run, phase, at: runAt = 0, input, metadata: facts, turn, requests = false } = record.open ?? {}
   if (record.open !== undefined)
     reader.open = {
       run,
@@ -141,6 +141,7 @@ export function restoreSnapshot(
       input,
       metadata: facts,
       turn,
+      recordsRequests: requests,
       downMs: 0,
       isClosing: false,
       ends: false,
@@ -231,8 +232,17 @@ function plainJson(fields: { readonly [key: string]: unknown }): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as JsonObject
 }
 
-function openJson({ run, phase, input, metadata, turn }: Omit<OpenRun, 'entries' | 'at'>, at: number): JsonObject {
-  return { run, phase, at, input, ...(metadata !== undefined && { metadata }), ...(turn !== undefined && { turn }) }
+function openJson(open: Omit<OpenRun, 'entries' | 'at'>, at: number): JsonObject {
+  const { run, phase, input, metadata, turn, recordsRequests } = open
+  return {
+    run,
+    phase,
+    at,
+    input,
+    ...(metadata !== undefined && { metadata }),
+    ...(turn !== undefined && { turn }),
+    ...(recordsRequests && { requests: true }),
+  }
 }
 
 function wrongPages(why: string): AgentError {

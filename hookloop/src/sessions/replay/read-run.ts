@@ -102,7 +102,7 @@ class OpenSegment {
         return
       default:
         this.#entries.push(record)
-        if ('at' in record) this.#at = record.at
+        if ('at' in record && record.type !== 'begin') this.#at = record.at
     }
   }
 

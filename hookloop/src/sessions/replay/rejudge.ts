@@ -1,5 +1,5 @@
 import { parsedFacts } from '../../agent/tools/authorize-call.ts'
-import { fingerprintRequest } from '../../agent/model/fingerprint-request.ts'
+import { requestEffect } from '../../agent/model/fingerprint-request.ts'
 import { callKey, type CallRecord } from '../../agent/model/hook-infer.ts'
 import { modelFor } from '../../agent/model/send-request.ts'
 import { inferFor } from '../../agent/model/infer.ts'
@@ -169,13 +169,15 @@ function recordedInference(
   return { spent: noTokens, infer, close: async () => undefined }
 }
 
+/** A replay compares fingerprints, not whole requests. */
+const noTools = new Map<string, never>()
+
 async function recordedResponse(
   effects: AnsweredEffects,
   key: string,
   request: InferenceRequest,
 ): Promise<InferenceResponse> {
-  const effect = { key, kind: 'inference', input: () => fingerprintRequest(request) } as const
-  const { response, error } = await effects.perform<CallRecord>(effect)
+  const { response, error } = await effects.perform<CallRecord>(requestEffect(key, request, noTools))
   if (response !== null) return response
   const { code, message, value } = error!
   throw new AgentError(code, message, { value })

@@ -38,8 +38,9 @@ export async function exportSession(store: SessionStore, id: string, options: Ex
       : redactor([...secretPatterns, ...redact], (name) => secretName.test(name))
   const header = { type: 'export', version: EXPORT_VERSION, id, redacted: redact !== false }
   const lines = records.flatMap((record) => {
-    const { seq: _seq, ...rest } = record as unknown as JsonObject
-    return record.type === 'snapshot' ? [] : [JSON.stringify(clean(rest))] // it only repeats the other records
+    // Each request repeats the conversation, and a snapshot all other records.
+    const { seq: _seq, request: _request, ...rest } = record as unknown as JsonObject
+    return record.type === 'snapshot' ? [] : [JSON.stringify(clean(rest))]
   })
   const body = [JSON.stringify(header), ...lines].join('\n')
   return `${body}\n${JSON.stringify({ type: 'exportEnd', lines: lines.length + 1, sum: hashText(body) })}\n`

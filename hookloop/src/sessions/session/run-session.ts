@@ -17,6 +17,7 @@ import type { Answer, Answers } from '../../state/tool-call.ts'
 import { liveEffects, type Effects } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
 import { snapshotOf } from '../log/read-session.ts'
+import type { Circumstances } from '../log/session-records.ts'
 import { SessionEffects } from '../log/session-journal.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { answeredBefore, resumeFirst } from './approvals.ts'
@@ -62,13 +63,39 @@ export function runInSession(
     const [at, run] = [inner.now(), how.run ?? inner.newId()]
     if (stamp !== undefined) stamp.run = run
     appendSessionStart(session, { agent: parts.name, at })
-    const { turn } = how
+    const { turn, recordRequests: recordsRequests = false } = how
     const given = { ...(metadata !== undefined && { metadata }), ...(turn !== undefined && { turn }) }
-    journal.append({ type: 'input', run, at, message: input, ...given })
-    const context = runContext({ parts, session, how, inner }, { run, at, entries: [], metadata, turn })
+    const { createdAt, agent } = session.snapshot
+    journal.append({
+      type: 'input',
+      run,
+      at,
+      message: input,
+      ...given,
+      ...(createdAt !== undefined && agent !== parts.name && { agent: parts.name }),
+      ...circumstances(parts),
+      ...(recordsRequests && { requests: true }),
+    })
+    const started = { run, at, entries: [], metadata, turn, recordsRequests }
+    const context = runContext({ parts, session, how, inner }, started)
     setHead(session, context.state.withMessage(input), { agent: parts.name, at, status: 'running' })
     return startRun(context, input)
   })
+}
+
+/** Where this process runs an agent, and with which limits. */
+function circumstances({ budgets }: AgentParts): Circumstances {
+  const { steps, tokens, time, costUsd, toolCalls } = budgets.at(-1) ?? {}
+  return {
+    cwd: process.cwd(),
+    limits: {
+      ...(steps !== undefined && { maxSteps: steps }),
+      ...(tokens !== undefined && { maxTokens: tokens }),
+      ...(time !== undefined && { maxTimeMs: time.ms }),
+      ...(costUsd !== undefined && { maxCost: costUsd }),
+      ...(toolCalls !== undefined && { maxToolCalls: toolCalls }),
+    },
+  }
 }
 
 /**
@@ -154,7 +181,7 @@ async function endOpenRun(
   const now = inner.now()
   const isWaiting = open.phase === 'suspended' && open.answers === undefined
   if (!isWaiting) {
-    session.journal.append({ type: 'runResumed', at: now })
+    session.journal.append({ type: 'runResumed', at: now, ...circumstances(parts) })
     session.journal.append({ type: 'stepClosing', at: now, ends: true })
   }
   const answers = isWaiting ? deniedAnswers(session.snapshot.state!, open.given) : {}
@@ -190,7 +217,7 @@ async function resumeOpen(work: Resuming, open: OpenRun): Promise<Run> {
   const closing = { recorded: open.isClosing ? open.entries : undefined, ends: open.ends }
   if (open.phase === 'suspended') return resumeWithAnswers(work, open, closing)
   if (open.phase !== 'input') checkGuards(parts, session.snapshot.state!.execution!, how.acceptMissing ?? [])
-  if (!open.isClosing) session.journal.append({ type: 'runResumed', at: now })
+  if (!open.isClosing) session.journal.append({ type: 'runResumed', at: now, ...circumstances(parts) })
   const run = runContext(work, open)
   if (open.phase === 'input') {
     run.liveFrom = now // the time in which no process worked on it is not counted
@@ -205,7 +232,13 @@ async function resumeWithAnswers(work: Resuming, open: OpenRun, closing: Closing
   const state = session.snapshot.state!
   const answers = open.answers === undefined ? await newAnswers(work, open, now) : await sameAnswers(work, open.answers)
   if (open.answers === undefined)
-    session.journal.append({ type: 'answers', answers, at: now, ...(open.ends && { ends: true }) })
+    session.journal.append({
+      type: 'answers',
+      answers,
+      at: now,
+      ...(open.ends && { ends: true }),
+      ...circumstances(work.parts),
+    })
   setHead(session, state, { agent: work.parts.name, at: 0, answered: answers, status: 'running' })
   return resumeRun(runContext(work, { ...open, at: now }), answers, closing)
 }
@@ -237,7 +270,7 @@ function sameAnswers({ parts, session, how }: Work, answers: Answers): Promise<A
 
 const HEAD_STEPS = 8
 
-type StartedRun = Pick<OpenRun, 'run' | 'at' | 'entries' | 'metadata' | 'turn'> &
+type StartedRun = Pick<OpenRun, 'run' | 'at' | 'entries' | 'metadata' | 'turn' | 'recordsRequests'> &
   Partial<Pick<OpenRun, 'phase' | 'isClosing'>>
 
 function runContext({ parts, how, session, inner, environment, opened }: Work, open: StartedRun): RunContext {
@@ -249,6 +282,7 @@ function runContext({ parts, how, session, inner, environment, opened }: Work, o
     run: open.run,
     now: open.at,
     isClosing: open.isClosing ?? false,
+    recordsRequests: open.recordsRequests || how.recordRequests === true,
     onCheckpoint: ({ phase, state }) => {
       // Not with each step of a long run: it would be a fourth of what is written.
       const isNews = phase !== 'step' || state.stepCount < HEAD_STEPS || state.stepCount % HEAD_STEPS === 0

@@ -20,6 +20,18 @@ export { budget, type BudgetOptions } from '../session/budget.ts'
 export { answerApproval, listApprovals, type PendingApproval } from '../session/approvals.ts'
 export { exportSession, importSession, type ExportOptions, type ImportOptions } from '../session/export-session.ts'
 export { forkSession, listPoints, type ForkOptions, type SessionPoint } from '../session/fork-session.ts'
+export { readRuns, type ReadRunsOptions } from '../log/read-runs.ts'
+export type {
+  CallPath,
+  ModelUsage,
+  RunLimits,
+  StoredCall,
+  StoredCallKind,
+  StoredRun,
+  StoredRunEvent,
+  StoredStep,
+  StoredToolCall,
+} from '../../state/stored-run.ts'
 export { rewindSession, type RewindOptions } from '../session/rewind-session.ts'
 export type { SessionHead } from '../session/session-head.ts'
 export {
