@@ -39,7 +39,6 @@ export function fireTrigger(
   if (plan.empty && !plan.shadowed && run.witness?.started === undefined) return undefined
   const invocation = new Invocation(run, plan, run.state, facts, call?.index)
   run.witness?.started?.(run, invocation, true)
-  if (plan.empty) return runOnlyShadows(run, invocation)
   const changing = applyTransforms(run, invocation)
   return changing === undefined
     ? finishInvocation(run, invocation)
@@ -56,13 +55,6 @@ export function startInvocation(
   const invocation = new Invocation(run, plan, run.state, facts, callIndex)
   run.witness?.started?.(run, invocation, changes)
   return invocation
-}
-
-/** For the loop, a trigger with nothing but shadow hooks has not fired. */
-function runOnlyShadows(run: RunContext, invocation: Invocation): undefined {
-  void runTransforms(invocation, invocation.plan.transforms)
-  void runGuards(invocation, invocation.plan.guards)
-  run.witness?.decided?.(run, invocation)()
 }
 
 /** The first half of an invocation: the transforms. When one fails, `onError` decides. */

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { approval } from '../../capabilities/approval.ts'
+import { createAgent } from '../../create-agent.ts'
+import type { HookContext } from '../../hooks/context.ts'
+import { guard, hook } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import type { Use } from '../capability.ts'
+import { tool } from '../tool.ts'
+
+const retries = hook('onError', (ctx) => ctx.retry(), { name: 'retries' })
+const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'done' })
+const calling = [{ toolCalls: [{ name: 'work' }] }, 'Done.']
+const runWith = (...use: readonly Use[]) =>
+  createAgent({ model: scriptedModel(calling), use: [work, ...use] }).run('Go.')
+
+test('a run whose onError hook always retries is stopped after 32 retries in a row', async () => {
+  let calls = 0
+  const broken = hook('beforeStep', () => {
+    calls++
+    throw new Error('broken')
+  })
+  const run = await runWith(broken, retries)
+  assert.ok(run.status === 'stopped')
+  assert.deepEqual([calls, run.final.reason, run.final.by], [33, 'retryLimit', 'hookloop'])
+  assert.deepEqual(run.final.value, { value: 32, limit: 32 })
+})
+
+test('a hook that succeeds after 32 retries lets the run continue', async () => {
+  let calls = 0
+  const flaky = hook('beforeStep', (ctx) => {
+    if (++calls <= 32) throw new Error('not yet')
+    return ctx
+  })
+  assert.equal((await runWith(flaky, retries)).status, 'completed')
+})
+
+test('the ledger says that a run failed because its onError hook failed', async () => {
+  const broken = hook('beforeStep', () => {
+    throw new Error('first')
+  })
+  const handler = hook('onError', () => {
+    throw new Error('second')
+  })
+  const run = await runWith(broken, handler)
+  assert.ok(run.status === 'failed' && run.error.message.includes('first'))
+  const note = run.ledger.find(({ trigger, mode }) => trigger === 'onError' && mode === 'loop')
+  assert.match(`${note?.error}: ${note?.message}`, /second: an onError hook failed, so the run failed$/)
+})
+
+test('guards do not judge arguments that a failed hook left behind', async () => {
+  const judged: string[] = []
+  const broken = hook('beforeToolUse', () => {
+    throw new Error('broken')
+  })
+  const ignores = hook('onError', (ctx) => ctx.ignore())
+  const judge = guard('beforeToolUse', (ctx) => (judged.push(ctx.toolCall.name), ctx))
+  const run = await runWith(broken, ignores, judge)
+  assert.deepEqual([judged, run.state.execution!.steps.at(0)!.toolExecutions[0]!.status], [[], 'failed'])
+})
+
+test('a vote that a retried trigger repeats counts once, and another vote of the same hook counts too', async () => {
+  let calls = 0
+  const again = (ctx: HookContext<'afterStep'>) => (calls === 0 ? ctx : ctx.stop('Really enough.'))
+  const stops = hook('afterStep', (ctx) => again(ctx.stop('Enough.')), { name: 'stops', priority: 1 })
+  const flaky = hook('afterStep', (ctx) => {
+    if (calls++ === 0) throw new Error('not yet')
+    return ctx
+  })
+  const run = await runWith(stops, flaky, retries)
+  assert.ok(run.status === 'stopped')
+  const votes = run.final.votes.filter(({ source }) => source === 'stops').map(({ message }) => message)
+  assert.deepEqual(votes, ['Enough.', 'Really enough.'])
+})
+
+test('after a question at beforeStep was answered, beforeStep fires before every further step', async () => {
+  const steps: number[] = []
+  const asks = guard('beforeStep', (ctx) => (ctx.state.stepCount === 0 ? ctx.ask('Start?') : ctx))
+  const counts = hook('beforeStep', (ctx) => (steps.push(ctx.state.stepCount), ctx))
+  const agent = createAgent({ model: scriptedModel(calling), use: [work, asks, counts, approval('suspend')] })
+  const first = await agent.run('Go.')
+  assert.ok(first.status === 'suspended')
+  const run = await agent.resume(first, { answers: { [first.pending[0]!.id]: 'allow' } })
+  assert.deepEqual([run.status, steps], ['completed', [0, 1]])
+})
