@@ -169,3 +169,36 @@ test('new input to a session that was interrupted closes its step, and no effect
     for (const on of before) assert.ok(said.includes(`acted on ${on}`) || said.includes('may have had an effect'), on)
   }
 })
+
+/** What a call that was approved has become, by the write at which its process died. */
+const interrupted = [
+  ['pay-ann outcomeUnknown', 'pay-bob blocked'],
+  ['pay-ann ok', 'pay-bob outcomeUnknown'],
+]
+
+for (const [i, expected] of interrupted.entries()) {
+  test(`new input after a crash during approved calls: the model gets what has become of each, ${expected.join(', ')}`, async () => {
+    const store = memoryStore()
+    const first = await shop(store).agent.run('Pay.', { session: 's' })
+    assert.ok(first.status === 'suspended')
+    const answers = Object.fromEntries(first.pending.map(({ id }) => [id, 'allow' as const]))
+    const dying = dyingStore(store, { at: i + 1, stored: true })
+    await Promise.race([shop(dying).agent.resume('s', { answers }), dying.died])
+
+    const seen: string[] = []
+    const looks = hook(
+      'afterToolUse',
+      async (ctx) => (seen.push(`${ctx.toolCall.id} ${ctx.toolExecution.status}`), ctx),
+    )
+    const { agent, paid, requests } = shop(store, { use: [looks] })
+    await agent.run('Wait!', { session: 's', onNewInput: 'deny' })
+    const results = JSON.stringify(
+      requests
+        .at(-1)!
+        .slice()
+        .filter(({ role }) => role === 'tool'),
+    )
+    assert.deepEqual([seen, paid], [expected, []])
+    assert.match(results, i === 0 ? /It may have had an effect.*Not run/ : /paid ann.*It may have had an effect/)
+  })
+}
