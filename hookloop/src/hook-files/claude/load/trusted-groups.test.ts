@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
@@ -115,6 +115,17 @@ describe('Claude Code hooks of a project', { concurrency: 2 }, () => {
       'home/.claude/settings.json',
     )
     assert.deepEqual((await project.run({ home: project.path('home') })).marks, [])
+  })
+
+  test('need no trust if they are in the settings of the user, nor do the scripts of the project that they run', async () => {
+    using project = new Marked()
+    rmSync(project.path('.claude'), { recursive: true })
+    const home = mkdtempSync(join(folder, 'home-'))
+    const hooks = { PreToolUse: [{ hooks: [{ type: 'command', command: 'sh hooks/guard' }] }] }
+    mkdirSync(join(home, '.claude'))
+    writeFileSync(join(home, '.claude/settings.json'), JSON.stringify({ hooks }))
+    assert.deepEqual(filesOf(readSettings({ dir: project.dir, home }).groups, project.dir), [])
+    assert.deepEqual((await project.run({ home })).marks, ['script-ran'])
   })
 
   test(
