@@ -281,3 +281,12 @@ test('invalid finish reasons are rejected by name', () => {
     )
   }
 })
+
+test('a limit on cost stops a run before a call of a model that does not say what it costs', async () => {
+  const model = scriptedModel(['Hello.'])
+  const { cost: _cost, ...unpriced } = model
+  const run = await createAgent({ model: unpriced, use: [guards({ maxCost: 1 })] }).run('go')
+  assert.ok(run.status === 'stopped')
+  assert.deepEqual([run.reason, run.final.by, model.requests.length], ['costLimit', 'guards.maxCost', 0])
+  assert.match(run.final.message, /the price of scripted\/script is unknown/)
+})

@@ -3,10 +3,11 @@ import { suite, test } from 'node:test'
 import { tool } from '../../agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
-import type { AgentState } from '../../state/agent-state.ts'
+import { ENVIRONMENT_KEY, type AgentState } from '../../state/agent-state.ts'
 import { textOf } from '../../state/message.ts'
 import { hook } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
+import { getSessionVariables, setSessionVariables } from '../../system/processes/session-variables.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
 import { dyingStore } from './dying-store.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
@@ -94,4 +95,31 @@ suite('a session with an open run is resumed', () => {
     await assert.rejects(agent.session('s').send('More.'), { code: 'STATE_SUSPENDED' })
     assert.deepEqual(seen, [])
   })
+
+  for (const before of ['none', 'blue']) {
+    test(`with the variables that hooks set for its commands now, and not with those of before: ${before}`, async () => {
+      const store = memoryStore()
+      const over = (color: string) => {
+        const sets = hook('onSessionStart', (ctx) =>
+          color === 'none'
+            ? ctx
+            : ctx.withState((state) => state.withMetadata(ENVIRONMENT_KEY, setSessionVariables({ COLOR: color }))),
+        )
+        const look = tool({
+          name: 'look',
+          description: 'Reads a variable.',
+          input: { type: 'object' },
+          ask: true,
+          execute: (_args, { state }) => getSessionVariables(state.metadata[ENVIRONMENT_KEY])['COLOR'] ?? 'no color',
+        })
+        const model = scriptedModel([{ toolCalls: [{ name: 'look' }] }, 'Done.'])
+        return createAgent({ model, store, use: [look, approval('suspend'), sets] })
+      }
+      await over(before).session('s').send('Look.')
+      const { id } = (await listApprovals(store))[0]!
+      await answerApproval(store, { session: 's', approval: id, answer: 'allow' })
+      const run = await over('red').session('s').resume()
+      assert.equal(run!.state.execution!.steps.at(0)!.toolExecutions[0]!.output, 'red')
+    })
+  }
 })

@@ -148,3 +148,24 @@ test('two processes that take over a run without progress do not count the time 
   assert.ok(execution!.waitedMs <= 30_000_000, String(execution!.waitedMs))
   assert.ok(run.status === 'stopped' || run.status === 'completed', run.status)
 })
+
+test('a model call does not wait until its start is stored', async () => {
+  let calls = 0
+  const called = Promise.withResolvers<void>()
+  const manyTurns = async (): Promise<void> => {
+    for (let i = 0; i < 100; i++) await soon()
+  }
+  let hasWaited = false
+  const store = watchedStore(async () => {
+    if (calls !== 1) return
+    await Promise.race([called.promise, manyTurns()]) // the write takes until the model is called again
+    hasWaited = calls === 1
+  })
+  const again = guard('afterStep', (ctx) => (ctx.state.stepCount < 2 ? ctx.requestContinuation('Once more.') : ctx))
+  const model = scriptedModel(() => {
+    if (++calls === 2) called.resolve()
+    return 'Done.'
+  })
+  await createAgent({ model, store, use: [again] }).run('Go.', { session: 's' })
+  assert.deepEqual([calls, hasWaited], [2, false])
+})
