@@ -1,7 +1,7 @@
 // Builds the package: `node build.mjs [folder]`, by default into this folder.
 //
 // - dist/: files that are loaded together are one file, see groups. Every entry point and the command are bundled beside
-//   them, with shared chunks.
+//   them, with shared chunks. The page of the studio is in dist/studio/.
 // - docs/: the pages of site/ as Markdown, for people and agents that read node_modules.
 //
 // Packages are bundled too, except for optional peers: the bundle of a user then contains all of Hookloop. What is loaded
@@ -15,6 +15,7 @@ import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { bundlePage } from './src/studio/page/bundle-page.ts'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 const target = resolve(process.argv[2] ?? here)
@@ -33,7 +34,7 @@ const bundled = {
   format: 'esm',
   platform: 'node',
   target: 'node22.18',
-  external: Object.keys(peerDependencies),
+  external: [...Object.keys(peerDependencies), '*/bundle-page.ts'], // used when running from source only
   mainFields: ['module', 'main'],
   legalComments: 'none', // see writeLicenses
   metafile: true,
@@ -66,7 +67,7 @@ const { metafile } = await build({
 })
 noteBundled(metafile)
 checkLoads()
-writeLicenses([...packageFiles, ...bundledFiles])
+writeLicenses([...packageFiles, ...bundledFiles, ...(await buildStudioPage())])
 const shell = process.platform === 'win32'
 execFileSync('tsc', ['-p', 'tsconfig.build.json', '--outDir', dist], { stdio: 'inherit', shell })
 copyDocs('../site', docs)
@@ -180,6 +181,14 @@ async function buildPackages() {
       external: ['./packages/*'],
       plugins: [builtElsewhere({ '#errors': [errors] }), rewritten(packages, change), builtinsOnFirstUse()],
     })
+  return inputs
+}
+
+async function buildStudioPage() {
+  const { script, style, inputs } = await bundlePage()
+  mkdirSync(join(dist, 'studio'))
+  writeFileSync(join(dist, 'studio/page.js'), script)
+  writeFileSync(join(dist, 'studio/page.css'), style)
   return inputs
 }
 

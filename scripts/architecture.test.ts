@@ -20,6 +20,7 @@ const layers: readonly (readonly string[])[] = [
   ['capabilities', 'actions', 'models', 'sessions'],
   ['create-agent.ts', 'hook-files'],
   ['testing', 'tracing', 'index.ts'],
+  ['studio'],
   ['cli'],
 ]
 
@@ -50,8 +51,8 @@ const usedByOthers = [
   'agent/tools/parse-schema.ts',
 ]
 
-const files = globSync(`${SOURCE}/**/*.ts`)
-  .filter((file) => !/\.(test|types|fixture)\.ts$/.test(file))
+const files = globSync(`${SOURCE}/**/*.{ts,tsx}`)
+  .filter((file) => !/\.(test|types|fixture|d)\.ts$/.test(file))
   .map((file) => file.slice(SOURCE.length + 1))
 const imports = files.flatMap((file) =>
   importsIn(readFileSync(join(SOURCE, file), 'utf8'), { types: true })
@@ -122,7 +123,7 @@ suite('imports', () => {
 })
 
 suite('files', () => {
-  const sources = globSync('{hookloop,examples,bench,scripts}/**/*.{ts,mjs}').filter(
+  const sources = globSync('{hookloop,examples,bench,scripts}/**/*.{ts,tsx,mjs}').filter(
     (file) => !/node_modules|\/dist\//.test(file),
   )
   const read = (file: string): string => readFileSync(file, 'utf8')

@@ -20,11 +20,11 @@ export type OpenOptions = {
 export type PageTest = {
   readonly t: TestContext
   /** Opens a page in a browser profile of its own. Two calls are two users, unless the second shares the first's profile. */
-  open(url: string, options?: OpenOptions & { readonly sameUserAs?: Page }): Promise<Page>
+  readonly open: (url: string, options?: OpenOptions & { readonly sameUserAs?: Page }) => Promise<Page>
   /** Writes `.cache/screenshots/<name>.png`. */
-  screenshot(page: Page, name: string): Promise<void>
+  readonly screenshot: (page: Page, name: string) => Promise<void>
   /** Errors in consoles, uncaught errors, violations of a CSP and requests to other hosts, so far. Empties the list. */
-  takeProblems(): string[]
+  readonly takeProblems: () => string[]
 }
 
 /**
@@ -46,7 +46,7 @@ const switches = [
 ]
 
 /** Locators wait for events, not for time. This only ends a test whose page never gets there. */
-const TIMEOUT_MS = 200_000
+const TIMEOUT_MS = 60_000
 
 const program = await findBrowser()
 if (program === undefined)

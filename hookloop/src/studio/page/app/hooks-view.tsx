@@ -1,0 +1,218 @@
+import { useSignal } from '@preact/signals'
+import type { DoctorReport, FileHookInfo, HookCounts, HooksReport } from '../../api.types.ts'
+import { call, type CallError, toCallError } from './api.ts'
+import { count, duration } from './format.ts'
+import { Loaded, Problem, useLoaded, Warnings } from './load.tsx'
+import { link } from './router.ts'
+import { safe } from './text.tsx'
+
+/** Which hooks are in force, from which file, whether it is trusted, and what they did. */
+export function HooksView() {
+  return (
+    <Loaded of={useLoaded((signal) => call('hooks', {}, signal), [])}>{(report) => <Report report={report} />}</Loaded>
+  )
+}
+
+function Report({ report }: { readonly report: HooksReport }) {
+  const { files, agent, problems, counts, runs } = report
+  const shadows = counts.filter(({ shadow }) => shadow)
+  return (
+    <main class="page wide">
+      <header class="page-head">
+        <h1>Hooks</h1>
+        <p class="quiet">
+          {`${count(files.length + agent.length, 'hook')} in force · counted over the latest ${count(runs, 'run')}`}
+        </p>
+      </header>
+      <Warnings texts={problems} />
+      <section>
+        <h2>From files, in the order in which they fire</h2>
+        {files.length === 0 ? (
+          <p class="quiet">
+            No hook file applies to this folder. Hooks in <code>.hookloop/hooks.json</code> and{' '}
+            <code>.claude/settings.json</code> appear here.
+          </p>
+        ) : (
+          <table class="list">
+            <thead>
+              <tr>
+                <th>trust</th>
+                <th>hook</th>
+                <th>fires at</th>
+                <th>runs</th>
+                <th>file</th>
+              </tr>
+            </thead>
+            <tbody>
+              {files.map((hook, i) => (
+                <FileHook key={i} hook={hook} />
+              ))}
+            </tbody>
+          </table>
+        )}
+      </section>
+      {agent.length > 0 && (
+        <section>
+          <h2>Of the agent</h2>
+          <table class="list">
+            <thead>
+              <tr>
+                <th>hook</th>
+                <th>mode</th>
+                <th>fires at</th>
+                <th>file</th>
+              </tr>
+            </thead>
+            <tbody>
+              {agent.map(({ hook, mode, triggers, shadow, definedAt }, i) => (
+                <tr key={i}>
+                  <td class="mono">{safe(hook)}</td>
+                  <td>
+                    {mode === 'transform' ? 'hook' : mode}
+                    {shadow && <span class="chip plain shadow">shadow</span>}
+                  </td>
+                  <td>{triggers.join(', ')}</td>
+                  <td class="mono">{safe(definedAt ?? '')}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+      <section>
+        <h2>What they did</h2>
+        {shadows.map((shadow) => (
+          <ShadowLine key={shadow.hook} counts={shadow} />
+        ))}
+        <Counts counts={counts.filter(({ shadow }) => !shadow)} />
+      </section>
+      <Doctor />
+    </main>
+  )
+}
+
+const TRUST = { trusted: 'good', own: 'good', changed: 'bad', untrusted: 'ask' } as const
+
+function FileHook({ hook }: { readonly hook: FileHookInfo }) {
+  return (
+    <tr>
+      <td>
+        <span class={`chip ${TRUST[hook.trust]}`}>{hook.trust}</span>
+      </td>
+      <td class="mono">{safe(hook.hook)}</td>
+      <td>
+        {hook.trigger ?? 'never'} <span class="quiet">{hook.mode}</span>
+        {hook.matcher !== undefined && <code>{safe(hook.matcher)}</code>}
+      </td>
+      <td class="main mono">
+        {safe(hook.runs)}
+        {hook.problem !== undefined && <span class="warning sub">{safe(hook.problem)}</span>}
+      </td>
+      <td class="mono">{safe(hook.source)}</td>
+    </tr>
+  )
+}
+
+/** `no-ls would have blocked 14 of 620 calls.` */
+function ShadowLine({ counts }: { readonly counts: HookCounts }) {
+  const { hook, ran, blocked, asked, changed, stopped } = counts
+  const done = Object.entries({ blocked, asked, changed, stopped }).filter(([, number]) => number > 0)
+  const what = done.map(([word, number]) => `${word === 'asked' ? 'asked about' : word} ${count(number)}`).join(', ')
+  return (
+    <p class="shadow-line">
+      <b class="mono">{safe(hook)}</b> {what === '' ? 'would have changed nothing in' : `would have ${what} of`}{' '}
+      {count(ran, 'call')}
+      <span class="chip plain shadow">shadow</span>
+    </p>
+  )
+}
+
+function Counts({ counts }: { readonly counts: readonly HookCounts[] }) {
+  if (counts.length === 0) return <p class="quiet">No run has been recorded yet.</p>
+  return (
+    <table class="list">
+      <thead>
+        <tr>
+          <th>hook</th>
+          {['ran', 'blocked', 'asked', 'changed', 'stopped', 'failed', 'time'].map((name) => (
+            <th class="number" key={name}>
+              {name}
+            </th>
+          ))}
+          <th>latest</th>
+        </tr>
+      </thead>
+      <tbody>
+        {counts.map((each) => (
+          <tr key={each.hook}>
+            <td class="mono">
+              {safe(each.hook)}
+              {each.definedAt !== undefined && <span class="quiet sub">{safe(each.definedAt)}</span>}
+            </td>
+            {(['ran', 'blocked', 'asked', 'changed', 'stopped', 'failed'] as const).map((name) => (
+              <td class={`number${each[name] === 0 ? ' zero' : ''}`} data-unit={name} key={name}>
+                {count(each[name])}
+              </td>
+            ))}
+            <td class="number">{duration(each.ms)}</td>
+            <td class="main">
+              {each.latest.slice(0, 2).map(({ session, run, decision, text }, i) => (
+                <a key={i} class="sub" href={link({ view: 'run', session, run, tab: 'decisions' })}>
+                  {safe(`${decision}: ${text}`)}
+                </a>
+              ))}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+function Doctor() {
+  const state = useSignal<DoctorReport | CallError | 'busy' | undefined>(undefined)
+  const report = state.value
+  const run = (): void => {
+    state.value = 'busy'
+    call('doctor', {}).then(
+      (loaded) => (state.value = loaded),
+      (cause: unknown) => (state.value = toCallError(cause)),
+    )
+  }
+  return (
+    <section>
+      <h2>Doctor</h2>
+      <p class="quiet">
+        Calls each trusted hook with missing, wrong and hostile input, and reports those that do not block when they
+        fail.
+      </p>
+      <button type="button" disabled={report === 'busy'} onClick={run}>
+        {report === 'busy' ? 'Examining …' : 'Examine the hooks'}
+      </button>
+      {report instanceof Error && <Problem error={report} />}
+      {typeof report === 'object' && !(report instanceof Error) && (
+        <div role="status">
+          {report.problems.length === 0 && <p class="done">No problem was found.</p>}
+          <Warnings texts={report.problems} />
+          {report.notes.map((text) => (
+            <p class="quiet" key={text}>
+              {safe(text)}
+            </p>
+          ))}
+          {report.hooks.map(({ hook, source, findings }) => (
+            <details key={`${source} ${hook}`}>
+              <summary>
+                <span class="mono">{safe(hook)}</span> <span class="quiet">{safe(source)}</span>
+              </summary>
+              <ul>
+                {findings.map(({ path, status, note }) => (
+                  <li key={path}>{safe(`${path}: ${status}${note === undefined ? '' : ` (${note})`}`)}</li>
+                ))}
+              </ul>
+            </details>
+          ))}
+        </div>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict'
+import { suite } from 'node:test'
+import { pageTest } from '../../../../scripts/browser/browser.fixture.ts'
+import { fakeStudio } from './fake-studio.fixture.ts'
+import { exampleRun, question } from './run-data.fixture.ts'
+import { editQuestion, sessions } from './studio-data.fixture.ts'
+
+const RUN = `/run/${question.session}/1/decisions`
+
+suite('what if', () => {
+  pageTest(
+    'switching a hook off shows which decisions change and where a live run leaves the record',
+    async ({ open, screenshot }) => {
+      await using studio = await fakeStudio()
+      const page = await open(studio.url(RUN))
+      await page.getByRole('button', { name: 'What if' }).click()
+      const panel = page.getByRole('complementary', { name: 'What if' })
+      await panel.getByLabel('no-push').uncheck()
+      await panel.getByText('1 of 33 decisions would change').waitFor()
+      await panel.getByText('0 calls made, 0 tools run').waitFor()
+      await panel.getByText('A live run leaves the record at step 2: the call would run').waitFor()
+      await page.locator('.row.marked').getByText('⇒ the call would run · a live run leaves the record here').waitFor()
+      await panel.getByLabel('stricter.ts').check()
+      await panel.getByText('2 of 33 decisions would change').waitFor()
+      const requests = studio.sent.filter(({ name }) => name === 'whatIf').map(({ request }) => request)
+      assert.deepEqual(requests, [
+        { session: question.session, run: 1, without: ['no-push'], add: [] },
+        { session: question.session, run: 1, without: ['no-push'], add: ['stricter.ts'] },
+      ])
+      await screenshot(page, 'studio-what-if')
+      await panel.getByRole('button', { name: 'Run it live as a fork' }).click()
+      await page.waitForURL(/#\/run\/forked\//)
+    },
+  )
+
+  pageTest('a run that cannot be judged again says why', async ({ open }) => {
+    const run = { ...exampleRun.run, whatIf: 'The agent "release-bot" is not known. Start with --agent.' }
+    await using studio = await fakeStudio({ run: { ...exampleRun, run } })
+    const page = await open(studio.url(RUN))
+    await page.getByRole('button', { name: 'What if' }).click()
+    await page.getByText('The agent "release-bot" is not known. Start with --agent.').waitFor()
+  })
+})
+
+suite('the inbox', () => {
+  pageTest('shows the exact arguments, a diff for edits, the hash and who asks', async ({ open, screenshot }) => {
+    await using studio = await fakeStudio()
+    const page = await open(studio.url('/inbox'))
+    const first = page.getByRole('article', { name: 'bash: Deletes files that are not in git.' })
+    for (const text of ['rm -r build/ old-notes.md', 'packages/site', '7883bbd3bd35', 'ask-rm'])
+      await first.getByText(text).first().waitFor()
+    const second = page.getByRole('article', { name: 'edit_file' })
+    assert.deepEqual(await second.locator('.del').allInnerTexts(), [
+      'export function parse(text: string) {',
+      '  return build(tokens)',
+    ])
+    assert.deepEqual(await second.locator('.add').allInnerTexts(), [
+      'export function parse(text: string): Tree {',
+      '  return build(tokens, { strict: true })',
+    ])
+    await screenshot(page, 'studio-inbox')
+  })
+
+  pageTest(
+    'an answer is sent with the hash of what was shown: allowed, edited or denied with a reason',
+    async ({ open }) => {
+      await using studio = await fakeStudio({ questions: [question, editQuestion, { ...question, id: 'third' }] })
+      const page = await open(studio.url('/inbox'))
+      const articles = page.getByRole('article')
+      await articles.nth(0).getByRole('button', { name: 'Allow exactly this' }).click()
+      await articles.nth(0).getByText('Allowed.').waitFor()
+      await page.getByRole('navigation').getByLabel('2 waiting').waitFor()
+
+      await articles.nth(2).getByRole('button', { name: 'Deny…' }).click()
+      await page.keyboard.type('Move it to the archive instead.')
+      await articles.nth(2).getByRole('button', { name: 'Deny', exact: true }).click()
+      await articles.nth(2).getByText('Denied.').waitFor()
+
+      const second = articles.nth(1)
+      await second.getByRole('button', { name: 'Edit…' }).click()
+      await second.getByRole('textbox').fill('{')
+      assert.ok(await second.getByRole('button', { name: 'Allow with these arguments' }).isDisabled())
+      await second.getByRole('textbox').fill('{ "path": "src/other.ts" }')
+      await second.getByLabel('resume here').uncheck()
+      await second.getByRole('button', { name: 'Allow with these arguments' }).click()
+      await second.getByText('Allowed with your arguments.').waitFor()
+
+      const common = (each: typeof question, resume = true) => ({
+        session: each.session,
+        question: each.id,
+        hash: each.hash,
+        resume,
+      })
+      assert.deepEqual(
+        studio.sent.filter(({ name }) => name === 'answer').map(({ request }) => request),
+        [
+          { ...common(question), answer: { type: 'allow' } },
+          {
+            ...common({ ...question, id: 'third' }),
+            answer: { type: 'deny', reason: 'Move it to the archive instead.' },
+          },
+          { ...common(editQuestion, false), answer: { type: 'edit', args: { path: 'src/other.ts' } } },
+        ],
+      )
+    },
+  )
+
+  pageTest('an answer that the studio rejects is not shown as given', async ({ open, takeProblems }) => {
+    const answer = () => {
+      throw new Error('HASH_MISMATCH')
+    }
+    await using studio = await fakeStudio({ calls: { answer } })
+    const page = await open(studio.url('/inbox'))
+    const first = page.getByRole('article').first()
+    await first.getByRole('button', { name: 'Allow exactly this' }).click()
+    await first.getByRole('alert').getByText('The studio says HASH_MISMATCH.').waitFor()
+    assert.equal(await first.getByText('Allowed.').count(), 0)
+    assert.match(takeProblems().join(), /409/)
+  })
+
+  pageTest('a question can be answered in the row of the run that waits', async ({ open }) => {
+    await using studio = await fakeStudio()
+    const page = await open(studio.url(`${RUN}/15`))
+    await page
+      .getByRole('complementary', { name: 'Detail' })
+      .getByRole('button', { name: 'Allow exactly this' })
+      .click()
+    await page.getByText('Allowed.').waitFor()
+  })
+})
+
+suite('the list of sessions', () => {
+  pageTest('is filtered by text, status, agent, folder and cost', async ({ open, screenshot }) => {
+    await using studio = await fakeStudio()
+    const page = await open(studio.url('/sessions'))
+    const rows = page.locator('tbody tr')
+    const shows = async (titles: readonly string[]) => {
+      await rows.nth(titles.length - 1).waitFor()
+      await rows.nth(titles.length).waitFor({ state: 'detached' })
+      assert.deepEqual(await rows.locator('a').allInnerTexts(), titles)
+    }
+    await shows(sessions.map(({ title }) => title))
+    await screenshot(page, 'studio-sessions')
+    await page.keyboard.press('/')
+    await page.keyboard.type('the docs')
+    await shows(['Translate the docs to German.'])
+    await page.getByLabel('Filter by text').fill('')
+    await page.getByLabel('Filter by status').selectOption('stopped')
+    await shows(['Summarize yesterday’s incidents.'])
+    await page.getByLabel('Filter by status').selectOption('')
+    await page.getByLabel('Filter by least cost').fill('0.45')
+    await page.getByLabel('Filter by agent').fill('release-bot')
+    await page.getByLabel('Filter by folder').fill('~/code/parser')
+    await page.getByLabel('Filter by folder').press('Enter')
+    await shows(['Draft the release notes.'])
+    await page.getByLabel('Filter by text').fill('nothing has this')
+    await page.getByText('No session matches.').waitFor()
+  })
+
+  pageTest('changes while one watches: live marks, new sessions, deleted ones', async ({ open }) => {
+    await using studio = await fakeStudio()
+    const page = await open(studio.url('/sessions'))
+    await page.getByRole('row', { name: 'Why does the build fail' }).getByText('live').waitFor()
+    const added = {
+      ...sessions[3]!,
+      id: 'new',
+      title: 'Started just now',
+      updatedAt: Date.now(),
+      live: true,
+      status: 'running' as const,
+    }
+    studio.changeSessions({ type: 'changed', sessions: [added], deleted: [sessions[0]!.id] })
+    await page.getByText('Started just now').waitFor()
+    assert.equal(await page.locator('tbody tr').first().getByRole('link').innerText(), 'Started just now')
+    assert.equal(await page.getByText(sessions[0]!.title).count(), 0)
+  })
+
+  pageTest('exports a session, and compares two of them step by step', async ({ open }) => {
+    await using studio = await fakeStudio()
+    const page = await open(studio.url('/sessions'))
+    await page.getByLabel(`Compare ${sessions[3]!.title}`).check()
+    const download = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Export' }).click()
+    assert.equal((await download).suggestedFilename(), 'run.jsonl')
+    await page.getByLabel(`Compare ${sessions[4]!.title}`).check()
+    await page.getByRole('button', { name: 'Compare the two' }).click()
+    await page.getByRole('heading', { name: 'The runs part at step 2' }).waitFor()
+    await page.getByText('Other hooks: only the first had no-push').waitFor()
+    await page.getByText('gh pr create').waitFor()
+  })
+
+  pageTest('an empty store says how to fill it', async ({ open }) => {
+    await using studio = await fakeStudio({ sessions: [] })
+    const page = await open(studio.url('/sessions'))
+    await page.getByText('There is no session in this store yet.').waitFor()
+  })
+})
+
+suite('the view of hooks', () => {
+  pageTest('shows files, trust, what each hook did, and what shadows would have done', async ({ open, screenshot }) => {
+    await using studio = await fakeStudio()
+    const page = await open(studio.url('/hooks'))
+    await page.getByText('no-ls would have blocked 14 of 620 calls').waitFor()
+    await page.getByRole('row', { name: 'format' }).getByText('changed', { exact: true }).waitFor()
+    await page.getByText('The file has changed since it was trusted.').waitFor()
+    const counts = page.getByRole('row', { name: 'ask-rm' }).last()
+    assert.deepEqual((await counts.locator('td.number').allInnerTexts()).slice(0, 6), ['411', '0', '9', '0', '0', '1'])
+    await screenshot(page, 'studio-hooks')
+    await page.getByRole('button', { name: 'Examine the hooks' }).click()
+    await page.getByText('format does not block when it fails').waitFor()
+    await counts.getByRole('link').click()
+    await page.waitForURL(/#\/run\/clean-up-7f3a\/1\//)
+  })
+})
+
+suite('the view of time and cost', () => {
+  pageTest(
+    'shows limits, shares of time, money per model, and a waterfall that leads to the rows',
+    async ({ open, screenshot }) => {
+      await using studio = await fakeStudio()
+      const page = await open(studio.url(`/run/${question.session}/1/time`))
+      for (const text of ['27.7K of 32.8K', 'tools 13.8 s 53%', 'hooks 412 ms 2%'])
+        await page.getByRole('listitem').filter({ hasText: text }).first().waitFor()
+      assert.deepEqual(
+        await page.getByRole('row', { name: 'claude-haiku-5' }).first().getByRole('cell').allInnerTexts(),
+        ['claude-haiku-5', '1', '2,600', '140', '$0.0045'],
+      )
+      const bars = page.getByRole('grid', { name: 'Waterfall' }).locator('rect')
+      assert.equal(await bars.count(), exampleRun.time.spans.length)
+      await screenshot(page, 'studio-time')
+      await page.getByRole('button', { name: 'tools: bash, 8.4 s' }).click()
+      await page.locator('#r11.active').waitFor()
+    },
+  )
+})
