@@ -10,8 +10,9 @@ export async function bundlePage(): Promise<PageBundle & { readonly inputs: read
   const { build } = await import('esbuild')
   const app = join(import.meta.dirname, 'app')
   const { outputFiles, metafile } = await build({
-    entryPoints: [join(app, 'main.tsx'), join(app, 'style.css')],
-    tsconfig: join(app, 'tsconfig.json'),
+    absWorkingDir: app,
+    entryPoints: ['main.tsx', 'style.css'],
+    tsconfig: 'tsconfig.json',
     outdir: app,
     write: false,
     metafile: true,
@@ -25,5 +26,9 @@ export async function bundlePage(): Promise<PageBundle & { readonly inputs: read
     charset: 'utf8',
   })
   const textOf = (extension: string): string => outputFiles.find(({ path }) => path.endsWith(extension))!.text
-  return { script: textOf('.js'), style: textOf('.css'), inputs: Object.keys(metafile.inputs) }
+  return {
+    script: textOf('.js'),
+    style: textOf('.css'),
+    inputs: Object.keys(metafile.inputs).map((file) => join(app, file)),
+  }
 }
