@@ -140,7 +140,10 @@ export const eventsContract: readonly Case[] = [
       await stream.cancel() // while it waits
       same((await reading).done, true)
       const byClose = [readToEnd(mine.watch('none')), readToEnd(other.watch('none'))]
-      await pause(0)
+      const again = await mine.open('held', { create: true })
+      await again.append([], { events: events(1, 1) })
+      // A reader that has stopped reading without leaving does not keep a store open.
+      for (const each of [mine, other]) await each.watch('held')[Symbol.asyncIterator]().next()
       for (const each of [mine, other]) await each.close()
       await Promise.all(byClose.map(({ ended }) => ended))
     },

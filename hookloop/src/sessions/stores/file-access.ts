@@ -63,6 +63,16 @@ export function openForAppend(id: string, path: string): number {
   return openFile(id, path, O_RDWR | O_APPEND)
 }
 
+/** Undefined if there is no such file. */
+export function openForRead(id: string, path: string): number | undefined {
+  try {
+    return openFile(id, path, fs().constants.O_RDONLY)
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
 /** A part of a file. Default: all of it. */
 export type Range = { readonly from?: number; readonly limit?: number }
 
@@ -81,20 +91,25 @@ export function readExisting(id: string, path: string, { from = 0, limit = Infin
   const file = openFile(id, path, fs().constants.O_RDONLY)
   try {
     if (from === 0 && limit === Infinity) return fs().readFileSync(file)
-    const size = fs().fstatSync(file).size - from
-    if (size < 0) throw sessionCorrupt(id, `${path} is too short`)
-    const bytes = Buffer.alloc(Math.min(size, limit))
-    let read = 0
-    for (let last = -1; last !== 0 && read < bytes.length; read += last)
-      last = fs().readSync(file, bytes, read, bytes.length - read, from + read)
-    return bytes.subarray(0, read)
+    if (fs().fstatSync(file).size < from) throw sessionCorrupt(id, `${path} is too short`)
+    return readRange(file, { from, limit })
   } finally {
     fs().closeSync(file)
   }
 }
 
-export function writeAll(file: number, text: string): number {
-  const bytes = Buffer.from(text)
+/** A part of an open file. Empty if it is behind the end. */
+export function readRange(file: number, { from, limit }: Required<Range>): Buffer {
+  const size = fs().fstatSync(file).size - from
+  const bytes = Buffer.alloc(Math.max(0, Math.min(size, limit)))
+  let read = 0
+  for (let last = -1; last !== 0 && read < bytes.length; read += last)
+    last = fs().readSync(file, bytes, read, bytes.length - read, from + read)
+  return bytes.subarray(0, read)
+}
+
+export function writeAll(file: number, text: string | Buffer): number {
+  const bytes = typeof text === 'string' ? Buffer.from(text) : text
   let written = 0
   while (written < bytes.length) written += fs().writeSync(file, bytes, written) // a disk that is nearly full writes a part of it
   return bytes.length
@@ -103,7 +118,7 @@ export function writeAll(file: number, text: string): number {
 /** Replaces a file atomically. */
 export function replaceFile(
   path: string,
-  text: string,
+  text: string | Buffer,
   options: { readonly temporary: string; readonly sync: boolean },
 ): void {
   fs().rmSync(options.temporary, { force: true }) // left by a process that died here

@@ -9,7 +9,8 @@ import { sessionBusy, sessionCorrupt } from './store.ts'
 
 const LOCK = /^([1-9]\d{0,14})\.lock$/
 /** Lock files, and temporary files of processes that died. */
-const LEFT_BEHIND = /^(?:(\d{1,15})\.lock(?:\.[\w-]+)?|(\d{1,15})\.jsonl\.new|head\.json\.(\d{1,15}))$/
+const LEFT_BEHIND =
+  /^(?:(\d{1,15})\.lock(?:\.[\w-]+)?|(\d{1,15})\.jsonl\.new|(?:head\.json|events-turn\.txt|events-\d{1,15}\.jsonl)\.(\d{1,15}))$/
 const LAST_EPOCH = 999_999_999_999_999
 const MAX_LOCK_BYTES = 4096
 const MAX_ATTEMPTS = 16
@@ -47,10 +48,26 @@ export function isSessionLocked(id: string, folder: string): boolean {
   return lock !== undefined && lock.ended === undefined && isLocked(lock)
 }
 
+/**
+ * Whether the writer with a lock number has lost its lock to a process that has not said yet what still counts. After a lock
+ * that was released in order, everything does.
+ */
+export function isBeingReplaced(id: string, folder: string): (epoch: number) => boolean {
+  const latest = Math.max(0, ...epochsOf(id, folder))
+  let isUnclear: boolean | undefined
+  return (epoch) => {
+    if (epoch >= latest) return false
+    if (isUnclear !== undefined) return isUnclear
+    const lock = latestLock(id, folder)
+    return (isUnclear = lock !== undefined && !lock.clean && lock.ended === undefined && isLocked(lock))
+  }
+}
+
 type FoundLock = LockState & {
   readonly epoch: number
   readonly text: string
   readonly ended: 'released' | 'left' | undefined
+  readonly clean: boolean
 }
 
 function latestLock(id: string, folder: string): FoundLock | undefined {
@@ -63,12 +80,14 @@ function latestLock(id: string, folder: string): FoundLock | undefined {
   if (text === undefined || found === undefined) return latestLock(id, folder) // it has just been removed
   const [first, ended] = text.split('\n')
   const owner = parseLockOwner(first)
+  const { leaseMs, clean } = owner === undefined ? {} : (JSON.parse(first!) as { leaseMs?: unknown; clean?: unknown })
   return {
     epoch,
     text,
     owner,
     renewedAt: found.mtimeMs,
-    leaseMs: toLease(owner && (JSON.parse(first!) as { leaseMs?: unknown }).leaseMs),
+    leaseMs: toLease(leaseMs),
+    clean: clean !== false,
     ended: ended === 'released' || ended === 'left' ? ended : undefined,
   }
 }
@@ -81,7 +100,8 @@ function createLock(
   const epoch = (before?.epoch ?? 0) + 1
   const path = lockPath(folder, epoch)
   const owner = newLockOwner()
-  const text = `${JSON.stringify({ ...owner, leaseMs })}\n`
+  const clean = before === undefined || before.ended === 'released'
+  const text = `${JSON.stringify({ ...owner, leaseMs, clean })}\n`
   const file = createFileWith(path, text, { temporary: `${path}.${owner.token}` })
   if (file === undefined) return undefined
   const { ino } = fs().fstatSync(file)
@@ -104,7 +124,7 @@ function createLock(
   return {
     epoch,
     token: owner.token,
-    clean: before === undefined || before.ended === 'released',
+    clean,
     // In this order: old locks are removed from the lowest up, so if the next one is gone, this one is gone as well.
     state: () => {
       if (fs().lstatSync(lockPath(folder, epoch + 1), { throwIfNoEntry: false }) !== undefined) return 'taken'

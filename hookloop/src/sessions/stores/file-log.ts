@@ -25,7 +25,12 @@ export type Log = {
   readonly end: Place & { readonly torn: boolean }
 }
 
-type Place = { readonly segment: number; readonly bytes: number }
+type Place = {
+  readonly segment: number
+  readonly bytes: number
+  /** The last event that counts. Undefined in files of earlier versions. */
+  readonly event?: number
+}
 
 /** The place of a line: where its batch begins. */
 export type Mark = Place & { readonly line: number }
@@ -53,16 +58,28 @@ export function readLog(id: string, folder: string, mark?: Mark): Log | undefine
   return { first: mark?.line ?? 0, lines, head, end: { segment: last, bytes: end.complete, torn: end.torn } }
 }
 
-/** Checks the headers of all segments, without reading the lines. Throws SESSION_CORRUPT and STATE_VERSION. */
-export function checkSegments(id: string, folder: string, last: number): void {
-  let next: { segment: number; bytes: number } | undefined = { segment: last, bytes: 0 }
+/** How much of a segment counts: all of the last one. */
+export type SegmentPart = {
+  readonly segment: number
+  /** So many bytes. */
+  readonly until: number | undefined
+  /** Events up to this number. */
+  readonly event: number | undefined
+}
+
+/** All segments in order, by their headers, without the lines. Throws SESSION_CORRUPT and STATE_VERSION. */
+export function segmentChain(id: string, folder: string, last: number): readonly SegmentPart[] {
+  const parts: SegmentPart[] = []
+  let next: Place | undefined = { segment: last, bytes: 0 }
   while (next !== undefined) {
-    const { segment, bytes: until } = next
+    const { segment, bytes: until, event } = next
     const start = readSegment(id, folder, segment, { limit: MAX_HEADER_BYTES })
     const size = process.getBuiltinModule('node:fs').lstatSync(segmentPath(folder, segment)).size
     if (until > size) throw sessionCorrupt(id, `segment ${segment} is too short`)
+    parts.push({ segment, until: segment === last ? undefined : until, event })
     next = readHeader(id, segment, start.subarray(0, start.indexOf(NEWLINE) + 1))
   }
+  return parts.toReversed()
 }
 
 /** The number of the last segment. */
@@ -149,9 +166,10 @@ function readHeader(id: string, segment: number, bytes: Buffer): Place | undefin
   const after = header['after']
   if (after === undefined) return undefined
   const place = isJsonObject(after) ? after : {}
-  const { segment: before, bytes: until } = place
-  if (typeof before === 'number' && before < segment && isCount(before) && isCount(until))
-    return { segment: before, bytes: until }
+  const { segment: before, bytes: until, event } = place
+  const isPlace = typeof before === 'number' && before < segment && isCount(before) && isCount(until)
+  if (isPlace && (event === undefined || isCount(event)))
+    return { segment: before, bytes: until, ...(event !== undefined && { event }) }
   throw sessionCorrupt(id, `segment ${segment} does not say what it continues from`)
 }
 
@@ -198,7 +216,7 @@ function readBatch(id: string, line: string): { readonly lines: number; readonly
   throw sessionCorrupt(id, 'a batch does not say how many lines it has')
 }
 
-function parseObject(text: string | Buffer): JsonObject | undefined {
+export function parseObject(text: string | Buffer): JsonObject | undefined {
   try {
     const value = storedJson(JSON.parse(text.toString('utf8')), 'line')
     return isJsonObject(value) ? value : undefined

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { namesIn, readFile } from './file-access.ts'
-import { checkSegments, isCount, lastSegment, readLog, segmentPath, type Log, type Mark } from './file-log.ts'
+import { eventsPath, type EventsEnd } from './file-events.ts'
+import { isCount, lastSegment, readLog, segmentChain, segmentPath, type Log, type Mark } from './file-log.ts'
 import { readPages } from './file-pages.ts'
 import { readHead, sessionCorrupt, type ReadOptions, type StoredSession } from './store.ts'
 
@@ -44,6 +45,8 @@ export type End = {
   readonly lines: number
   readonly head: JsonObject
   readonly mark: Mark | undefined
+  /** Undefined if it is not known. */
+  readonly events: EventsEnd | undefined
 }
 
 export function currentEnd(id: string, folder: string): End | undefined {
@@ -51,7 +54,8 @@ export function currentEnd(id: string, folder: string): End | undefined {
   if (saved !== undefined && isCurrent(id, folder, saved)) return saved
   const log = readLines(id, folder, Infinity)
   if (log === undefined) return undefined
-  return { ...log.end, lines: log.first + log.lines.length, head: log.head ?? {}, mark: saved?.mark }
+  const lines = log.first + log.lines.length
+  return { ...log.end, lines, head: log.head ?? {}, mark: saved?.mark, events: undefined }
 }
 
 /** The end that was saved when the session was released, if it can be read. */
@@ -61,16 +65,25 @@ function savedEnd(id: string, folder: string): End | undefined {
     const { segment, bytes, lines, head, mark } = saved
     if (!isCount(segment) || !isCount(bytes) || !isCount(lines) || !isJsonObject(head)) return undefined
     const place = isJsonObject(mark) && isCount(mark['segment']) && isCount(mark['bytes']) && isCount(mark['line'])
-    return { segment, bytes, lines, head, torn: false, mark: place ? (mark as Mark) : undefined }
+    const known = { segment, bytes, lines, head, torn: false, mark: place ? (mark as Mark) : undefined }
+    return { ...known, events: savedEvents(saved['events'], eventsPath(folder, segment)) }
   } catch {
     return undefined // it only saves reading the lines
   }
 }
 
+function savedEvents(saved: unknown, path: string): EventsEnd | undefined {
+  const { log, seq, bytes, transientBytes } = isJsonObject(saved) ? saved : {}
+  const size = fs().lstatSync(path, { throwIfNoEntry: false })?.size ?? 0
+  if (!isCount(seq) || bytes !== size || !isCount(transientBytes)) return undefined
+  if (log !== undefined && typeof log !== 'string') return undefined
+  return { log, seq, bytes: size, transientBytes }
+}
+
 /** Whether nothing was written since the end was saved. Throws if a segment cannot be read. */
 function isCurrent(id: string, folder: string, { segment, bytes }: End): boolean {
   if (lastSegment(id, folder) !== segment) return false
-  checkSegments(id, folder, segment)
+  segmentChain(id, folder, segment) // checks them
   return fs().lstatSync(segmentPath(folder, segment), { throwIfNoEntry: false })?.size === bytes
 }
 

@@ -2,7 +2,7 @@ import { checkArgument, checkChoice, checkOptions } from '../../state/check-opti
 import type { Json } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { createFolder, isMissing, namesIn, readFile, replaceFile, syncFolder } from './file-access.ts'
-import { readEvents } from './file-events.ts'
+import { EventsReader, sizesOf } from './file-events.ts'
 import { isSessionLocked, lockSession, removeOldLocks } from './file-lock.ts'
 import { lastSegment, segmentPath } from './file-log.ts'
 import { currentEnd, readLines, readPart } from './file-reader.ts'
@@ -43,9 +43,14 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
   checkChoice('fileStore', 'durability', options.durability ?? 'normal', ['normal', 'full'])
   const settings = { sync: options.durability === 'full', leaseMs: checkLease(options.leaseMs) }
   const root = path().resolve(folder)
-  const writers = new OpenWriters(settings.leaseMs)
-  const watchers = new EventWatchers(pollEvery(POLL_MS, () => watchers.changed()))
   const folderOf = (id: string): string => path().join(root, folderName(root, checkSessionId(id)))
+  const watchers = new EventWatchers({
+    polling: pollEvery(
+      () => POLL_MS,
+      () => watchers.check((id) => sizesOf(id, folderOf(id))),
+    ),
+  })
+  const writers = new OpenWriters(watchers, settings.leaseMs)
   const store: SessionStore = {
     async open(id, { create = false } = {}) {
       const own = folderOf(id)
@@ -69,7 +74,12 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
     },
     async delete(id, { before = Infinity } = {}) {
       const own = folderOf(id)
-      return attempt(id, () => namesIn(id, own) !== undefined && deleteSession(id, own, { ...settings, before }))
+      const isDeleted = attempt(
+        id,
+        () => namesIn(id, own) !== undefined && deleteSession(id, own, { ...settings, before }),
+      )
+      if (isDeleted) watchers.changed(id)
+      return isDeleted
     },
     prune: (given) => pruneSessions(store, given),
     async update(name, change) {
@@ -80,14 +90,8 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
     },
     watch: (id, given = {}) =>
       watchers.watch(id, given, () => {
-        let known: string | undefined
-        return (after) => {
-          const own = folderOf(id)
-          if (lastSegment(id, own) === undefined) return undefined
-          const { log, events } = readEvents(id, own)
-          if (log !== (known ??= log)) return undefined
-          return { session: id, events: events.filter(({ seq }) => seq > after), last: events.at(-1)?.seq ?? 0 }
-        }
+        const reader = new EventsReader(id, folderOf(id))
+        return (after) => attempt(id, () => reader.read(after))
       }),
     async close() {
       watchers.close()

@@ -34,8 +34,8 @@ type MemorySession = {
 export function memoryStore(): SessionStore {
   const sessions = new Map<string, MemorySession>()
   const values = new Map<string, string>()
-  const writers = new OpenWriters()
   const watchers = new EventWatchers()
+  const writers = new OpenWriters(watchers)
   const checkUnlocked = (id: string): MemorySession | undefined => {
     const found = sessions.get(checkSessionId(id))
     if (found?.isLocked === true) throw sessionBusy(id, describeLockOwner(newLockOwner()))
@@ -58,10 +58,9 @@ export function memoryStore(): SessionStore {
           if (head !== undefined) session.head = readHead(id, head.text)
           for (const line of lines) session.lines.push(line)
           if (pages !== undefined) session.pages.splice(pages.keep, Infinity, ...pages.add)
-          if (startsTurn) session.events = session.events.filter(({ transient }) => !transient)
+          if (startsTurn !== undefined) session.events = session.events.filter(({ transient }) => !transient)
           for (const event of events) session.events.push(event)
           session.updatedAt = Date.now()
-          if (events.length > 0) watchers.changed(id)
         },
         unlock: () => void (session.isLocked = false),
       })
@@ -113,7 +112,7 @@ function eventsAfter(session: MemorySession, after: number): EventPage {
     else first = middle + 1
   }
   for (let length = 0; end < events.length && length < PAGE_CHARACTERS; end++) length += events[end]!.text.length
-  return { session, events: events.slice(first, end), last: events.at(-1)?.seq ?? 0 }
+  return { session, events: events.slice(first, end), more: end < events.length, last: events.at(-1)?.seq ?? 0 }
 }
 
 function readPart({ head, lines, pages }: MemorySession, options: ReadOptions): StoredSession {

@@ -35,8 +35,8 @@ export type Batch = {
   readonly head: HeadToStore | undefined
   readonly pages: PagesChange | undefined
   readonly events: readonly NumberedEvent[]
-  /** Whether all transient events that are stored must be deleted. */
-  readonly startsTurn: boolean
+  /** The event that starts a turn: all transient events before it, which are all that are stored, must be deleted. */
+  readonly startsTurn: number | undefined
 }
 
 /** An event and its number. */
@@ -50,13 +50,16 @@ export class OpenWriters {
   readonly #writers = new Set<SessionWriter>()
   /** Sessions whose lock could not be released: the store had failed. */
   readonly #unreleased = new Map<string, LockedLines>()
+  readonly #watchers: { changed(id: string): void }
   readonly #leaseMs: number
 
-  constructor(leaseMs = 0) {
+  constructor(watchers: { changed(id: string): void }, leaseMs = 0) {
+    this.#watchers = watchers
     this.#leaseMs = leaseMs
   }
 
   add(session: LockedLines): SessionWriter {
+    const onEvents = (): void => this.#watchers.changed(session.id)
     let released = false
     let { eventSeq } = session
     const renewing = session.renew && setInterval(() => void renew(session), this.#leaseMs / 3).unref()
@@ -76,9 +79,17 @@ export class OpenWriters {
         const events = numbered(added, { after: eventSeq, turn })
         if (lines.length + events.length === 0 && head === undefined && pages === undefined) return undefined
         const stored = head && { text: headText(head), facets: facetsOf(head) }
-        const storing = session.append({ lines, head: stored, pages, events, startsTurn: turn !== -1 })
+        const storing = session.append({
+          lines,
+          head: stored,
+          pages,
+          events,
+          startsTurn: turn === -1 ? undefined : eventSeq + 1 + turn,
+        })
         eventSeq += added.length
-        return storing
+        if (events.length === 0) return storing
+        if (storing instanceof Promise) return storing.then(onEvents)
+        return onEvents()
       },
       release: async () => {
         if (released) return

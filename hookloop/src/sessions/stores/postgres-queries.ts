@@ -9,7 +9,7 @@ export type PostgresPool = {
 }
 
 const VERSION = 4
-const PAGE_EVENTS = 256
+export const PAGE_EVENTS = 256
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
 /** The key of an advisory lock, unlikely to be used by others: "Hkl1" in ASCII. */
 const SETUP_LOCK = 0x486b6c31
@@ -79,11 +79,16 @@ export function queriesFor(schema: string) {
     appendBoth: `${append} ${pagesFrom(7)} ${eventsFrom(9)} SELECT key FROM locked`,
     lastEvent: `
       SELECT max(seq) AS n FROM ${events} WHERE session = $1`,
+    // With the session, so that one query tells whether it exists.
     events: `
-      SELECT seq AS n, text AS line FROM (
+      SELECT key, seq AS n, text AS line FROM ${sessions} LEFT JOIN LATERAL (
         SELECT seq, text, sum(length(text)) OVER (ORDER BY seq) - length(text) AS before
-        FROM (SELECT seq, text FROM ${events} WHERE session = $1 AND seq > $2 ORDER BY seq LIMIT ${PAGE_EVENTS}) AS page
-      ) AS counted WHERE before < ${PAGE_CHARACTERS} ORDER BY seq`,
+        FROM (SELECT seq, text FROM ${events} WHERE session = key AND seq > $2 ORDER BY seq LIMIT ${PAGE_EVENTS}) AS page
+      ) AS counted ON before < ${PAGE_CHARACTERS} WHERE id = $1 ORDER BY seq`,
+    versions: `
+      SELECT id, key, (SELECT max(seq) FROM ${events} WHERE session = key) AS n FROM ${sessions} WHERE id = ANY ($1)`,
+    notify: `
+      SELECT pg_notify($1, id) FROM unnest($2::text[]) AS id`,
     pages: `
       SELECT page AS line FROM ${pages} WHERE session = $1 ORDER BY n`,
     getValue: `

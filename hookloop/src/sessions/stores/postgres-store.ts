@@ -4,7 +4,8 @@ import { checkLease, describeLockOwner, isDead, newLockOwner, parseLockOwner } f
 import { pruneSessions, selectPage, storedStatuses } from './list-sessions.ts'
 import { OpenWriters, type Batch, type LockedLines } from './open-writers.ts'
 import { changedText, retryChange } from './shared-value.ts'
-import { createTables, queriesFor, type PostgresPool, type Queries } from './postgres-queries.ts'
+import { channelOf, Listener, Notifier } from './postgres-listener.ts'
+import { createTables, PAGE_EVENTS, queriesFor, type PostgresPool, type Queries } from './postgres-queries.ts'
 import {
   checkSessionId,
   listedSession,
@@ -18,7 +19,7 @@ import {
   type SessionStore,
   type StoredSession,
 } from './store.ts'
-import { EventWatchers, pollEvery, type EventPage } from './watch-events.ts'
+import { EventWatchers, PAGE_CHARACTERS, pollEvery, type EventPage } from './watch-events.ts'
 
 /** Options of `postgresStore`. */
 export type PostgresStoreOptions = {
@@ -33,7 +34,8 @@ export type PostgresStoreOptions = {
 }
 
 const MAX_ATTEMPTS = 4
-const POLL_MS = 100
+/** How often it is checked whether another process has written, without and with notifications. */
+const [POLL_MS, LISTENING_POLL_MS] = [100, 1_000]
 
 type Pool = PostgresPool & { end?(): Promise<void> }
 
@@ -51,17 +53,17 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
   const queries = queriesFor(options.schema ?? 'hookloop')
   if ((options.connectionString === undefined) === (options.pool === undefined))
     throw new AgentError('AGENT_INVALID_OPTION', 'postgresStore needs a connectionString or a pool.')
-  const writers = new OpenWriters(leaseMs)
-  const watchers = new EventWatchers(pollEvery(POLL_MS, () => watchers.changed()))
+  const channel = channelOf(options.schema ?? 'hookloop')
   let connecting: Promise<Pool> | undefined
   let closed = false
-  const connect = (): Promise<Pool> =>
-    (connecting ??= connectTo(options).catch((error: unknown) => {
+  const connect = async (): Promise<Pool> => {
+    if (closed) throw storeFailed('The store cannot be used', 'it was closed')
+    return (connecting ??= connectTo(options).catch((error: unknown) => {
       connecting = undefined // the next call tries again
       throw error
     }))
+  }
   const query: Query = async (name, values) => {
-    if (closed) throw storeFailed('The store cannot be used', 'it was closed')
     const pool = await connect()
     try {
       return (await pool.query(queries[name], values)).rows as readonly Row[]
@@ -69,11 +71,49 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       throw storeFailed('The database cannot be read or written', error)
     }
   }
+  const listener: Listener = new Listener({
+    pool: connect,
+    channel,
+    onChange: (id) => watchers.changed(id),
+  })
+  const notifier = new Notifier((ids) => query('notify', [channel, ids]))
+  const poll = async (): Promise<void> => {
+    try {
+      const rows = await query('versions', [watchers.ids])
+      const versions = new Map(rows.map(({ id, key, n }) => [id, `${key} ${n}`]))
+      watchers.check((id) => versions.get(id))
+    } catch {
+      // the reads of the watchers report it
+    }
+  }
+  const polling = pollEvery(() => (listener.isListening ? LISTENING_POLL_MS : POLL_MS), poll)
+  const watchers: EventWatchers = new EventWatchers({
+    isTemporary: isConnectionLost,
+    polling: {
+      start() {
+        listener.start()
+        polling.start()
+      },
+      stop() {
+        listener.stop()
+        polling.stop()
+      },
+    },
+  })
+  const writers = new OpenWriters(
+    {
+      changed(id) {
+        watchers.changed(id)
+        notifier.changed(id)
+      },
+    },
+    leaseMs,
+  )
   const store: SessionStore = {
     async open(id, { create = false } = {}) {
       checkSessionId(id)
       await writers.releaseStale(id)
-      return writers.add(await lockSession(id, query, { create, leaseMs, onEvents: () => watchers.changed(id) }))
+      return writers.add(await lockSession(id, query, { create, leaseMs }))
     },
     async read(id, part = {}) {
       checkSessionId(id)
@@ -104,6 +144,7 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
         return length === 0 ? undefined : true
       })
       if (isDeleted) watchers.changed(id)
+      if (isDeleted) notifier.changed(id)
       return isDeleted
     },
     prune: (given) => pruneSessions(store, given),
@@ -122,6 +163,7 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       try {
         await writers.close()
       } finally {
+        await notifier.idle()
         closed = true
         const pool = await connecting?.catch(() => undefined)
         connecting = undefined
@@ -142,11 +184,19 @@ type Row = {
   readonly length: string
   readonly updated_ms: number
   readonly expired: boolean
-  readonly n: string
+  readonly n: string | null
   readonly line: string
 }
 
 type Query = (name: keyof Queries, values: unknown[]) => Promise<readonly Row[]>
+
+/** Whether the database cannot be reached now, in contrast to an error that it answers with. */
+function isConnectionLost(error: unknown): boolean {
+  if (!(error instanceof AgentError) || error.code !== 'STORE_FAILED' || !(error.cause instanceof Error)) return false
+  const code = String((error.cause as NodeJS.ErrnoException).code)
+  const isAnswer = /^[0-9A-Z]{5}$/.test(code) && !/^(?:08|53|57P)/.test(code)
+  return !isAnswer && !code.startsWith('ERR_')
+}
 
 async function connectTo(options: PostgresStoreOptions): Promise<Pool> {
   const pool = options.pool ?? (await ownPool(options.connectionString!))
@@ -184,7 +234,7 @@ async function ownPool(connectionString: string): Promise<Pool> {
 async function lockSession(
   id: string,
   query: Query,
-  { create, leaseMs, onEvents }: { readonly create: boolean; readonly leaseMs: number; readonly onEvents: () => void },
+  { create, leaseMs }: { readonly create: boolean; readonly leaseMs: number },
 ): Promise<LockedLines> {
   const owner = JSON.stringify(newLockOwner())
   const { key, epoch, length, head } = await whenUnlocked(id, query, async (found) => {
@@ -212,12 +262,11 @@ async function lockSession(
     const [locked] = await query(name, [
       ...values,
       ...(pages === undefined ? [] : [pages.keep, pages.add]),
-      ...(hasEvents ? [...added, startsTurn] : []),
+      ...(hasEvents ? [...added, startsTurn !== undefined] : []),
     ])
     failed = false
     if (locked === undefined) throw sessionFenced(id)
     next += lines.length
-    if (hasEvents) onEvents()
   }
   return {
     id,
@@ -283,12 +332,16 @@ async function readSession(id: string, query: Query, part: ReadOptions): Promise
 }
 
 async function readEvents(id: string, query: Query, after: number): Promise<EventPage | undefined> {
-  const [row] = await query('find', [id])
-  if (row === undefined) return undefined
-  if (after === Infinity) return { session: row.key, events: [], last: await lastEvent(query, row.key) }
-  const rows = await query('events', [row.key, after])
-  const events = rows.map(({ n, line }) => ({ seq: Number(n), text: line }))
-  return { session: row.key, events, last: events.at(-1)?.seq ?? after }
+  if (after === Infinity) {
+    const [row] = await query('find', [id])
+    return row && { session: row.key, events: [], more: false, last: await lastEvent(query, row.key) }
+  }
+  const rows = await query('events', [id, after])
+  if (rows[0] === undefined) return undefined
+  const events = rows.flatMap(({ n, line }) => (n === null ? [] : { seq: Number(n), text: line }))
+  const length = events.reduce((sum, { text }) => sum + text.length, 0)
+  const more = events.length === PAGE_EVENTS || length >= PAGE_CHARACTERS
+  return { session: rows[0].key, events, more, last: events.at(-1)?.seq ?? after }
 }
 
 async function lastEvent(query: Query, key: string): Promise<number> {

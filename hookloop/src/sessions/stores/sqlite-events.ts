@@ -1,9 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { Batch, NumberedEvent } from './open-writers.ts'
+import { eventRows } from './event-rows.ts'
+import type { Batch } from './open-writers.ts'
 import { PAGE_CHARACTERS, type EventPage, type NumberedText } from './watch-events.ts'
-
-/** An append is one row, or several if it is longer than this. */
-export const ROW_CHARACTERS = 32_768
 
 /** The events of all sessions. Some may be in the middle of a row, because an append is one row. */
 export class EventTable {
@@ -39,25 +37,27 @@ export class EventTable {
     { key, epoch }: { readonly key: number; readonly epoch: number },
     { events, startsTurn }: Pick<Batch, 'events' | 'startsTurn'>,
   ): boolean {
-    if (startsTurn) this.#deleteTransient.run({ key })
-    for (const { first, transient, text } of toRows(events))
+    if (startsTurn !== undefined) this.#deleteTransient.run({ key })
+    for (const { first, transient, text } of eventRows(events))
       if (this.#insert.run({ key, epoch, number: first, transient: transient ? 1 : 0, text }).changes !== 1)
         return false
     return true
   }
 
   read(key: number, after: number): EventPage {
-    if (after === Infinity) return { session: key, events: [], last: this.last(key) }
+    if (after === Infinity) return { session: key, events: [], more: false, last: this.last(key) }
     const events: NumberedText[] = []
     let length = 0
+    let more = false
     for (const row of this.#select.iterate({ key, number: after + 1 })) {
       const [first, text] = [Number(row['n']), String(row['text'])]
       for (const [i, each] of text.split('\n').entries())
         if (first + i > after) events.push({ seq: first + i, text: each })
       length += text.length
-      if (events.length > 0 && length >= PAGE_CHARACTERS) break
+      more = events.length > 0 && length >= PAGE_CHARACTERS
+      if (more) break
     }
-    return { session: key, events, last: events.at(-1)?.seq ?? after }
+    return { session: key, events, more, last: events.at(-1)?.seq ?? after }
   }
 
   last(key: number): number {
@@ -72,19 +72,4 @@ export class EventTable {
     this.#lastDataVersion = version
     return isChanged
   }
-}
-
-type EventRow = { readonly first: number; next: number; readonly transient: boolean; text: string }
-
-/** Each row has one or more consecutive events that are all transient or all not, and the number of the first of them. */
-function toRows(events: readonly NumberedEvent[]): readonly EventRow[] {
-  const rows: EventRow[] = []
-  for (const { seq, text, transient } of events) {
-    const last = rows.at(-1)
-    if (last?.next === seq && last.transient === transient && last.text.length + text.length <= ROW_CHARACTERS) {
-      last.text += `\n${text}`
-      last.next++
-    } else rows.push({ first: seq, next: seq + 1, transient, text })
-  }
-  return rows
 }

@@ -38,7 +38,6 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
       value: path,
     })
   const file = process.getBuiltinModule('node:path').resolve(path)
-  const writers = new OpenWriters(leaseMs)
   let tables: Tables | undefined
   let watch: (() => void) | undefined
   let closed = false
@@ -53,15 +52,15 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
       throw sqliteFailed(file, error)
     }
   }
-  const watchers = new EventWatchers(
-    pollEvery(POLL_MS, () => {
-      try {
-        if (query((each) => each.hasForeignChanges())) watchers.changed()
-      } catch {
-        watchers.changed() // their reads report what is wrong
-      }
-    }),
-  )
+  const poll = (): void => {
+    try {
+      if (query((each) => each.hasForeignChanges())) watchers.changed()
+    } catch {
+      watchers.changed() // their reads report what is wrong
+    }
+  }
+  const watchers = new EventWatchers({ polling: pollEvery(() => POLL_MS, poll) })
+  const writers = new OpenWriters(watchers, leaseMs)
   const store: SessionStore = {
     async open(id, { create = false } = {}) {
       checkSessionId(id)
@@ -78,7 +77,6 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
         append(batch) {
           if (!query((each) => each.append(lock, next, batch))) throw sessionFenced(id)
           next += batch.lines.length
-          if (batch.events.length > 0) watchers.changed(id)
         },
         renew: () => query((each) => each.renew(lock)),
         unlock: () => query((each) => each.unlock(lock, next > lock.length)),

@@ -1,11 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Json, JsonObject } from '../../state/json.ts'
+import { ROW_CHARACTERS } from './event-rows.ts'
 import { describeLockOwner, isLocked, parseLockOwner, toLease } from './lock-owner.ts'
 import { storedStatuses, type Position } from './list-sessions.ts'
 import type { Batch } from './open-writers.ts'
 import { changedText, type ValueChange } from './shared-value.ts'
 import { immediately } from './sqlite-database.ts'
-import { EventTable, ROW_CHARACTERS } from './sqlite-events.ts'
+import { EventTable } from './sqlite-events.ts'
 import type { EventPage } from './watch-events.ts'
 import {
   listedSession,

@@ -9,7 +9,7 @@ import type { Readable, Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { after, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { batchAfter, batchOf, wholeBatches } from './batches.fixture.ts'
+import { batchAfter, batchOf, checkEvents, wholeBatches } from './batches.fixture.ts'
 import { killPoints, kills } from './kills.fixture.ts'
 import type { SessionStore } from './store.ts'
 
@@ -56,11 +56,14 @@ export function processContract(name: string, where: () => StoreOfProcesses): vo
         const after = await store.read(id)
         // A server may execute a statement after the process that sent it has died.
         assert.ok(after !== undefined && wholeBatches(after) >= before + 2)
+        await checkEvents(store, id)
         assert.deepEqual((await store.list()).find((each) => each.id === id)?.head, after.head)
       })
     })
 
-    test('D01: a process that is killed at a random time loses nothing that was acknowledged', async () => {
+    test('D01: a process that is killed at a random time loses nothing that was acknowledged, and a watcher follows the next one without a gap', async () => {
+      const { store } = where()
+      const watching = follow(store, 'random')
       let stored = 0
       for (let round = 0; round < Math.max(2, Math.ceil(kills / 32)); round++) {
         const child = start(where(), ['write', 'random', '1000000'])
@@ -74,6 +77,18 @@ export function processContract(name: string, where: () => StoreOfProcesses): vo
         assert.ok(found >= acknowledged && acknowledged > stored, `${found} of ${acknowledged} after ${stored}`)
         stored = found
       }
+      stored = await checkEvents(store, 'random')
+      await watching.reaches(3 * stored)
+      const lasting = Array.from({ length: 3 * stored }, (_, i) => i + 1).filter((seq) => seq % 3 !== 2)
+      assert.deepEqual(
+        watching.seqs.filter((seq) => seq % 3 !== 2),
+        lasting,
+      )
+      assert.deepEqual(
+        watching.seqs,
+        watching.seqs.toSorted((a, b) => a - b),
+      )
+      assert.equal(new Set(watching.seqs).size, watching.seqs.length)
     })
 
     test('D02: two processes that increment a counter 300 times each reach 600', async () => {
@@ -100,8 +115,9 @@ export function processContract(name: string, where: () => StoreOfProcesses): vo
       assert.deepEqual((await store.read('zombie'))?.lines, ['held', 'next', 'last'])
     })
 
-    test('D16: no two processes get the same line acknowledged, whichever is stopped, continued or killed', async () => {
+    test('D16: no two processes get the same line acknowledged, whichever is stopped, continued or killed, and a watcher gets each event once', async () => {
       const id = 'numbers'
+      const watching = follow(where().store, id)
       const begin = (): Child => start(where(), ['number', id], { LEASE_MS: '50' })
       const all = [begin(), begin(), begin()]
       const alive = all.slice()
@@ -127,6 +143,8 @@ export function processContract(name: string, where: () => StoreOfProcesses): vo
       )
       assert.ok(said.length > 10 && lines.length >= said.length, `${said.length} of ${lines.length}`)
       assert.equal(new Set(said).size, said.length)
+      await watching.reaches(lines.length)
+      assert.deepEqual(watching.seqs, lines.map(Number))
       assert.ok(
         said.every((number) => number <= lines.length),
         said.filter(Number.isNaN).join(),
@@ -191,6 +209,30 @@ export function start(
     async said() {
       await Promise.all([ended, closed])
       return lines
+    },
+  }
+}
+
+/** Follows the events of a session until a number is reached. */
+function follow(store: SessionStore, id: string): { readonly seqs: number[]; reaches(seq: number): Promise<void> } {
+  const seqs: number[] = []
+  const enough = new AbortController()
+  let last = Infinity
+  const check = (): void => {
+    if (seqs.at(-1)! >= last) enough.abort()
+  }
+  const reading = (async () => {
+    for await (const { seq } of store.watch(id, { signal: enough.signal })) {
+      seqs.push(seq)
+      check()
+    }
+  })()
+  return {
+    seqs,
+    async reaches(seq) {
+      last = seq
+      check()
+      await reading
     },
   }
 }

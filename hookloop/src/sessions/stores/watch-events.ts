@@ -8,6 +8,8 @@ export type EventPage = {
   /** Which session it is: another one has the same id if the session was deleted and created again. */
   readonly session: unknown
   readonly events: readonly NumberedText[]
+  /** Whether there are more events after them. */
+  readonly more: boolean
   /** The number of the last event of the page; after Infinity, of the session. */
   readonly last: number
 }
@@ -16,7 +18,7 @@ export type NumberedText = { readonly seq: number; readonly text: string }
 
 /**
  * Reads the first events after a number; after Infinity, none. Undefined if the session does not exist. A page is small, so
- * that a slow reader does not use much memory; an empty one means that there are no more events now.
+ * that a slow reader does not use much memory.
  */
 export type ReadEvents = (after: number) => EventPage | undefined | Promise<EventPage | undefined>
 
@@ -26,36 +28,50 @@ export const PAGE_CHARACTERS = 65_536
 /** How a store learns what other processes have written. It runs only while there are watchers. */
 export type Polling = { start(): void; stop(): void }
 
+type WatchersOptions = {
+  readonly polling?: Polling
+  /** Whether a read that failed may succeed later. */
+  readonly isTemporary?: (error: unknown) => boolean
+}
+
+/** So many failures in a row are about a minute. */
+const MAX_FAILURES = 17
+const MAX_PAUSE_MS = 5_000
+
 /** Polls in intervals. If a poll takes long, the next one is later, so that polling never takes more than a tenth of the time. */
-export function pollEvery(ms: number, poll: () => void): Polling {
-  let timer: NodeJS.Timeout | undefined
-  const run = (): void => {
+export function pollEvery(ms: () => number, poll: () => void | Promise<void>): Polling {
+  let current: { timer?: NodeJS.Timeout } | undefined
+  const runLater = (mine: { timer?: NodeJS.Timeout }, took: number): void => {
+    if (current === mine) mine.timer = setTimeout(() => void run(mine), Math.max(ms(), 9 * took))
+  }
+  const run = async (mine: { timer?: NodeJS.Timeout }): Promise<void> => {
     const started = performance.now()
-    poll()
+    const polling = poll()
     const took = performance.now() - started
-    if (timer !== undefined) timer = setTimeout(run, Math.max(ms, 9 * took))
+    if (polling !== undefined) await polling
+    runLater(mine, took)
   }
   return {
-    start: () => void (timer = setTimeout(run, ms)),
+    start: () => runLater((current = {}), 0),
     stop() {
-      clearTimeout(timer)
-      timer = undefined
+      clearTimeout(current?.timer)
+      current = undefined
     },
   }
 }
 
 /** The watchers of a store. */
 export class EventWatchers {
-  readonly #polling: Polling | undefined
-  readonly #watchers = new Map<string, Set<Watcher>>()
+  readonly #options: WatchersOptions
+  readonly #watched = new Map<string, Watched>()
 
-  constructor(polling?: Polling) {
-    this.#polling = polling
+  constructor(options: WatchersOptions = {}) {
+    this.#options = options
   }
 
   /** The ids of the sessions that are watched. */
-  get ids(): Iterable<string> {
-    return this.#watchers.keys()
+  get ids(): readonly string[] {
+    return [...this.#watched.keys()]
   }
 
   /** Implements `SessionStore.watch`. `open` returns a new reader, which may remember its place. */
@@ -68,18 +84,38 @@ export class EventWatchers {
     // "From now on" is from this call, not from the first event that is waited for.
     const start = after === Infinity ? lastEvent(open()) : Promise.resolve(after)
     start.catch(() => undefined) // reported to the reader
-    return { [Symbol.asyncIterator]: () => this.#iterate({ id, signal, start, follow, read: open() }) }
+    return {
+      [Symbol.asyncIterator]: () => this.#iterate({ id, signal, start, follow, read: retrying(open(), this.#options) }),
+    }
   }
 
   /** Wakes the watchers of a session. Without an id: all. */
   changed(id?: string): void {
-    if (id !== undefined) this.#watchers.get(id)?.forEach((each) => each.wake())
-    else for (const watchers of this.#watchers.values()) watchers.forEach((each) => each.wake())
+    if (id !== undefined) this.#watched.get(id)?.watchers.forEach((each) => each.wake())
+    else for (const { watchers } of this.#watched.values()) watchers.forEach((each) => each.wake())
+  }
+
+  /** Wakes the watchers of each session that has another version than at the last check, or whose version cannot be read. */
+  check(versionOf: (id: string) => unknown): void {
+    for (const [id, watched] of this.#watched) {
+      let version: unknown = Symbol('unknown')
+      try {
+        version = versionOf(id)
+      } catch {
+        // the reads of the watchers report it
+      }
+      if (version === watched.version) continue
+      watched.version = version
+      watched.watchers.forEach((each) => each.wake())
+    }
   }
 
   /** Ends all watchers. */
   close(): void {
-    for (const watchers of this.#watchers.values()) watchers.forEach((each) => each.stop())
+    for (const { watchers } of this.#watched.values()) watchers.forEach((each) => each.stop())
+    // Also of a reader that has stopped reading, which does not notice.
+    if (this.#watched.size > 0) this.#options.polling?.stop()
+    this.#watched.clear()
   }
 
   #iterate(of: Followed & { readonly signal: AbortSignal | undefined }): AsyncIterator<AgentEvent> {
@@ -87,7 +123,7 @@ export class EventWatchers {
     const stop = (): void => watcher.stop()
     if (of.signal?.aborted === true) stop()
     const events = watchEvents(of, watcher, () => {
-      this.#add(of.id, watcher)
+      if (of.follow) this.#add(of.id, watcher)
       of.signal?.addEventListener('abort', stop, { once: true })
       return () => {
         of.signal?.removeEventListener('abort', stop)
@@ -105,26 +141,29 @@ export class EventWatchers {
   }
 
   #add(id: string, watcher: Watcher): void {
-    const isFirst = this.#watchers.size === 0
-    const others = this.#watchers.get(id)
-    if (others === undefined) this.#watchers.set(id, new Set([watcher]))
-    else others.add(watcher)
-    if (isFirst) this.#polling?.start()
+    const isFirst = this.#watched.size === 0
+    const watched = this.#watched.get(id) ?? { watchers: new Set(), version: undefined }
+    this.#watched.set(id, watched)
+    watched.watchers.add(watcher)
+    if (isFirst) this.#options.polling?.start()
   }
 
   #remove(id: string, watcher: Watcher): void {
-    const others = this.#watchers.get(id)
-    others?.delete(watcher)
-    if (others?.size === 0) this.#watchers.delete(id)
-    if (this.#watchers.size === 0) this.#polling?.stop()
+    const watched = this.#watched.get(id)
+    if (watched?.watchers.delete(watcher) !== true) return // the store was closed
+    if (watched.watchers.size === 0) this.#watched.delete(id)
+    if (this.#watched.size === 0) this.#options.polling?.stop()
   }
 }
+
+/** The watchers of one session, and its version at the last check. */
+type Watched = { readonly watchers: Set<Watcher>; version: unknown }
 
 type Followed = {
   readonly id: string
   readonly start: Promise<number>
   readonly follow: boolean
-  readonly read: ReadEvents
+  readonly read: (after: number, watcher: Watcher) => ReturnType<ReadEvents>
 }
 
 /** Something may have changed since `isChanged` was set to false. */
@@ -146,6 +185,14 @@ class Watcher {
   async change(): Promise<void> {
     if (!this.isChanged) await new Promise<void>((resolve) => (this.#resolve = resolve))
   }
+
+  /** Waits for a time, or until something changes. */
+  async pause(ms: number): Promise<void> {
+    this.isChanged = this.isStopped
+    const timer = setTimeout(() => this.wake(), ms)
+    await this.change()
+    clearTimeout(timer)
+  }
 }
 
 /** The events of a session, whatever its store is. `register` is called before the first read, and what it returns at the end. */
@@ -161,7 +208,8 @@ async function* watchEvents(
     let session: unknown
     while (!watcher.isStopped) {
       watcher.isChanged = false
-      const page = await read(after)
+      const page = await read(after, watcher)
+      if (watcher.isStopped) return
       if (session !== undefined && page?.session !== session) return // it was deleted
       session = page?.session
       for (const { seq, text } of page?.events ?? []) {
@@ -170,12 +218,32 @@ async function* watchEvents(
         after = seq
       }
       // Between pages, other work of this process has its turn.
-      if (page !== undefined && page.events.length > 0) await new Promise((resolve) => setImmediate(resolve))
+      if (page?.more === true) await new Promise((resolve) => setImmediate(resolve))
       else if (follow) await watcher.change()
       else return
     }
   } finally {
     unregister()
+  }
+}
+
+/** Reads again after a failure that may be over soon. */
+function retrying(
+  read: ReadEvents,
+  { isTemporary }: WatchersOptions,
+): (after: number, watcher: Watcher) => ReturnType<ReadEvents> {
+  if (isTemporary === undefined) return read
+  return async (after, watcher) => {
+    for (let failures = 0; !watcher.isStopped; failures++) {
+      try {
+        return await read(after)
+      } catch (error) {
+        if (watcher.isStopped) break // the store was closed while it was read
+        if (failures >= MAX_FAILURES || !isTemporary(error)) throw error
+        await watcher.pause(Math.min(MAX_PAUSE_MS, 50 * 2 ** failures))
+      }
+    }
+    return undefined
   }
 }
 
