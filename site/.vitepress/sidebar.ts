@@ -16,6 +16,7 @@ export const parts: readonly {
       'guides/survive-a-crash',
       'guides/claude-code-hooks',
       'guides/test-your-hooks',
+      'guides/studio',
       'guides/production',
       'guides/from-the-ai-sdk',
       'guides/from-langchain',

@@ -20,6 +20,8 @@ export type Started = {
   readonly stopReading: () => void
   /** Resolves when it has written this to stdout. */
   readonly wrote: (text: RegExp) => Promise<void>
+  /** Resolves with the first line on stdout. */
+  readonly firstLine: () => Promise<string>
 }
 
 export type StartOptions = {
@@ -117,6 +119,12 @@ export function start(args: readonly string[], { env = {}, input = '', cwd = tmp
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   child.stdin.on('error', () => undefined).end(input)
+  const wrote = async (text: RegExp): Promise<void> => {
+    while (!text.test(stdout)) {
+      if (child.exitCode !== null) throw new Error(`It ended without writing ${String(text)}: ${stdout}${stderr}`)
+      await sleep(5)
+    }
+  }
   return {
     ended: new Promise((resolve, reject) => {
       child.on('error', reject)
@@ -124,11 +132,10 @@ export function start(args: readonly string[], { env = {}, input = '', cwd = tmp
     }),
     kill: (signal) => void child.kill(signal),
     stopReading: () => void child.stdout.destroy(),
-    async wrote(text) {
-      while (!text.test(stdout)) {
-        if (child.exitCode !== null) throw new Error(`It ended without writing ${String(text)}: ${stdout}${stderr}`)
-        await sleep(5)
-      }
+    wrote,
+    async firstLine() {
+      await wrote(/\n/)
+      return stdout.slice(0, stdout.indexOf('\n'))
     },
   }
 }

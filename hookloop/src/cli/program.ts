@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import type { CliContext } from './cli-context.ts'
 import type { CommandDefinition } from './command.ts'
@@ -6,6 +5,7 @@ import { commands } from './commands.ts'
 import { exitCodes, type ExitCode } from './exit-codes.ts'
 import { nearestName } from '../state/nearest-name.ts'
 import { colorsFor } from './terminal/colors.ts'
+import { version } from './version.ts'
 import { printable } from './terminal/printable.ts'
 
 const HELP_WIDTH = 100
@@ -89,9 +89,4 @@ function configure(command: Command, definition: CommandDefinition, { cli, onExi
       `\n${colorsFor(cli.out, cli.env).bold('Examples:')}${lines.join('')}${notes && `\n\n${notes}`}`,
     )
     .action(async (...args: unknown[]) => onExit((await run(...args.slice(0, -1), cli)) ?? exitCodes.completed))
-}
-
-function version(): string {
-  const file = new URL('../../package.json', import.meta.url) // the same place from src/ and from dist/
-  return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version
 }

@@ -18,7 +18,7 @@ import type {
  * from 400 up. Nothing is sent by GET, so nothing of it is in a URL.
  */
 export type Api = {
-  /** What this studio can do, and where it is. The first call of the page. */
+  /** What this studio can do, and where it is. The first call of the page, whose URL has the token: `#token=<token>`. */
   readonly studio: { readonly request: {}; readonly response: StudioInfo }
   readonly sessions: { readonly request: SessionsRequest; readonly response: SessionsPage }
   /** The runs of a session. */
@@ -167,6 +167,8 @@ export type WhatIfReport = {
   readonly divergesAt?: WhatIfPlace & { readonly why: string }
   /** Hooks that cannot be judged, and why. */
   readonly unjudged: readonly { readonly hook: string; readonly why: string }[]
+  /** Why the record was judged only up to a point, if it was. */
+  readonly note?: string
 }
 export type WhatIfPlace = {
   readonly step: number
@@ -175,7 +177,7 @@ export type WhatIfPlace = {
   /** The row, if there is one. */ readonly row: number | null
 }
 export type WhatIfDifference = WhatIfPlace & {
-  /** In words: `blocked by no-push: Agents never push.` */
+  /** As text: `block by no-push: Agents never push.` */
   readonly was: string
   readonly would: string
   readonly changes: readonly Change[]
@@ -270,7 +272,7 @@ export type Comparison = {
   readonly steps: readonly ComparedSteps[]
   readonly hooks?: { readonly a: readonly string[]; readonly b: readonly string[] }
 }
-/** One step of both runs; `differs` is empty if they are the same. */
+/** One step of both runs. `differs` is empty if they are the same, and `end` if only one run has ended it. */
 export type ComparedSteps = {
   readonly step: number
   readonly differs: readonly string[]

@@ -126,7 +126,7 @@ export type RowDetail = {
   readonly output?: Json
   readonly usage?: Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedInputTokens' | 'reasoningTokens' | 'costUsd'>
   readonly entries: readonly CellEntry[]
-  /** The votes that were counted here and the result, in words. */
+  /** The votes that were counted here, the result, and how it was found. */
   readonly votes?: {
     readonly votes: readonly ContinuationEvaluation[]
     readonly continues: boolean

@@ -43,12 +43,10 @@ export const command: CommandDefinition = {
 }
 
 async function hooksDoctor(flags: DoctorFlags, cli: CliContext): Promise<ExitCode> {
-  const dir = resolve(flags.dir ?? '.')
-  const own = await capabilitiesOf(flags.agent)
   const interruption = interruptible(cli.out, () => undefined)
   try {
-    const report = await checkAll(own, { dir, flags, cli, signal: interruption.signal })
-    cli.out.write(flags.json === true ? `${jsonText(report)}\n` : doctorReportText(report, cli, dir))
+    const report = await checkHooks(flags, cli, interruption.signal)
+    cli.out.write(flags.json === true ? `${jsonText(report)}\n` : doctorReportText(report, cli, dirOf(flags)))
     return report.problems.length > 0 ? exitCodes.failed : exitCodes.completed
   } catch (thrown) {
     if (interruption.by() === undefined) throw thrown
@@ -59,15 +57,15 @@ async function hooksDoctor(flags: DoctorFlags, cli: CliContext): Promise<ExitCod
   }
 }
 
-type Checking = {
-  readonly dir: string
-  readonly flags: DoctorFlags
-  readonly cli: CliContext
-  readonly signal: AbortSignal
+function dirOf({ dir }: DoctorFlags): string {
+  return resolve(dir ?? '.')
 }
 
-async function checkAll(own: readonly Capability[], { dir, flags, cli, signal }: Checking): Promise<Report> {
+/** Runs the hooks that apply, and reports what is wrong with them. */
+export async function checkHooks(flags: DoctorFlags, cli: CliContext, signal: AbortSignal): Promise<Report> {
   const { user, agent } = flags
+  const dir = dirOf(flags)
+  const own = await capabilitiesOf(agent)
   const home = user ? {} : { home: false as const, claudeHome: false as const }
   const commands = problemsOf({ dir, ...home })
   const found = findCheckedHooks(own, { dir, user })

@@ -78,10 +78,10 @@ function isAnsweredInRun(record: SessionRecord): boolean {
 }
 
 /** The recording has the answers. */
-const neverAsked = approval(() => 'suspend')
+export const neverAsked = approval(() => 'suspend')
 
 /** The default exports of the files: each is a hook, a capability, or a list of them. */
-async function loadHooks(files: readonly string[]): Promise<readonly (Hook | Capability)[]> {
+export async function loadHooks(files: readonly string[]): Promise<readonly (Hook | Capability)[]> {
   const loaded: (Hook | Capability)[] = []
   for (const file of files) {
     if (file.endsWith('.json')) throw new UsageError(`--hooks ${file} must be a module, such as hooks.ts.`)

@@ -37,6 +37,13 @@ export function signedOptions(flags: AgentFlags, env: Environment): JsonObject {
   return key === undefined ? options : { ...options, signature: sign(options, key) }
 }
 
+/** The options that this user has stored with a session; undefined if there are none, or if another user wrote them. */
+export function signedFlags(stored: Json | undefined, env: Environment): AgentFlags | undefined {
+  const { signature, ...options } = isJsonObject(stored) ? stored : {}
+  if (!isSigned(options, signature, env)) return undefined
+  return Object.fromEntries(names.flatMap((name) => ((options[name] ?? null) === null ? [] : [[name, options[name]]])))
+}
+
 type StartedSession = { readonly session: string; readonly saved?: SessionHistory | undefined }
 
 /** The options of the command line, completed by those stored with the session unless `--agent` is given. */
@@ -47,8 +54,9 @@ export function restoreOptions<F extends AgentFlags & Quietness>(
 ): F {
   const stored = saved?.state?.metadata[SESSION_OPTIONS_KEY]
   if (given.agent !== undefined || !isJsonObject(stored)) return given
-  const { signature, ...options } = stored
-  if (!isSigned(options, signature, cli.env)) {
+  const { signature: _signature, ...options } = stored
+  const flags = signedFlags(stored, cli.env)
+  if (flags === undefined) {
     if (given.model !== undefined) return given
     throw new UsageError(
       `The session "${session}" was not started by this user, so its stored options are not applied. ` +
@@ -59,8 +67,7 @@ export function restoreOptions<F extends AgentFlags & Quietness>(
   if (typeof agent === 'string' && sha256(agent) !== options['sha256']) {
     note(`${relativePath(agent, process.cwd())} has changed since the session was started.`, given, cli)
   }
-  const known = names.filter((name) => (options[name] ?? undefined) !== undefined)
-  return { ...Object.fromEntries(known.map((name) => [name, options[name]])), ...given }
+  return { ...flags, ...given }
 }
 
 /**

@@ -47,7 +47,8 @@ function placeWords({ step, trigger, call }: ReplayPlace): string {
   return `step ${step + 1}, ${trigger}${call === undefined ? '' : `, ${call.name}`}`
 }
 
-function decidedWords({ verdict, votes = [], recovery, error }: Decided): string {
+/** A decision as text, such as `block by no-push: Agents never push.` */
+export function decidedWords({ verdict, votes = [], recovery, error }: Decided): string {
   const parts = [
     ...(verdict === undefined ? [] : [`${verdict.decision} by ${verdict.by}: ${verdict.message}`]),
     ...votes.map(({ decision, source, message }) => `${decision} by ${source}: ${message}`),

@@ -123,11 +123,28 @@ function play(
   return replaySessionRun(parts, readRun(records, options.run ?? -1))
 }
 
-/** The hooks to judge with: those of the agent in order, with some replaced or removed, and then the added ones. */
+/** The hooks to judge with. */
 function changedStack(
   parts: AgentParts,
-  { hooks = [], without = [] }: ReplayOptions,
+  options: OtherHooks,
 ): { readonly stack: HookStack; readonly unjudged: ReplayReport['unjudged'] } {
+  const { hooks, given, gone } = changedHooks(parts, options)
+  return {
+    stack: new HookStack(hooks.filter(isJudged), parts.toolNames),
+    unjudged: [...new Map([...given, ...gone].filter((each) => !isJudged(each)).map(whyUnjudged)).values()],
+  }
+}
+
+type OtherHooks = Pick<ReplayOptions, 'hooks' | 'without'>
+
+/**
+ * The hooks of an agent that are in force, in order, with some replaced or removed, and then the added ones; which were given
+ * and which are gone. Throws AGENT_INVALID_OPTION for a hook to remove that the agent does not have.
+ */
+export function changedHooks(
+  parts: AgentParts,
+  { hooks = [], without = [] }: OtherHooks,
+): { readonly [which in 'hooks' | 'given' | 'gone']: readonly Hook[] } {
   const given = hooks.flatMap(hooksIn)
   const own = parts.stack.hooks.filter((each) => !each.shadow)
   for (const name of without) {
@@ -136,11 +153,7 @@ function changedStack(
   const replacement = new Map(given.filter((each) => each.named).map((each) => [each.name, each]))
   const remaining = own.filter((each) => !without.includes(each.name)).map((each) => replacement.get(each.name) ?? each)
   const added = given.filter((each) => !remaining.includes(each))
-  const gone = own.filter((each) => !remaining.includes(each))
-  return {
-    stack: new HookStack([...remaining, ...added].filter(isJudged), parts.toolNames),
-    unjudged: [...new Map([...given, ...gone].filter((each) => !isJudged(each)).map(whyUnjudged)).values()],
-  }
+  return { hooks: [...remaining, ...added], given, gone: own.filter((each) => !remaining.includes(each)) }
 }
 
 /** A hook in shadow mode is judged as if it were in force. */

@@ -78,7 +78,7 @@ export function runInSession(
     })
     const started = { run, at, entries: [], metadata, turn, recordsRequests }
     const context = runContext({ parts, session, how, inner }, started)
-    setHead(session, context.state.withMessage(input), { agent: parts.name, at, status: 'running' })
+    setHead(session, context.state.withMessage(input), { agent: parts.name, cwd: process.cwd(), at, status: 'running' })
     return startRun(context, input)
   })
 }
@@ -239,7 +239,13 @@ async function resumeWithAnswers(work: Resuming, open: OpenRun, closing: Closing
       ...(open.ends && { ends: true }),
       ...circumstances(work.parts),
     })
-  setHead(session, state, { agent: work.parts.name, at: 0, answered: answers, status: 'running' })
+  setHead(session, state, {
+    agent: work.parts.name,
+    cwd: process.cwd(),
+    at: 0,
+    answered: answers,
+    status: 'running',
+  })
   return resumeRun(runContext(work, { ...open, at: now }), answers, closing)
 }
 
@@ -286,7 +292,7 @@ function runContext({ parts, how, session, inner, environment, opened }: Work, o
     onCheckpoint: ({ phase, state }) => {
       // Not with each step of a long run: it would be a fourth of what is written.
       const isNews = phase !== 'step' || state.stepCount < HEAD_STEPS || state.stepCount % HEAD_STEPS === 0
-      if (isNews) setHead(session, state, { agent: parts.name, at: open.at })
+      if (isNews) setHead(session, state, { agent: parts.name, cwd: process.cwd(), at: open.at })
     },
   })
   opened?.(effects)

@@ -17,6 +17,8 @@ export type SessionHead = {
   readonly createdAt: number
   /** The metadata `user` of its runs, if it is a string. */
   readonly user?: string
+  /** The working directory of the process that ran it last. */
+  readonly cwd?: string
   /** The title that was set, or the first words of the first message. */
   readonly title: string
   readonly steps: number
@@ -31,7 +33,7 @@ const MAX_TITLE_CHARS = 80
 /** The head of a session in this state. `answered` are approvals that were answered since. */
 export function headOf(
   state: AgentState,
-  origin: Pick<SessionHead, 'agent' | 'createdAt'>,
+  origin: Pick<SessionHead, 'agent' | 'createdAt' | 'cwd'>,
   answered: Answers = {},
 ): JsonObject {
   const { execution, usage, messages, metadata } = state

@@ -1,4 +1,5 @@
 import type { AgentState } from '../../state/agent-state.ts'
+import type { Json, JsonObject } from '../../state/json.ts'
 import type { Answers } from '../../state/tool-call.ts'
 import { loadSession, rememberSession, snapshotOf, type SessionSnapshot } from '../log/read-session.ts'
 import { SessionJournal } from '../log/session-journal.ts'
@@ -10,6 +11,8 @@ import { headOf } from './session-head.ts'
 /** A session that this process has locked: what it was when it was locked, and where to append to it. */
 export type LockedSession = {
   readonly id: string
+  /** What lists showed of it then. */
+  readonly head: JsonObject
   readonly snapshot: SessionSnapshot
   readonly journal: SessionJournal
 }
@@ -35,7 +38,7 @@ export async function lockSession<T>(
     if (writer.length === 0 && !create) throw sessionUnknown(id)
     const loaded = await loadSession(store, { id, head: writer.head, read: (options) => writer.read(options) })
     const journal = new SessionJournal(writer, loaded)
-    const result = await work({ id, snapshot: snapshotOf(loaded, id), journal })
+    const result = await work({ id, head: writer.head, snapshot: snapshotOf(loaded, id), journal })
     if (journal.loaded !== undefined) rememberSession(store, id, journal.loaded)
     return result
   } finally {
@@ -83,15 +86,23 @@ export function appendState(
 
 /** Updates what lists show of the session. Approvals in `answered` are no longer shown as pending. */
 export function setHead(
-  { snapshot, journal }: LockedSession,
+  { head: before, snapshot, journal }: LockedSession,
   state: AgentState,
   {
     agent = snapshot.agent,
+    cwd = before['cwd'],
     at,
     answered,
     status,
-  }: { readonly agent?: string; readonly at: number; readonly answered?: Answers; readonly status?: 'running' },
+  }: {
+    readonly agent?: string
+    readonly cwd?: Json | undefined
+    readonly at: number
+    readonly answered?: Answers
+    readonly status?: 'running'
+  },
 ): void {
-  const head = headOf(state, { agent, createdAt: snapshot.createdAt ?? at }, answered)
+  const origin = { agent, createdAt: snapshot.createdAt ?? at, ...(typeof cwd === 'string' && { cwd }) }
+  const head = headOf(state, origin, answered)
   journal.setHead(status === undefined ? head : { ...head, status })
 }

@@ -1,0 +1,99 @@
+import type { Agent } from '../agent/agent.ts'
+import { listHooks, type ListedHook } from '../hook-files/list-hooks.ts'
+import { TrustStore } from '../hook-files/trust/trust-store.ts'
+import type { SessionStore } from '../sessions/stores/store.ts'
+import type { TimedLedgerEntry } from '../state/ledger.ts'
+import type { StoredRun } from '../state/stored-run.ts'
+import type { FileHookInfo, HookCounts, HooksReport } from './api.types.ts'
+import { codeOf } from './cells.ts'
+import type { RunReader } from './runs.ts'
+
+const MAX_SESSIONS = 50
+const MAX_LATEST = 5
+
+/** The hooks in force, and what they did in the latest sessions. No hook is run. */
+export async function hooksReport(
+  { store, reader }: { readonly store: SessionStore; readonly reader: RunReader },
+  { dir, agent }: { readonly dir: string; readonly agent: Agent<unknown> | undefined },
+): Promise<HooksReport> {
+  const { hooks, problems } = listHooks({ dir, trust: new TrustStore() })
+  const runs: StoredRun[] = []
+  for (const { id, problem } of await store.list({ limit: MAX_SESSIONS })) {
+    if (problem === undefined) runs.push(...(await reader.runs(id).catch(() => []))) // damaged, or deleted since
+  }
+  return {
+    files: hooks.map(fileHook),
+    agent: (agent?.describe().hooks ?? []).map(({ name, mode, triggers, shadow = false }) => ({
+      hook: name,
+      mode,
+      triggers,
+      shadow,
+    })),
+    problems,
+    counts: countsOf(runs),
+    runs: runs.length,
+  }
+}
+
+function fileHook({ name, trigger, mode, runs, matcher, source, trust, problem }: ListedHook): FileHookInfo {
+  return {
+    hook: name,
+    mode,
+    runs,
+    source,
+    trust,
+    ...(trigger !== undefined && { trigger }),
+    ...(matcher !== undefined && { matcher }),
+    ...(problem !== undefined && { problem }),
+  }
+}
+
+type Count = 'ran' | 'blocked' | 'asked' | 'changed' | 'stopped' | 'failed' | 'ms'
+type Counting = { -readonly [name in Count]: number } & {
+  latest: HookCounts['latest'][number][]
+  shadow: boolean
+  definedAt?: string | undefined
+}
+
+const counted: { readonly [code: string]: Exclude<Count, 'ran' | 'ms'> } = {
+  x: 'blocked',
+  '?': 'asked',
+  '~': 'changed',
+  s: 'stopped',
+  '!': 'failed',
+}
+
+/** What each hook did in these runs, which are the latest first. */
+function countsOf(runs: readonly StoredRun[]): readonly HookCounts[] {
+  const hooks = new Map<string, Counting>()
+  for (const run of runs) {
+    const judged = new Set<string>()
+    for (const entry of run.ledger) {
+      if (entry.mode === 'loop') continue
+      const key = `${entry.hook}${entry.shadow === true ? ' (shadow)' : ''}`
+      const place = JSON.stringify([key, entry.trigger, entry.step, entry.call, entry.path])
+      if (entry.call !== undefined && judged.has(place)) continue // a call is judged again when its run resumes
+      judged.add(place)
+      const counts = hooks.get(key) ?? none(entry)
+      hooks.set(key, counts)
+      const code = codeOf(entry)
+      const what = counted[code]
+      counts.ran++
+      counts.ms += entry.durationMs
+      counts.definedAt ??= entry.definedAt
+      if (what !== undefined) counts[what]++
+      if (code === '-' || entry.bookkeeping === true || counts.latest.length === MAX_LATEST) continue
+      const text = entry.error ?? entry.message ?? ''
+      counts.latest.push({ session: run.session, run: run.index, decision: entry.decision ?? 'changed', text })
+    }
+  }
+  return [...hooks].map(([key, { definedAt, ...counts }]) => ({
+    hook: key.replace(/ \(shadow\)$/, ''),
+    ...counts,
+    ...(definedAt !== undefined && { definedAt }),
+  }))
+}
+
+function none({ shadow }: TimedLedgerEntry): Counting {
+  return { ran: 0, blocked: 0, asked: 0, changed: 0, stopped: 0, failed: 0, ms: 0, latest: [], shadow: shadow === true }
+}

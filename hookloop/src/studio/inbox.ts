@@ -1,0 +1,86 @@
+import { answerApproval } from '../sessions/session/approvals.ts'
+import type { ListedSession, SessionStore } from '../sessions/stores/store.ts'
+import { answerProblem, askedHash, type Answer, type Approval } from '../state/tool-call.ts'
+import type { AnswerRequest } from './api.types.ts'
+import { HttpProblem } from './request-rules.ts'
+import type { Question } from './run.types.ts'
+
+/** The session that asks. */
+type AskedIn = Pick<Question, 'session' | 'title' | 'agent' | 'askedAt'>
+
+/** The statuses of sessions that may wait for an answer. */
+const waiting = ['suspended', 'running', 'interrupted']
+
+/** The questions of all sessions, the oldest first. One whose arguments do not have its hash is forged, and left out. */
+export async function openQuestions(store: SessionStore): Promise<readonly Question[]> {
+  const sessions = await store.list({ status: waiting })
+  const questions = sessions.flatMap((listed) =>
+    approvalsIn(listed)
+      .filter((each) => each.hash === askedHash(each.toolCall, each))
+      .map((approval) => questionOf(approval, askedIn(listed))),
+  )
+  return questions.toSorted((a, b) => a.askedAt - b.askedAt)
+}
+
+function askedIn({ id, head, updatedAt }: ListedSession): AskedIn {
+  const { title, agent } = head
+  return { session: id, title: textIn(title), agent: textIn(agent), askedAt: updatedAt }
+}
+
+function textIn(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/** A damaged head must not hide the questions of other sessions. */
+function approvalsIn({ head: { pending } }: ListedSession): readonly Approval[] {
+  const isApproval = (each: unknown): boolean => typeof (each as Partial<Approval> | null)?.toolCall?.name === 'string'
+  return Array.isArray(pending) ? (pending.filter(isApproval) as readonly Approval[]) : []
+}
+
+export function questionOf(approval: Approval, asked: AskedIn): Question {
+  const { id, hash, toolCall, message, asks, expiresAt, path, trigger, interruptions } = approval
+  const notEditable = answerProblem(approval, { allow: {} })
+  return {
+    ...asked,
+    id,
+    hash,
+    tool: toolCall.name,
+    args: toolCall.args,
+    message,
+    asks,
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(path !== undefined && { path: path.map(({ agent }) => agent) }),
+    ...(trigger !== undefined && { trigger }),
+    ...(notEditable !== undefined && { notEditable }),
+    ...(interruptions !== undefined && { interruptions }),
+  }
+}
+
+/** So much of the hash is part of the id of a question. */
+const ID_HASH_CHARS = 16
+
+/**
+ * Stores an answer. The id of a question contains a hash of its arguments, and `answerApproval` checks them again under the lock of
+ * the session, so the answer is about what was shown. Rejects with SESSION_BUSY if another process has the session locked.
+ */
+export async function answerQuestion(store: SessionStore, request: AnswerRequest, by: string): Promise<void> {
+  const { session, question: id, hash, answer } = request
+  const asked = (await openQuestions(store)).find((each) => each.session === session && each.id === id)
+  if (!id.endsWith(`#${hash.slice(0, ID_HASH_CHARS)}`) || (asked !== undefined && asked.hash !== hash)) {
+    throw new HttpProblem(409, 'HASH_MISMATCH', 'The question is about other arguments than were shown. Load it again.')
+  }
+  await answerApproval(store, { session, approval: id, answer: toAnswer(answer), by })
+}
+
+function toAnswer(given: AnswerRequest['answer']): Answer {
+  switch (given.type) {
+    case 'allow':
+      return 'allow'
+    case 'edit':
+      return { allow: given.args }
+    case 'deny':
+      return { block: given.reason }
+    default:
+      return given satisfies never
+  }
+}

@@ -1,0 +1,243 @@
+import type { Json } from '../state/json.ts'
+import { isJsonObject } from '../state/json.ts'
+import type { TimedLedgerEntry } from '../state/ledger.ts'
+import { textOf, type Part } from '../state/message.ts'
+import type { StoredCall, StoredRun, StoredRunEvent, StoredStep, StoredToolCall } from '../state/stored-run.ts'
+import { shorten } from '../state/text.ts'
+import { Columns, isDecision } from './cells.ts'
+import type { Column, Row } from './run.types.ts'
+
+/** What a row is made of. */
+type Source = {
+  /** The complete text. */
+  readonly text: string
+  readonly entries?: readonly TimedLedgerEntry[]
+  readonly step?: StoredStep
+  readonly call?: StoredToolCall
+  /** The call of a subagent. */
+  readonly made?: StoredCall | undefined
+}
+export type MatrixRow = Source & { readonly row: Row; readonly entries: readonly TimedLedgerEntry[] }
+
+/** The decisions of a run: a row for everything that happened, a column for every hook. */
+export type Matrix = {
+  /** In the order in which the hooks fire. */
+  readonly columns: readonly Column[]
+  readonly columnIds: ReadonlyMap<string, number>
+  readonly rows: readonly MatrixRow[]
+}
+
+type RowFields = Omit<Row, 'index' | 'text' | 'cells' | 'decision'>
+
+/** The matrix of a run. Every entry of its ledger is in exactly one row. */
+export function matrixOf(run: StoredRun): Matrix {
+  const columns = new Columns(run)
+  const rows: MatrixRow[] = []
+  const add = (fields: RowFields, source: Source): void => {
+    const { text, entries = [] } = source
+    const cells = columns.cells(entries)
+    const row = { ...fields, index: rows.length, text: line(text), cells, decision: entries.some(isDecision) }
+    rows.push({ ...source, row, entries })
+  }
+  const entries = new Places(run.ledger.filter(({ path }) => path === undefined))
+  const inSubagents = Map.groupBy(
+    run.ledger.filter(({ path }) => path !== undefined),
+    ({ path }) => `${path![0]!.step}/${path![0]!.call}`,
+  )
+  const calls = Map.groupBy(run.calls, placeOf)
+  const events = Map.groupBy(run.events.filter(isShown), ({ step }) => step)
+  const shown = new Set<string>()
+
+  add({ kind: 'input', step: 0, at: run.at }, { text: textOf(run.input.content), entries: entries.take('input') })
+  for (const step of run.steps) {
+    const { index } = step
+    const votes = entries.take(`votes/${index}`)
+    const hasVotes = (step.outcome?.evaluations.length ?? 0) > 0 || votes.some(isDecision)
+    const own = entries.take(`model/${index}`)
+    const models = calls.get(`model/${index}`)?.filter(({ kind, hook }) => kind === 'inference' && hook === undefined)
+    add(modelFields(step, models ?? []), { text: step.text, step, entries: hasVotes ? own : [...own, ...votes] })
+    for (const call of step.toolCalls) {
+      if (call.approval !== undefined) shown.add(call.approval.id)
+      const text = argsText(call.args)
+      add(callFields(index, call), { text, step, call, entries: entries.take(`call/${index}/${call.id}`) })
+      for (const [place, inside] of Map.groupBy(inSubagents.get(`${index}/${call.id}`) ?? [], placeOf)) {
+        const made = calls.get(place)?.findLast(({ hook }) => hook === undefined)
+        add(subagentFields(inside[0]!, made), { text: madeText(made), made, entries: inside })
+      }
+    }
+    for (const event of events.get(index) ?? []) add(eventFields(event), { text: eventText(event) })
+    if (hasVotes)
+      add({ kind: 'votes', step: index, ...timeOf(step.at) }, { text: votesText(step), step, entries: votes })
+  }
+  const { final } = run
+  const last = entries.take('end')
+  for (const rest of entries.rest()) {
+    const { step, trigger } = rest[0]!
+    const said = rest.find(isDecision)
+    add({ kind: 'note', step, name: trigger }, { text: said?.error ?? said?.message ?? '', entries: rest })
+  }
+  for (const { id, by, message, toolCall } of run.pending.filter((each) => !shown.has(each.id))) {
+    const fields = { kind: 'note', step: run.steps.length, name: toolCall.name, status: 'asked', question: id } as const
+    add(fields, { text: `${by}: ${message}` })
+  }
+  if (final !== undefined)
+    add({ kind: 'end', step: run.steps.length, at: final.at }, { text: `${final.by}: ${final.message}`, entries: last })
+  return { columns: columns.sorted(), columnIds: columns.ids, rows }
+}
+
+/** The entries of a ledger by the row that they belong to. */
+class Places {
+  readonly #byPlace: Map<string, TimedLedgerEntry[]>
+
+  constructor(ledger: readonly TimedLedgerEntry[]) {
+    this.#byPlace = Map.groupBy(ledger, placeOf)
+  }
+
+  take(place: string): readonly TimedLedgerEntry[] {
+    const found = this.#byPlace.get(place) ?? []
+    this.#byPlace.delete(place)
+    return found
+  }
+
+  /** What belongs to no step, such as the limit that kept the next one from starting. */
+  rest(): readonly (readonly TimedLedgerEntry[])[] {
+    return [...this.#byPlace.values()]
+  }
+}
+
+const MAX_TEXT_CHARS = 200
+
+/** The beginning of a text as one line. */
+export function line(text: string): string {
+  return shorten(
+    text
+      .slice(0, 4 * MAX_TEXT_CHARS)
+      .replaceAll(/\s+/g, ' ')
+      .trim(),
+    MAX_TEXT_CHARS,
+  )
+}
+
+const atInput: ReadonlySet<string> = new Set(['onSessionStart', 'onUserInput', 'beforeExecution'])
+const atEnd: ReadonlySet<string> = new Set(['afterExecution', 'onSessionEnd'])
+
+type Placed = Pick<TimedLedgerEntry, 'step' | 'call'> & {
+  readonly trigger?: string
+  readonly path?: readonly { readonly step: number; readonly call: string }[]
+}
+
+/** The row that an entry of the ledger or a call belongs to. */
+function placeOf({ step, call, trigger = '', path }: Placed): string {
+  const within = path?.map((each) => `${each.step}/${each.call}/`).join('')
+  const closed = trigger === 'onStop' ? step - 1 : step // the step was closed when onStop fired
+  const place =
+    call !== undefined
+      ? `call/${step}/${call}`
+      : trigger === 'onStop' || trigger === 'afterStep'
+        ? `votes/${closed}`
+        : `model/${step}`
+  if (within !== undefined) return `sub/${within}${place}`
+  if (call === undefined && atInput.has(trigger)) return 'input'
+  return call === undefined && atEnd.has(trigger) ? 'end' : place
+}
+
+function timeOf(at: number | undefined, ended?: number): Pick<Row, 'at' | 'ms'> {
+  if (at === undefined) return {}
+  return { at, ...(ended !== undefined && { ms: Math.max(0, ended - at) }) }
+}
+
+function modelFields(step: StoredStep, calls: readonly StoredCall[]): RowFields {
+  const { index, model, seq, isOpen, began, at, errors } = step
+  const ms = calls.reduce((sum, each) => sum + ((each.ended ?? 0) - (each.began ?? each.ended ?? 0)), 0)
+  const isRunning = isOpen === true && calls.some(({ ended }) => ended === undefined)
+  const status = isRunning ? 'running' : errors.length > 0 ? 'failed' : undefined
+  return {
+    kind: 'model',
+    step: index,
+    ...(model !== undefined && { name: model }),
+    ...timeOf(began ?? at),
+    ...(ms > 0 && { ms }),
+    ...(status !== undefined && { status }),
+    ...(seq !== undefined && { forkAt: seq }),
+  }
+}
+
+function callFields(step: number, { id, name, result, approval, began, ended }: StoredToolCall): RowFields {
+  const status =
+    approval !== undefined ? 'asked' : result?.withheld === true ? 'withheld' : (result?.status ?? 'running')
+  return {
+    kind: 'call',
+    step,
+    name,
+    call: id,
+    status,
+    ...timeOf(began, ended),
+    ...(approval !== undefined && { question: approval.id }),
+  }
+}
+
+function subagentFields(entry: TimedLedgerEntry, made: StoredCall | undefined): RowFields {
+  const { step, call, tool, path = [], trigger } = entry
+  const name = tool ?? made?.model
+  const isVotes = call === undefined && (trigger === 'afterStep' || trigger === 'onStop')
+  return {
+    kind: call !== undefined ? 'call' : isVotes ? 'votes' : 'model',
+    step,
+    path: path.map(({ agent }) => agent),
+    ...(name !== undefined && { name }),
+    ...(call !== undefined && { call }),
+    ...(made?.error !== undefined && { status: 'failed' }),
+    ...timeOf(made?.began, made?.ended),
+  }
+}
+
+/** The arguments of a call as a line: the only one by itself, several as JSON. */
+export function argsText(args: Json): string {
+  const values = isJsonObject(args) ? Object.values(args) : [args]
+  const [only] = values
+  return values.length === 1 && typeof only === 'string' ? only : JSON.stringify(args)
+}
+
+function madeText(made: StoredCall | undefined): string {
+  if (made === undefined) return ''
+  const { kind, input, output } = made
+  if (kind === 'tool') return isJsonObject(input) ? argsText(input['args'] ?? input) : argsText(input)
+  return Array.isArray(output) ? textOf(output as readonly Part[]) : ''
+}
+
+function votesText({ outcome }: StoredStep): string {
+  if (outcome === undefined) return ''
+  const by = outcome.resolvedBy === undefined ? '' : ` (${outcome.resolvedBy})`
+  return `${outcome.shouldContinue ? 'continues' : `stops: ${outcome.stopReason ?? ''}`}${by}`
+}
+
+function isShown({ type }: StoredRunEvent): boolean {
+  return type !== 'suspended' && type !== 'resumed'
+}
+
+function eventFields({ type, step, at }: StoredRunEvent): RowFields {
+  return { kind: 'note', step, name: type, at }
+}
+
+function eventText(event: StoredRunEvent): string {
+  switch (event.type) {
+    case 'answered': {
+      const { answer, by } = event
+      const what =
+        answer === 'allow' ? 'allowed' : 'allow' in answer ? 'allowed with other arguments' : `denied: ${answer.block}`
+      return `${what}${by === undefined ? '' : ` (${by})`}`
+    }
+    case 'interrupted':
+      return `The process of the run ended. Another one resumed it after ${Math.round(event.downMs / 1000)} s.`
+    case 'closed':
+      return 'The open step was closed with what was recorded.'
+    case 'sessionSuspended':
+      return `The session was suspended. ${event.reason ?? ''}`
+    case 'sessionResumed':
+      return 'The session was resumed.'
+    case 'rewound':
+      return 'The session was rewound to an earlier step.'
+    default:
+      return event.type
+  }
+}

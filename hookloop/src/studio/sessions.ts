@@ -1,0 +1,154 @@
+import { isAbsolute, relative } from 'node:path'
+import type { ListedSession, SessionStore } from '../sessions/stores/store.ts'
+import type { Json, JsonObject } from '../state/json.ts'
+import type { SessionsChange, SessionsPage, SessionsRequest, SessionStatus, SessionSummary } from './api.types.ts'
+
+const DEFAULT_COUNT = 50
+/** Sessions that are looked at for one page. Beyond them, the page ends early and has a `next`. */
+const MAX_SCANNED = 5000
+const BATCH = 200
+
+/** A page of sessions, the latest first. */
+export async function listSessions(store: SessionStore, request: SessionsRequest): Promise<SessionsPage> {
+  const { status, agent, after, count = DEFAULT_COUNT } = request
+  const filter = { ...(status !== undefined && { status }), ...(agent !== undefined && { agent }) }
+  const sessions: SessionSummary[] = []
+  let position = after
+  for (let scanned = 0; scanned < MAX_SCANNED; scanned += BATCH) {
+    const batch = await store.list({ ...filter, limit: BATCH, ...(position !== undefined && { after: position }) })
+    for (const listed of batch) {
+      position = { id: listed.id, updatedAt: listed.updatedAt }
+      const summary = summaryOf(listed)
+      if (isWanted(summary, request)) sessions.push(summary)
+      if (sessions.length === count) return { sessions, next: position }
+    }
+    if (batch.length < BATCH) return { sessions }
+  }
+  return { sessions, ...(position !== undefined && { next: position }) }
+}
+
+export function summaryOf({ id, head, updatedAt, problem }: ListedSession): SessionSummary {
+  const status = textIn(head, 'status') ?? 'idle'
+  const [user, cwd] = [textIn(head, 'user'), textIn(head, 'cwd')]
+  return {
+    id,
+    title: textIn(head, 'title') ?? '',
+    agent: textIn(head, 'agent') ?? '',
+    ...(user !== undefined && { user }),
+    ...(cwd !== undefined && { cwd }),
+    status: status as SessionStatus,
+    live: status === 'running',
+    createdAt: numberIn(head['createdAt']),
+    updatedAt,
+    steps: numberIn(head['steps']),
+    tokens: numberIn(head['tokens']),
+    costUsd: numberIn(head['costUsd']),
+    pending: Array.isArray(head['pending']) ? head['pending'].length : 0,
+    ...(problem !== undefined && { problem }),
+  }
+}
+
+function isWanted(session: SessionSummary, { cwd, minCostUsd = 0, text = '' }: SessionsRequest): boolean {
+  const words = text.toLowerCase()
+  const { id, title, agent, costUsd } = session
+  return (
+    costUsd >= minCostUsd &&
+    (cwd === undefined || isBelow(cwd, session.cwd)) &&
+    [id, title, agent].some((each) => each.toLowerCase().includes(words))
+  )
+}
+
+function isBelow(folder: string, path: string | undefined): boolean {
+  if (path === undefined) return false
+  const rest = relative(folder, path)
+  return rest !== '..' && !/^\.\.[/\\]/.test(rest) && !isAbsolute(rest)
+}
+
+function textIn(head: JsonObject, name: string): string | undefined {
+  const value = head[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+function numberIn(value: Json | undefined): number {
+  return typeof value === 'number' ? value : 0
+}
+
+/** A page of sessions, and then what changes in it, whenever `changed` resolves. */
+export async function* watchSessions(
+  store: SessionStore,
+  request: SessionsRequest,
+  changed: () => Promise<boolean>,
+): AsyncGenerator<SessionsChange> {
+  const page = await listSessions(store, request)
+  yield { type: 'page', ...page }
+  let known = new Map(page.sessions.map((each) => [each.id, JSON.stringify(each)]))
+  while (await changed()) {
+    const { sessions } = await listSessions(store, request)
+    const now = new Map(sessions.map((each) => [each.id, JSON.stringify(each)]))
+    const different = sessions.filter(({ id }) => known.get(id) !== now.get(id))
+    const deleted: string[] = []
+    for (const id of known.keys()) if (!now.has(id) && (await isGone(store, id, request))) deleted.push(id)
+    known = now
+    if (different.length + deleted.length > 0) yield { type: 'changed', sessions: different, deleted }
+  }
+}
+
+/** A session that is no longer in the page: deleted or no longer matching, and not only moved to a later page. */
+async function isGone(store: SessionStore, id: string, request: SessionsRequest): Promise<boolean> {
+  const stored = await store.read(id, { after: Infinity })
+  return (
+    stored === undefined ||
+    !isWanted(summaryOf({ id, head: stored.head, updatedAt: 0 }), request) ||
+    request.status !== undefined
+  )
+}
+
+const POLL_MS = 500
+
+/** Notices changes in the list of sessions by looking at it. One timer, however many wait; none while nothing waits. */
+export class ListPoller {
+  readonly #store: SessionStore
+  readonly #waiting = new Set<() => void>()
+  #seen = ''
+  #version = 0
+  #isLooking = false
+
+  constructor(store: SessionStore) {
+    this.#store = store
+  }
+
+  /** A function that resolves with true at the next change since it resolved last, and with false when the signal aborts. */
+  follow(signal: AbortSignal): () => Promise<boolean> {
+    let version = this.#version
+    return async () => {
+      while (!signal.aborted && version === this.#version) await this.#wait(signal)
+      version = this.#version
+      return !signal.aborted
+    }
+  }
+
+  #wait(signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const done = (): void => {
+      signal.removeEventListener('abort', done)
+      this.#waiting.delete(done)
+      resolve()
+    }
+    signal.addEventListener('abort', done)
+    this.#waiting.add(done)
+    if (!this.#isLooking) setTimeout(() => void this.#look(), POLL_MS)
+    this.#isLooking = true
+    return promise
+  }
+
+  async #look(): Promise<void> {
+    const seen = await this.#store.list({ limit: BATCH }).then(
+      (sessions) => JSON.stringify(sessions.map(({ id, updatedAt, head }) => [id, updatedAt, head['status']])),
+      () => this.#seen, // the store may be back the next time
+    )
+    this.#isLooking = false
+    if (seen !== this.#seen) this.#version++
+    this.#seen = seen
+    for (const done of this.#waiting) done()
+  }
+}
