@@ -1,7 +1,8 @@
 // Builds the package: `node build.mjs [folder]`, by default into this folder.
 //
-// - dist/: files that are loaded together are one file, see groups. Every entry point and the command are bundled beside
-//   them, with shared chunks. The page of the studio is in dist/studio/.
+// - dist/: files that are loaded together are one file, see groups; what most programs do not need at once is in
+//   dist/parts/, see build-parts.mjs. Every entry point and the command are bundled beside them, with shared chunks. The
+//   page of the studio is in dist/studio/.
 // - docs/: the pages of site/ as Markdown, for people and agents that read node_modules.
 //
 // Packages are bundled too, except for optional peers: the bundle of a user then contains all of Hookloop. What is loaded
@@ -15,6 +16,7 @@ import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { canWait, partsOf, partsOnFirstUse, placesIn, sourceAt, writePartLoaders } from './build-parts.mjs'
 import { bundlePage } from './src/studio/page/bundle-page.ts'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
@@ -45,25 +47,22 @@ for (const folder of [dist, docs]) rmSync(folder, { recursive: true, force: true
 await build({ ...written, entryPoints: [errors] })
 const packageFiles = await buildPackages()
 const bundledFiles = new Set()
+const { parts, ...grouped } = await groups()
 const built = { '#errors': [errors], '#packages': [packages] }
-for (const [name, files] of Object.entries(await groups())) {
-  const { metafile } = await build({
-    ...written,
-    stdin: { contents: await exportAll(files), resolveDir: '.' },
-    entryNames: name.slice(1),
-    plugins: [builtElsewhere(built), builtinsOnFirstUse()],
-  })
-  const other = Object.keys(metafile.inputs).find((file) => file.startsWith('src/') && !files.includes(file))
-  if (other !== undefined) throw new Error(`${other} would be loaded twice: ${name} imports it, and it is in no group`)
-  noteBundled(metafile)
-  built[name] = files
+for (const [name, files] of Object.entries(grouped)) {
+  const own = name === '#core' ? await buildParts(files) : files
+  const plugins = name === '#core' ? [partsOnFirstUse(parts), builtElsewhere(built)] : [builtElsewhere(built, parts)]
+  noteBundled(await buildGroup(name, own, plugins))
+  built[name] = own
 }
+const elsewhere = [builtElsewhere(built, parts), builtinsOnFirstUse()]
+await build({ ...written, entryPoints: [main], plugins: elsewhere }) // alone: all of it is in groups, and it needs no chunk
 const { metafile } = await build({
   ...written,
-  entryPoints: [...entryPoints, command],
+  entryPoints: [...entryPoints.filter((file) => file !== `./${main}`), command],
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
-  plugins: [builtElsewhere(built), builtinsOnFirstUse()],
+  plugins: elsewhere,
 })
 noteBundled(metafile)
 checkLoads()
@@ -71,6 +70,34 @@ writeLicenses([...packageFiles, ...bundledFiles, ...(await buildStudioPage())])
 const shell = process.platform === 'win32'
 execFileSync('tsc', ['-p', 'tsconfig.build.json', '--outDir', dist], { stdio: 'inherit', shell })
 copyDocs('../site', docs)
+
+async function buildGroup(name, files, plugins) {
+  const reexported = name === '#core' ? Object.keys(parts).map((part) => `export * from '${part}'`) : []
+  const { metafile } = await build({
+    ...written,
+    stdin: { contents: [await exportAll(files), ...reexported].join('\n'), resolveDir: '.' },
+    entryNames: name.slice(1).replace('part/', 'parts/'),
+    plugins: [...plugins, builtinsOnFirstUse()],
+  })
+  const other = Object.keys(metafile.inputs).find((file) => file.startsWith('src/') && !files.includes(file))
+  if (other !== undefined) throw new Error(`${other} would be loaded twice: ${name} imports it, and it is in no group`)
+  return metafile
+}
+
+/**
+ * Builds the parts of the core that are loaded on first use. V8 takes longer to read code than to run it, and most programs
+ * do not need most parts, or not at once. Returns the files that are loaded at once.
+ */
+async function buildParts(core) {
+  const later = new Set(Object.values(parts).flat())
+  const rest = core.filter((file) => !later.has(file))
+  for (const [name, files] of Object.entries(parts)) {
+    const { [name]: _own, ...others } = parts
+    noteBundled(await buildGroup(name, files, [builtElsewhere({ ...built, '#core': rest }, others)]))
+  }
+  writePartLoaders(parts, dist)
+  return rest
+}
 
 /**
  * Modules that are one file each, because Node takes twice as long to load forty files as to load one. A group imports only
@@ -82,6 +109,7 @@ async function groups() {
   // The command loads the base at once, and the rest of the core only if it needs an agent.
   const small = [command, 'src/cli/commands/policy-bash.ts']
   const base = (await modulesOf(small, ['./commands/*'])).filter((file) => !/^src\/(cli|capabilities)\//.test(file))
+  const ofCore = core.filter((file) => !base.includes(file))
   const grouped = new Set([...core, ...base])
   const below = async (folder) => {
     const own = all.filter((file) => file.startsWith(`src/${folder}/`) && !entryPoints.includes(`./${file}`))
@@ -91,13 +119,14 @@ async function groups() {
   }
   return {
     '#base': base,
-    '#core': core.filter((file) => !base.includes(file)),
+    '#core': ofCore,
     '#system': await below('system'),
     '#policy': await below('capabilities/bash/policy'),
     '#files': await below('capabilities/files'),
     '#skills': await below('capabilities/skills'),
     '#actions': await below('actions'),
     '#hook-files': await below('hook-files'),
+    parts: partsOf(ofCore),
   }
 }
 
@@ -133,14 +162,19 @@ async function exportAll(files) {
     .join('\n')
 }
 
-/** Imports modules from where they were built, so that each is loaded once. "imports" in package.json has the paths. */
-function builtElsewhere(built) {
-  const places = new Map(Object.entries(built).flatMap(([place, files]) => files.map((file) => [file, place])))
+/**
+ * Imports modules from where they were built, so that each is loaded once. "imports" in package.json has the paths. The
+ * core exports what its parts declare, so a part itself is only imported where that is not enough.
+ */
+function builtElsewhere(built, parts = {}) {
+  const [places, placesOfParts] = [placesIn(built), placesIn(parts)]
   return {
     name: 'built-elsewhere',
     setup({ onResolve }) {
-      onResolve({ filter: /^\..*\.ts$/ }, ({ path, resolveDir }) => {
-        const place = places.get(relative('.', join(resolveDir, path)).replaceAll(sep, '/'))
+      onResolve({ filter: /^\..*\.ts$/ }, ({ path, resolveDir, importer }) => {
+        const file = sourceAt(resolveDir, path)
+        const part = placesOfParts.get(file)
+        const place = part === undefined ? places.get(file) : canWait(importer, path, file) ? '#core' : part
         return place && { path: place, external: true, sideEffects: false }
       })
     },
@@ -255,7 +289,8 @@ ${lines.join('\n')}`
 function checkLoads() {
   for (const file of globSync('**/*.js', { cwd: dist })) {
     const found = /createRequire|Dynamic require of/.exec(readFileSync(join(dist, file), 'utf8'))
-    if (found !== null && file !== 'packages.node.js') throw new Error(`${file} has "${found[0]}"`)
+    if (found !== null && !['packages.node.js', 'parts.node.js'].includes(file))
+      throw new Error(`${file} has "${found[0]}"`)
   }
 }
 

@@ -123,18 +123,50 @@ suite('the published package', () => {
     assert.ok(existsSync(join(built.folder, 'cache/hookloop/compiled')))
   })
 
-  test('says so if one of its files is missing', () => {
-    rmSync(join(folder, 'dist/packages/re2js.cjs'))
+  test('loads a part of the core when it is first used, and no file twice', () => {
     const code = `
-      import { createAgent, guard } from 'hookloop'
-      import { scriptedModel } from 'hookloop/testing'
-      try {
-        createAgent({ model: scriptedModel([]), use: [guard('beforeToolUse', (ctx) => ctx, { tool: /^a/ })] })
-      } catch (error) {
-        console.log(error.code, error.message)
-      }`
-    const args = ['--input-type=module', '--eval', code]
-    const printed = execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
-    assert.match(printed, /^PACKAGE_INCOMPLETE .*re2js\.cjs/)
+      import { registerHooks } from 'node:module'
+      const files = []
+      registerHooks({ load: (url, context, next) => (files.push(url), next(url, context)) })
+      const parts = () => files.flatMap((url) => /\\/parts\\/(.+)\\.js$/.exec(url)?.[1] ?? [])
+      const { createAgent, explain, guard, tool } = await import('hookloop')
+      const infer = async ({ messages: { length } }) => ({
+        content: [length > 1 ? { type: 'text', text: 'ok' } : { type: 'tool-call', toolCallId: 'c', toolName: 't', input: {} }],
+        finishReason: 'stop',
+      })
+      const input = { '~standard': { validate: (value) => ({ value }), jsonSchema: { input: () => ({ type: 'object' }) } } }
+      const use = [tool({ name: 't', description: 't', input, execute: () => 1 }), guard('beforeStep', async (ctx) => ctx)]
+      const run = await createAgent({ model: { provider: 'p', modelId: 'm', infer }, use }).run('hi')
+      const seen = [run.status, parts()]
+      explain(run)
+      seen.push(parts())
+      for (const name of ['hookloop/replay', 'hookloop/stores', 'hookloop/subagents']) await import(name)
+      explain(run)
+      console.log(JSON.stringify([...seen, files.length - new Set(files).size]))`
+    assert.deepEqual(JSON.parse(printedBy(code)), ['completed', [], ['explain'], 0])
   })
+
+  test('says so if one of its files is missing', () => {
+    for (const file of ['packages/re2js.cjs', 'parts/explain.js']) rmSync(join(folder, 'dist', file))
+    const code = `
+      import { createAgent, explain, guard } from 'hookloop'
+      import { scriptedModel } from 'hookloop/testing'
+      const patterned = () =>
+        createAgent({ model: scriptedModel([]), use: [guard('beforeToolUse', (ctx) => ctx, { tool: /^a/ })] })
+      for (const act of [patterned, explain]) {
+        try {
+          act()
+        } catch (error) {
+          console.log(error.code, error.message)
+        }
+      }`
+    const printed = printedBy(code)
+    assert.match(printed, /^PACKAGE_INCOMPLETE .*re2js\.cjs/m)
+    assert.match(printed, /^PACKAGE_INCOMPLETE .*explain\.js/m)
+  })
+
+  /** What a program that uses the package prints. */
+  function printedBy(code: string): string {
+    return execFileSync(process.execPath, ['--input-type=module', '--eval', code], { cwd: folder, encoding: 'utf8' })
+  }
 })

@@ -14,7 +14,7 @@ import {
 import { hook } from '../hooks/hook.ts'
 import { toNameTest } from '../hooks/patterns.ts'
 import { shorten } from '../state/text.ts'
-import { objectSchema } from '../state/json-schema.ts'
+import { objectSchema } from '../state/schema.ts'
 
 /** Options of `metadata`. */
 export type MetadataOptions = {

@@ -7,7 +7,7 @@ import { textOf } from '../state/message.ts'
 import { messageOf } from '../errors.ts'
 import { guard, hook, type Hook } from '../hooks/hook.ts'
 import { shorten } from '../state/text.ts'
-import { objectSchema } from '../state/json-schema.ts'
+import { objectSchema } from '../state/schema.ts'
 
 /** Options of `selfCritique`. */
 export type SelfCritiqueOptions = {

@@ -5,7 +5,7 @@ import { tool } from '../agent/tool.ts'
 import type { Json } from '../state/json.ts'
 import { environmentSecrets, redactor, secretPatterns } from '../state/secrets.ts'
 import { shorten } from '../state/text.ts'
-import { objectSchema } from '../state/json-schema.ts'
+import { objectSchema } from '../state/schema.ts'
 
 /** Options of `selfDescription`. */
 export type SelfDescriptionOptions = {

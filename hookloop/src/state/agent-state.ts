@@ -9,6 +9,9 @@ import { addUsage, noUsage, type Usage } from './usage.ts'
 /** Incremented when the JSON of a state changes so that older versions cannot read it. */
 export const STATE_VERSION = 1
 
+/** The same for the JSON of a saved run. */
+export const SAVED_VERSION = 1
+
 /** Metadata: the name of the model of this conversation, if it is not that of the agent. */
 export const MODEL_KEY = 'hookloop.model'
 
@@ -20,6 +23,9 @@ export const COMPACT_KEY = 'hookloop.compact'
 
 /** Metadata: the title of the conversation, for lists. */
 export const TITLE_KEY = 'hookloop.title'
+
+/** Metadata: in a subagent, its name and depth. */
+export const SUBAGENT_KEY = 'hookloop.subagent'
 
 /** Metadata: the id of environment variables for commands. */
 export const ENVIRONMENT_KEY = 'hookloop.environment'

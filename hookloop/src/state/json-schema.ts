@@ -26,11 +26,6 @@ export function jsonSchemaValidator(schema: JsonObject): (value: Json) => readon
   }
 }
 
-/** The JSON Schema of an object with these properties and no others. Those that are not listed as required are optional. */
-export function objectSchema(properties: JsonObject, required: readonly string[] = []): JsonObject {
-  return { type: 'object', properties, ...(required.length > 0 && { required }), additionalProperties: false }
-}
-
 /** A place in a value, from the inside to the outside. */
 type Place = { readonly key: string; readonly outer: Place | undefined }
 

@@ -20,7 +20,8 @@ export const loadPicomatch = /* @__PURE__ */ onFirstUse(
   () => createRequire(import.meta.url)('picomatch') as typeof import('picomatch'),
 )
 
-function onFirstUse<T>(load: () => T): () => T {
+/** Loads a part of Hookloop with the first call. */
+export function onFirstUse<T>(load: () => T): () => T {
   let loaded: T | undefined
   return () => {
     try {

@@ -1,5 +1,5 @@
 import { AgentError, errorCodes } from '../errors.ts'
-import { AgentState, metadataOf, STATE_VERSION, type StateFields } from './agent-state.ts'
+import { AgentState, metadataOf, SAVED_VERSION, STATE_VERSION, type StateFields } from './agent-state.ts'
 import { continuationDecisions, stopReasons } from './continuation.ts'
 import type { Execution, Step } from './execution.ts'
 import { finishReasons } from './inference.ts'
@@ -23,8 +23,6 @@ import {
 import { askTriggers } from './tool-call.ts'
 import type { Approval } from './tool-call.ts'
 import { noTokens, noUsage } from './usage.ts'
-
-export const SAVED_VERSION = 1
 
 /** A run as plain JSON: what `JSON.stringify(run)` writes. */
 export type SavedRun = {

@@ -10,3 +10,8 @@ export type OutputOf<S> = S extends Schema<unknown, infer O> ? O : JsonObject
 
 /** The part of a tool that a hook needs to match it. */
 export type ToolRef<I = unknown, O = unknown> = { readonly name: string; readonly input: Schema<I, O> | JsonObject }
+
+/** The JSON Schema of an object with these properties and no others. Those that are not listed as required are optional. */
+export function objectSchema(properties: JsonObject, required: readonly string[] = []): JsonObject {
+  return { type: 'object', properties, ...(required.length > 0 && { required }), additionalProperties: false }
+}

@@ -1,4 +1,4 @@
-import { AgentState } from '../../state/agent-state.ts'
+import { AgentState, SUBAGENT_KEY } from '../../state/agent-state.ts'
 import type { ContinuationEvaluation, ContinuationOutcome } from '../../state/continuation.ts'
 import { workedMs, type FinalStatus } from '../../state/execution.ts'
 import type { JsonObject } from '../../state/json.ts'
@@ -15,9 +15,6 @@ import type { ActiveCall } from '../loop/open-step.ts'
 import { RunContext } from '../loop/run-context.ts'
 import { childParts, inheritedMetadata } from './child-parts.ts'
 import { SerialQueue, type ChildResult } from './parent-link.ts'
-
-/** The metadata key under which hooks find the name and depth of a subagent. */
-export const SUBAGENT_KEY = 'hookloop.subagent'
 
 /** The subagent of a call and its input, as the tool returns them. */
 export type Delegation = { readonly name: string; readonly to: object; readonly input: Parameters<typeof toInput>[0] }

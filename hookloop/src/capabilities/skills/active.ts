@@ -1,5 +1,4 @@
-import { SUBAGENT_KEY } from '../../agent/subagents/child-run.ts'
-import type { AgentState } from '../../state/agent-state.ts'
+import { SUBAGENT_KEY, type AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type Json } from '../../state/json.ts'
 import type { AllowedTool } from './allowed-tools.ts'
 

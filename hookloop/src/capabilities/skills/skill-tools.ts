@@ -5,7 +5,7 @@ import { renderSkill } from './render-skill.ts'
 import { readResource } from './resources.ts'
 import type { Skill } from './skill.ts'
 import { shorten } from '../../state/text.ts'
-import { objectSchema } from '../../state/json-schema.ts'
+import { objectSchema } from '../../state/schema.ts'
 
 export type SkillTool = Tool<JsonObject, JsonObject>
 export type Library = ReadonlyMap<string, Skill>

@@ -6,7 +6,7 @@ import { tool, type Tool } from '../../agent/tool.ts'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import { messageOf } from '../../errors.ts'
 import { fromAgentMarkdown, readAgents, toAgentMarkdown, type AgentFiles } from './agent-files.ts'
-import { objectSchema } from '../../state/json-schema.ts'
+import { objectSchema } from '../../state/schema.ts'
 
 /** Options of `agentDefinitions`. */
 export type AgentDefinitionsOptions = {

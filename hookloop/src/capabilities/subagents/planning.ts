@@ -3,7 +3,7 @@ import type { Capability } from '../../agent/capability.ts'
 import { invalidOption, isStringList, readOptions } from '../../state/check-options.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import { hook } from '../../hooks/hook.ts'
-import { objectSchema } from '../../state/json-schema.ts'
+import { objectSchema } from '../../state/schema.ts'
 
 /** Options of `planning`. */
 export type PlanningOptions = {

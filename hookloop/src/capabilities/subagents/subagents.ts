@@ -6,7 +6,7 @@ import { checkedSettings } from '../../state/model-settings.ts'
 import { checkOptions, definedOptions, invalidOption, readOptions } from '../../state/check-options.ts'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import type { ModelSettings, ModelSource } from '../../state/inference.ts'
-import { objectSchema } from '../../state/json-schema.ts'
+import { objectSchema } from '../../state/schema.ts'
 
 /** A subagent defined in code. What is omitted is inherited from the parent. */
 export type SubagentDefinition = Omit<AgentDefinition, 'name' | 'model' | 'instructions'> & {

@@ -5,7 +5,7 @@ import { checkState, TASKS_KEY, AgentState } from '../../state/agent-state.ts'
 import type { AgentEvent } from '../../state/event.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
-import { objectSchema } from '../../state/json-schema.ts'
+import { objectSchema } from '../../state/schema.ts'
 
 /** Options of `tasks`. */
 export type TasksOptions = {

@@ -7,7 +7,7 @@ import { hook, type Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import { indexTools, type ToolSearch } from './search-tools.ts'
 import { shorten } from '../../state/text.ts'
-import { objectSchema } from '../../state/json-schema.ts'
+import { objectSchema } from '../../state/schema.ts'
 
 /** Options of `toolRegistry`. */
 export type ToolRegistryOptions = {

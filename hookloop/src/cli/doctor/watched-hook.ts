@@ -1,4 +1,4 @@
-import { SUBAGENT_KEY } from '../../agent/subagents/child-run.ts'
+import { SUBAGENT_KEY } from '../../state/agent-state.ts'
 import type { ToolCall } from '../../state/tool-call.ts'
 import { messageOf } from '../../errors.ts'
 import { defined } from '../../hook-files/defined.ts'

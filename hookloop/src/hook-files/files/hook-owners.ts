@@ -1,7 +1,6 @@
 import { basename, dirname, join, resolve } from 'node:path'
-import { SUBAGENT_KEY } from '../../agent/subagents/child-run.ts'
+import { SUBAGENT_KEY, type AgentState } from '../../state/agent-state.ts'
 import { getActiveSkills } from '../../capabilities/skills/skills.ts'
-import type { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, sameJson } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'

@@ -5,7 +5,7 @@ import { checkState, type AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { textOf, type Message } from '../../state/message.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
-import { objectSchema } from '../../state/json-schema.ts'
+import { objectSchema } from '../../state/schema.ts'
 
 /** Options of `retrospective`. */
 export type RetrospectiveOptions = {

@@ -1,6 +1,5 @@
-import { SUBAGENT_KEY } from '../../../agent/subagents/child-run.ts'
+import { SUBAGENT_KEY, type AgentState } from '../../../state/agent-state.ts'
 import { BaseContext } from '../../../hooks/base-context.ts'
-import type { AgentState } from '../../../state/agent-state.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 import type { ClaudeEvent } from './claude-events.ts'
 import type { Transcripts } from './transcripts.ts'
