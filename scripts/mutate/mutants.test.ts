@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { suite, test } from 'node:test'
 import { decidingFiles } from './deciding-files.ts'
+import { equivalent } from './equivalent.ts'
 import { reaches, type Measured } from './measure-tests.ts'
 import { mutantsOf } from './mutants.ts'
 import { stagesOf } from './stages.ts'
@@ -44,6 +45,16 @@ suite('npm run mutate', () => {
     assert.ok(found.length > 1000)
     for (const { source, start, end, text } of found.filter((_, i) => i % 20 === 0))
       stripTypeScriptTypes(source.slice(0, start) + text + source.slice(end))
+  })
+
+  test('knows every change that is listed as equivalent', () => {
+    for (const { file, code, change } of equivalent) {
+      const all = mutantsOf(readFileSync(`hookloop/src/${file}`, 'utf8'))
+      assert.ok(
+        all.some((each) => each.code === code && each.change === change),
+        `${file}: ${change}`,
+      )
+    }
   })
 
   test('runs cheap tests first, those in the folder of a file above all, and files that start processes alone', () => {

@@ -8,6 +8,8 @@ export type Mutant = {
   /** What the text between them becomes. */
   readonly text: string
   readonly line: number
+  /** The text of that line. */
+  readonly code: string
   /** The change as text, such as `a === b → a !== b`. */
   readonly change: string
 }
@@ -21,7 +23,7 @@ export function mutantsOf(source: string): readonly Mutant[] {
     for (const { start, end, text } of changesOf(node, parents, code)) {
       const line = code.slice(0, start).split('\n').length
       const change = `${shown(source.slice(start, end))} → ${shown(text) || '(removed)'}`
-      found.push({ start, end, text, line, change })
+      found.push({ start, end, text, line, code: source.split('\n')[line - 1]!.trim(), change })
     }
   })
   return found

@@ -156,8 +156,8 @@ function chosenFiles(parts: readonly string[] | undefined): readonly Chosen[] {
   return found.length > 0 ? found : stop(`No source file has ${parts.join(' or ')} in its path.`)
 }
 
-function isEquivalent({ file, change }: Picked): boolean {
-  return equivalent.some((each) => each.file === file && each.change === change)
+function isEquivalent({ file, code, change }: Picked): boolean {
+  return equivalent.some((each) => file.endsWith(`/${each.file}`) && each.code === code && each.change === change)
 }
 
 /** In an order that depends only on the seed. */

@@ -115,7 +115,7 @@ function answerOf(
   const call = facts['toolCall'] as { readonly name: string } | undefined
   return {
     ...verdictOf(event, decision, reason),
-    ...(more !== undefined && { block: { reason: more.message, by: 'json' as const } }),
+    ...(more !== undefined && { block: { reason: more.message } }),
     ...(stop !== undefined && { stop: { reason: stop.message } }),
     ...(args !== undefined &&
       call !== undefined && { updatedInput: toClaudeCall(call.name, args, text(input['cwd'])).input }),
@@ -127,7 +127,7 @@ function answerOf(
 function verdictOf(event: ClaudeEvent, decision: HookOutcome['decision'], reason: string): HandlerAnswer {
   if (decision === undefined) return {}
   if (event === 'PreToolUse') return { permission: { decision: decision === 'block' ? 'deny' : decision, reason } }
-  return decision === 'block' ? { block: { reason, by: 'json' } } : {}
+  return decision === 'block' ? { block: { reason } } : {}
 }
 
 function text(value: Json | undefined): string {

@@ -16,7 +16,7 @@ export type Failure =
 /** What one handler answered, as far as it has an effect at its event. */
 export type HandlerAnswer = {
   /** It blocks, in the way of its event. */
-  readonly block?: { readonly reason: string; readonly by: 'exit' | 'json' }
+  readonly block?: { readonly reason: string }
   /** Of PreToolUse and PreModelSwitch. */
   readonly permission?: { readonly decision: 'allow' | 'deny' | 'ask' | 'defer'; readonly reason: string }
   /** Of PermissionRequest. */

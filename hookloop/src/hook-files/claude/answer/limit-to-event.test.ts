@@ -52,7 +52,7 @@ suite('updatedToolOutput of a Claude Code hook', () => {
 })
 
 suite('a block by a Claude Code hook', () => {
-  const block = { reason: 'No.', by: 'exit' } as const
+  const block = { reason: 'No.' } as const
 
   test('blocks where something can be blocked', () => {
     assert.deepEqual(limitToEvent({ block }, at('PreToolUse')), { block })
@@ -94,7 +94,7 @@ suite('a long text of a Claude Code hook', () => {
     { systemMessage: long },
     { wakes: long },
     { problem: long },
-    { block: { reason: long, by: 'json' } },
+    { block: { reason: long } },
     { permission: { decision: 'ask', reason: long } },
     { stop: { reason: long } },
     { request: { behavior: 'deny', message: long, interrupt: true } },

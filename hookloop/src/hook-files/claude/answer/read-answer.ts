@@ -93,7 +93,7 @@ function blockedBy(
   { error, isUnread }: { readonly error: string; readonly isUnread: boolean },
   event: ClaudeEvent,
 ): HandlerAnswer {
-  if (event === 'Elicitation' || event === 'ElicitationResult') return { block: { reason: error, by: 'exit' } }
+  if (event === 'Elicitation' || event === 'ElicitationResult') return { block: { reason: error } }
   const problem = isJson ? answer.problem : (broken ?? (isUnread ? notRead : undefined))
   const valid = isJson && problem === undefined ? answer : {}
   const own = valid.block?.reason ?? (valid.permission?.decision === 'deny' ? valid.permission.reason : undefined)
@@ -102,7 +102,7 @@ function blockedBy(
     ...(problem !== undefined && { problem }),
     ...rest,
     ...(request?.behavior === 'deny' && { request }),
-    block: { reason: own ?? error, by: own === undefined ? 'exit' : 'json' },
+    block: { reason: own ?? error },
   }
 }
 
@@ -115,7 +115,7 @@ function readPath({ exitCode, signal, stdout, stderr }: ProcessResult): HandlerA
   if (exitCode === 0 && path !== undefined) return { other: { worktreePath: path } }
   const error = stderr.head.trim()
   const how = exitCode === 0 ? 'it printed no path' : `it exited with ${exitCode ?? signal ?? 'a signal'}`
-  return { block: { reason: error === '' ? how : error, by: 'exit' } }
+  return { block: { reason: error === '' ? how : error } }
 }
 
 // oxlint-disable-next-line no-control-regex -- terminal colours start with one
@@ -142,7 +142,7 @@ export function readJson(value: unknown, event: ClaudeEvent): HandlerAnswer {
     ...(misplaced !== undefined && { hint: misplacedText(misplaced, event) }),
     ...legacyPermission(decision, reason, event),
     ...specificAnswer,
-    ...(decision === 'block' && decides === true && event !== 'PreToolUse' && { block: { reason, by: 'json' } }),
+    ...(decision === 'block' && decides === true && event !== 'PreToolUse' && { block: { reason } }),
     ...(value['continue'] === false && stops === true && { stop: { reason: stringIn(value['stopReason']) } }),
     ...(typeof systemMessage === 'string' && systemMessage !== '' && isSilent !== true && { systemMessage }),
     ...(typeof terminalSequence === 'string' && terminalSequence !== '' && { terminalSequence }),
@@ -176,23 +176,23 @@ export function readVerdict(value: unknown, event: ClaudeEvent, continueOnBlock:
   switch (event) {
     case 'Stop':
     case 'SubagentStop':
-      return value.impossible === true ? {} : { block: { reason, by: 'json' } }
+      return value.impossible === true ? {} : { block: { reason } }
     case 'PreToolUse':
       return { permission: { decision: 'deny', reason }, ...(!continueOnBlock && { stop: { reason } }) }
     case 'PostToolUse':
     case 'TeammateIdle':
       return continueOnBlock
-        ? { block: { reason, by: 'json' } }
-        : { ...(event === 'PostToolUse' && { block: { reason, by: 'json' } }), stop: { reason } }
+        ? { block: { reason } }
+        : { ...(event === 'PostToolUse' && { block: { reason } }), stop: { reason } }
     case 'PostToolBatch':
     case 'UserPromptSubmit':
     case 'UserPromptExpansion':
-      return { block: { reason, by: 'json' }, stop: { reason } }
+      return { block: { reason }, stop: { reason } }
     case 'PermissionRequest':
     case 'PermissionDenied':
       return {}
     default:
-      return { block: { reason, by: 'json' } }
+      return { block: { reason } }
   }
 }
 

@@ -75,7 +75,7 @@ function blockForChange(changed: string, handler: Handler, { event }: Payload): 
   const blocks =
     event === 'PermissionRequest'
       ? { request: { behavior: 'deny', message: reason, interrupt: false } as const }
-      : { block: { reason, by: 'exit' } as const }
+      : { block: { reason } }
   return { problem, failed: 'changed', ...blocks }
 }
 
@@ -101,14 +101,14 @@ const endings: ReadonlySet<string> = new Set(['Stop', 'SubagentStop', 'TaskCompl
 function withPolicy(answer: HandlerAnswer, handler: Handler, { event }: Payload): HandlerAnswer {
   const { failed, otherExitCode } = answer
   if (event === 'PreModelSwitch' && failed === 'timedOut') {
-    return { ...answer, block: { reason: failureReason(handler, answer), by: 'exit' } }
+    return { ...answer, block: { reason: failureReason(handler, answer) } }
   }
   if (handler.onFailure !== 'block' || (failed === undefined && otherExitCode !== true)) return answer
   if ((handler.type === 'command' && handler.async) || endings.has(event)) return answer
   const { permission, request, ...rest } = answer
   const own = rest.block?.reason ?? (permission?.decision === 'deny' ? permission.reason : undefined)
   const reason = own ?? failureReason(handler, answer)
-  return { ...rest, ...(request?.behavior === 'deny' && { request }), block: { reason, by: 'exit' } }
+  return { ...rest, ...(request?.behavior === 'deny' && { request }), block: { reason } }
 }
 
 /** For the model: the command line, the address and the output of a handler stay on this machine. */
