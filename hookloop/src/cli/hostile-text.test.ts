@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, test } from 'node:test'
 import { run } from './commands/run.ts'
 import { ProjectWithHooks } from './project-with-hooks.fixture.ts'
@@ -158,6 +161,17 @@ describe('no text of a model, tool, server, hook, session or file gives the term
     assertClean(chatted.stdout + chatted.stderr, 'chat')
     const json = await project.hookloop(['run', attack, ...agent, '--json'])
     assertClean(json.stdout + json.stderr, 'run --json')
+    for (const args of [
+      ['export', 'one'],
+      ['export', 'one', '--no-redact'],
+      ['rewind', 'one', '--to', '1'],
+      ['sessions', 'delete', 'one', 'two'],
+      ['sessions', 'prune', '--older-than', '0s'],
+    ]) {
+      const { stdout, stderr } = await project.hookloop(args)
+      assert.notEqual(stdout + stderr, '', args.join(' '))
+      assertClean(stdout + stderr, args.join(' '))
+    }
   })
 
   test('errors about what was typed', async () => {
@@ -175,10 +189,30 @@ describe('no text of a model, tool, server, hook, session or file gives the term
       ['hooks', 'test', odd],
       ['hooks', 'test', 'PreToolUse', '--dir', odd],
       ['import', odd],
+      ['export', odd],
+      ['export', 'one', '--redact', `/${odd}(/`],
+      ['sessions', 'delete', odd],
+      ['rewind', odd],
+      ['models', odd],
       ['policy', 'bash', odd],
     ]) {
       const { stdout, stderr } = await project.hookloop(args)
       assertClean(stdout + stderr, args.join(' '))
+    }
+  })
+
+  test('the names of models on a server, and its address', async (t) => {
+    const models = [{ name: `a${attack}` }, { name: 'good:latest' }]
+    const server = createServer((_request, response) => response.end(JSON.stringify({ models }))).listen(0, '127.0.0.1')
+    t.after(() => server.close())
+    await once(server, 'listening')
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    for (const OLLAMA_BASE_URL of [address, `${address}/${attack}`]) {
+      for (const args of [['models'], ['models', '--json']]) {
+        const { stdout, stderr } = await project.hookloop(args, { env: { OLLAMA_BASE_URL } })
+        assertClean(stdout + stderr, args.join(' '))
+        if (OLLAMA_BASE_URL === address) assert.match(stdout, /ollama\/good:latest/)
+      }
     }
   })
 

@@ -8,7 +8,6 @@ import { signaturePattern } from '../run/session-options.ts'
 import { findSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { UsageError } from '../usage-error.ts'
-import { escapeInJson } from '../../system/sanitize-text.ts'
 import { jsonText } from '../terminal/json.ts'
 import { exact, printable } from '../terminal/printable.ts'
 
@@ -36,7 +35,7 @@ function exportCommand(given: string | undefined, flags: ExportFlags, cli: CliCo
     const session = await findSession(store, given)
     const redact = flags.redact === false ? false : [...(flags.redact ?? []).map(toRule), signaturePattern]
     const text = await exportSession(store, session, { redact })
-    if (flags.output === undefined) cli.out.write(cli.out.isTTY === true ? escapeInJson(text) : text)
+    if (flags.output === undefined) cli.out.write(text)
     else {
       await writeTo(flags.output, text, flags.force === true)
       if (flags.json === true) cli.out.write(`${jsonText({ session, file: flags.output })}\n`)

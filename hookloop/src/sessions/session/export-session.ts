@@ -2,6 +2,7 @@ import { checkArgument, checkOptions, invalidOption } from '../../state/check-op
 import { hashText, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { redactor, secretName, secretPatterns } from '../../state/secrets.ts'
 import { AgentError, messageOf } from '../../errors.ts'
+import { escapeInJson } from '../../system/sanitize-text.ts'
 import { readSession, readStoredSession } from '../log/read-session.ts'
 import { headOf } from './session-head.ts'
 import { LineEncoder } from '../log/session-log.ts'
@@ -42,7 +43,7 @@ export async function exportSession(store: SessionStore, id: string, options: Ex
     const { seq: _seq, request: _request, ...rest } = record as unknown as JsonObject
     return record.type === 'snapshot' ? [] : [JSON.stringify(clean(rest))]
   })
-  const body = [JSON.stringify(header), ...lines].join('\n')
+  const body = escapeInJson([JSON.stringify(header), ...lines].join('\n')) // it is printed, and looked at with other programs
   return `${body}\n${JSON.stringify({ type: 'exportEnd', lines: lines.length + 1, sum: hashText(body) })}\n`
 }
 
