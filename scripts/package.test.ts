@@ -34,7 +34,16 @@ suite('the published package', () => {
 
   test('has what it needs to run, to be typed and to be read, and nothing else', () => {
     const folders = new Set(paths.map((path) => (path.includes('/') ? path.split('/')[0] : path)))
-    const expected = ['LICENSE', 'README.md', 'bin', 'dist', 'docs', 'hooks.schema.json', 'package.json']
+    const expected = [
+      'LICENSE',
+      'README.md',
+      'bin',
+      'dist',
+      'docs',
+      'events.schema.json',
+      'hooks.schema.json',
+      'package.json',
+    ]
     assert.deepEqual(folders, new Set(expected))
     assert.deepEqual(
       paths.filter(

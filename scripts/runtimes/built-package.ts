@@ -15,7 +15,7 @@ export function buildPackage(name: string): BuiltPackage {
   const PATH = [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter)
   const build = [join(root, 'hookloop/build.mjs'), target]
   execFileSync(process.execPath, build, { env: { ...process.env, PATH }, stdio: 'inherit' })
-  for (const file of ['package.json', 'README.md', 'LICENSE', 'bin', 'hooks.schema.json'])
+  for (const file of ['package.json', 'README.md', 'LICENSE', 'bin', 'events.schema.json', 'hooks.schema.json'])
     cpSync(join(root, 'hookloop', file), join(target, file), { recursive: true })
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }

@@ -66,8 +66,6 @@ export type SessionRunOptions = ResumeOptions &
     readonly session: string
     /** The id that the run gets. Default: one of its effects. */
     readonly run?: string
-    /** Gives events their place, if something listens. */
-    readonly stamp?: EventStamp | undefined
     /** What hooks at `onSessionStart` did: it is part of the ledger of the run. */
     readonly startedWith?: readonly TimedLedgerEntry[]
   }

@@ -1,20 +1,19 @@
-import type { Emit, EventListener } from '../state/event.ts'
+import type { AgentEvent, Emit, EmittedEvent, EventListener, EventPlace } from '../state/event.ts'
 
-/** Adds to each event of a run where it belongs. It is the one place where this happens. */
+/** Gives the events of a run without a session their place. */
 export class EventStamp {
   /** The id of the run. Set before the first event. */
   run = ''
   readonly #listener: EventListener
-  readonly #session: string | undefined
   #seq = 0
 
-  constructor(listener: EventListener, session?: string) {
+  constructor(listener: EventListener) {
     this.#listener = listener
-    this.#session = session
   }
 
-  readonly emit: Emit = (emitted) => {
-    const [seq, { run }, session] = [++this.#seq, this, this.#session]
-    this.#listener(session === undefined ? { seq, run, ...emitted } : { seq, session, run, ...emitted })
-  }
+  readonly emit: Emit = (event) => this.#listener(placedEvent(event, { seq: ++this.#seq, run: this.run }))
+}
+
+export function placedEvent(event: EmittedEvent, place: EventPlace): AgentEvent {
+  return { ...place, ...event }
 }

@@ -16,7 +16,10 @@ export type RunOptions = {
   readonly signal?: AbortSignal
   /** A finished run, or its state, to continue the conversation from. */
   readonly from?: Run<unknown> | SavedRun | AgentState
-  /** `false`: `stream` emits no deltas, and the model is called without streaming. */
+  /**
+   * Whether the model streams its answer, and its pieces are events. `true` in `run` with a session: they are logged, for
+   * `store.watch`. Default: `true` for `stream`.
+   */
   readonly deltas?: boolean
   /** How effects are performed: live, recorded or replayed. Default live. */
   readonly effects?: EffectsFactory

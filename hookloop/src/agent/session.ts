@@ -28,7 +28,7 @@ export type SendOptions = {
   readonly signal?: AbortSignal
   /** Facts for hooks. They are stored in the session. */
   readonly metadata?: JsonObject
-  /** `false`: emits no deltas of the answer. */
+  /** Whether pieces of the answer are events: see `RunOptions`. Default: `true` for `stream`. */
   readonly deltas?: boolean
   /** What happens if a run waits for an answer: see `RunOptions`. Default `reject`. */
   readonly onNewInput?: 'reject' | 'deny'

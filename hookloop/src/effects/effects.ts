@@ -1,7 +1,7 @@
 import { checkArgument, checkOptions } from '../state/check-options.ts'
 import { AgentError } from '../errors.ts'
 import type { AgentState } from '../state/agent-state.ts'
-import type { Emit } from '../state/event.ts'
+import type { Emit, OwnEvent } from '../state/event.ts'
 import type { Json, JsonObject } from '../state/json.ts'
 import type { LedgerRow, TimedLedgerEntry } from '../state/ledger.ts'
 import { RunTime, systemClock, type Clock, type RunEnd, type Wait, type WorkLimit } from './run-time.ts'
@@ -77,8 +77,8 @@ export interface Effects {
   readonly signal: AbortSignal
   /** Stores the state before the next effect is performed. Undefined if the run has no session. */
   readonly checkpoint?: (checkpoint: Checkpoint) => void
-  /** Resolves when all checkpoints are stored. */
-  readonly settle?: () => void | Promise<void>
+  /** Resolves when all checkpoints are stored, with the last event of the run. */
+  readonly settle?: (end: OwnEvent) => void | Promise<void>
 }
 
 /** How long work may take. `key` is the same on every replay; `abort` is called when the time is over. */

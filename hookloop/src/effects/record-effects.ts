@@ -53,6 +53,8 @@ export interface Journal {
   /** Called before the first entry and before checks that write none. */
   start?(): void
   append(entry: RunEntry): void
+  /** Called before an effect is performed, also one that was begun before. */
+  perform?(): void
   /** Resolves when all entries are stored. */
   flush(): void | Promise<void>
   /** Stores the entries when the process is idle, or with the next `flush`, which reports a failure. */
@@ -259,6 +261,7 @@ export class RecordedEffects extends EffectScope implements Effects {
 
   #run<T extends Json>(key: string, effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
     let result: T | Promise<T>
+    this.recorder.journal.perform?.()
     try {
       result = this.#inner.perform(effect, run)
     } catch (thrown) {

@@ -101,7 +101,7 @@ export type EmittedEvent =
 
 /** What every event has beside its `step` and `at`. */
 export type EventPlace = {
-  /** Counted from 1, one more with each event: in the run. */
+  /** Its number in the event log of the session; without a session, in the run. Counted from 1, one more with each event. */
   readonly seq: number
   /** The session of the run, if it has one. */
   readonly session?: string

@@ -103,6 +103,11 @@ export function typeOfStep(step: Pick<Step, 'toolCalls'>, answered: boolean): St
   return step.toolCalls.length > 0 ? 'toolExecution' : 'finalResponse'
 }
 
+/** The index of the step in progress, or of the last one. */
+export function lastStepOf({ steps, cursor }: Pick<Execution, 'steps' | 'cursor'>): number {
+  return cursor?.phase === 'tools' ? steps.length : Math.max(0, steps.length - 1)
+}
+
 /** The working time of a run up to `now`, in milliseconds, without waiting for approvals. */
 export function workedMs(execution: Execution, now: number): number {
   return now - execution.startedAt - execution.waitedMs

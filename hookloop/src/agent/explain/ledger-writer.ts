@@ -165,25 +165,33 @@ export class LedgerWriter {
   }
 
   #timedEntry(i: number): TimedLedgerEntry {
-    return Object.freeze({ ...this.#entry(i), durationMs: Math.round(this.#at(2 * i + 1) * 1000) / 1000 })
+    const durationMs = Math.round(this.#at(2 * i + 1) * 1000) / 1000
+    if (this.#opinions?.has(i) === true) return Object.freeze({ ...this.#entry(i), durationMs })
+    // Most hooks decide nothing, and every invocation is an event of a run in a session.
+    const { call, trigger, hook, step } = parts(this.#at(2 * i))
+    const { name, mode, shadow } = this.#hooks[hook] ?? loop
+    if (shadow === true) return Object.freeze({ ...this.#entry(i), durationMs })
+    const entry = { step, trigger: triggerNames[trigger]!, hook: name, mode }
+    const id = call === 0 ? undefined : this.#callId(step, call - 1)
+    return Object.freeze(id === undefined ? { ...entry, durationMs } : { ...entry, call: id, durationMs })
   }
 
   #entry(i: number): LedgerEntry {
     const { call, trigger, hook, step } = parts(this.#at(2 * i))
-    const { name, mode, shadow, ...noted } = this.#hooks[hook] ?? loop
+    const noted = this.#hooks[hook] ?? loop
     const callId = call === 0 ? undefined : this.#callId(step, call - 1)
     const opinion = this.#opinions?.get(i)
     const definedAt = opinion === undefined || opinion.decision === 'skipped' ? undefined : noted.definedAt?.()
     return Object.freeze({
       step,
       trigger: triggerNames[trigger]!,
-      hook: name,
-      mode,
+      hook: noted.name,
+      mode: noted.mode,
       ...(callId !== undefined && { call: callId }),
       ...(definedAt !== undefined && { definedAt }),
       ...(opinion !== undefined && noted.bookkeeping === true && { bookkeeping: true as const }),
       ...opinion,
-      ...(shadow === true && { shadow }),
+      ...(noted.shadow === true && { shadow: noted.shadow }),
     })
   }
 }

@@ -1,6 +1,7 @@
 import type { AskTrigger } from '../../state/tool-call.ts'
 import { AgentState } from '../../state/agent-state.ts'
 import { countVotes, type ContinuationEvaluation, type ContinuationOutcome } from '../../state/continuation.ts'
+import { lastStepOf } from '../../state/execution.ts'
 import type { ErrorRecord, Execution, FinalRecord, FinalStatus } from '../../state/execution.ts'
 import type { ToModel } from '../../state/inference.ts'
 import type { LedgerEntry, LedgerRow, TimedLedgerEntry } from '../../state/ledger.ts'
@@ -201,9 +202,7 @@ export class RunContext implements HookHost {
   }
   /** The step in progress, or the last one. */
   get lastStep(): number {
-    if (this.open !== undefined) return this.open.index
-    const isInStep = this.hasExecution && this.execution.cursor?.phase === 'tools'
-    return isInStep ? this.step : Math.max(0, this.step - 1)
+    return this.open?.index ?? (this.hasExecution ? lastStepOf(this.execution) : 0)
   }
   get place(): string {
     if (this.open !== undefined) return this.open.place

@@ -10,7 +10,7 @@ import { AgentError, toAgentError } from '../../errors.ts'
 import type { RunEnd } from '../../effects/run-time.ts'
 import { HookFailure, isFatal } from '../../hooks/run-hooks.ts'
 import type { AgentParts } from '../agent-parts.ts'
-import { toRun, type Run } from '../run.ts'
+import { pendingOf, toRun, type Run } from '../run.ts'
 import { applyTransformsOrThrow, finishInvocation, fireTrigger, startInvocation } from './fire-trigger.ts'
 import { askAt, hasQuestion } from './ask-at-trigger.ts'
 import { runLoop } from './loop.ts'
@@ -86,7 +86,7 @@ export async function concludeRun(run: RunContext, final: FinalRecord | undefine
   if (draining !== undefined) await draining
   if (run.shadows !== undefined) await run.background?.settleShadows()
   try {
-    await run.effects.settle?.()
+    await run.effects.settle?.(endEvent(run, final))
   } catch (thrown) {
     return toResult(run, unstoredRecord(run, thrown))
   }
@@ -105,15 +105,15 @@ function unstoredRecord(run: RunContext, thrown: unknown): FinalRecord {
 function toResult(run: RunContext, final: FinalRecord | undefined): Run {
   run.effects.time.close()
   const result = toRun(run, final)
-  run.effects.emit?.(endEvent(run, result))
+  run.effects.emit?.(endEvent(run, final))
   return result
 }
 
-function endEvent(run: RunContext, result: Run): OwnEvent {
+function endEvent(run: RunContext, final: FinalRecord | undefined): OwnEvent {
   const place = { step: run.lastStep, at: run.now }
-  return result.status === 'suspended'
-    ? { type: 'suspended', ...place, executionId: run.execution.id, pending: result.pending }
-    : { type: 'finished', ...place, record: result.final }
+  return final === undefined
+    ? { type: 'suspended', ...place, executionId: run.execution.id, pending: pendingOf(run.state) }
+    : { type: 'finished', ...place, record: final }
 }
 
 /** Throws STATE_SUSPENDED for a state that waits for answers. */

@@ -2,8 +2,7 @@ import type { AgentState } from '../../state/agent-state.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { List } from '../../state/list.ts'
 import { diffState } from '../../state/state-diff.ts'
-import type { Checkpoint, Effects } from '../../effects/effects.ts'
-import { RecordedEffects, Recorder, type Journal } from '../../effects/record-effects.ts'
+import type { Journal } from '../../effects/record-effects.ts'
 import type { RecordEntry } from '../../effects/recording.ts'
 import { LineEncoder } from './session-log.ts'
 import type { LoadedSession } from './read-session.ts'
@@ -11,7 +10,7 @@ import { encodeCall, encodeRecord } from './record-codec.ts'
 import type { SessionRecord, StateRecord } from './session-records.ts'
 import type { SessionReader } from './session-reader.ts'
 import { takeSnapshot, type StoredPages } from './session-snapshot.ts'
-import { storeFailed, type PagesChange, type SessionWriter } from '../stores/store.ts'
+import { storeFailed, type PagesChange, type SessionWriter, type StoredEvent } from '../stores/store.ts'
 
 /**
  * A snapshot is taken after so many characters of lines, as soon as few messages are left over that do not fill a page: they are
@@ -19,6 +18,9 @@ import { storeFailed, type PagesChange, type SessionWriter } from '../stores/sto
  */
 const SNAPSHOT_CHARS = 98_304
 const MAX_LEFT_OVER = 8
+
+/** How long events without lines wait for each other: an answer has hundreds of pieces. */
+const EVENTS_MS = 20
 
 /** Appends records to a session that is locked, in as few writes as possible. */
 export class SessionJournal implements Journal {
@@ -36,6 +38,9 @@ export class SessionJournal implements Journal {
   #head: JsonObject
   #newHead: JsonObject | undefined
   #newPages: PagesChange | undefined
+  #events: StoredEvent[] = []
+  #eventSeq: number
+  #eventTimer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
   #failure: Error | undefined
   #isScheduled = false
@@ -50,6 +55,7 @@ export class SessionJournal implements Journal {
     this.#tailChars = loaded.tailChars
     this.#chars = loaded.chars
     this.#head = writer.head
+    this.#eventSeq = writer.eventSeq
   }
 
   /** The session with everything that was appended; undefined if not all of it is stored. */
@@ -93,6 +99,21 @@ export class SessionJournal implements Journal {
     if (this.#tailChars > (isCheap ? 1 : 4) * enough) this.#takeSnapshot()
   }
 
+  /** The number of the last event. */
+  get eventSeq(): number {
+    return this.#eventSeq
+  }
+
+  nextEventSeq(): number {
+    return ++this.#eventSeq
+  }
+
+  /** Adds the event with the next number. It is stored with the lines before it, or soon. */
+  addEvent(event: StoredEvent): void {
+    this.#events.push(event)
+    this.#eventTimer ??= setTimeout(() => this.#flushEvents(), EVENTS_MS).unref()
+  }
+
   /** How many entries of the ledger of the current run are stored. */
   get ledgerLength(): number {
     return this.#reader.ledger.length
@@ -111,12 +132,13 @@ export class SessionJournal implements Journal {
     if (this.#writing !== undefined) return this.#writing.then(() => this.flush())
     if (this.#begun !== undefined) this.#appendNow(this.#begun)
     this.#begun = undefined
-    if (this.#lines.length === 0 && this.#newHead === undefined) return undefined
-    const [lines, head, pages] = [this.#lines, this.#newHead, this.#newPages]
+    const [lines, events, head, pages] = [this.#lines, this.#events, this.#newHead, this.#newPages]
+    if (lines.length === 0 && events.length === 0 && head === undefined) return undefined
     this.#lines = []
+    this.#events = []
     this.#newHead = this.#newPages = undefined
     try {
-      const writing = this.#writer.append(lines, { head, pages })
+      const writing = this.#writer.append(lines, { head, pages, events })
       if (!(writing instanceof Promise)) return undefined
       this.#writing = writing.then(
         () => void (this.#writing = undefined),
@@ -133,12 +155,36 @@ export class SessionJournal implements Journal {
     this.#isScheduled = true
     setImmediate(() => {
       this.#isScheduled = false
-      try {
-        this.flush()?.catch(() => undefined)
-      } catch {
-        // the next flush reports it
-      }
+      this.#tryFlush()
     })
+  }
+
+  /** Stores the events that wait. Call it before the session is released. */
+  async close(): Promise<void> {
+    clearTimeout(this.#eventTimer)
+    if (this.#events.length > 0 && this.#failure === undefined) await this.flush()
+  }
+
+  /** The same after a failure: lines that wait are not stored, and neither are the events after them. */
+  async abandon(): Promise<void> {
+    const hasLines = this.#lines.length > 0 || this.#begun !== undefined || this.#newHead !== undefined
+    if (hasLines || this.#encoder.end.seq < 0) this.#events = []
+    await this.close().catch(() => undefined)
+  }
+
+  #flushEvents(): void {
+    this.#eventTimer = undefined
+    if (this.#events.length === 0) return
+    if (this.#writing === undefined) this.#tryFlush()
+    else this.#eventTimer = setTimeout(() => this.#flushEvents(), EVENTS_MS).unref()
+  }
+
+  #tryFlush(): void {
+    try {
+      this.flush()?.catch(() => undefined)
+    } catch {
+      // the next flush reports it
+    }
   }
 
   #appendNow(record: SessionRecord): void {
@@ -172,50 +218,5 @@ export class SessionJournal implements Journal {
     this.#writing = undefined
     this.#failure = storeFailed('The session cannot be stored', thrown)
     throw this.#failure
-  }
-}
-
-export type SessionEffectsOptions = {
-  readonly journal: SessionJournal
-  /** What happened since the last checkpoint. */
-  readonly entries: readonly RecordEntry[]
-  readonly run: string
-  readonly now: number
-  /** Whether the run closes a step that another agent has left open, so that it may differ from the entries. */
-  readonly isClosing: boolean
-  /** Whether model calls are stored with their requests. */
-  readonly recordsRequests: boolean
-  /** Called with each checkpoint before it is stored. */
-  readonly onCheckpoint: (checkpoint: Checkpoint) => void
-}
-
-/** The effects of a run in a session: they are recorded in the session, and so is the state at each checkpoint. */
-export class SessionEffects extends RecordedEffects {
-  readonly #options: SessionEffectsOptions
-
-  constructor(inner: Effects, options: SessionEffectsOptions) {
-    super(inner, new Recorder(options.journal, options), options)
-    this.#options = options
-  }
-
-  /** Whether the run differs from what was recorded. Nothing more of it is stored. */
-  get hasDiverged(): boolean {
-    return this.recorder.diverged !== undefined
-  }
-
-  checkpoint(checkpoint: Checkpoint): void {
-    const { recorder } = this
-    const unused = recorder.unused?.any
-    if (unused !== undefined) recorder.diverge(unused)
-    if (recorder.diverged !== undefined) throw recorder.diverged
-    const { journal, onCheckpoint } = this.#options
-    onCheckpoint(checkpoint)
-    const { phase, state, ledgerFrom } = checkpoint
-    journal.appendState(state, { phase, at: this.now(), ledger: ledgerFrom(journal.ledgerLength) })
-    this.recorder.checkpoint()
-  }
-
-  settle(): void | Promise<void> {
-    return this.hasDiverged ? undefined : this.#options.journal.flush()
   }
 }

@@ -1,5 +1,6 @@
 import { checkOptions } from '../../state/check-options.ts'
 import { checkedAnswer } from '../../agent/tools/request-approval.ts'
+import { lastStepOf } from '../../state/execution.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { openCallsIn } from '../../state/open-calls.ts'
 import { answerProblem, approvalFits, type Answer, type Approval } from '../../state/tool-call.ts'
@@ -7,7 +8,7 @@ import { AgentError } from '../../errors.ts'
 import type { SessionSnapshot } from '../log/read-session.ts'
 import { checkStore, type SessionStore } from '../stores/store.ts'
 import type { ListOptions } from '../stores/store.ts'
-import { lockSession, setHead } from './session-lock.ts'
+import { lockSession, logEvent, setHead } from './session-lock.ts'
 
 /** An approval that waits for an answer, and the id of its session. */
 export type PendingApproval = Approval & { readonly session: string }
@@ -75,6 +76,14 @@ export async function answerApproval(
       })
     }
     journal.append({ type: 'answer', approval, answer, at: now, ...(by !== undefined && { by }) })
+    logEvent(session, snapshot.open!.run, {
+      type: 'answered',
+      step: lastStepOf(snapshot.state!.execution!),
+      at: now,
+      approval,
+      answer,
+      ...(by !== undefined && { by }),
+    })
     setHead(session, snapshot.state!, { at: now, answered: { ...snapshot.open!.given, [approval]: answer } })
     await journal.flush()
   })

@@ -1,13 +1,13 @@
 import { AgentState } from '../../state/agent-state.ts'
 import { checkOptions } from '../../state/check-options.ts'
-import type { FinalRecord } from '../../state/execution.ts'
+import { lastStepOf, type FinalRecord } from '../../state/execution.ts'
 import { sameJson } from '../../state/json.ts'
 import { toInput, type Message } from '../../state/message.ts'
 import { AgentError } from '../../errors.ts'
 import { readStoredSession, type SessionHistory } from '../log/read-session.ts'
 import { checkStore, type SessionStore } from '../stores/store.ts'
 import { pointsOf, settledState, stateAt, withoutLastInput } from './fork-session.ts'
-import { appendState, lockSession } from './session-lock.ts'
+import { appendState, lockSession, logEvent } from './session-lock.ts'
 
 /** Options of `rewindSession`. */
 export type RewindOptions = {
@@ -40,6 +40,13 @@ export async function rewindSession(store: SessionStore, id: string, options: Re
     const state = now === undefined ? base : rewound(now, base, at)
     session.journal.append({ type: 'rewound', to, at })
     appendState(session, state, { agent: history.agent, at })
+    const run = history.records.findLast((record) => record.type === 'input')?.run ?? ''
+    logEvent(session, run, {
+      type: 'rewound',
+      step: now?.execution === undefined ? 0 : lastStepOf(now.execution),
+      at,
+      to,
+    })
     if (message !== undefined) session.journal.append({ type: 'input', run: crypto.randomUUID(), at, message })
     await session.journal.flush()
   })

@@ -2,7 +2,6 @@ import type { Cursor } from '../../state/execution.ts'
 import type { OpenCall } from '../../state/tool-call.ts'
 import { startRun, stateFor } from '../../agent/loop/start.ts'
 import type { SessionRunOptions } from '../../agent/agent.ts'
-import { EventStamp } from '../../agent/event-stamp.ts'
 import { pauseWhen } from '../../agent/run-options.ts'
 import { checkChoice } from '../../state/check-options.ts'
 import { RunContext } from '../../agent/loop/run-context.ts'
@@ -18,7 +17,9 @@ import { liveEffects, type Effects } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
 import { snapshotOf } from '../log/read-session.ts'
 import type { Circumstances } from '../log/session-records.ts'
-import { SessionEffects } from '../log/session-journal.ts'
+import { readLogged } from '../log/logged-events.ts'
+import { SessionEffects } from '../log/session-effects.ts'
+import { SessionEvents } from '../log/session-events.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { answeredBefore, resumeFirst } from './approvals.ts'
 import { hashTurn, type OpenRun } from '../log/session-reader.ts'
@@ -26,10 +27,12 @@ import { readTurn, storedRun } from './stored-run.ts'
 import { appendSessionStart, lockSession, setHead, type LockedSession, type Locking } from './session-lock.ts'
 
 type Work = {
+  readonly store: SessionStore
   readonly parts: AgentParts
   readonly session: LockedSession
   readonly how: SessionRunOptions
   readonly inner: Effects
+  readonly events: SessionEvents
   /** The id of session variables for commands, if the state of the run has none. */
   readonly environment?: string | undefined
   /** Called with the effects of the run. */
@@ -52,16 +55,15 @@ export function runInSession(
   const metadata = how.metadata && (exactJson(how.metadata, 'metadata') as JsonObject)
   return lockSession(store, { ...lockingOf(how), create: true }, async (locked) => {
     const { open, isSuspended } = locked.snapshot
-    const same = isSuspended ? undefined : await runOfTurn(store, { parts, session: locked, how })
+    const same = isSuspended ? undefined : await runOfTurn({ store, parts, session: locked, how })
     if (same !== undefined) return same
     const canEnd = onNewInput === 'deny' && open?.phase !== 'input'
     if (isSuspended || (open !== undefined && !canEnd)) throw unfinished(how.session, open?.phase)
-    const session = open === undefined ? locked : await endOpenRun({ parts, session: locked, how }, open)
+    const session = open === undefined ? locked : await endOpenRun({ store, parts, session: locked, how }, open)
     const { journal } = session
-    const stamp = stampFor(how)
-    const inner = innerEffects(how, stamp?.emit)
+    const inner = innerEffects(how, (event) => events.emit(event))
     const [at, run] = [inner.now(), how.run ?? inner.newId()]
-    if (stamp !== undefined) stamp.run = run
+    const events = new SessionEvents(journal, { session: how.session, run, listener: how.listener })
     appendSessionStart(session, { agent: parts.name, at })
     const { turn, recordRequests: recordsRequests = false } = how
     const given = { ...(metadata !== undefined && { metadata }), ...(turn !== undefined && { turn }) }
@@ -77,7 +79,7 @@ export function runInSession(
       ...(recordsRequests && { requests: true }),
     })
     const started = { run, at, entries: [], metadata, turn, recordsRequests }
-    const context = runContext({ parts, session, how, inner }, started)
+    const context = runContext({ parts, session, how, inner, events }, started)
     setHead(session, context.state.withMessage(input), { agent: parts.name, cwd: process.cwd(), at, status: 'running' })
     return startRun(context, input)
   })
@@ -107,51 +109,47 @@ export function resumeSession(
   { parts, how, environment }: Pick<Work, 'parts' | 'how' | 'environment'>,
 ): Promise<Run> {
   checkChoice('resume', 'onChange', how.onChange ?? 'close', ['close', 'reject'])
-  return lockSession(store, lockingOf(how), (session) => resumeLocked({ parts, session, how, environment }))
+  return lockSession(store, lockingOf(how), (session) => resumeLocked({ store, parts, session, how, environment }))
 }
 
 /**
  * The run of a turn that the session already has: it is resumed, unless it has ended or waits for an answer. Undefined if the
  * turn is new.
  */
-async function runOfTurn(
-  store: SessionStore,
-  { parts, session, how }: Pick<Work, 'parts' | 'session' | 'how'>,
-): Promise<Run | undefined> {
+async function runOfTurn(work: Pick<Work, 'store' | 'parts' | 'session' | 'how'>): Promise<Run | undefined> {
+  const { store, parts, session, how } = work
   const { snapshot } = session
   const { turn } = how
   if (turn === undefined || !snapshot.turns.known.includes(hashTurn(turn))) return undefined
   if (snapshot.turns.latest !== turn) return storedRun(parts, await readTurn(store, session.id, turn), session.id)
   const { open, state } = snapshot
   const isWaiting = open?.phase === 'suspended' && open.answers === undefined && hasQuestions(state!, open.given)
-  return open === undefined || isWaiting
-    ? storedRun(parts, snapshot, session.id)
-    : resumeLocked({ parts, session, how, environment: undefined })
+  return open === undefined || isWaiting ? storedRun(parts, snapshot, session.id) : resumeLocked(work)
 }
 
 async function resumeLocked({
+  store,
   parts,
   session,
   how,
   environment,
-}: Pick<Work, 'parts' | 'session' | 'how' | 'environment'>): Promise<Run> {
+}: Pick<Work, 'store' | 'parts' | 'session' | 'how' | 'environment'>): Promise<Run> {
   const { onChange = 'close' } = how
   const { journal, snapshot } = session
   const { open, isSuspended } = snapshot
   if (open === undefined) throw isSuspended ? unfinished(how.session, undefined) : nothingToResume(how.session)
   let effects: SessionEffects | undefined
-  // A run that has diverged is resumed once more: its listeners get the events of that.
-  const stamp = stampFor(how)
-  if (stamp !== undefined) stamp.run = open.run
-  const heard: Emit | undefined = stamp && ((event) => void (effects?.hasDiverged !== true && stamp.emit(event)))
-  const inner = innerEffects(how, onChange === 'close' ? heard : stamp?.emit)
+  const events = await eventsOf({ store, session, how }, open)
+  const inner = innerEffects(how, events.emit)
   const now = inner.now()
   if (isSuspended) journal.append({ type: 'sessionResumed', at: now })
   const work = {
+    store,
     parts,
     session,
     how,
     inner,
+    events,
     environment,
     now,
     opened: (made: SessionEffects) => void (effects = made),
@@ -162,22 +160,20 @@ async function resumeLocked({
   await journal.flush()
   const current = snapshotOf(journal.loaded!, session.id) // with what was recorded just now
   const { answers: _used, ...rest } = how
-  const closing = {
-    ...work,
-    session: { ...session, snapshot: current },
-    how: rest,
-    inner: innerEffects(how, stamp?.emit),
-  }
-  return resumeOpen(closing, current.open!)
+  const closing = { ...session, snapshot: current }
+  const again = await eventsOf({ store, session: closing, how }, current.open!)
+  const more = { session: closing, how: rest, inner: innerEffects(how, again.emit), events: again }
+  return resumeOpen({ ...work, ...more }, current.open!)
 }
 
 /** Denies what an open run waits for, and ends it. Returns the session without it. */
 async function endOpenRun(
-  { parts, session, how }: Pick<Work, 'parts' | 'session' | 'how'>,
+  { store, parts, session, how }: Pick<Work, 'store' | 'parts' | 'session' | 'how'>,
   open: OpenRun,
 ): Promise<LockedSession> {
-  const { listener: _unheard, shouldPause: _not, ...quiet } = how // events are those of the new run
-  const inner = innerEffects(quiet, undefined)
+  const { listener: _unheard, shouldPause: _not, ...quiet } = how // the listener gets the events of the new run
+  const events = await eventsOf({ store, session, how: quiet }, open)
+  const inner = innerEffects(quiet, events.emit)
   const now = inner.now()
   const isWaiting = open.phase === 'suspended' && open.answers === undefined
   if (!isWaiting) {
@@ -186,7 +182,7 @@ async function endOpenRun(
   }
   const answers = isWaiting ? deniedAnswers(session.snapshot.state!, open.given) : {}
   const acceptMissing = Object.keys(open.given).length === 0 || [] // without an approved call, no guard has to decide
-  const work = { parts, session, how: { ...quiet, answers, acceptMissing }, inner, now }
+  const work = { store, parts, session, how: { ...quiet, answers, acceptMissing }, inner, events, now }
   const run = await resumeOpen(work, { ...open, ends: true, isClosing: !isWaiting })
   const stored = session.journal.loaded && snapshotOf(session.journal.loaded, session.id)
   if (stored !== undefined && stored.open === undefined) return { ...session, snapshot: stored }
@@ -221,7 +217,7 @@ async function resumeOpen(work: Resuming, open: OpenRun): Promise<Run> {
   const run = runContext(work, open)
   if (open.phase === 'input') {
     run.liveFrom = now // the time in which no process worked on it is not counted
-    emitResumed(run, {})
+    if (work.events.hasInput) emitResumed(run, {})
     return startRun(run, open.input)
   }
   return continueRun(run, { phase: open.phase, downMs: open.downMs + Math.max(0, now - open.at), at: now, ...closing })
@@ -279,11 +275,15 @@ const HEAD_STEPS = 8
 type StartedRun = Pick<OpenRun, 'run' | 'at' | 'entries' | 'metadata' | 'turn' | 'recordsRequests'> &
   Partial<Pick<OpenRun, 'phase' | 'isClosing'>>
 
-function runContext({ parts, how, session, inner, environment, opened }: Work, open: StartedRun): RunContext {
+function runContext(
+  { parts, how, session, inner, events, environment, opened }: Omit<Work, 'store'>,
+  open: StartedRun,
+): RunContext {
   const { snapshot, journal } = session
   const isNew = open.phase === undefined || open.phase === 'input'
   const effects = new SessionEffects(inner, {
     journal,
+    events,
     entries: open.entries,
     run: open.run,
     now: open.at,
@@ -302,7 +302,7 @@ function runContext({ parts, how, session, inner, environment, opened }: Work, o
   const known = environment === undefined ? state : state.withMetadata(ENVIRONMENT_KEY, environment)
   const context = new RunContext(parts, effects, known, {
     shouldPause: pauseWhen(how),
-    streams: how.listener !== undefined && how.deltas !== false,
+    streams: how.deltas ?? how.listener !== undefined,
     session: how.session,
     turn: open.turn,
     ...(!isNew && { ledger: snapshot.ledger }),
@@ -324,8 +324,18 @@ function innerEffects({ effects = liveEffects(), signal }: SessionRunOptions, em
   return effects({ signal, emit })
 }
 
-function stampFor({ stamp, listener, session }: SessionRunOptions): EventStamp | undefined {
-  return stamp ?? (listener && new EventStamp(listener, session))
+/** The events of a run that is resumed. What earlier processes have logged of it is not logged again. */
+async function eventsOf(
+  { store, session, how }: Pick<Work, 'store' | 'session' | 'how'>,
+  open: OpenRun,
+): Promise<SessionEvents> {
+  const { id, snapshot, journal } = session
+  const stepCount = snapshot.state?.stepCount ?? 0
+  const logged = await readLogged(store, { session: id, last: journal.eventSeq, stepCount, open })
+  const isTentative = open.entries.length > 0 && !open.isClosing
+  const { listener } = how
+  const endsIfDiverged = how.onChange === 'reject'
+  return new SessionEvents(journal, { session: id, run: open.run, listener, logged, isTentative, endsIfDiverged })
 }
 
 function unfinished(id: string, phase: OpenRun['phase'] | undefined): AgentError {

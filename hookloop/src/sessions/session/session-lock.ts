@@ -1,7 +1,9 @@
 import type { AgentState } from '../../state/agent-state.ts'
+import type { OwnEvent } from '../../state/event.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
 import type { Answers } from '../../state/tool-call.ts'
 import { loadSession, rememberSession, snapshotOf, type SessionSnapshot } from '../log/read-session.ts'
+import { SessionEvents } from '../log/session-events.ts'
 import { SessionJournal } from '../log/session-journal.ts'
 import { SESSION_VERSION } from '../log/session-records.ts'
 import { AgentError } from '../../errors.ts'
@@ -38,7 +40,12 @@ export async function lockSession<T>(
     if (writer.length === 0 && !create) throw sessionUnknown(id)
     const loaded = await loadSession(store, { id, head: writer.head, read: (options) => writer.read(options) })
     const journal = new SessionJournal(writer, loaded)
-    const result = await work({ id, head: writer.head, snapshot: snapshotOf(loaded, id), journal })
+    const locked = { id, head: writer.head, snapshot: snapshotOf(loaded, id), journal }
+    const result = await work(locked).catch(async (thrown: unknown) => {
+      await journal.abandon()
+      throw thrown
+    })
+    await journal.close()
     if (journal.loaded !== undefined) rememberSession(store, id, journal.loaded)
     return result
   } finally {
@@ -82,6 +89,11 @@ export function appendState(
 ): void {
   session.journal.appendState(state, { phase: 'changed', at: origin.at })
   setHead(session, state, origin)
+}
+
+/** Logs something that happened to a run, or after it, while it was not running. */
+export function logEvent({ id, journal }: LockedSession, run: string, event: OwnEvent): void {
+  new SessionEvents(journal, { session: id, run }).emit(event)
 }
 
 /** Updates what lists show of the session. Approvals in `answered` are no longer shown as pending. */

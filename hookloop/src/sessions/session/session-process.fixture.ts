@@ -4,9 +4,11 @@
 //   run <id>             starts a session and prints how its run ended, with the number of approvals it waits for
 //   resume <id>          resumes it, and prints the same
 //   answer <id> <answer> answers the first question that waits, and says so
+//   follow <id,id,…>     follows the events of these sessions, and says each with the id, until it is killed
 // With CHANGED the agent has another tool. What tools do is a line each in the file of the world. With KILL_AT it kills itself at that write to the store, and
 // with KILL_HOW=after when that write is stored. With WAIT_FOR tools wait for a file of that name. With KILL_IN it has a
-// hook at every point of the lifecycle, says each of them as it gets there, and kills itself at the one of that name.
+// hook at every point of the lifecycle, says each of them as it gets there, and kills itself at the one of that name. With
+// STREAM answers have texts, each piece of which is stored before the next one is written.
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Run } from '../../agent/run.ts'
@@ -14,6 +16,8 @@ import { pendingOf } from '../../agent/run.ts'
 import { tool, type OnUnknownOutcome } from '../../agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
+import type { LanguageModel } from '../../state/inference.ts'
+import { textOf } from '../../state/message.ts'
 import type { Answer, Approval } from '../../state/tool-call.ts'
 import { hook } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedCall } from '../../models/scripted.ts'
@@ -28,6 +32,7 @@ const [kind = '', place = '', world = '', mode = '', id = '', given = ''] = proc
 const waitFor = process.env['WAIT_FOR']
 const killAt = Number(process.env['KILL_AT'] ?? Infinity)
 const killIn = process.env['KILL_IN']
+const deltas = process.env['STREAM'] !== undefined
 const killsAfter = process.env['KILL_HOW'] === 'after'
 const say = (text: unknown): void => void process.stdout.write(`${String(text)}\n`)
 
@@ -128,13 +133,34 @@ const around = [
   hook('aroundToolUse', (_ctx, next) => between('aroundToolUse', () => next()), { name: 'at aroundToolUse' }),
 ]
 const calling = (name: string, of = ''): ScriptedCall => ({ name, args: of === '' ? {} : { of }, id: `${name}${of}` })
-const model = scriptedModel(({ messages }) => {
+const script = scriptedModel(({ messages }) => {
   const turn = messages.filter(({ role }) => role === 'assistant').length
-  if (turn === 0) return { toolCalls: ['a', 'b', 'c'].map((of) => calling('look', of)) }
+  if (turn === 0)
+    return { ...(deltas && { text: 'First I look.' }), toolCalls: ['a', 'b', 'c'].map((of) => calling('look', of)) }
   if (turn === 1) return { toolCalls: [calling('note'), calling('pay', '!'), calling('send')] }
   if (turn === 2) return { toolCalls: ['x', 'y'].map((of) => calling('wire', of)) }
   return 'Done.'
 })
+const model: LanguageModel = {
+  ...script,
+  async infer(request, { onDelta, ...call }) {
+    const reply = await script.infer(request, call)
+    const text = textOf(reply.content)
+    for (const delta of onDelta === undefined ? [] : (text.match(/.{1,5}/g) ?? [])) {
+      const isStored = stored(delta)
+      onDelta!({ type: 'text', delta })
+      await isStored
+    }
+    return reply
+  },
+}
+
+async function stored(delta: string): Promise<void> {
+  for await (const event of store.watch(session, { after: Infinity })) {
+    if (event.type === 'text' && event.delta === delta) return
+  }
+}
+
 const agent = createAgent({
   model,
   store,
@@ -155,8 +181,9 @@ const agent = createAgent({
 try {
   if (mode === 'work') await work(Number(given))
   else if (mode === 'end') await endAll(id.split(','))
-  else if (mode === 'run') tell(await agent.run('Go.', { session: id }))
-  else if (mode === 'resume') tell(await agent.resume(id))
+  else if (mode === 'run') tell(await agent.run('Go.', { session: id, deltas }))
+  else if (mode === 'resume') tell(await agent.resume(id, { deltas }))
+  else if (mode === 'follow') await Promise.all(id.split(',').map((each) => follow(each)))
   else await answer(JSON.parse(given) as Answer)
 } catch (error) {
   say((error as { code?: string }).code ?? error)
@@ -189,8 +216,8 @@ async function end(): Promise<void> {
     const isAnswered = open?.answers !== undefined || Object.keys(open?.given ?? {}).length > 0
     const [asked] = open?.phase === 'suspended' && !isAnswered ? pendingOf(state!) : []
     if (asked !== undefined) await answerApproval(store, { session, approval: asked.id, answer: answerTo(asked) })
-    if (open === undefined) await agent.run('Go.', { session })
-    else await agent.resume(session)
+    if (open === undefined) await agent.run('Go.', { session, deltas })
+    else await agent.resume(session, { deltas })
   }
 }
 
@@ -199,6 +226,10 @@ function answerTo({ toolCall: { name, args }, interruptions }: Approval): Answer
   const isDone =
     interruptions !== undefined && readFileSync(world, 'utf8').includes(`${session} ${name}${wordOf(args)} `)
   return isDone ? { block: 'it is done' } : 'allow'
+}
+
+async function follow(each: string): Promise<void> {
+  for await (const event of store.watch(each)) say(`${each} ${JSON.stringify(event)}`)
 }
 
 function tell(run: Run): void {

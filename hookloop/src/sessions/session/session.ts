@@ -4,7 +4,6 @@ import { checkOptions } from '../../state/check-options.ts'
 import type { SessionPort, SessionRunOptions } from '../../agent/agent.ts'
 import { inputFor, stateFor } from '../../agent/loop/start.ts'
 import { pendingOf, type Run } from '../../agent/run.ts'
-import { EventStamp } from '../../agent/event-stamp.ts'
 import { streamRun } from '../../agent/run-stream.ts'
 import { RunContext } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
@@ -19,7 +18,9 @@ import { applyChange, stateChange, type StateChange } from '../../state/state-di
 import { getSessionVariables, setSessionVariables } from '../../system/processes/session-variables.ts'
 import { liveEffects } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
+import { readLastRun } from '../log/logged-events.ts'
 import { readCurrent, type SessionSnapshot } from '../log/read-session.ts'
+import { SessionEvents } from '../log/session-events.ts'
 import { checkSessionId, type SessionStore } from '../stores/store.ts'
 import { forkSession, type ForkOptions } from './fork-session.ts'
 import { rewindSession } from './rewind-session.ts'
@@ -35,7 +36,18 @@ export function sessionPort(store: SessionStore): SessionPort {
   }
 }
 
-type Caller = { readonly signal?: AbortSignal | undefined; readonly stamp?: EventStamp | undefined }
+type Caller = {
+  readonly signal?: AbortSignal | undefined
+  readonly listener?: EventListener | undefined
+  /** The id of the run that follows. */
+  readonly run?: string
+}
+
+type Firing = Caller & {
+  readonly state: AgentState
+  readonly trigger: 'onSessionStart' | 'onSessionEnd'
+  readonly facts: { readonly source: string } | { readonly reason: string }
+}
 
 class SessionHandle implements Session {
   readonly id: string
@@ -92,9 +104,12 @@ class SessionHandle implements Session {
         const { snapshot } = session
         checkNotSuspended(this.id, snapshot)
         checkNoOpenRun(this.id, snapshot)
-        const ended = snapshot.state && (await this.#fire(snapshot.state, 'onSessionEnd', { reason: 'clear' }))
+        const ended =
+          snapshot.state &&
+          (await this.#fire(session, { state: snapshot.state, trigger: 'onSessionEnd', facts: { reason: 'clear' } }))
         const cleared = (ended ?? this.#newState()).withMessages([])
-        await this.#appendState(session, await this.#fire(cleared, 'onSessionStart', { source: 'clear' }))
+        const start = { trigger: 'onSessionStart', facts: { source: 'clear' } } as const
+        await this.#appendState(session, await this.#fire(session, { state: cleared, ...start }))
         this.#isStarted = true
       },
       { create: true },
@@ -137,7 +152,7 @@ class SessionHandle implements Session {
     if ((await readCurrent(this.#store, this.id))?.createdAt === undefined) return [] // it was never used
     await this.#lock(async (session) => {
       const before = session.snapshot.state ?? this.#newState()
-      const state = await this.#fire(before, 'onSessionEnd', { reason }, options)
+      const state = await this.#fire(session, { state: before, trigger: 'onSessionEnd', facts: { reason }, ...options })
       if (session.snapshot.open === undefined && state !== before) await this.#appendState(session, state)
     })
     return warningsOf(this.#takeBetweenRuns())
@@ -147,29 +162,27 @@ class SessionHandle implements Session {
     checkRunOptions('session.send', options)
     const message = inputFor(this.#parts, input)
     const run = crypto.randomUUID()
-    const stamp = listener && new EventStamp(listener, this.id)
-    if (stamp !== undefined) stamp.run = run
-    await this.#start({ signal: options.signal, stamp })
-    const how = this.#how(options, { run, listener, stamp })
+    await this.#start({ signal: options.signal, listener, run })
+    const how = this.#how(options, { run, listener })
     return runInSession(this.#store, { parts: this.#parts, input: message, how })
   }
 
   async #resume(options: ResumeOptions & SendOptions, listener?: EventListener): Promise<Run> {
     checkRunOptions('session.resume', options)
-    const stamp = listener && new EventStamp(listener, this.id)
-    await this.#startWithOpenRun({ signal: options.signal, stamp })
-    const how = this.#how(options, { listener, stamp })
+    await this.#startWithOpenRun({ signal: options.signal, listener })
+    const how = this.#how(options, { listener })
     return resumeSession(this.#store, { parts: this.#parts, how, environment: this.#deferred?.environment })
   }
 
   /** Fires `onSessionStart` before an open run is resumed. What hooks change is applied after the run. */
   async #startWithOpenRun(caller: Caller): Promise<void> {
     if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
-    await this.#lock(async ({ snapshot }) => {
+    await this.#lock(async (session) => {
+      const { snapshot } = session
       if (snapshot.open === undefined) return
-      if (caller.stamp !== undefined) caller.stamp.run = snapshot.open.run
       const before = snapshot.state ?? this.#newState()
-      const after = await this.#fire(before, 'onSessionStart', { source: sourceOf(snapshot) }, caller)
+      const facts = { source: sourceOf(snapshot) }
+      const after = await this.#fire(session, { state: before, trigger: 'onSessionStart', facts, ...caller })
       this.#deferred = deferStart(before, after)
       this.#isStarted = true
     })
@@ -184,7 +197,8 @@ class SessionHandle implements Session {
         const { snapshot } = session
         if (snapshot.open !== undefined) return // an open run is resumed first
         const before = snapshot.state ?? this.#newState()
-        const state = await this.#fire(before, 'onSessionStart', { source: sourceOf(snapshot) }, caller)
+        const facts = { source: sourceOf(snapshot) }
+        const state = await this.#fire(session, { state: before, trigger: 'onSessionStart', facts, ...caller })
         if (state !== snapshot.state) await this.#appendState(session, state)
         this.#isStarted = true
       },
@@ -216,17 +230,17 @@ class SessionHandle implements Session {
     )
   }
 
+  /** Fires a trigger of the session. What hooks did is logged as a part of the run that follows, that is open, or that was last. */
   async #fire(
-    state: AgentState,
-    trigger: 'onSessionStart' | 'onSessionEnd',
-    facts: { readonly source: string } | { readonly reason: string },
-    { signal = new AbortController().signal, stamp }: Caller = {},
+    { snapshot, journal }: LockedSession,
+    { state, trigger, facts, signal = new AbortController().signal, listener, run }: Firing,
   ): Promise<AgentState> {
-    const emit: Emit | undefined =
-      stamp &&
-      ((event) => {
-        if (event.type === 'warning' || (event.type === 'hook' && saysSomething(event.entry))) stamp.emit(event)
-      })
+    const known = this.#parts.stack.plan(trigger).empty ? '' : (run ?? snapshot.open?.run)
+    const id = known ?? (await readLastRun(this.#store, this.id, journal.eventSeq))
+    const events = new SessionEvents(journal, { session: this.id, run: id, listener })
+    const emit: Emit = (event) => {
+      if (event.type === 'warning' || (event.type === 'hook' && saysSomething(event.entry))) events.emit(event)
+    }
     const context = new RunContext(this.#parts, liveEffects()({ signal, emit }), state)
     const fired = await fireInSession(context, trigger, { sessionId: this.id, ...facts })
     const entries = context.ledgerWriter.timed().filter(saysSomething)

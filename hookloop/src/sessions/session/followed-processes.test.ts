@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { AgentEvent } from '../../state/event.ts'
+import { fileStore } from '../stores/file-store.ts'
+import { killPoints } from '../stores/kills.fixture.ts'
+import { sqliteStore } from '../stores/sqlite-store.ts'
+import type { SessionStore } from '../stores/store.ts'
+import { checkStory, eventsIn } from './event-log.fixture.ts'
+import { folder, start, type Place } from './session-processes.fixture.ts'
+
+const STREAM = { STREAM: '1' }
+
+function newPlace(kind: 'file' | 'sqlite', name: string): { readonly place: Place; readonly store: SessionStore } {
+  const place = join(folder, `${name}-${kind}`)
+  const store = kind === 'file' ? fileStore(place) : sqliteStore(place)
+  after(() => store.close())
+  return { place: { kind, place, world: `${place}.log` }, store }
+}
+
+/** A process that follows the events of sessions. `until` returns those of one, once it has all of them. */
+function follow(place: Place, ids: readonly string[]) {
+  const { process: child, lines, errors } = start(place, ['follow', ids.join()])
+  const eventsOf = (id: string): readonly AgentEvent[] =>
+    lines.flatMap((line) => (line.startsWith(`${id} `) ? [JSON.parse(line.slice(id.length + 1)) as AgentEvent] : []))
+  return {
+    stop: () => child.kill('SIGKILL'),
+    async until(id: string, isLast: (event: AgentEvent) => boolean): Promise<readonly AgentEvent[]> {
+      for (;;) {
+        const events = eventsOf(id)
+        if (events.some(isLast)) return events
+        assert.equal(child.exitCode, null, errors())
+        await pause(10)
+      }
+    },
+  }
+}
+
+for (const kind of ['sqlite', 'file'] as const) {
+  test(`another process follows sessions in a ${kind} store that are killed at any write and resumed, without a gap or a repeat`, async () => {
+    const { place, store } = newPlace(kind, 'killed')
+    const points = killPoints(Array.from({ length: 18 }, (_, i) => i + 1))
+    const ids = points.map((at) => `killed-${at}`)
+    const follower = follow(place, ids)
+    after(follower.stop)
+    let killed = 0
+    await Promise.all(
+      [0, 1].map(async (half) => {
+        for (const at of points.filter((_at, i) => i % 2 === half)) {
+          for (const [KILL_AT, KILL_HOW] of [
+            [at, 'after'],
+            [1 + (at % 4), 'before'],
+          ] as const) {
+            const child = start(place, ['end', `killed-${at}`], { ...STREAM, KILL_AT: String(KILL_AT), KILL_HOW })
+            if ((await child.ended) === 'SIGKILL') killed++
+          }
+        }
+      }),
+    )
+    const last = start(place, ['end', ids.join()], STREAM)
+    assert.equal(await last.ended, 0, last.errors())
+    assert.ok(killed >= points.length, `${killed} kills`)
+    let retracted = 0
+    for (const id of ids) {
+      const followed = await follower.until(id, ({ type }) => type === 'finished')
+      checkStory(followed)
+      assert.deepEqual(followed, await eventsIn(store, id))
+      if (followed.some(({ type }) => type === 'retracted')) retracted++
+    }
+    assert.ok(retracted > 0, 'no process was killed while an answer was written')
+  })
+}
+
+test('another process sees that a run waits, that a second process answers, and that a third one ends it', async () => {
+  const { place } = newPlace('sqlite', 'asked')
+  const follower = follow(place, ['s'])
+  after(follower.stop)
+  await start(place, ['run', 's']).ended
+  const waiting = await follower.until('s', ({ type }) => type === 'suspended')
+  assert.equal(waiting.at(-1)!.type, 'suspended')
+  await start(place, ['answer', 's', '"allow"']).ended
+  await follower.until('s', ({ type }) => type === 'answered')
+  await start(place, ['resume', 's']).ended
+  const all = await follower.until('s', ({ type }) => type === 'finished')
+  checkStory(all)
+  const told = all
+    .map(({ type }) => type)
+    .filter((type) => ['suspended', 'answered', 'resumed', 'finished'].includes(type))
+  assert.deepEqual(told, ['suspended', 'answered', 'resumed', 'finished'])
+})
+
+test('another process sees a run that is resumed by a changed agent, without a gap in the numbers', async () => {
+  const { place, store } = newPlace('sqlite', 'changed')
+  const ids = [3, 5, 7, 9, 11].map((at) => `s-${at}`)
+  const follower = follow(place, ids)
+  after(follower.stop)
+  for (const id of ids) {
+    const cut = start(place, ['end', id], { ...STREAM, KILL_AT: id.slice(2), KILL_HOW: 'after' })
+    assert.equal(await cut.ended, 'SIGKILL', cut.errors())
+  }
+  const changed = start(place, ['end', ids.join()], { ...STREAM, CHANGED: '1' })
+  assert.equal(await changed.ended, 0, changed.errors())
+  for (const id of ids) {
+    const followed = await follower.until(id, ({ type }) => type === 'finished')
+    checkStory(followed, { isChanged: true })
+    assert.deepEqual(followed, await eventsIn(store, id))
+  }
+})
