@@ -12,6 +12,7 @@ export const measurements: { readonly [name: string]: () => Promise<{ readonly m
   sessions: () => import('./measurements/sessions.ts'),
   messages: () => import('./measurements/messages.ts'),
   stores: () => import('./measurements/stores.ts'),
+  events: () => import('./measurements/events.ts'),
   'shell-hooks': () => import('./measurements/shell-hooks.ts'),
   imports: () => import('./measurements/imports.ts'),
   cli: () => import('./measurements/cli.ts'),

@@ -15,7 +15,7 @@ export class EventTable {
   constructor(database: DatabaseSync) {
     this.#insert = database.prepare(
       `INSERT INTO events (place, transient, text)
-       SELECT (key << 32) + CAST(:number AS INTEGER), :transient, :text FROM sessions WHERE key = :key AND epoch = :epoch`,
+       VALUES ((? << 32) + CAST(? AS INTEGER), ?, ?)`,
     )
     this.#deleteTransient = database.prepare(
       `DELETE FROM events WHERE transient = 1 AND place >= (:key << 32) AND place < (:key + 1) << 32`,
@@ -32,16 +32,10 @@ export class EventTable {
     this.#dataVersion = database.prepare('PRAGMA data_version')
   }
 
-  /** Part of a transaction. False if another process has taken over the lock. */
-  add(
-    { key, epoch }: { readonly key: number; readonly epoch: number },
-    { events, startsTurn }: Pick<Batch, 'events' | 'startsTurn'>,
-  ): boolean {
+  /** Part of a transaction that has checked the lock. */
+  add(key: number, { events, startsTurn }: Pick<Batch, 'events' | 'startsTurn'>): void {
     if (startsTurn !== undefined) this.#deleteTransient.run({ key })
-    for (const { first, transient, text } of eventRows(events))
-      if (this.#insert.run({ key, epoch, number: first, transient: transient ? 1 : 0, text }).changes !== 1)
-        return false
-    return true
+    for (const { first, transient, text } of eventRows(events)) this.#insert.run(key, first, transient ? 1 : 0, text)
   }
 
   read(key: number, after: number): EventPage {

@@ -79,7 +79,7 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
           next += batch.lines.length
         },
         renew: () => query((each) => each.renew(lock)),
-        unlock: () => query((each) => each.unlock(lock, next > lock.length)),
+        unlock: () => query((each) => each.unlock(lock, next > lock.length || lock.listed !== undefined)),
       })
     },
     async read(id, part = {}) {

@@ -14,6 +14,8 @@ import {
   sessionBusy,
   sessionCorrupt,
   sessionUnknown,
+  type Facets,
+  type HeadToStore,
   type ListedSession,
   type ListOptions,
   type PagesChange,
@@ -27,6 +29,8 @@ type Lock = {
   readonly head: JsonObject
   readonly length: number
   readonly eventSeq: number
+  /** What lists sort and filter by, as this lock has stored it, and when. */
+  listed: { readonly facets: Facets; readonly at: number } | undefined
 }
 
 type Row = {
@@ -40,14 +44,19 @@ type Row = {
   readonly updated_at: number
 }
 
-const noFacets = { status: null, agent: null, user: null }
+/** While a session is locked, its place in lists is updated no more often: each time writes four indexes. */
+const LISTED_MS = 1_000
 
 /** All queries. Values from outside are bound, never part of the text of a query. */
 export class Tables {
   readonly database: DatabaseSync
   readonly #find
   readonly #insert
+  readonly #updateHead
   readonly #update
+  readonly #begin
+  readonly #commit
+  readonly #epoch
   readonly #select
   readonly #last
   readonly #events
@@ -56,18 +65,20 @@ export class Tables {
     this.database = database
     this.#events = new EventTable(database)
     this.#find = database.prepare('SELECT * FROM sessions WHERE id = ?')
-    // One statement, so atomic: nothing is inserted unless the session still has this epoch. Names, because Node before
-    // 24 cannot bind numbered parameters.
+    this.#begin = database.prepare('BEGIN IMMEDIATE')
+    this.#commit = database.prepare('COMMIT')
+    this.#epoch = database.prepare('SELECT epoch FROM sessions WHERE key = ?')
+    // One statement, so atomic: nothing is inserted unless the session still has this epoch.
     this.#insert = database.prepare(
       `INSERT INTO lines (place, at, line)
-       SELECT (key << 32) + CAST(:number AS INTEGER), :at, :line FROM sessions WHERE key = :key AND epoch = :epoch`,
+       SELECT (key << 32) + CAST(? AS INTEGER), ?, ? FROM sessions WHERE key = ? AND epoch = ?`,
     )
+    this.#updateHead = database.prepare('UPDATE sessions SET head = ? WHERE key = ? AND epoch = ?')
     this.#update = database.prepare(
-      `UPDATE sessions SET head = coalesce(:head, head), updated_at = :now,
-       status = iif(:head IS NULL, status, :status), agent = iif(:head IS NULL, agent, :agent),
-       user = iif(:head IS NULL, user, :user) WHERE key = :key AND epoch = :epoch`,
+      'UPDATE sessions SET head = ?, updated_at = ?, status = ?, agent = ?, user = ? WHERE key = ? AND epoch = ?',
     )
-    // Lines are appended in rows, so the first line to read may be in the middle of one.
+    // Lines are appended in rows, so the first line to read may be in the middle of one. Names, because Node before 24
+    // cannot bind numbered parameters.
     this.#select = database.prepare(
       `SELECT place - (:key << 32) AS n, line FROM lines WHERE place < (:key + 1) << 32 AND place >= coalesce(
          (SELECT max(place) FROM lines WHERE place >= (:key << 32) AND place <= (:key << 32) + CAST(:number AS INTEGER)), (:key << 32)
@@ -99,28 +110,52 @@ export class Tables {
       this.database
         .prepare('UPDATE sessions SET epoch = ?, owner = ?, renewed_at = ?, lease_ms = ? WHERE key = ?')
         .run(epoch, by.owner, now, by.leaseMs, row.key)
-      return { key: row.key, epoch, head, length, eventSeq: this.#events.last(row.key) }
+      return { key: row.key, epoch, head, length, eventSeq: this.#events.last(row.key), listed: undefined }
     })
   }
 
   /** False if another process has taken over the lock. */
-  append({ key, epoch }: Lock, next: number, batch: Batch): boolean {
-    const { lines, head, pages } = batch
+  append(lock: Lock, next: number, batch: Batch): boolean {
+    const { key, epoch } = lock
+    const { head, pages, events } = batch
     const now = Date.now()
     const insert = ({ first, text }: AppendedRow): boolean =>
-      this.#insert.run({ key, epoch, number: next + first, at: now, line: text }).changes === 1
-    const rows = toRows(lines)
-    const isOneRow = head === undefined && pages === undefined && rows.length === 1 && batch.events.length === 0
+      this.#insert.run(next + first, now, text, key, epoch).changes === 1
+    const rows = toRows(batch.lines)
+    const isOneRow = head === undefined && pages === undefined && rows.length === 1 && events.length === 0
     if (isOneRow) return insert(rows[0]!) // a statement is a transaction
-    return immediately(this.database, () => {
-      if (head !== undefined || pages !== undefined || rows.length > 1) {
-        const values = { ...noFacets, ...head?.facets, head: head?.text ?? null, now, key, epoch }
-        if (this.#update.run(values).changes !== 1) return false
+    this.#begin.run()
+    try {
+      const isOwn = head === undefined ? this.#isOwn(lock) : this.#setHead(lock, head, now)
+      if (isOwn) {
+        rows.forEach(insert)
+        this.#events.add(key, batch)
+        if (pages !== undefined) this.#changePages(key, pages)
       }
-      if (!rows.every(insert) || !this.#events.add({ key, epoch }, batch)) return false
-      if (pages !== undefined) this.#changePages(key, pages)
-      return true
-    })
+      this.#commit.run()
+      return isOwn
+    } catch (error) {
+      if (this.database.isTransaction) this.database.exec('ROLLBACK')
+      throw error
+    }
+  }
+
+  #isOwn({ key, epoch }: Lock): boolean {
+    return this.#epoch.get(key)?.['epoch'] === epoch
+  }
+
+  #setHead(lock: Lock, { text, facets }: HeadToStore, now: number): boolean {
+    const { key, epoch, listed } = lock
+    const isListed =
+      listed !== undefined &&
+      Math.abs(now - listed.at) < LISTED_MS &&
+      listed.facets.status === facets.status &&
+      listed.facets.agent === facets.agent &&
+      listed.facets.user === facets.user
+    if (isListed) return this.#updateHead.run(text, key, epoch).changes === 1
+    lock.listed = { facets, at: now }
+    const { status, agent, user } = facets
+    return this.#update.run(text, now, status, agent, user, key, epoch).changes === 1
   }
 
   #changePages(key: number, { keep, add }: PagesChange): void {

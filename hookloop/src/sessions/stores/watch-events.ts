@@ -214,6 +214,7 @@ async function* watchEvents(
       session = page?.session
       for (const { seq, text } of page?.events ?? []) {
         if (watcher.isStopped) return
+        if (seq <= after) throw sessionCorrupt(id, `its event ${seq} is stored twice`)
         yield toEvent(id, seq, text)
         after = seq
       }
