@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { after, test } from 'node:test'
@@ -149,6 +149,19 @@ test('every command line in the docs uses commands and options that exist', asyn
 
 /** What may follow the name of the package in a sentence. */
 const isWord = new Set(['help', 'exports', 'from', 'import', 'is', 'package'])
+
+test('every image of the docs exists, has a description and at most 150 KB', () => {
+  const images = pages.flatMap((page) => [...read(page).matchAll(/<img src="\/([^"]+)"( alt="[^"]{10,}")?/g)])
+  const wrong = images.filter(([, file, alt]) => {
+    const stats = statSync(join('site/public', file!), { throwIfNoEntry: false })
+    return alt === undefined || stats === undefined || stats.size > 150_000
+  })
+  assert.ok(images.length > 3)
+  assert.deepEqual(
+    wrong.map(([image]) => image),
+    [],
+  )
+})
 
 test('the docs mention every public name', () => {
   const names = [hookloop, testing, stores, replaying].flatMap((entry) => Object.keys(entry))

@@ -40,9 +40,9 @@ export const whatIfReport: WhatIfReport = {
       tool: 'bash',
       row: 5,
       was: 'block by no-push: Agents never push. Open a pull request instead.',
-      would: 'the call would run',
+      would: 'nothing',
       changes: [],
-      divergence: 'The output of the call is not recorded.',
+      divergence: 'the call would run',
     },
   ],
   divergesAt: {

@@ -12,14 +12,14 @@ suite('what if', () => {
     'switching a hook off shows which decisions change and where a live run leaves the record',
     async ({ open, screenshot }) => {
       await using studio = await fakeStudio()
-      const page = await open(studio.url(RUN))
+      const page = await open(studio.url(RUN), { width: 1180, height: 680 })
       await page.getByRole('button', { name: 'What if' }).click()
       const panel = page.getByRole('complementary', { name: 'What if' })
       await panel.getByLabel('no-push').uncheck()
       await panel.getByText('1 of 33 decisions would change').waitFor()
       await panel.getByText('0 calls made, 0 tools run').waitFor()
       await panel.getByText('A live run leaves the record at step 2: the call would run').waitFor()
-      await page.locator('.row.marked').getByText('⇒ the call would run · a live run leaves the record here').waitFor()
+      await page.locator('.row.marked').getByText('⇒ the call would run ◄ leaves the record').waitFor()
       await panel.getByLabel('stricter.ts').check()
       await panel.getByText('2 of 33 decisions would change').waitFor()
       const requests = studio.sent.filter(({ name }) => name === 'whatIf').map(({ request }) => request)

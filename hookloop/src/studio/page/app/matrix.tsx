@@ -164,7 +164,7 @@ function Line(props: {
         <span class="what">
           {row.path !== undefined && <span class="path-of">{safe(row.path.join(' › '))}</span>}
           {row.name !== undefined && (row.kind !== 'model' || row.step === 0) && <b>{safe(row.name)}</b>}
-          {safe(row.text)}
+          {row.text === '' && row.kind === 'model' ? <span class="quiet">no text</span> : safe(row.text)}
         </span>
         {props.mark !== undefined && <span class="chip change">{safe(props.mark)}</span>}
         {status !== undefined && <Status of={status} />}
@@ -208,10 +208,10 @@ function useMarks({ whatIf }: RunModel): ReadonlyMap<number, string> {
   const report = whatIf.value
   return useMemo(() => {
     const marks = new Map<number, string>()
-    for (const { row, would } of report?.differences ?? []) if (row !== null) marks.set(row, `⇒ ${would}`)
+    for (const { row, would, divergence } of report?.differences ?? [])
+      if (row !== null) marks.set(row, `⇒ ${divergence ?? would}`)
     const leaves = report?.divergesAt?.row
-    if (leaves !== undefined && leaves !== null)
-      marks.set(leaves, `${marks.get(leaves) ?? '⇒'} · a live run leaves the record here`)
+    if (leaves !== undefined && leaves !== null) marks.set(leaves, `${marks.get(leaves) ?? '⇒'} ◄ leaves the record`)
     return marks
   }, [report])
 }

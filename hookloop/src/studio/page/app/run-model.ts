@@ -6,6 +6,7 @@ import type { RunSource } from './run-source.ts'
 
 const PAGE = 200
 const MAX_TAIL_CHARS = 300
+const CHANGEABLE = 500
 
 export type Selection = { readonly row: number; /** The id of a column. */ readonly column?: number }
 
@@ -22,7 +23,7 @@ export type RunModel = {
   readonly detail: ReadonlySignal<RowDetail | undefined>
   /** The last words of an answer that is being written. */
   readonly tail: ReadonlySignal<string>
-  readonly connection: ReadonlySignal<'open' | 'lost' | 'none'>
+  readonly connection: ReadonlySignal<'open' | 'lost' | 'none' | 'deleted'>
   /** A newer run of the session. */
   readonly newer: ReadonlySignal<number | undefined>
   readonly showAllColumns: Signal<boolean>
@@ -43,7 +44,7 @@ export function openRun(source: RunSource, start: { readonly row?: number } = {}
   const selected = signal<Selection>()
   const detail = signal<RowDetail>()
   const tail = signal('')
-  const connection = signal<'open' | 'lost' | 'none'>('none')
+  const connection = signal<'open' | 'lost' | 'none' | 'deleted'>('none')
   const newer = signal<number>()
   const showAllColumns = signal(false)
   const rows = new Map<number, Row>()
@@ -107,10 +108,17 @@ export function openRun(source: RunSource, start: { readonly row?: number } = {}
     if (line.type === 'run') info.value = line.run
     else if (line.type === 'rows') put(line.rows, line.total)
     else if (line.type === 'newRun') newer.value = line.run
-    else if (line.type === 'event' && line.event.type === 'text')
-      tail.value = (tail.value + line.event.delta).slice(-MAX_TAIL_CHARS)
+    else if (line.type === 'deleted') {
+      stop()
+      connection.value = 'deleted'
+    } else if (line.event.type === 'text') tail.value = (tail.value + line.event.delta).slice(-MAX_TAIL_CHARS)
   }
 
+  /** Rows of the last steps may still change, for example when a question is answered. */
+  const changeable = (): number => {
+    const isOver = /^(completed|stopped|failed|cancelled)$/.test(info.value?.status ?? '')
+    return isOver ? total.value : Math.max(0, total.value - CHANGEABLE)
+  }
   source.run().then((loaded) => {
     if (closed) return
     batch(() => {
@@ -119,7 +127,7 @@ export function openRun(source: RunSource, start: { readonly row?: number } = {}
     })
     if (start.row !== undefined && start.row < loaded.rows) select({ row: start.row })
     stop =
-      source.follow?.(() => total.value, {
+      source.follow?.(changeable, {
         line: take,
         state: (state) => {
           connection.value = state

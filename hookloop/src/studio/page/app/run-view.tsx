@@ -326,6 +326,8 @@ function RunHead(props: {
 }
 
 function LiveStrip({ model, info }: { readonly model: RunModel; readonly info: RunInfo }) {
+  if (model.connection.value === 'deleted')
+    return <p class="strip lost">This session was deleted. What is shown is not stored any more.</p>
   if (model.connection.value === 'lost')
     return <p class="strip lost">The studio does not answer. What is shown may be old. Connecting …</p>
   if (!info.live) return null
