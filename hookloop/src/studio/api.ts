@@ -141,12 +141,9 @@ export const calls: { readonly [K in keyof Api]: Call<Api[K]['request'], Api[K][
         return { name: `${name}.jsonl`, type: 'application/x-ndjson', text }
       }
       const view = await context.reader.view(request)
-      const info = await infoOf(view, context)
-      return {
-        name: `${name}.html`,
-        type: 'text/html',
-        text: runAsPage(view, info, { page: await options.page(), redact: options.redact }),
-      }
+      const live = await context.reader.isLive(request.session)
+      const text = runAsPage(view, { live, page: await options.page(), redact: options.redact })
+      return { name: `${name}.html`, type: 'text/html', text }
     },
   },
 }

@@ -1,29 +1,30 @@
-import { toJson, type Json } from '../state/json.ts'
+import { toJson } from '../state/json.ts'
 import { redactor, secretName, secretPatterns } from '../state/secrets.ts'
 import type { PageBundle } from './api.types.ts'
 import { pageInOneFile } from './page-html.ts'
 import { rowDetail } from './row-detail.ts'
-import type { EmbeddedRun, RunInfo } from './run.types.ts'
-import { questionsIn, type RunView } from './runs.ts'
+import type { EmbeddedRun } from './run.types.ts'
+import { questionsIn, runInfo, type RunView } from './runs.ts'
 import { timeReport } from './time.ts'
 
-/** A run as one HTML file to share: nothing is loaded, and what looks like a secret is redacted. */
-export function runAsPage(
-  { run, matrix }: RunView,
-  info: RunInfo,
-  { page, redact }: { readonly page: PageBundle; readonly redact: readonly (RegExp | string)[] | false },
-): string {
+type PageOptions = {
+  readonly page: PageBundle
+  readonly live: boolean
+  /** Texts and patterns to redact, in addition to the built-in rules. */
+  readonly redact: readonly (RegExp | string)[]
+}
+
+/** A run as one HTML file to share: it loads nothing, and what looks like a secret is redacted. */
+export function runAsPage(view: RunView, { page, live, redact }: PageOptions): string {
+  const { run, matrix } = view
+  const now = Date.now()
   const embedded: EmbeddedRun = {
-    run: { ...info, whatIf: 'This is a copy of the run.' },
+    run: runInfo(view, { live, now, whatIf: 'This is a copy of the run.' }),
     rows: matrix.rows.map(({ row }) => row),
     details: matrix.rows.map((row) => rowDetail(row, matrix, questionsIn(run))),
-    time: timeReport(run, matrix, run.endedAt ?? Date.now()),
+    time: timeReport(run, matrix, now),
   }
-  const clean =
-    redact === false
-      ? (value: Json): Json => value
-      : redactor([...secretPatterns, ...redact], (name) => secretName.test(name))
-  const data = clean(toJson(embedded))
-  const { title } = clean({ title: `${info.session}: ${info.input}` }) as { readonly title: string }
-  return pageInOneFile(page, title, data)
+  const clean = redactor([...secretPatterns, ...redact], (name) => secretName.test(name))
+  const data = clean(toJson(embedded)) as unknown as EmbeddedRun
+  return pageInOneFile(page, `${data.run.session}: ${data.run.input}`, toJson(data))
 }

@@ -93,7 +93,7 @@ export function runInfo(
   { run, matrix: { columns, rows }, runs }: RunView,
   { live, whatIf, now }: Pick<RunInfo, 'live' | 'whatIf'> & { readonly now: number },
 ): RunInfo {
-  const { session, agent, cwd, warnings, status } = run
+  const { session, agent, cwd, warnings } = run
   return {
     ...runSummary(run, live),
     session,
@@ -104,7 +104,7 @@ export function runInfo(
     rows: rows.length,
     decisions: rows.filter(({ row }) => row.decision).length,
     gauges: gaugesOf(run, now),
-    explanation: status === 'running' ? '' : '',
+    explanation: '',
     warnings: warnings.map(({ message }) => message),
     pending: questionsIn(run),
     whatIf,

@@ -208,6 +208,30 @@ suite('the studio serves', () => {
       assert.equal((await attack(studio, { method: 'GET', path: '/page.js', headers, body: '' })).status, 403)
     }))
 
+  test('other machines only if it listens at another address, and then under numeric addresses only', async () => {
+    await using studio = await studioFor(newStore().store, { host: '0.0.0.0' })
+    for (const { address, family } of Object.values(networkInterfaces()).flatMap((all) => all ?? [])) {
+      if (family !== 'IPv4') continue
+      const host = `${address}:${studio.port}`
+      assert.equal((await attack(studio, { headers: { host, origin: `http://${host}` } })).status, 200)
+    }
+    assert.equal((await attack(studio, { headers: { host: `evil.example:${studio.port}` } })).status, 421)
+  })
+
+  test('at most 100 streams, so that a page which opens them in a loop does not stop it', () =>
+    withStudio(async (studio) => {
+      const opened = await Promise.all(
+        Array.from({ length: 100 }, async () => {
+          const stream = studio.lines('inbox', {})
+          await stream.next()
+          return stream
+        }),
+      )
+      assert.equal((await attack(studio, { path: '/stream/inbox' })).status, 503)
+      await Promise.all(opened.map((stream) => stream.return(undefined)))
+      assert.deepEqual(await studio.call('inbox', {}), { questions: [] })
+    }))
+
   test('nothing after it was closed, and a stream that is open ends', async () => {
     const studio = await studioFor(newStore().store)
     const stream = studio.lines('inbox', {})

@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { tool } from '../agent/tool.ts'
+import { createAgent } from '../create-agent.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { sqliteStore } from '../sessions/stores/sqlite-store.ts'
 import type { Row, RunChange } from './run.types.ts'
@@ -12,36 +17,99 @@ const ref = { session: 'clean-up' }
 class Known {
   readonly rows: Row[] = []
   status = ''
-  text = ''
   readonly runs: number[] = []
 
   add(line: RunChange): void {
     if (line.type === 'run') this.status = line.run.status
     if (line.type === 'rows') for (const row of line.rows) this.rows[row.index] = row
     if (line.type === 'newRun') this.runs.push(line.run)
-    if (line.type === 'event' && line.event.type === 'text') this.text += line.event.delta
   }
 }
 
 suite('the stream of a run', () => {
-  test('starts at a row, passes on text while it is written, and names the next run', async (t) => {
+  test('shows an answer in the studio, and how another process resumes the run with it', async (t) => {
+    const { store, path } = await waiting()
+    await using studio = await studioFor(store)
+    const script = fileURLToPath(new URL('studio-process.fixture.ts', import.meta.url))
+    const child = spawn(process.execPath, ['--conditions=hookloop-source', script, path, 'clean-up'], {
+      stdio: 'inherit',
+    })
+    t.after(() => child.kill())
+    const ended = once(child, 'exit')
+    let [question] = (await studio.call('inbox', {})).questions
+    const known = new Known()
+    for await (const line of studio.lines('run', { ...ref, from: 0 })) {
+      known.add(line)
+      if (known.status === 'suspended' && line.type === 'rows' && question !== undefined) {
+        const { id, hash } = question
+        question = undefined
+        await studio.call('answer', { ...ref, question: id, hash, answer: { type: 'allow' } })
+      }
+      if (known.status === 'completed' && known.rows.at(-1)?.kind === 'end') break
+    }
+    assert.deepEqual(await ended, [0, null])
+    const { rows } = await studio.call('rows', { ...ref, from: 0, count: 100 })
+    assert.deepEqual(known.rows, rows)
+  })
+
+  test('starts at a row, and names the next run of the session', async (t) => {
     const { store, path } = newStore()
-    const model = scriptedModel(() => ({ text: 'one two three four', delayMs: 1 }))
     const other = sqliteStore(path)
     t.after(() => other.close())
-    const agent = cleaner(other, undefined, model)
+    const agent = cleaner(
+      other,
+      undefined,
+      scriptedModel(() => 'Done.'),
+    )
     await agent.run('First.', ref)
     await using studio = await studioFor(store)
-    const stream = studio.lines('run', { ...ref, from: 1 })
     const known = new Known()
     let run: Promise<unknown> | undefined
-    for await (const line of stream) {
+    for await (const line of studio.lines('run', { ...ref, from: 1 })) {
       known.add(line)
       run ??= agent.run('Second.', ref)
       if (known.runs.length > 0) break
     }
     await run
     assert.deepEqual([known.rows[0], known.rows[1]?.kind, known.runs], [undefined, 'model', [1]])
+  })
+
+  test('passes on what a tool reports while it runs in another store, and then the row of the call', async (t) => {
+    const { store, path } = newStore()
+    const other = sqliteStore(path)
+    t.after(() => other.close())
+    const [watched, reported] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const slow = tool({
+      name: 'slow',
+      description: 'Works.',
+      input: { type: 'object' },
+      execute: async (_, { progress }) => {
+        await watched.promise
+        progress('half')
+        await reported.promise
+        return 'whole'
+      },
+    })
+    const model = scriptedModel([{ toolCalls: [{ name: 'slow', args: {} }] }, 'Done.'])
+    const agent = createAgent({ model, store: other, use: [slow] })
+    const { promise: started, resolve } = Promise.withResolvers<void>()
+    const run = (async () => {
+      for await (const event of agent.stream('Work.', ref)) if (event.type === 'toolStarted') resolve()
+    })()
+    await started
+    await using studio = await studioFor(store)
+    const known = new Known()
+    for await (const line of studio.lines('run', { ...ref, from: 0 })) {
+      known.add(line)
+      if (line.type === 'rows') watched.resolve()
+      if (line.type === 'event' && line.event.type === 'toolProgress') {
+        assert.equal(line.event.update, 'half')
+        reported.resolve()
+      }
+      if (known.status === 'completed' && known.rows.at(-1)?.kind === 'end') break
+    }
+    await run
+    assert.deepEqual(known.rows.find(({ kind }) => kind === 'call')?.status, 'ok')
   })
 
   test('ends with "deleted" when the session is deleted', async () => {

@@ -85,7 +85,8 @@ function verb(answer: Answer): string {
   return 'allow' in answer ? 'Approved with other arguments' : 'Denied'
 }
 
-function userName(): string {
+/** The name that is stored with answers. */
+export function userName(): string {
   try {
     return userInfo().username
   } catch {

@@ -10,6 +10,7 @@ import { latestSessionArgument, storeOptions } from '../options.ts'
 import type { SessionRef } from '../run/next-steps.ts'
 import { explainRun } from '../run/explain-run.ts'
 import { agentOptionsFor, withAgent } from '../run/session-options.ts'
+import type { PageFlags } from '../run/write-page.ts'
 import { loadSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { count, tokens } from '../terminal/amounts.ts'
@@ -20,22 +21,27 @@ import { shellQuote } from '../terminal/shell-quote.ts'
 
 export const command: CommandDefinition = {
   description: 'Explain the latest run of a session: how it ended, which hook decided what, and why.',
-  examples: ['hookloop explain', 'hookloop explain k53u --verbose', 'hookloop explain k53u --json'],
+  examples: ['hookloop explain', 'hookloop explain k53u --verbose', 'hookloop explain k53u --html run.html'],
   configure: (command) =>
-    storeOptions(latestSessionArgument(command)).option(
-      '-v, --verbose',
-      'also show votes and what capabilities keep for themselves',
-    ),
+    storeOptions(latestSessionArgument(command))
+      .option('-v, --verbose', 'also show votes and what capabilities keep for themselves')
+      .option('--html <file>', 'write the run as one HTML file to share, without values that look like secrets')
+      .option('--force', 'overwrite an existing file'),
   run: explainSession,
 }
 
-type ExplainFlags = StoreFlags & { readonly verbose?: boolean }
+type ExplainFlags = StoreFlags & PageFlags & { readonly verbose?: boolean }
 
 function explainSession(given: string | undefined, flags: ExplainFlags, cli: CliContext): Promise<void> {
   return withStore(flags, cli, async ({ store, options }) => {
     const { id: session, saved } = await loadSession(store, given)
     const run = latestRun(saved)
     const agentOptions = agentOptionsFor(flags, saved, cli.env)
+    const { html } = flags
+    if (html !== undefined) {
+      const { writePage } = await import('../run/write-page.ts')
+      return writePage(store, session, { ...flags, html }, cli)
+    }
     const ref = { session, command: cli.command, options }
     const data = run ? explainRun(run, ref, agentOptions) : unfinished(saved, ref, agentOptions)
     if (flags.json === true) printJson(cli.out, { session, ...data })

@@ -58,7 +58,7 @@ function toRule(given: string): RegExp | string {
   }
 }
 
-async function writeTo(file: string, text: string, isForced: boolean): Promise<void> {
+export async function writeTo(file: string, text: string, isForced: boolean): Promise<void> {
   try {
     await writeFile(file, text, { mode: 0o600, flag: isForced ? 'w' : 'wx' })
   } catch (thrown) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import type { Api } from '../../studio/api.types.ts'
-import type { Started } from '../cli.fixture.ts'
+import type { Ended, Started } from '../cli.fixture.ts'
 import { ScriptedProject } from '../scripted-project.fixture.ts'
 
 /** Starts the studio of a project, and calls its API. */
@@ -72,7 +72,7 @@ suite('hookloop studio', () => {
     const { last } = await project.result(['run', 'Hello.', '--agent', 'agent.ts'])
     writeFileSync(
       project.agent,
-      `import { writeFileSync } from 'node:fs'\nwriteFileSync(new URL('log', import.meta.url), 'loaded\\n')\n`,
+      `import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'\nwriteFileSync(new URL('log', import.meta.url), 'loaded\\n')\n`,
     )
     await using studio = await open(project)
     const ref = { session: last.session }
@@ -80,6 +80,23 @@ suite('hookloop studio', () => {
     await assert.rejects(studio.call('whatIf', { ...ref, without: [], add: [] }), /AGENT_UNKNOWN/)
     await assert.rejects(studio.call('runFork', { ...ref, without: [], add: [] }), /AGENT_UNKNOWN/)
     await studio.call('hooks', {})
+    assert.deepEqual(project.done(), [])
+  })
+
+  test('lists the hooks of a project that is not trusted, and runs them neither for the list nor for the doctor', async () => {
+    const project = new ScriptedProject()
+    mkdirSync(project.path('.hookloop'))
+    const hook = { name: 'evil', on: 'beforeToolUse', mode: 'guard', shell: 'echo ran >> log' }
+    writeFileSync(project.path('.hookloop/hooks.json'), JSON.stringify({ hooks: [hook] }))
+    await project.hookloop(['run', 'Hello.', '--agent', 'agent.ts'])
+    await using studio = await open(project)
+    const { files } = await studio.call('hooks', {})
+    assert.deepEqual(
+      files.map((each) => [each.hook, each.trust]),
+      [['evil', 'untrusted']],
+    )
+    const { problems } = await studio.call('doctor', {})
+    assert.match(problems.join(), /not trusted/)
     assert.deepEqual(project.done(), [])
   })
 
@@ -93,6 +110,17 @@ suite('hookloop studio', () => {
     let { status } = await studio.call('run', { session: last.session })
     while (status !== 'completed') ({ status } = await studio.call('run', { session: last.session }))
     assert.deepEqual(project.done(), ['deployed to staging'])
+  })
+
+  test('a run is written as one HTML file by explain --html, which overwrites a file only with --force', async () => {
+    const project = new ScriptedProject()
+    await project.hookloop(['run', 'My password=hunter2hunter2.', '--agent', 'agent.ts'])
+    const write = (...more: readonly string[]): Promise<Ended> =>
+      project.hookloop(['explain', '--html', 'run.html', ...more])
+    assert.deepEqual([(await write()).code, (await write()).code, (await write('--force')).code], [0, 2, 0])
+    const html = readFileSync(project.path('run.html'), 'utf8')
+    assert.match(html, /^<!doctype html>/)
+    assert.ok(!/hunter2|signature:[0-9a-f]/.test(html))
   })
 
   test('rejects a port that is none, and files that cannot be used', async () => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir, userInfo } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { InvalidArgumentError } from 'commander'
@@ -18,12 +18,13 @@ import { collect, storeOptions } from '../options.ts'
 import { version } from '../version.ts'
 import { fileHooks } from '../run/file-hooks.ts'
 import { SESSION_OPTIONS_KEY, signaturePattern, signedFlags } from '../run/session-options.ts'
-import { withStore, type OpenStore, type StoreFlags } from '../sessions/open-store.ts'
+import { dataFolder, withStore, type OpenStore, type StoreFlags } from '../sessions/open-store.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { interruptible } from '../terminal/interruption.ts'
 import { jsonText } from '../terminal/json.ts'
 import { printable } from '../terminal/printable.ts'
 import { shellQuote } from '../terminal/shell-quote.ts'
+import { userName } from './approve.ts'
 import { checkHooks } from './hooks-doctor.ts'
 import { loadHooks, neverAsked } from './replay.ts'
 
@@ -86,7 +87,11 @@ function studio(flags: StudioFlags, cli: CliContext): Promise<ExitCode> {
   })
 }
 
-async function optionsOf(flags: StudioFlags, { store, options }: OpenStore, cli: CliContext): Promise<StudioOptions> {
+async function optionsOf(
+  flags: StudioFlags,
+  { store, options, isDefault }: OpenStore,
+  cli: CliContext,
+): Promise<StudioOptions> {
   const { env, command, err } = cli
   const { agent: file, hooks: hookFiles = [], port, host } = flags
   await loadHooks(hookFiles) // a file that cannot be used is reported now
@@ -101,7 +106,14 @@ async function optionsOf(flags: StudioFlags, { store, options }: OpenStore, cli:
     port,
     host,
     page: loadPage,
-    info: { version: version(), store: options.trim(), dir: process.cwd(), hookFiles, user: userName(), ...named },
+    info: {
+      version: version(),
+      store: options.trim() || (isDefault ? join(dataFolder(env), 'sessions.db') : 'HOOKLOOP_STORE'),
+      dir: process.cwd(),
+      hookFiles,
+      user: userName(),
+      ...named,
+    },
     agent: known,
     ...(file !== undefined && { liveAgent: () => liveAgent(file, cli) }),
     canJudge: ({ agent, metadata }) => {
@@ -149,14 +161,6 @@ async function diagnose(agent: string | undefined, cli: CliContext): Promise<Doc
         ...(why !== undefined && { note: why }),
       })),
     })),
-  }
-}
-
-function userName(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return 'unknown' // a user without a name, as in some containers
   }
 }
 
