@@ -69,6 +69,7 @@ checkLoads()
 writeLicenses([...packageFiles, ...bundledFiles, ...(await buildStudioPage())])
 const shell = process.platform === 'win32'
 execFileSync('tsc', ['-p', 'tsconfig.build.json', '--outDir', dist], { stdio: 'inherit', shell })
+removeUnusedTypes()
 copyDocs('../site', docs)
 
 async function buildGroup(name, files, plugins) {
@@ -292,6 +293,19 @@ function checkLoads() {
     if (found !== null && !['packages.node.js', 'parts.node.js'].includes(file))
       throw new Error(`${file} has "${found[0]}"`)
   }
+}
+
+/** Removes the declarations that no entry point needs: a third of them. */
+function removeUnusedTypes() {
+  const needed = new Set()
+  const need = (file) => {
+    if (needed.has(file)) return
+    needed.add(file)
+    const imports = readFileSync(file, 'utf8').matchAll(/(?:from |import\()['"](\.[^'"]+)\.(?:ts|js)['"]/g)
+    for (const [, path] of imports) need(join(dirname(file), `${path}.d.ts`))
+  }
+  for (const { types } of Object.values(exports)) if (types !== undefined) need(join(target, types))
+  for (const file of globSync('**/*.d.ts', { cwd: dist })) if (!needed.has(join(dist, file))) rmSync(join(dist, file))
 }
 
 /** The licenses of the packages that are part of dist/. */

@@ -64,6 +64,18 @@ suite('the published package', () => {
     )
   })
 
+  test('has every declaration that another one imports', () => {
+    const missing = paths
+      .filter((path) => path.endsWith('.d.ts'))
+      .flatMap((path) => {
+        const imports = readFileSync(join(folder, path), 'utf8').matchAll(/['"](\.\.?\/[^'"]+)\.[jt]s['"]/g)
+        return [...imports]
+          .map(([, each]) => join(dirname(path), `${each}.d.ts`))
+          .filter((each) => !paths.includes(each))
+      })
+    assert.deepEqual(missing, [])
+  })
+
   test('loads every entry point', () => {
     const { exports } = JSON.parse(readFileSync('hookloop/package.json', 'utf8')) as { exports: object }
     const names = Object.keys(exports).filter((name) => !name.endsWith('.json'))
