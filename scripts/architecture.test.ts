@@ -19,7 +19,7 @@ const layers: readonly (readonly string[])[] = [
   ['agent'],
   ['capabilities', 'actions', 'models', 'sessions'],
   ['create-agent.ts', 'hook-files'],
-  ['testing', 'tracing', 'index.ts'],
+  ['testing', 'tracing', 'serve', 'index.ts'],
   ['studio'],
   ['cli'],
 ]

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { chmodSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -146,7 +146,7 @@ export async function served(
   answer: (body: string) => string | undefined,
   work: (url: string) => Promise<void>,
 ): Promise<void> {
-  const server = createServer((request, response) => {
+  await listening((request, response) => {
     let body = ''
     request.on('data', (piece: Buffer) => (body += piece.toString()))
     request.on('end', () => {
@@ -155,7 +155,12 @@ export async function served(
       response.writeHead(request.method === 'POST' ? isAnswered : 405, { 'content-type': 'application/json' })
       response.end(text)
     })
-  })
+  }, work)
+}
+
+/** Runs `work` while a server listens. */
+export async function listening(listener: RequestListener, work: (url: string) => Promise<void>): Promise<void> {
+  const server = createServer(listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   try {
     await work(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`)

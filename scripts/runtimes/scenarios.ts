@@ -24,6 +24,7 @@ import { files } from 'hookloop/files'
 import { claudeHooks, hookFilesOf, projectHooks, TrustStore } from 'hookloop/hook-files'
 import { mcp } from 'hookloop/mcp'
 import { memoryRecording, recordEffects, replay, replayEffects } from 'hookloop/replay'
+import { serve, toNodeListener } from 'hookloop/serve'
 import { fileStore, sqliteStore } from 'hookloop/stores'
 import { getOutputs, structuredOutput } from 'hookloop/structured-output'
 import { readAgents, subagents } from 'hookloop/subagents'
@@ -36,6 +37,7 @@ import {
   calling,
   callMcp,
   ended,
+  listening,
   noSpan,
   oneText,
   outputs,
@@ -335,6 +337,24 @@ export const scenarios: { readonly [title: string]: Scenario } = {
     assert.equal(run.status, 'completed')
     assert.deepEqual(statuses(run), ['ok', 'outcomeUnknown'])
     assert.equal(readFileSync(join(folder, 'log'), 'utf8'), 'pack\nship\n')
+  },
+
+  'an agent behind HTTP streams its answer, and has the conversation afterwards': async () => {
+    const store = sqliteStore(':memory:')
+    const handle = serve(createAgent({ model: scriptedModel(['Hello.']) }), { store, user: () => 'ann' })
+    await listening(toNodeListener(handle), async (url) => {
+      const message = { id: 'm', role: 'user', parts: [{ type: 'text', text: 'Hi.' }] }
+      const body = JSON.stringify({ id: 'c', messages: [message] })
+      const headers = { 'content-type': 'application/json' }
+      const response = await fetch(new URL('/api/chat', url), { method: 'POST', body, headers })
+      assert.match(await response.text(), /"delta":"Hello\."[^]*\[DONE\]/)
+      const chat = (await (await fetch(new URL('/api/chat/c', url))).json()) as { role: string }[]
+      assert.deepEqual(
+        chat.map(({ role }) => role),
+        ['user', 'assistant'],
+      )
+    })
+    await store.close()
   },
 
   'a limit stops a run, and observers see each step': async () => {

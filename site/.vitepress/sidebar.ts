@@ -13,6 +13,7 @@ export const parts: readonly {
     pages: [
       'guides/block-a-command',
       'guides/ask-for-approval',
+      'guides/put-your-agent-behind-a-web-page',
       'guides/survive-a-crash',
       'guides/claude-code-hooks',
       'guides/test-your-hooks',
@@ -51,6 +52,7 @@ export const parts: readonly {
       'reference/output',
       'reference/approval',
       'reference/secrets',
+      'reference/serve',
       'reference/stores',
       'reference/replay',
       'reference/testing',

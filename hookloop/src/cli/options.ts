@@ -56,12 +56,16 @@ export function agentOptions(command: Command): Command {
     .option(...STORE)
 }
 
-/** Options of commands that run an agent: the agent, hooks from files, and output. */
-export function runOptions(command: Command): Command {
-  return agentOptions(command.optionsGroup('Agent:'))
-    .optionsGroup('Hooks:')
+/** Options about hooks from files. */
+export function hooksOptions(command: Command): Command {
+  return command
     .option('--no-hooks', 'ignore the hooks in files of this project; your own hooks still apply')
     .option('--trust-project <hash>', 'run the hooks in files of this project if they have this hash')
+}
+
+/** Options of commands that run an agent: the agent, hooks from files, and output. */
+export function runOptions(command: Command): Command {
+  return hooksOptions(agentOptions(command.optionsGroup('Agent:')).optionsGroup('Hooks:'))
     .optionsGroup('Output:')
     .option('--no-stream', 'wait for the complete answer instead of streaming it')
     .option('--explain', 'print at the end which hook decided what, and why')
@@ -108,6 +112,12 @@ export function jsonOption(command: Command): Command {
 /** Collects the values of an option that can be repeated. With a `--no-…` form, the earlier value may be `true`. */
 export function collect(value: string, before: unknown): readonly string[] {
   return [...(Array.isArray(before) ? (before as readonly string[]) : []), value]
+}
+
+export function portNumber(text: string): number {
+  const value = Number(text)
+  if (/^\d{1,5}$/.test(text) && value <= 65_535) return value
+  throw new InvalidArgumentError('It must be a whole number from 0 to 65535.')
 }
 
 export function wholeNumber(text: string): number {

@@ -36,7 +36,7 @@ type Occurrence =
       readonly error: { readonly code: ErrorCode; readonly message: string }
     }
   | { readonly type: 'warning'; readonly code: WarningCode; readonly message: string }
-  | { readonly type: 'responded'; readonly text: string; readonly usage: TokenUsage }
+  | { readonly type: 'responded'; readonly text: string; readonly reasoning?: string; readonly usage: TokenUsage }
   | { readonly type: 'toolStarted'; readonly call: ToolCall }
   | { readonly type: 'toolProgress'; readonly callId: string; readonly update: Json }
   | {
@@ -71,8 +71,8 @@ type Occurrence =
   | { readonly type: 'error'; readonly error: ErrorRecord }
   /** A run that was suspended or interrupted resumes. An interrupted one has no answers, and no id if it had not started. */
   | { readonly type: 'resumed'; readonly executionId?: string; readonly answers: Answers }
-  /** The session has gone back to a line. What came after it is no longer part of the conversation. */
-  | { readonly type: 'rewound'; readonly to: number }
+  /** The session has gone back to a line. What came after it, and the messages of `runs`, are no longer part of the conversation. */
+  | { readonly type: 'rewound'; readonly to: number; readonly runs: readonly string[] }
   | { readonly type: 'suspended'; readonly executionId: string; readonly pending: readonly Approval[] }
   | { readonly type: 'finished'; readonly record: FinalRecord }
 

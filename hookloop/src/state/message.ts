@@ -42,12 +42,12 @@ export function textMessage(role: Message['role'], text: string): Message {
   return Object.freeze({ role, content: Object.freeze([Object.freeze({ type: 'text' as const, text })]) })
 }
 
-/** The text of a message or response, without reasoning, files and calls. */
-export function textOf(content: readonly Part[]): string {
+/** The text of a message or response, without reasoning, files and calls; or its reasoning. */
+export function textOf(content: readonly Part[], type: 'text' | 'reasoning' = 'text'): string {
   let text = ''
   for (let i = 0; i < content.length; i++) {
     const part = content[i]! // by index: frozen arrays are slow to iterate
-    if (part.type === 'text') text += part.text
+    if (part.type === type) text += part.text
   }
   return text
 }

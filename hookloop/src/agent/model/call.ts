@@ -9,6 +9,7 @@ import {
   type ToolDescription,
 } from '../../state/inference.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
+import { textOf } from '../../state/message.ts'
 import { addTokens, noTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError } from '../../errors.ts'
 import { incompleteCall, toWarning } from './estimate-usage.ts'
@@ -357,5 +358,9 @@ function addResponse(run: RunContext, step: OpenStep, response: InferenceRespons
   const { messages } = run.state
   const message = step.respond(response, messages.length)
   run.state = AgentState.patch(run.state, { messages: messages.append(message) })
-  run.effects.emit?.({ type: 'responded', step: step.index, at: run.now, text: response.text, usage: step.usage })
+  if (run.effects.emit === undefined) return
+  const reasoning = textOf(response.content, 'reasoning')
+  const { text } = response
+  const said = reasoning === '' ? { text } : { text, reasoning }
+  run.effects.emit({ type: 'responded', step: step.index, at: run.now, ...said, usage: step.usage })
 }

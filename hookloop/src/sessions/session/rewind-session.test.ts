@@ -54,6 +54,26 @@ test('an answer is regenerated in place, under the same id', async () => {
   assert.deepEqual((await said(store)).slice(-2), ['other', 'answer 5'])
 })
 
+test('a rewind logs which runs are no longer part of the conversation, and the message keeps its turn', async () => {
+  const { store, agent, session } = await talk()
+  await agent.run('four', { session: 's', turn: 'm4' })
+  const [one] = (await listPoints(store, 's')).map(({ seq }) => seq)
+  await session.rewind()
+  await session.resume()
+  await session.rewind({ at: one!, message: 'first' })
+  await session.resume()
+  const events = []
+  for await (const event of store.watch('s', { follow: false })) events.push(event)
+  const inputs = events.filter((event) => event.type === 'input')
+  assert.deepEqual(
+    inputs.map(({ message, turn }) => [textOf(message.content), turn]),
+    [['one'], ['two'], ['three'], ['four', 'm4'], ['four', 'm4'], ['first']].map(([text, turn]) => [text, turn]),
+  )
+  const [first, second] = events.filter((event) => event.type === 'rewound').map(({ runs }) => runs)
+  const runs = inputs.map(({ run }) => run)
+  assert.deepEqual([first, second], [[runs[3]], runs.slice(0, 5)])
+})
+
 test('the first answer of a session is regenerated', async () => {
   const store = memoryStore()
   const agent = chatty(store)

@@ -40,14 +40,15 @@ export async function rewindSession(store: SessionStore, id: string, options: Re
     const state = now === undefined ? base : rewound(now, base, at)
     session.journal.append({ type: 'rewound', to, at })
     appendState(session, state, { agent: history.agent, at })
-    const run = history.records.findLast((record) => record.type === 'input')?.run ?? ''
-    logEvent(session, run, {
-      type: 'rewound',
-      step: now?.execution === undefined ? 0 : lastStepOf(now.execution),
-      at,
-      to,
-    })
-    if (message !== undefined) session.journal.append({ type: 'input', run: crypto.randomUUID(), at, message })
+    const inputs = history.records.filter((record) => record.type === 'input')
+    const replaced = message && inputs.findLast(({ seq }) => options.at === undefined || seq <= to)
+    const runs = inputs.filter((each) => each.seq > to || each === replaced).map(({ run }) => run)
+    const step = now?.execution === undefined ? 0 : lastStepOf(now.execution)
+    logEvent(session, inputs.at(-1)?.run ?? '', { type: 'rewound', step, at, to, runs })
+    if (message !== undefined) {
+      const turn = replaced?.turn === undefined ? {} : { turn: replaced.turn }
+      session.journal.append({ type: 'input', run: crypto.randomUUID(), at, message, ...turn })
+    }
     await session.journal.flush()
   })
 }

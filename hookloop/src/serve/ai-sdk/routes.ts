@@ -1,0 +1,134 @@
+import type { AgentEvent } from '../../state/event.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import type { Answers, Approval } from '../../state/tool-call.ts'
+import type { Chat, Following } from '../chat.ts'
+import { emptyResponse, HttpError, jsonResponse } from '../http.ts'
+import type { Route, UserRequest } from '../route.ts'
+import { sseResponse, type SseEvent } from '../sse.ts'
+import { ChunkMapper } from './to-chunks.ts'
+import type { UiChunk } from './ui-chunk.ts'
+import { fromUserParts, toUiMessages } from './ui-message.ts'
+
+/** The UI message stream of the AI SDK, version 1: what `useChat` with its default transport uses. */
+export const aiSdkRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: 'chat',
+    handle: async (request) => {
+      const body = await request.body()
+      const chat = request.chat(body['id'])
+      return streamResponse(request, chat, await take(request, chat, body))
+    },
+  },
+  {
+    method: 'GET',
+    path: 'chat/:id/stream',
+    handle: async (request, id) => {
+      const chat = request.chat(id)
+      const following = await chat.reconnect(lastEventId(request.request)?.[0])
+      return following === undefined ? emptyResponse() : streamResponse(request, chat, following)
+    },
+  },
+  {
+    method: 'GET',
+    path: 'chat/:id',
+    handle: async (request, id) => {
+      const chat = request.chat(id)
+      const events = await chat.events()
+      const allowed = new Set<Approval>()
+      for (const event of events) await addAllowed(allowed, chat, event)
+      return jsonResponse(toUiMessages(events, (approval) => allowed.has(approval)))
+    },
+  },
+]
+
+const MAX_TURN_CHARS = 256
+
+/** Does what the page asks for. Only the message that is new is read: the rest of the conversation is in the session. */
+async function take({ metadata }: UserRequest, chat: Chat, body: JsonObject): Promise<Following> {
+  const { trigger, messageId, messages } = body
+  const all = Array.isArray(messages) ? messages.filter(isJsonObject) : []
+  const last = all.find(({ id }) => id !== undefined && id === messageId) ?? all.at(-1)
+  const parts = last?.['parts']
+  if (last === undefined || !Array.isArray(parts)) throw new HttpError(400, 'The request has no message with parts.')
+  if (trigger === 'regenerate-message') {
+    const again = await chat.regenerate(messageId, last['id'])
+    if (again !== undefined) return again // else the message has never arrived
+  }
+  if (last['role'] === 'assistant') return chat.answer(answersIn(parts))
+  const message = last['role'] === 'user' ? fromUserParts(parts) : undefined
+  if (message === undefined)
+    throw new HttpError(400, 'A message must be of the user, with text and files (https: or data:).')
+  const turn = last['id'] ?? crypto.randomUUID()
+  if (typeof turn !== 'string' || turn === '' || turn.length > MAX_TURN_CHARS)
+    throw new HttpError(400, `The id of a message must be a text of 1 to ${MAX_TURN_CHARS} characters.`)
+  return chat.send(message, { turn, metadata: await metadata() })
+}
+
+/** The answers in the parts of a message. */
+function answersIn(parts: readonly Json[]): Answers {
+  const answers = parts.flatMap((part) => {
+    const { state, approval } = isJsonObject(part) ? part : {}
+    if (state !== 'approval-responded' || !isJsonObject(approval ?? null)) return []
+    const { id, approved, reason } = approval as JsonObject
+    if (typeof id !== 'string' || typeof approved !== 'boolean') return []
+    const block = typeof reason === 'string' && reason !== '' ? reason : 'The user denied it.'
+    return [[id, approved ? 'allow' : { block }] as const]
+  })
+  if (answers.length > 0) return Object.fromEntries(answers)
+  throw new HttpError(400, 'The message of the assistant has no answer to a question.')
+}
+
+function streamResponse(request: UserRequest, chat: Chat, following: Following): Response {
+  const ending = new AbortController()
+  const end = (): void => ending.abort()
+  request.request.signal.addEventListener('abort', end, { once: true })
+  return sseResponse(sseEvents(request, { chat, following, signal: ending.signal }), {
+    ...request.stream,
+    onEnd: end,
+    headers: { 'x-vercel-ai-ui-message-stream': 'v1' },
+  })
+}
+
+type Streamed = { readonly chat: Chat; readonly following: Following; readonly signal: AbortSignal }
+
+async function* sseEvents(
+  { request, stream, report }: UserRequest,
+  { chat, following, signal }: Streamed,
+): AsyncGenerator<SseEvent> {
+  const allowed = new Set<Approval>()
+  const mapper = new ChunkMapper({ showHooks: stream.showHooks, mayAnswer: (approval) => allowed.has(approval) })
+  const [lastSeq, lastPlace] = lastEventId(request) ?? [following.sentUntil ?? 0, Infinity]
+  let isOver = false
+  try {
+    for await (const event of chat.follow(following, signal)) {
+      await addAllowed(allowed, chat, event)
+      for (const [i, chunk] of mapper.map(event).entries()) {
+        const isSent = event.seq < lastSeq || (event.seq === lastSeq && i <= lastPlace)
+        if (!isSent) yield { id: `${event.seq}.${i}`, data: JSON.stringify(chunk) }
+        isOver = chunk.type === 'finish'
+      }
+    }
+    if (!isOver) yield chunkEvent({ type: 'finish', finishReason: 'other', messageMetadata: { status: 'running' } })
+  } catch (thrown) {
+    report(thrown)
+    yield chunkEvent({ type: 'error', errorText: 'The server has failed.' })
+  }
+  yield { data: '[DONE]' }
+}
+
+/** Notes which of the questions the user may answer. */
+async function addAllowed(allowed: Set<Approval>, chat: Chat, event: AgentEvent): Promise<void> {
+  if (event.type !== 'suspended') return
+  for (const approval of event.pending) if (await chat.mayAnswer(approval)) allowed.add(approval)
+}
+
+function chunkEvent(chunk: UiChunk): SseEvent {
+  return { data: JSON.stringify(chunk) }
+}
+
+/** The last chunk that a client has received: the number of its event, and its place among the chunks of that. */
+function lastEventId({ headers }: Request): readonly [seq: number, place: number] | undefined {
+  const [, seq, place] = /^(\d{1,15})\.(\d{1,6})$/.exec(headers.get('last-event-id') ?? '') ?? []
+  return seq === undefined ? undefined : [Number(seq), Number(place)]
+}

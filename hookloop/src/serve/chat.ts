@@ -1,0 +1,244 @@
+import type { AgentEvent } from '../state/event.ts'
+import { isJsonObject, sameJson, type JsonObject } from '../state/json.ts'
+import type { Message } from '../state/message.ts'
+import type { Answers, Approval } from '../state/tool-call.ts'
+import { AgentError } from '../errors.ts'
+import { readStoredSession } from '../sessions/log/read-session.ts'
+import { answerApproval } from '../sessions/session/approvals.ts'
+import { pointsOf } from '../sessions/session/fork-session.ts'
+import { rewindSession, type RewindOptions } from '../sessions/session/rewind-session.ts'
+import type { SessionHead } from '../sessions/session/session-head.ts'
+import type { SessionStore } from '../sessions/stores/store.ts'
+import { HttpError } from './http.ts'
+import { prefixOf, sessionOf } from './session-ids.ts'
+import type { SessionRunner } from './session-runner.ts'
+import { hasFailed, turnId, turnsIn, type Turn } from './turns.ts'
+
+/** A question of a chat, for the option `approvers`. */
+export type Question = {
+  readonly approval: Approval
+  /** The user of the chat. */
+  readonly user: string
+  /** The id of the chat, as its page has it. */
+  readonly chat: string
+}
+
+/** What is the same for all chats. */
+export type ChatRules = {
+  readonly runner: SessionRunner
+  /** Whether this user may answer. */
+  readonly mayAnswer: (question: Question, user: string) => boolean | Promise<boolean>
+  readonly onNewInput: 'reject' | 'deny'
+  readonly maxSessionsPerUser: number
+}
+
+/** Which events of a session are to be followed. */
+export type Following = {
+  /** Events after this number. */
+  readonly after: number
+  /** A question up to this number does not end the turn: it was answered. */
+  readonly answeredUntil?: number
+  /** The client has the events up to this number. */
+  readonly sentUntil?: number
+  /** Runs that are not part of it. */
+  readonly except?: ReadonlySet<string>
+}
+
+/** A chat of one user, whatever protocol its page uses. The history is that of the session, never that of the page. */
+export class Chat {
+  readonly user: string
+  readonly id: string
+  readonly session: string
+  readonly #rules: ChatRules
+
+  constructor(rules: ChatRules, { user, chat }: { readonly user: string; readonly chat: unknown }) {
+    this.session = sessionOf({ user, chat })
+    this.#rules = rules
+    this.user = user
+    this.id = chat as string
+  }
+
+  get #store(): SessionStore {
+    return this.#rules.runner.store
+  }
+
+  /** What a list shows of the chat; undefined if it does not exist. */
+  async head(): Promise<SessionHead | undefined> {
+    return (await this.#store.read(this.session, { after: Infinity }))?.head as SessionHead | undefined
+  }
+
+  /** The events until now. */
+  async events(): Promise<readonly AgentEvent[]> {
+    const events: AgentEvent[] = []
+    for await (const event of this.#store.watch(this.session, { follow: false })) events.push(event)
+    return events
+  }
+
+  /** The events of a turn, until it ends or waits for an answer that this user may give. */
+  async *follow({ after, answeredUntil = 0, except }: Following, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+    for await (const event of this.#store.watch(this.session, { after, signal })) {
+      if (except?.has(event.run) === true) continue
+      yield event
+      if (event.type === 'finished') return
+      if (event.type !== 'suspended' || event.seq <= answeredUntil) continue
+      if (event.pending.length === 0 || (await this.#mayAnswerOne(event.pending))) return
+    }
+  }
+
+  /** Whether this user may answer one of the questions. */
+  async #mayAnswerOne(pending: readonly Approval[]): Promise<boolean> {
+    for (const approval of pending) if (await this.mayAnswer(approval)) return true
+    return false
+  }
+
+  /** Starts a turn. A turn that is sent again, because the connection broke, is not run twice. */
+  async send(message: Message, options: { readonly turn: string; readonly metadata: JsonObject }): Promise<Following> {
+    const events = await this.events()
+    const turns = turnsIn(events)
+    const same = turns.find(({ turn }) => turn === options.turn)
+    const isRetry = same === turns.at(-1) && sameJson(same?.message ?? null, message)
+    if (same !== undefined && isRetry && !hasFailed(same)) return { after: same.after }
+    if (same !== undefined) return this.#rewind(same, events, message) // it was edited
+    const { runner, onNewInput } = this.#rules
+    const begin = (): Promise<void> =>
+      this.#whenFree(() => runner.send(this.session, message, { ...options, onNewInput }))
+    if (events.length > 0) await begin()
+    else
+      await inTurn(this.user, async () => {
+        await this.#checkCount()
+        await begin()
+      })
+    return newRuns(events)
+  }
+
+  /** Answers a message again: that of the turn with the first of these ids that is one of a message or of an answer. */
+  async regenerate(...ids: readonly unknown[]): Promise<Following | undefined> {
+    const events = await this.events()
+    const turns = turnsIn(events)
+    const turn = ids.map((id) => turns.find((each) => id === each.run || id === turnId(each))).find((each) => each)
+    return turn && this.#rewind(turn, events)
+  }
+
+  /** Goes back to before the answer of a turn, and answers its message or another one. */
+  async #rewind(turn: Turn, events: readonly AgentEvent[], message?: Message): Promise<Following> {
+    const { runner } = this.#rules
+    const isLast = turnsIn(events).at(-1)?.run === turn.run
+    const options = isLast ? { ...(message !== undefined && { message }) } : await this.#earlier(turn, message)
+    await runner.stop(this.session)
+    await this.#whenFree(() => rewindSession(this.#store, this.session, options))
+    await this.#whenFree(() => runner.resume(this.session))
+    return newRuns(events)
+  }
+
+  async #earlier(turn: Turn, message = turn.message): Promise<RewindOptions> {
+    const history = await readStoredSession(this.#store, this.session)
+    const runs = history.records.flatMap((record) => (record.type === 'input' ? [record.run] : []))
+    const point = pointsOf(history).find(({ execution }) => runs[execution] === turn.run)
+    if (point !== undefined && message !== undefined) return { at: point.seq, message }
+    throw new HttpError(409, 'The chat cannot go back to this message: it has no answer.')
+  }
+
+  /** Whether this user, or another one, may answer a question of the chat. */
+  async mayAnswer(approval: Approval, by = this.user): Promise<boolean> {
+    return this.#rules.mayAnswer({ approval, user: this.user, chat: this.id }, by)
+  }
+
+  /** Stores answers and continues the run. Each question is answered once, by a user who may. */
+  async answer(answers: Answers, by = this.user): Promise<Following> {
+    const events = await this.events()
+    const pending = (await this.head())?.pending ?? []
+    for (const [id, answer] of Object.entries(answers)) {
+      const approval = pending.find((each) => each.id === id)
+      if (approval === undefined) throw new AgentError('ANSWER_UNKNOWN', `The chat does not wait for "${id}".`)
+      if (!(await this.mayAnswer(approval, by))) throw new HttpError(403, 'You may not answer this question.')
+      const isDenial = isJsonObject(answer) && 'block' in answer
+      if (!isDenial && approval.expiresAt !== undefined && Date.now() >= approval.expiresAt)
+        throw new AgentError('ANSWER_EXPIRED', `"${id}" has expired.`)
+    }
+    for (const [approval, answer] of Object.entries(answers))
+      await this.#whenFree(() => answerApproval(this.#store, { session: this.session, approval, answer, by }))
+    await this.resume()
+    const last = events.at(-1)?.seq ?? 0
+    return { after: turnsIn(events).at(-1)?.after ?? 0, answeredUntil: last, sentUntil: last }
+  }
+
+  /** Resumes a run that was suspended or interrupted, unless it runs already. */
+  async resume(): Promise<void> {
+    try {
+      await this.#whenFree(() => this.#rules.runner.resume(this.session))
+    } catch (thrown) {
+      if (!hasCode(thrown, 'SESSION_BUSY', 'RESUME_NOT_SUSPENDED')) throw thrown // another process works on it
+    }
+  }
+
+  /**
+   * Continues to follow the current turn. Undefined if it has ended or waits for this user, unless the client has not received
+   * all of it: `seen` is the number of its last event.
+   */
+  async reconnect(seen = Infinity): Promise<Following | undefined> {
+    const { status, pending = [] } = (await this.head()) ?? {}
+    const isWaiting = status === 'suspended' && pending.length > 0
+    const isOpen = status === 'running' || (status === 'suspended' && !(await this.#mayAnswerOne(pending)))
+    const events = await this.events()
+    const last = turnsIn(events).at(-1)
+    if (last === undefined) return undefined
+    if (!isOpen || last.status !== undefined)
+      return seen < events.at(-1)!.seq ? { after: last.after, answeredUntil: seen } : undefined
+    if (!isWaiting) await this.resume() // it was interrupted or paused, or every question was answered
+    return { after: last.after, answeredUntil: last.asked }
+  }
+
+  stop(): Promise<void> {
+    return this.#rules.runner.stop(this.session)
+  }
+
+  async delete(): Promise<void> {
+    await this.stop()
+    await this.#whenFree(() => this.#store.delete(this.session))
+  }
+
+  async #checkCount(): Promise<void> {
+    const { maxSessionsPerUser: limit } = this.#rules
+    const own = await this.#store.list({ user: this.user, limit })
+    if (own.filter(({ id }) => id.startsWith(prefixOf(this.user))).length < limit) return
+    throw new HttpError(429, `You have ${limit} chats, which is the limit. Delete one to start another.`)
+  }
+
+  /** The end of a run is stored a moment before its session is unlocked. */
+  async #whenFree<T>(act: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await act()
+      } catch (thrown) {
+        const isEnding = hasCode(thrown, 'SESSION_BUSY') && attempt < MAX_ATTEMPTS
+        if (!isEnding || (await this.head())?.status === 'running') throw thrown
+        await new Promise((resolve) => setTimeout(resolve, ATTEMPT_MS))
+      }
+    }
+  }
+}
+
+const MAX_ATTEMPTS = 100
+const ATTEMPT_MS = 20
+
+function newRuns(events: readonly AgentEvent[]): Following {
+  return { after: events.at(-1)?.seq ?? 0, except: new Set(events.map(({ run }) => run)) }
+}
+
+function hasCode(thrown: unknown, ...codes: readonly string[]): boolean {
+  return thrown instanceof AgentError && codes.includes(thrown.code)
+}
+
+const queues = new Map<string, Promise<unknown>>()
+
+/** One after the other for each user: so that two new chats are not both the last one that is allowed. */
+async function inTurn<T>(user: string, work: () => Promise<T>): Promise<T> {
+  const before = queues.get(user) ?? Promise.resolve()
+  const own = before.then(work, work)
+  queues.set(user, own)
+  try {
+    return await own
+  } finally {
+    if (queues.get(user) === own) queues.delete(user)
+  }
+}

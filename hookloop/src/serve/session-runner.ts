@@ -1,0 +1,103 @@
+import { partsOf } from '../agent/agent-parts.ts'
+import type { Agent } from '../agent/agent.ts'
+import type { RunStream } from '../agent/run-stream.ts'
+import type { Session } from '../agent/session.ts'
+import type { AgentEvent } from '../state/event.ts'
+import type { JsonObject } from '../state/json.ts'
+import type { Message } from '../state/message.ts'
+import { sessionPort } from '../sessions/session/session.ts'
+import { sessionBusy, type SessionStore } from '../sessions/stores/store.ts'
+
+/** How a turn is sent. */
+export type TurnOptions = {
+  /** The id of the turn, for the `input` event. */
+  readonly turn?: string
+  /** Facts for hooks. */
+  readonly metadata?: JsonObject
+  /** What happens if a run of the session waits for an answer or was interrupted. Default `reject`. */
+  readonly onNewInput?: 'reject' | 'deny'
+  /** `false`: pieces of the answer are not stored. Default true. */
+  readonly deltas?: boolean
+}
+
+/**
+ * Runs the turns of sessions, in this process or elsewhere. What happens in a run is read from `store.watch`, so a runner only
+ * has to start it.
+ */
+export interface SessionRunner {
+  readonly store: SessionStore
+  /** Resolves when the turn is accepted, not when it has ended. Rejects with SESSION_BUSY while another turn runs. */
+  send(session: string, input: string | Message, options?: TurnOptions): Promise<void>
+  /** Resumes a run that was suspended or interrupted. Resolves when it runs, also if it already does. */
+  resume(session: string): Promise<void>
+  /** Cancels the run of a session, if there is one. Resolves when it has ended. */
+  stop(session: string): Promise<void>
+}
+
+/** A runner in this process. */
+export interface AgentRunner extends SessionRunner {
+  /** Suspends all runs after their current step, and resolves when none runs. They can be resumed. */
+  close(): Promise<void>
+}
+
+const MAX_HANDLES = 1_000
+
+/**
+ * Runs an agent in this process.
+ *
+ * @example
+ * const runner = agentRunner(agent, sqliteStore('sessions.db'))
+ * const handle = serve(runner, { user })
+ * process.once('SIGTERM', () => void runner.close())
+ */
+export function agentRunner(agent: Agent<unknown>, store: SessionStore): AgentRunner {
+  const parts = partsOf(agent)
+  const port = sessionPort(store)
+  const active = new Map<string, { readonly cancel: () => void; readonly ended: Promise<void> }>()
+  const closing = new AbortController()
+  /** Of the sessions used last: a handle fires `onSessionStart` once. */
+  const handles = new Map<string, Session>()
+
+  const handleOf = (id: string): Session => {
+    const handle = handles.get(id) ?? port.session(parts, id)
+    handles.delete(id)
+    handles.set(id, handle)
+    if (handles.size > MAX_HANDLES) handles.delete(handles.keys().next().value!)
+    return handle
+  }
+
+  const start = async (id: string, begin: (signals: Signals) => RunStream<AgentEvent>): Promise<void> => {
+    if (active.has(id)) throw sessionBusy(id, 'another run in this process')
+    const controller = new AbortController()
+    const live = begin({ signal: controller.signal, drain: closing.signal })
+    const ended = live.run.then(noop, noop) // a run that fails says so in its events
+    active.set(id, { cancel: () => controller.abort(), ended })
+    void ended.then(() => active.delete(id))
+    await accepted(live)
+  }
+
+  return {
+    store,
+    send: (id, input, options = {}) => start(id, (signals) => handleOf(id).stream(input, { ...options, ...signals })),
+    resume: async (id) => {
+      if (!active.has(id)) await start(id, (signals) => handleOf(id).resumeStream(signals))
+    },
+    stop: async (id) => {
+      active.get(id)?.cancel()
+      await active.get(id)?.ended
+    },
+    close: async () => {
+      closing.abort()
+      while (active.size > 0) await Promise.all([...active.values()].map(({ ended }) => ended))
+    },
+  }
+}
+
+type Signals = { readonly signal: AbortSignal; readonly drain: AbortSignal }
+
+/** Resolves with the first event of the run. Rejects if it cannot start. */
+async function accepted(live: RunStream<AgentEvent>): Promise<void> {
+  for await (const { type } of live) if (type !== 'hook' && type !== 'warning') return // further events are in the store
+}
+
+function noop(): void {}

@@ -1,0 +1,67 @@
+/** A server-sent event. */
+export type SseEvent = { readonly id?: string; readonly data: string }
+
+export type SseOptions = {
+  /** How long nothing is sent before a comment is: proxies close connections that are idle. */
+  readonly keepAliveMs: number
+  /** How long the source may have no event, and the client may take none. */
+  readonly idleMs: number
+  /** Called when the client has left, or one of both is idle for too long. The source must then end. */
+  readonly onEnd: () => void
+  readonly headers: { readonly [name: string]: string }
+}
+
+/**
+ * Streams events. The next one is read from the source when the client has taken the last one, so a slow client costs no memory.
+ */
+export function sseResponse(source: AsyncIterator<SseEvent>, options: SseOptions): Response {
+  const { keepAliveMs, idleMs, onEnd, headers } = options
+  const encoder = new TextEncoder()
+  let timer: ReturnType<typeof setInterval> | undefined
+  let [since, isWaiting] = [performance.now(), false]
+  const end = (): void => {
+    clearInterval(timer)
+    onEnd()
+  }
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        timer = setInterval(
+          () => {
+            const isIdle = performance.now() - since >= idleMs
+            if (isIdle && isWaiting) return onEnd()
+            if (isIdle) {
+              end()
+              return controller.error(new Error('The client takes no data.'))
+            }
+            if (isWaiting && (controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(': keep-alive\n\n'))
+          },
+          Math.min(keepAliveMs, idleMs),
+        )
+      },
+      async pull(controller) {
+        ;[since, isWaiting] = [performance.now(), true]
+        const { done, value } = await source.next()
+        ;[since, isWaiting] = [performance.now(), false]
+        if (done !== true) return controller.enqueue(encoder.encode(toText(value)))
+        clearInterval(timer)
+        controller.close()
+      },
+      cancel: end,
+    },
+    { highWaterMark: 1 },
+  )
+  return new Response(body, {
+    headers: {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no', // for nginx
+      'x-content-type-options': 'nosniff',
+      ...headers,
+    },
+  })
+}
+
+function toText({ id, data }: SseEvent): string {
+  return `${id === undefined ? '' : `id: ${id}\n`}data: ${data}\n\n`
+}
