@@ -26,6 +26,7 @@ export const commands: { readonly [heading: string]: readonly CommandEntry[] } =
     { name: 'sessions', summary: 'list or delete sessions', load: () => import('./commands/sessions.ts') },
     { name: 'sessions delete', summary: 'delete sessions', load: () => import('./commands/sessions-delete.ts') },
     { name: 'sessions prune', summary: 'delete old sessions', load: () => import('./commands/sessions-prune.ts') },
+    { name: 'watch', summary: 'follow the events of a session', load: () => import('./commands/watch.ts') },
     { name: 'explain', summary: 'explain the decisions of a run', load: () => import('./commands/explain.ts') },
     { name: 'steps', summary: 'list the steps of a session', load: () => import('./commands/steps.ts') },
     { name: 'fork', summary: 'copy a session, up to a step', load: () => import('./commands/fork.ts') },
