@@ -168,6 +168,9 @@ suite('the view of a run', () => {
     assert.equal(await page.locator('.strip').count(), 0)
     studio.change({ type: 'newRun', run: 2 })
     await page.getByRole('link', { name: 'Show run 3' }).waitFor()
+    studio.change({ type: 'deleted' })
+    await page.getByText('This session was deleted.').waitFor()
+    assert.equal(await page.title(), `${question.session} · Hookloop studio`)
   })
 
   pageTest('connects again after the studio was lost, from the row that it has', async ({ open, takeProblems }) => {

@@ -125,7 +125,7 @@ suite('the inbox', () => {
       .getByRole('complementary', { name: 'Detail' })
       .getByRole('button', { name: 'Allow exactly this' })
       .click()
-    await page.getByText('Allowed.').waitFor()
+    await page.getByText('Allowed.').first().waitFor()
   })
 })
 
@@ -135,7 +135,7 @@ suite('the list of sessions', () => {
     const page = await open(studio.url('/sessions'))
     const rows = page.locator('tbody tr')
     const shows = async (titles: readonly string[]) => {
-      await rows.nth(titles.length - 1).waitFor()
+      for (const title of titles) await rows.getByText(title).waitFor()
       await rows.nth(titles.length).waitFor({ state: 'detached' })
       assert.deepEqual(await rows.locator('a').allInnerTexts(), titles)
     }

@@ -1,4 +1,5 @@
 import { render } from 'preact'
+import { useEffect } from 'preact/hooks'
 import type { EmbeddedRun } from '../../run.types.ts'
 import { takeToken } from './api.ts'
 import { CompareView } from './compare-view.tsx'
@@ -12,12 +13,16 @@ import { embeddedRun, type RunSource } from './run-source.ts'
 import { RunView } from './run-view.tsx'
 import { SessionsView } from './sessions-view.tsx'
 import { announcement, dialog, failure, inbox, offline, startStudio, studio } from './studio.ts'
-import { safe } from './text.tsx'
+import { safe, visible } from './text.tsx'
 
 const VIEWS = ['sessions', 'inbox', 'hooks'] as const
 
 function App({ file }: { readonly file?: RunSource | undefined }) {
   const here = route.value
+  useEffect(() => {
+    const what = here.view === 'run' ? here.session : here.view
+    if (file === undefined) document.title = `${visible(what.slice(0, 60))} · Hookloop studio`
+  }, [here])
   useKeys({
     '?': () => (dialog.value = 'help'),
     ...(file === undefined && Object.fromEntries(VIEWS.map((view, i) => [String(i + 1), () => go({ view })]))),

@@ -8,7 +8,7 @@ import { Arguments, Diff } from './diff.tsx'
 import { moment, since } from './format.ts'
 import { Warnings } from './load.tsx'
 import { link } from './router.ts'
-import { now, studio } from './studio.ts'
+import { announcement, now, studio } from './studio.ts'
 import { safe, textOf, visible } from './text.tsx'
 
 /** A question that waits for an answer: what would run, who asks, and the three answers. */
@@ -27,6 +27,7 @@ export function QuestionCard({ question, linked = false }: { readonly question: 
     try {
       await call('answer', { session, question: id, hash, answer: given, ...(hasAgent && { resume: resume.value }) })
       state.value = { done }
+      announcement.value = done
     } catch (cause) {
       state.value = { error: toCallError(cause).message }
     }

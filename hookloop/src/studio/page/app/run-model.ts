@@ -59,7 +59,7 @@ export function openRun(source: RunSource, start: { readonly row?: number } = {}
     batch(() => {
       total.value = all
       version.value += 1
-      tail.value = ''
+      error.value = undefined
     })
     if (open !== undefined && added.some(({ index }) => index === open)) loadDetail(open)
   }
@@ -106,8 +106,10 @@ export function openRun(source: RunSource, start: { readonly row?: number } = {}
   }
   const take = (line: RunChange): void => {
     if (line.type === 'run') info.value = line.run
-    else if (line.type === 'rows') put(line.rows, line.total)
-    else if (line.type === 'newRun') newer.value = line.run
+    else if (line.type === 'rows') {
+      put(line.rows, line.total)
+      tail.value = ''
+    } else if (line.type === 'newRun') newer.value = line.run
     else if (line.type === 'deleted') {
       stop()
       connection.value = 'deleted'

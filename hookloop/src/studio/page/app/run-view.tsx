@@ -320,7 +320,7 @@ function RunHead(props: {
           This session has a newer run. <a href={place(model.newer.value)}>Show run {model.newer.value + 1}</a>
         </p>
       )}
-      <Warnings texts={[problem.value]} />
+      <Warnings texts={[problem.value, model.error.value?.message]} />
     </header>
   )
 }

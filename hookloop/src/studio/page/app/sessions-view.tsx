@@ -26,6 +26,9 @@ const STATUSES: readonly SessionStatus[] = [
   'cancelled',
 ]
 
+/** A filter is used when the user has stopped typing for so long. */
+const TYPING_MS = 150
+
 /** The sessions of the store, the latest first. The list changes while one watches. */
 export function SessionsView() {
   const filter = useSignal<SessionsRequest>({})
@@ -43,12 +46,20 @@ export function SessionsView() {
         next.value = line.next
       } else sessions.value = merge(sessions.value ?? [], line)
     }
-    return follow((signal) => stream('sessions', filter.value, signal), {
-      line: take,
-      state: (_, cause) => {
-        if (cause !== undefined) error.value = cause
-      },
-    })
+    let stop = (): void => undefined
+    const start = (): void => {
+      stop = follow((signal) => stream('sessions', filter.value, signal), {
+        line: take,
+        state: (_, cause) => {
+          if (cause !== undefined) error.value = cause
+        },
+      })
+    }
+    const timer = setTimeout(start, sessions.value === undefined ? 0 : TYPING_MS)
+    return () => {
+      clearTimeout(timer)
+      stop()
+    }
   }, [filter.value])
   useKeys({ '/': () => search.current?.focus() })
 

@@ -8,6 +8,9 @@ import { Virtual } from './virtual.tsx'
 
 const KINDS = { model: 'model', tool: 'tools', hook: 'hooks', wait: 'waiting' } as const
 
+/** While a run grows, its time is loaded again after so many rows. */
+const ROWS_PER_LOAD = 25
+
 /** Where the time and the money of a run went. */
 export function TimeView(props: {
   readonly model: RunModel
@@ -15,7 +18,8 @@ export function TimeView(props: {
   readonly onRow: (row: number) => void
 }) {
   const { model, info, onRow } = props
-  const loaded = useLoaded(() => model.source.time(), [model, info.status, model.total.value])
+  const grown = Math.floor(model.total.value / ROWS_PER_LOAD)
+  const loaded = useLoaded(() => model.source.time(), [model, info.status, grown])
   const { usage } = info
   return (
     <Loaded of={loaded}>
