@@ -114,6 +114,28 @@ suite('the event log of a session', () => {
     assert.deepEqual(isStored, [true, true])
   })
 
+  test('has the last event of a run in the write that ends it, also if observers are slow', async () => {
+    const store = memoryStore()
+    const last: string[] = []
+    const watched: SessionStore = {
+      ...store,
+      async open(id, options) {
+        const writer = await store.open(id, options)
+        const append: typeof writer.append = (lines, more) => {
+          if (lines.some((line) => line.includes('"phase":"ended"')))
+            last.push((JSON.parse(more!.events!.at(-1)!.text) as AgentEvent).type)
+          return writer.append(lines, more)
+        }
+        return { ...writer, append }
+      },
+    }
+    const slow = observe('afterExecution', () => waitFor(store, ({ type }) => type === 'stepFinished'), {
+      name: 'slow',
+    })
+    await looking(watched, slow).run('Go.', { session: 's' })
+    assert.deepEqual(last, ['finished'])
+  })
+
   test('has the answer of an approver in another process, and the run that resumes with it', async () => {
     const store = memoryStore()
     const asks = tool({ name: 'pay', description: '', input: { type: 'object' }, ask: true, execute: () => 'paid' })
