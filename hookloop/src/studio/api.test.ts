@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { createAgent } from '../create-agent.ts'
 import { guard } from '../hooks/hook.ts'
+import { scriptedModel } from '../models/scripted.ts'
 import { importSession } from '../sessions/session/export-session.ts'
 import { memoryStore } from '../sessions/stores/memory-store.ts'
 import { sqliteStore } from '../sessions/stores/sqlite-store.ts'
@@ -87,6 +89,15 @@ suite('the inbox', () => {
     for (const answer of ['allow', { type: 'edit' }, { type: 'edit', args: 'x' }, { type: 'deny' }, {}, null])
       assert.deepEqual(await studio.failure('answer', { ...request, answer }), [400, 'REQUEST_INVALID'])
     assert.deepEqual(await studio.failure('answer', { ...request, resume: true }), [409, 'AGENT_UNKNOWN'])
+    assert.equal((await studio.call('inbox', {})).questions.length, 1)
+  })
+
+  test('an answer does not resume a session of another agent than that of --agent, and is not stored then', async () => {
+    const { store } = await waiting()
+    const agent = createAgent({ name: 'other', model: scriptedModel([]), store })
+    await using studio = await studioFor(store, { agent, liveAgent: async () => agent })
+    const request = { ...(await allowing(studio)), resume: true }
+    assert.deepEqual(await studio.failure('answer', request), [409, 'AGENT_UNKNOWN'])
     assert.equal((await studio.call('inbox', {})).questions.length, 1)
   })
 })

@@ -3,7 +3,7 @@ import { diffRuns } from '../sessions/replay/diff-runs.ts'
 import { exportSession } from '../sessions/session/export-session.ts'
 import { forkSession } from '../sessions/session/fork-session.ts'
 import { sessionPort } from '../sessions/session/session.ts'
-import { sessionUnknown } from '../sessions/stores/store.ts'
+import { sessionUnknown, type SessionStore } from '../sessions/stores/store.ts'
 import { isJsonObject } from '../state/json.ts'
 import { amount, boolean, listOf, must, object, oneOf, optional, shapeOf, string, type Shape } from '../state/shape.ts'
 import type { Api, SessionInfo, Streams, WhatIfRequest } from './api.types.ts'
@@ -106,7 +106,7 @@ export const calls: { readonly [K in keyof Api]: Call<Api[K]['request'], Api[K][
     takes: { session: string, question: string, hash: string, answer, resume: optional(boolean) },
     run: async (request, context) => {
       const { store, options, signal } = context
-      const agent = request.resume === true ? await agentFor(undefined, context) : undefined
+      const agent = request.resume === true ? await agentFor(await agentOf(request.session, store), context) : undefined
       await answerQuestion(store, request, options.info.user)
       if (agent !== undefined)
         context.inBackground(sessionPort(store).resume(partsOf(agent), { session: request.session, signal }))
@@ -115,7 +115,7 @@ export const calls: { readonly [K in keyof Api]: Call<Api[K]['request'], Api[K][
   },
   hooks: {
     takes: {},
-    run: (_, context) => hooksReport(context, { dir: context.options.info.dir, agent: context.options.agent }),
+    run: (_, context) => hooksReport(context.store, { dir: context.options.info.dir, agent: context.options.agent }),
   },
   doctor: { takes: {}, run: (_, { options }) => options.doctor() },
   compare: {
@@ -215,15 +215,19 @@ function findRow({ matrix: { rows } }: RunView, { from, back = false, what }: Fi
   return found?.row.index ?? null
 }
 
+/** The name of the agent of a session. */
+async function agentOf(session: string, store: SessionStore): Promise<string> {
+  const stored = await store.read(session, { after: Infinity })
+  if (stored === undefined) throw sessionUnknown(session)
+  return summaryOf({ id: session, head: stored.head, updatedAt: 0 }).agent
+}
+
 /** The agent that the studio may run, if it has this name. */
-async function agentFor(
-  name: string | undefined,
-  { options: { agent, liveAgent } }: Context,
-): Promise<OtherHooks['agent']> {
+async function agentFor(name: string, { options: { agent, liveAgent } }: Context): Promise<OtherHooks['agent']> {
   if (agent === undefined || liveAgent === undefined)
     throw new HttpProblem(409, 'AGENT_UNKNOWN', 'To run agents here, start the studio with --agent <file>.')
   const own = partsOf(agent).name
-  if (name === undefined || name === own) return liveAgent()
+  if (name === own) return liveAgent()
   throw new HttpProblem(409, 'AGENT_UNKNOWN', `This is a run of "${name}"; the studio has the agent "${own}".`)
 }
 

@@ -1,25 +1,25 @@
 import type { Agent } from '../agent/agent.ts'
 import { listHooks, type ListedHook } from '../hook-files/list-hooks.ts'
 import { TrustStore } from '../hook-files/trust/trust-store.ts'
+import { readRuns } from '../sessions/log/read-runs.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import type { StoredRun } from '../state/stored-run.ts'
 import type { FileHookInfo, HookCounts, HooksReport } from './api.types.ts'
 import { codeOf } from './cells.ts'
-import type { RunReader } from './runs.ts'
 
 const MAX_SESSIONS = 50
 const MAX_LATEST = 5
 
 /** The hooks in force, and what they did in the latest sessions. No hook is run. */
 export async function hooksReport(
-  { store, reader }: { readonly store: SessionStore; readonly reader: RunReader },
+  store: SessionStore,
   { dir, agent }: { readonly dir: string; readonly agent: Agent<unknown> | undefined },
 ): Promise<HooksReport> {
   const { hooks, problems } = listHooks({ dir, trust: new TrustStore() })
   const runs: StoredRun[] = []
   for (const { id, problem } of await store.list({ limit: MAX_SESSIONS })) {
-    if (problem === undefined) runs.push(...(await reader.runs(id).catch(() => []))) // damaged, or deleted since
+    if (problem === undefined) runs.push(...(await readRuns(store, id).catch(() => []))) // damaged, or deleted since
   }
   return {
     files: hooks.map(fileHook),

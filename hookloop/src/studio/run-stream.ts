@@ -1,3 +1,4 @@
+import { AgentError, toAgentError } from '../errors.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
@@ -75,6 +76,7 @@ export async function* watchRun(
       }
       if (signal.aborted) return
       if (mailbox.isEnded) {
+        if (mailbox.failure !== undefined) throw mailbox.failure
         yield { type: 'deleted' }
         return
       }
@@ -83,7 +85,8 @@ export async function* watchRun(
       else {
         mailbox.isStale = false
         const began = performance.now()
-        current = await view({ session, run: index })
+        current = await view({ session, run: index }).catch(noneIfUnknown)
+        if (current === undefined) mailbox.isEnded = true
         notBefore = performance.now() + PAUSES * (performance.now() - began)
       }
     }
@@ -92,10 +95,18 @@ export async function* watchRun(
   }
 }
 
+/** The session may have been deleted in the meantime. */
+function noneIfUnknown(thrown: unknown): undefined {
+  if (thrown instanceof AgentError && thrown.code === 'SESSION_UNKNOWN') return undefined
+  throw thrown
+}
+
 /** Events that wait to be sent, and whether the run must be read again. */
 class Mailbox {
   isStale = false
   isEnded = false
+  /** Why the events cannot be followed. */
+  failure: Error | undefined
   #events: AgentEvent[] = []
   #arrived = Promise.withResolvers<void>()
 
@@ -107,6 +118,8 @@ class Mailbox {
     void listed().catch(() => undefined)
     try {
       for await (const event of events) this.#arrive(() => this.#add(event))
+    } catch (thrown) {
+      this.failure = toAgentError(thrown, 'STORE_FAILED')
     } finally {
       this.#arrive(() => (this.isEnded = true))
     }
