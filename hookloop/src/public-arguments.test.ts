@@ -212,6 +212,25 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
     retrospective: { args: [{}], accepts: ['undefined object'], options: [0, 'maxRewinds'] },
     sqliteStore: { args: [join(folder, 'a.db'), {}], accepts: ['string', 'undefined object'] },
   },
+  './serve': {
+    agentRunner: { args: [agent, store] },
+    serve: {
+      args: [agent, { store, user: () => 'ann' }],
+      options: [
+        1,
+        'user',
+        'store',
+        'approvers',
+        'metadata',
+        'path',
+        'onNewInput',
+        'showHooks',
+        'maxBodyBytes',
+        'onError',
+      ],
+    },
+    toNodeListener: { args: [() => new Response()], accepts: ['function'] },
+  },
   './replay': {
     diffRuns: { args: [run, run] },
     fileRecording: { args: [join(folder, 'a.jsonl')], skips: ['string'] },

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { checkArgument } from '../state/check-options.ts'
 
 /**
  * A listener for `node:http` from a function of web standards. A response is written as fast as the client reads it. When the
@@ -10,6 +11,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 export function toNodeListener(
   handle: (request: Request) => Response | Promise<Response>,
 ): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
+  checkArgument('toNodeListener', ['handle', handle], typeof handle === 'function', 'a function of a Request')
   return (incoming, outgoing) => {
     respond(handle, incoming, outgoing).catch(() => {
       if (outgoing.headersSent) outgoing.destroy()

@@ -121,8 +121,11 @@ function runnerFor(agent: Agent<unknown> | SessionRunner, store: SessionStore | 
 }
 
 function checkServeOptions(given: Omit<ServeOptions, 'store'>): void {
-  const { user, path, onNewInput } = given
+  const { user, path, onNewInput, showHooks } = given
   checkArgument('serve', ['user', user], typeof user === 'function', 'a function that returns the id of the user')
+  for (const name of ['approvers', 'metadata', 'onError'] as const)
+    checkArgument('serve', [name, given[name]], typeof given[name] === 'function', 'a function')
+  checkArgument('serve', ['showHooks', showHooks], typeof showHooks === 'boolean', 'true or false')
   checkArgument('serve', ['path', path], typeof path === 'string' && path.startsWith('/'), 'a path such as /api')
   checkChoice('serve', 'onNewInput', onNewInput, ['deny', 'reject'])
   checkPositiveIntegers('serve', given, ['maxBodyBytes', 'maxSessionsPerUser', 'keepAliveMs', 'idleMs'])

@@ -1,12 +1,13 @@
-import { partsOf } from '../agent/agent-parts.ts'
+import { isAgent, partsOf } from '../agent/agent-parts.ts'
 import type { Agent } from '../agent/agent.ts'
 import type { RunStream } from '../agent/run-stream.ts'
 import type { Session } from '../agent/session.ts'
+import { checkArgument } from '../state/check-options.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
 import { sessionPort } from '../sessions/session/session.ts'
-import { sessionBusy, type SessionStore } from '../sessions/stores/store.ts'
+import { checkStore, sessionBusy, type SessionStore } from '../sessions/stores/store.ts'
 
 /** How a turn is sent. */
 export type TurnOptions = {
@@ -51,6 +52,8 @@ const MAX_HANDLES = 1_000
  * process.once('SIGTERM', () => void runner.close())
  */
 export function agentRunner(agent: Agent<unknown>, store: SessionStore): AgentRunner {
+  checkArgument('agentRunner', ['agent', agent], isAgent(agent), 'an agent made by createAgent')
+  checkStore('agentRunner', store)
   const parts = partsOf(agent)
   const port = sessionPort(store)
   const active = new Map<string, { readonly cancel: () => void; readonly ended: Promise<void> }>()
