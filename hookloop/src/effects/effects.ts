@@ -2,6 +2,7 @@ import { checkArgument, checkOptions } from '../state/check-options.ts'
 import { AgentError } from '../errors.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { Emit, OwnEvent } from '../state/event.ts'
+import type { FinalRecord } from '../state/execution.ts'
 import type { Json, JsonObject } from '../state/json.ts'
 import type { LedgerRow, TimedLedgerEntry } from '../state/ledger.ts'
 import { RunTime, systemClock, type Clock, type RunEnd, type Wait, type WorkLimit } from './run-time.ts'
@@ -30,6 +31,8 @@ export type Effect = {
 export type Checkpoint = {
   readonly phase: 'inputBlocked' | 'started' | 'step' | 'suspended' | 'ended'
   readonly state: AgentState
+  /** Why the run ended without an execution, which would have it. */
+  readonly final?: FinalRecord | undefined
   /** The entries of the ledger from this index on. */
   readonly ledgerFrom: (index: number) => readonly (TimedLedgerEntry | LedgerRow)[]
 }

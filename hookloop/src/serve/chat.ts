@@ -3,9 +3,8 @@ import { isJsonObject, sameJson, type JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
 import type { Answers, Approval } from '../state/tool-call.ts'
 import { AgentError } from '../errors.ts'
-import { readStoredSession } from '../sessions/log/read-session.ts'
+import { readRuns } from '../sessions/log/read-runs.ts'
 import { answerApproval } from '../sessions/session/approvals.ts'
-import { pointsOf } from '../sessions/session/fork-session.ts'
 import { rewindSession, type RewindOptions } from '../sessions/session/rewind-session.ts'
 import type { SessionHead } from '../sessions/session/session-head.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
@@ -131,10 +130,9 @@ export class Chat {
   }
 
   async #earlier(turn: Turn, message = turn.message): Promise<RewindOptions> {
-    const history = await readStoredSession(this.#store, this.session)
-    const runs = history.records.flatMap((record) => (record.type === 'input' ? [record.run] : []))
-    const point = pointsOf(history).find(({ execution }) => runs[execution] === turn.run)
-    if (point !== undefined && message !== undefined) return { at: point.seq, message }
+    const runs = await readRuns(this.#store, this.session)
+    const seq = runs.find(({ id }) => id === turn.run)?.steps[0]?.seq
+    if (seq !== undefined && message !== undefined) return { at: seq, message }
     throw new HttpError(409, 'The chat cannot go back to this message: it has no answer.')
   }
 

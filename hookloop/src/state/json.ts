@@ -36,6 +36,24 @@ export function storedJson(value: unknown, what: string): Json {
   return required(new Copy(true, what, { depth: MAX_STORED_DEPTH, characters: Infinity }), value, what)
 }
 
+/** The same for the result of `JSON.parse`, which is not used otherwise: it is frozen, not copied. */
+export function parsedJson(value: unknown, what: string, depth = 0): Json {
+  if (typeof value !== 'object' || value === null) return (value === 0 ? 0 : value) as Json // JSON has no -0
+  if (depth > MAX_STORED_DEPTH) throw notJson(what, `it is nested more than ${MAX_STORED_DEPTH} levels deep`)
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) if (isUnfinished(value[i])) value[i] = parsedJson(value[i], what, depth + 1)
+  } else {
+    const fields = value as { [key: string]: Json }
+    for (const key in fields) if (isUnfinished(fields[key])) fields[key] = parsedJson(fields[key], what, depth + 1)
+  }
+  return Object.freeze(value) as Json
+}
+
+/** Whether a parsed value is to be frozen, or may be -0. */
+function isUnfinished(value: unknown): boolean {
+  return typeof value === 'object' ? value !== null : value === 0
+}
+
 function required(copy: Copy, value: unknown, what: string): Json {
   const result = copy.copy(value, 0)
   if (result === undefined) throw notJson(what, `${typeof value} is not JSON`)

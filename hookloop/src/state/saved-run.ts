@@ -10,6 +10,7 @@ import { isMessage, type Message } from './message.ts'
 import {
   amount,
   boolean,
+  changedShapeOf,
   listOf,
   must,
   object,
@@ -78,10 +79,10 @@ export function checkedState({
 }): AgentState {
   checkVersion(plain['version'], STATE_VERSION, 'state')
   check(
-    stateWithoutLists(plain, '') ??
+    stateWithoutLists(plain, '', before) ??
       listOf(message)(messages.added, 'messages') ??
       listOf(step)(steps.added, 'execution.steps') ??
-      (run && executionWithoutSteps(run, 'execution')),
+      (run && executionWithoutSteps(run, 'execution', before?.execution)),
   )
   const { version: _version, ...rest } = plain
   const fields = {
@@ -242,7 +243,7 @@ const executionFields = {
   cursor: optional(cursor),
   final: optional(final),
 }
-const executionWithoutSteps = shapeOf(executionFields)
+const executionWithoutSteps = changedShapeOf(executionFields)
 const execution = shapeOf({ ...executionFields, steps: listOf(step) })
 const stateFields = {
   agentId: string,
@@ -252,7 +253,7 @@ const stateFields = {
   spentBefore: usage,
   executionCount: amount,
 }
-const stateWithoutLists = shapeOf(stateFields)
+const stateWithoutLists = changedShapeOf(stateFields)
 const state = shapeOf({ ...stateFields, messages: listOf(message), metadata: object, execution: optional(execution) })
 /** The state of a subagent is checked like any other, its version first. */
 const childState: Shape = (value, path) => {

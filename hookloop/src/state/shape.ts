@@ -29,24 +29,36 @@ export function oneOf(...values: readonly (string | number)[]): Shape {
 export function listOf(shape: Shape): Shape {
   return (value, path) => {
     if (!Array.isArray(value)) return `"${path}" must be an array`
-    for (let i = 0; i < value.length; i++) {
-      const problem = shape(value[i] as Json, `${path}[${i}]`)
-      if (problem !== undefined) return problem
-    }
+    for (let i = 0; i < value.length; i++)
+      if (shape(value[i] as Json, path) !== undefined) return shape(value[i] as Json, `${path}[${i}]`)
     return undefined
   }
 }
 
 /** An object with these fields. Other fields are ignored. */
 export function shapeOf(fields: { readonly [key: string]: Shape }): Shape {
+  const isRight = changedShapeOf(fields)
+  return (value, path) => isRight(value, path, undefined)
+}
+
+/**
+ * The same for an object that was made from another one, which was right: values that are the same object or text as before are
+ * not checked again. A path is only made for a problem: making all of them would take longer than the checks.
+ */
+export function changedShapeOf(fields: {
+  readonly [key: string]: Shape
+}): (value: Json | undefined, path: string, before: object | undefined) => string | undefined {
   const entries = Object.entries(fields)
-  return (value, path) => {
+  return (value, path, before) => {
     if (!isJsonObject(value)) return object(value, path)
+    const known = (before ?? nothing) as { readonly [key: string]: unknown }
     for (const [key, shape] of entries) {
-      const at = path === '' ? key : `${path}.${key}`
-      const problem = shape(Object.hasOwn(value, key) ? value[key] : undefined, at)
-      if (problem !== undefined) return problem
+      const part = Object.hasOwn(value, key) ? value[key] : undefined
+      if (part !== undefined && part === known[key]) continue
+      if (shape(part, key) !== undefined) return shape(part, path === '' ? key : `${path}.${key}`)
     }
     return undefined
   }
 }
+
+const nothing = Object.freeze({})

@@ -222,9 +222,10 @@ export function applyObject(
 ): JsonObject {
   if (!Array.isArray(unset) || !isJsonObject(set)) throw malformed('a change does not say what it sets and removes')
   if (unset.length === 0 && Object.keys(set).length === 0) return before
-  const after = Object.assign(Object.create(null), before) as { [key: string]: Json }
+  if (unset.length === 0) return { ...before, ...set }
+  const after: { [key: string]: Json } = { ...before }
   for (const key of unset as readonly string[]) delete after[key]
-  return Object.assign(after, set)
+  return { ...after, ...set }
 }
 
 /** The changed list, and which of its items are new. */

@@ -30,6 +30,7 @@ export const attributes = {
   toolType: 'gen_ai.tool.type',
   toolCall: 'gen_ai.tool.call.id',
   errorType: 'error.type',
+  spanKind: 'openinference.span.kind',
 
   system: 'gen_ai.system_instructions',
   inputMessages: 'gen_ai.input.messages',
@@ -62,6 +63,15 @@ export const attributes = {
 } as const
 
 export const operations = { agent: 'invoke_agent', chat: 'chat', tool: 'execute_tool' } as const
+
+/** The kind of a span in the conventions of OpenInference, by the first word of its name. */
+export const spanKinds = {
+  [operations.agent]: 'AGENT',
+  [operations.chat]: 'LLM',
+  [operations.tool]: 'TOOL',
+  hook: 'GUARDRAIL',
+  step: 'CHAIN',
+} as const
 
 export const metricNames = {
   tokens: 'gen_ai.client.token.usage',

@@ -1,8 +1,8 @@
 import { SpanStatusCode, trace } from '@opentelemetry/api'
 import type { Attributes, Context, Link, Span, SpanKind, Tracer } from '@opentelemetry/api'
-import { attributes } from './conventions.ts'
+import { attributes, spanKinds } from './conventions.ts'
 
-type Name = readonly [operation: string, object: string | undefined]
+type Name = readonly [operation: keyof typeof spanKinds, object: string | undefined]
 type Failure = { readonly code: string; readonly message: string }
 
 /** A span, and the context for the spans in it. */
@@ -36,7 +36,8 @@ export class Spans {
   /** Starts a span named after the operation and, if known, its object. */
   open([operation, object]: Name, { at, parent, facts, ...options }: NewSpan): OpenSpan {
     const name = object === undefined ? operation : `${operation} ${object}`
-    const span = this.#tracer.startSpan(name, { ...options, startTime: at, attributes: facts }, parent)
+    const all = { [attributes.spanKind]: spanKinds[operation], ...facts }
+    const span = this.#tracer.startSpan(name, { ...options, startTime: at, attributes: all }, parent)
     return { span, context: trace.setSpan(parent, span) }
   }
 

@@ -67,6 +67,7 @@ test('the span of a model call has the model, the settings, the finish reason an
   assert.equal(kind, SpanKind.CLIENT)
   assert.equal(conversation, span('invoke_agent').attributes['gen_ai.conversation.id'])
   assert.deepEqual(rest, {
+    'openinference.span.kind': 'LLM',
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': 'anthropic',
     'gen_ai.request.model': 'claude',
@@ -93,6 +94,7 @@ test('the span of the execution has the agent, the status and the total usage', 
   const { attributes, kind } = span('invoke_agent reader')
   assert.equal(kind, SpanKind.INTERNAL)
   assert.deepEqual(attributes, {
+    'openinference.span.kind': 'AGENT',
     'gen_ai.operation.name': 'invoke_agent',
     'gen_ai.agent.name': 'reader',
     'gen_ai.agent.id': run.state.agentId,
@@ -108,6 +110,22 @@ test('the span of the execution has the agent, the status and the total usage', 
     'hookloop.execution.tool_calls': 1,
     'hookloop.stop.reason': 'completed',
     'hookloop.stop.by': 'completion',
+  })
+})
+
+test('every span has the kind that OpenInference viewers show it as', async () => {
+  const model = scriptedModel([{ toolCalls: [{ name: 'read' }] }, 'Done.'])
+  const never = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'never' })
+  const { spans } = await trace({ model }, { use: [read, never] })
+  const kinds = new Map(
+    spans().map(({ name, attributes }) => [name.split(' ')[0], attributes['openinference.span.kind']]),
+  )
+  assert.deepEqual(Object.fromEntries(kinds), {
+    invoke_agent: 'AGENT',
+    step: 'CHAIN',
+    chat: 'LLM',
+    execute_tool: 'TOOL',
+    hook: 'GUARDRAIL',
   })
 })
 
@@ -263,6 +281,7 @@ test('the span of a hook has its trigger, mode and decision', async () => {
   const model = scriptedModel([{ toolCalls: [{ name: 'read', id: 'call', args: { path: 'a' } }] }, 'Done.'])
   const { span } = await trace({ model }, { use: [read, change] })
   assert.deepEqual(span('hook change').attributes, {
+    'openinference.span.kind': 'GUARDRAIL',
     'hookloop.hook.name': 'change',
     'hookloop.hook.mode': 'transform',
     'hookloop.hook.trigger': 'beforeToolUse',

@@ -1,11 +1,11 @@
 import type { ErrorCode } from '../../errors.ts'
 import type { Json } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
-import type { Decided, Explainable } from './explainable.ts'
+import type { Decided, ExplainedRun } from './explainable.ts'
 
 /** A run that has ended or waits, and what the advice depends on. */
 type Situation = {
-  readonly run: Explainable
+  readonly run: ExplainedRun
   readonly decided: Decided
   /** Failed attempts at the model call of the last step. */
   readonly attempts: number
@@ -14,8 +14,8 @@ type Situation = {
 }
 
 /** What would let the run continue, in its situation. Undefined if nothing is known to help, or nothing has to. */
-export function adviceFor(run: Explainable, decided: Decided, attempts: number): string | undefined {
-  const hooks = run.state.execution?.hooks ?? []
+export function adviceFor(run: ExplainedRun, decided: Decided, attempts: number): string | undefined {
+  const { hooks } = run
   const has = (capability: string): boolean =>
     hooks.some(({ name }) => name === capability || name.startsWith(`${capability}.`))
   return advice[decided.reason]({ run, decided, attempts, has })
@@ -32,10 +32,10 @@ const advice: { readonly [R in Decided['reason']]: (at: Situation) => string | u
       ? 'a price for the model: createAgent({ prices })'
       : higherLimit(at, 'maxCost'),
   approval: ({ run }) => {
-    const pending = run.status === 'suspended' ? run.pending : []
-    return `agent.resume(${resumed(run)}, { answers: { ${pending.map(({ id }) => `'${id}': 'allow'`).join(', ')} } })`
+    return `agent.resume(${resumed(run)}, { answers: { ${run.pending.map(({ id }) => `'${id}': 'allow'`).join(', ')} } })`
   },
   paused: ({ run }) => `agent.resume(${resumed(run)})`,
+  unfinished: ({ run }) => `agent.resume(${resumed(run)})`,
   userRequested: ({ run, decided }) =>
     run.status !== 'cancelled'
       ? withoutVote(decided)
@@ -62,12 +62,12 @@ function withoutVote({ by }: Pick<Decided, 'by'>): string {
   return `"${by}" not voting to stop: hooks cannot overturn such a vote`
 }
 
-function resumed({ session }: Explainable): string {
+function resumed({ session }: ExplainedRun): string {
   return session === undefined ? 'run' : `'${session}'`
 }
 
 function isForced({ run }: Situation): boolean {
-  return run.status !== 'suspended' && run.final.votes.some((vote) => vote.decision === 'forbidContinuation')
+  return run.final?.votes.some((vote) => vote.decision === 'forbidContinuation') === true
 }
 
 function afterFinish({ run, decided }: Situation): string | undefined {
@@ -84,7 +84,7 @@ function isWithholding({ trigger, decision }: TimedLedgerEntry): boolean {
 function afterError(at: Situation): string | undefined {
   const { run, decided } = at
   if (decided.by === 'output') return 'an answer that matches the output schema, or a higher outputOptions.maxRetries'
-  const code = run.status === 'failed' ? codeOf(run) : run.state.lastStep?.errors.at(-1)?.code
+  const code = run.code ?? run.steps.at(-1)?.errors.at(-1)?.code
   const model = code === undefined ? undefined : modelAdvice(at, code)
   if (decided.by.startsWith('errorPolicy.')) {
     if (model !== undefined && !isTemporary(code)) return model
@@ -96,10 +96,6 @@ function afterError(at: Situation): string | undefined {
   if (failed === undefined) return code === 'SCRIPT_EXHAUSTED' ? 'a script with more turns' : undefined
   const place = failed.definedAt === undefined ? '' : ` (${failed.definedAt})`
   return `${failed.mode === 'guard' ? 'guard' : 'hook'} "${failed.hook}"${place} not failing`
-}
-
-function codeOf(run: Explainable): ErrorCode | undefined {
-  return run.error?.code ?? run.state.lastStep?.errors.at(-1)?.code
 }
 
 /** Errors that may not happen the next time. */

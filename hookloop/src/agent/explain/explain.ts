@@ -15,7 +15,7 @@ const MAX_LINE = 300
 type ExplainOptions = { readonly verbose?: boolean }
 
 /**
- * Explains a run as text: why it ended, what was blocked, asked, injected, changed and retried, what failed, what it cost,
+ * Explains a run, or a stored one from `readRuns`, as text: why it ended, what was blocked, asked, injected, changed and retried, what failed, what it cost,
  * and what would let it continue.
  *
  * @param options `verbose`: also every vote, the bookkeeping of capabilities, and all lines of long sections. Default false.
@@ -45,7 +45,7 @@ export function explanationText(data: Explanation, { verbose = false }: ExplainO
     verbose || decided.message === '' || !message.includes(decided.message)
   return [
     headline(data),
-    ...(verbose || data.status !== 'completed' ? [decidedLine(data, verbose)] : []),
+    ...(isDecided(data, verbose) ? [decidedLine(data, verbose)] : []),
     `  spent        ${count(spent.steps, 'step')}, ${count(spent.toolCalls, 'tool call')}, ${tokens} tokens${cost}${estimated}`,
     ...section('votes', verbose ? data.votes : [], (vote) => {
       return `${vote.source}: ${vote.decision}, ${vote.message || vote.reason}`
@@ -74,6 +74,11 @@ export function explanationText(data: Explanation, { verbose = false }: ExplainO
   ].join('\n')
 }
 
+/** Whether a line says which hook decided. A completed run needs none, and of one that has not ended there is none. */
+function isDecided({ status }: Explanation, verbose: boolean): boolean {
+  return status !== 'running' && (verbose || status !== 'completed')
+}
+
 function headline({ status, decided }: Explanation): string {
   const { message, reason, value } = decided
   if (status === 'cancelled') return 'The run was cancelled.'
@@ -97,6 +102,8 @@ function statusText(status: Explanation['status'], reason: Explanation['decided'
       return 'failed'
     case 'cancelled':
       return 'was cancelled'
+    case 'running':
+      return 'has not ended'
     case 'suspended':
       return reason === 'paused' ? 'is paused' : 'waits for approval'
     default:

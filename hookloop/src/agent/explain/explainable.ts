@@ -1,13 +1,19 @@
-import type { AgentError } from '../../errors.ts'
-import type { AgentState } from '../../state/agent-state.ts'
+import type { AgentError, ErrorCode } from '../../errors.ts'
+import { AgentState } from '../../state/agent-state.ts'
+import { checkArgument } from '../../state/check-options.ts'
 import type { StopReason } from '../../state/continuation.ts'
-import type { FinalRecord, FinalStatus } from '../../state/execution.ts'
-import type { Json } from '../../state/json.ts'
+import type { ErrorRecord, Execution, FinalRecord, FinalStatus, HookRecord } from '../../state/execution.ts'
+import { isJsonObject, type Json } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
-import type { Approval } from '../../state/tool-call.ts'
+import type { StoredRun } from '../../state/stored-run.ts'
+import type { Approval, ToolExecution } from '../../state/tool-call.ts'
+import { noUsage, type Usage } from '../../state/usage.ts'
 
-/** The part of a run that an explanation needs. */
-export type Explainable = {
+/** A run that `explain` accepts: the result of `agent.run`, or a stored run from `readRuns`. */
+export type Explainable = FinishedRun | StoredRun
+
+/** The part of the result of a run that an explanation needs. */
+type FinishedRun = {
   readonly state: AgentState
   readonly ledger: readonly TimedLedgerEntry[]
   /** The session that it ran in. */
@@ -24,7 +30,68 @@ export type Decided = {
   readonly by: string
   /** Where the hook is defined: file and line, or the file and its script. */
   readonly definedAt?: string
-  readonly reason: StopReason | 'approval' | 'paused'
+  /** `unfinished`: a stored run has no end yet. */
+  readonly reason: StopReason | 'approval' | 'paused' | 'unfinished'
   readonly message: string
   readonly value?: Json
+}
+
+/** What explanations are made from, whether a run was stored or not. */
+export type ExplainedRun = {
+  readonly status: FinalStatus | 'suspended' | 'running'
+  readonly session?: string | undefined
+  readonly final?: FinalRecord
+  readonly pending: readonly Approval[]
+  readonly ledger: readonly TimedLedgerEntry[]
+  readonly steps: readonly ExplainedStep[]
+  readonly hooks: readonly HookRecord[]
+  readonly usage: Usage
+  /** The code of the error that it failed with. */
+  readonly code?: ErrorCode | undefined
+}
+
+type ExplainedStep = {
+  readonly index: number
+  readonly toolCalls: readonly { readonly id: string; readonly name: string; readonly result?: ToolExecution }[]
+  readonly errors: readonly ErrorRecord[]
+  readonly isOpen?: true
+}
+
+/** A run as explanations need it. Throws unless it is one. */
+export function explainedRun(run: Explainable): ExplainedRun {
+  const isRun =
+    isJsonObject(run) &&
+    typeof run.status === 'string' &&
+    ('state' in run ? run.state instanceof AgentState : Array.isArray(run['steps']) && Array.isArray(run['ledger']))
+  checkArgument('explain', ['run', run], isRun, 'the result of a run, or a run from readRuns')
+  return 'state' in run ? finishedRun(run) : run
+}
+
+function finishedRun(run: FinishedRun): ExplainedRun {
+  const { state, status, session, ledger, error } = run
+  const isSuspended = run.status === 'suspended'
+  // A blocked input has no execution; the state may still have an earlier one.
+  const isOwn = isSuspended || state.execution?.final === run.final
+  const execution = isOwn ? state.execution : undefined
+  return {
+    status,
+    session,
+    ...(!isSuspended && { final: run.final }),
+    pending: isSuspended ? run.pending : [],
+    ledger,
+    steps: execution === undefined ? [] : stepsOf(execution),
+    hooks: execution?.hooks ?? [],
+    usage: execution?.usage ?? noUsage,
+    code: error?.code,
+  }
+}
+
+function stepsOf({ steps, cursor }: Execution): readonly ExplainedStep[] {
+  const closed = steps.map(({ index, toolCalls, toolExecutions, errors }) => ({
+    index,
+    toolCalls: toolCalls.map(({ id, name }, i) => ({ id, name, result: toolExecutions[i]! })),
+    errors,
+  }))
+  if (cursor?.phase !== 'tools') return closed
+  return [...closed, { index: steps.length, toolCalls: cursor.step.calls, errors: [], isOpen: true }]
 }

@@ -1,21 +1,17 @@
-import { AgentState } from '../../state/agent-state.ts'
-import { checkArgument } from '../../state/check-options.ts'
 import type { ContinuationEvaluation } from '../../state/continuation.ts'
-import type { ErrorRecord, Execution, Step } from '../../state/execution.ts'
-import { isJsonObject, type Json } from '../../state/json.ts'
+import type { ErrorRecord } from '../../state/execution.ts'
+import type { Json } from '../../state/json.ts'
 import type { Change, TimedLedgerEntry } from '../../state/ledger.ts'
-import type { OpenCall, ToolExecution } from '../../state/tool-call.ts'
 import type { Warning } from '../../state/warning.ts'
-import { noUsage, type Usage } from '../../state/usage.ts'
+import type { Usage } from '../../state/usage.ts'
 import { explainSubagents, type ExplainedSubagent } from './explain-subagents.ts'
-import type { Run } from '../run.ts'
 import { adviceFor } from './advice.ts'
-import type { Decided, Explainable } from './explainable.ts'
+import { explainedRun, type Decided, type Explainable, type ExplainedRun } from './explainable.ts'
 import { warningsOf } from './warnings.ts'
 
 /** The result of `explanation`. Steps are counted from 0. */
 export type Explanation = {
-  readonly status: Run['status']
+  readonly status: ExplainedRun['status']
   readonly decided: Decided
   /** Every vote of the last count, in the order in which they were cast. */
   readonly votes: readonly ContinuationEvaluation[]
@@ -96,14 +92,12 @@ type Shadowed = {
 type Failure = { readonly step: number; readonly hook: string; readonly trigger: string; readonly error: string }
 
 /** Explains a run as data: which hook decided what, and why. `explain` formats the same as text. */
-export function explanation(run: Explainable): Explanation {
-  const isRun = isJsonObject(run) && run.state instanceof AgentState && typeof run.status === 'string'
-  checkArgument('explain', ['run', run], isRun, 'the result of a run')
+export function explanation(explained: Explainable): Explanation {
+  const run = explainedRun(explained)
   const own = run.ledger.filter((entry) => entry.path === undefined)
   const ledger = own.filter((entry) => entry.shadow !== true)
-  const execution = executionOf(run)
-  const steps = execution?.steps.slice() ?? []
-  const calls = execution === undefined ? [] : callsOf(execution)
+  const { steps } = run
+  const calls = steps.flatMap(({ index, toolCalls }) => toolCalls.map((call) => ({ ...call, step: index })))
   const decided = decidedOf(run)
   const failedAttempts = loopNotes(ledger, 'aroundInference', 'failed')
   const attempts = failedAttempts.filter(({ step }) => step === failedAttempts.at(-1)!.step).length
@@ -112,14 +106,16 @@ export function explanation(run: Explainable): Explanation {
   return {
     status: run.status,
     decided,
-    votes: run.status === 'suspended' ? [] : run.final.votes,
+    votes: run.final?.votes ?? [],
     blocked: [...calls.flatMap((call) => blockedCall(call, blocks)), ...withheldAnswers(ledger)].toSorted(byStep),
-    failed: calls
-      .filter(({ result }) => result.status === 'failed' || result.status === 'outcomeUnknown')
-      .map(({ step, name, result }) => ({ step, tool: name, message: textOf(result.output) })),
+    failed: calls.flatMap(({ step, name, result }) =>
+      result?.status === 'failed' || result?.status === 'outcomeUnknown'
+        ? [{ step, tool: name, message: textOf(result.output) }]
+        : [],
+    ),
     asked: ledger.filter(isAnswer).map(({ step, trigger, call, decision, message, value }) => ({
       step: openStep(step, trigger),
-      tool: call === undefined ? trigger : (names.get(placeOf(step, call)) ?? nameOfOpen(execution, call)),
+      tool: call === undefined ? trigger : (names.get(placeOf(step, call)) ?? call),
       answer: decision!,
       message: message ?? '',
       ...(typeof value === 'string' && { reason: value }),
@@ -128,7 +124,7 @@ export function explanation(run: Explainable): Explanation {
       changes === undefined ? [] : [{ step, hook, trigger, changes, bookkeeping }],
     ),
     injected: ledger.flatMap(injectedBy),
-    continued: continuedOf(ledger, steps.length),
+    continued: continuedOf(ledger, steps.filter(({ isOpen }) => isOpen !== true).length),
     errors: steps.flatMap((step) => step.errors.map((error) => ({ ...error, step: step.index }))),
     hookFailures: ledger.flatMap(({ step, hook, trigger, error }) =>
       error === undefined ? [] : [{ step, hook, trigger, error }],
@@ -138,39 +134,19 @@ export function explanation(run: Explainable): Explanation {
     summarized: loopNotes(ledger, 'afterCompaction', 'compacted'),
     subagents: explainSubagents(run.ledger),
     shadows: own.flatMap((entry) => shadowed(entry, names.get(placeOf(entry.step, entry.call)))),
-    spent: execution?.usage ?? noUsage,
+    spent: run.usage,
     wayOn: adviceFor(run, decided, attempts),
   }
 }
 
-/** The execution of this run. A blocked input has none; the state may still have an earlier one. */
-function executionOf(run: Explainable): Execution | undefined {
-  const { execution } = run.state
-  return run.status === 'suspended' || execution?.final === run.final ? execution : undefined
-}
-
-type EndedCall = { readonly step: number; readonly id: string; readonly name: string; readonly result: ToolExecution }
-
-/** Every call that has ended, including those of an open step. */
-function callsOf({ steps, cursor }: Execution): readonly EndedCall[] {
-  const closed = steps
-    .slice()
-    .flatMap((step: Step) =>
-      step.toolCalls.map(({ id, name }, i) => ({ step: step.index, id, name, result: step.toolExecutions[i]! })),
-    )
-  if (cursor?.phase !== 'tools') return closed
-  const open = cursor.step.calls.flatMap(({ id, name, result }: OpenCall) =>
-    result === undefined ? [] : [{ step: steps.length, id, name, result }],
-  )
-  return [...closed, ...open]
-}
+type MadeCall = ExplainedRun['steps'][number]['toolCalls'][number] & { readonly step: number }
 
 function blockedCall(
-  { step, id, name, result }: EndedCall,
+  { step, id, name, result }: MadeCall,
   blocks: ReadonlyMap<string, TimedLedgerEntry>,
 ): readonly Blocked[] {
-  const withheld = result.withheld === true
-  if (result.status !== 'blocked' && !withheld) return []
+  const withheld = result?.withheld === true
+  if (result === undefined || (result.status !== 'blocked' && !withheld)) return []
   const trigger = withheld ? 'afterToolUse' : 'beforeToolUse'
   // The message of the block itself: a hook may have rewritten the result for the model.
   const entry = blocks.get(placeOf(step, id, trigger))
@@ -237,12 +213,6 @@ function loopNotes(ledger: readonly TimedLedgerEntry[], trigger: string, decisio
     .map(({ step, message = '' }) => ({ step, message }))
 }
 
-function nameOfOpen(execution: Execution | undefined, id: string): string {
-  const cursor = execution?.cursor
-  const call = cursor?.phase === 'tools' ? cursor.step.calls.find((each) => each.id === id) : undefined
-  return call?.name ?? id
-}
-
 /** The step of an entry. It was closed when onStop fired. */
 function openStep(step: number, trigger: string): number {
   return trigger === 'onStop' ? step - 1 : step
@@ -260,12 +230,14 @@ function continuedOf(ledger: readonly TimedLedgerEntry[], steps: number): Explan
     .filter(({ step }) => step + 1 < steps)
 }
 
-function decidedOf(run: Explainable): Decided {
-  if (run.status !== 'suspended') {
+function decidedOf(run: ExplainedRun): Decided {
+  if (run.final !== undefined) {
     const { by, reason, message, value } = run.final
     const definedAt = placeOfHook(run, by)
     return { by, reason, message, ...(value !== undefined && { value }), ...(definedAt !== undefined && { definedAt }) }
   }
+  if (run.status === 'running')
+    return { by: 'hookloop', reason: 'unfinished', message: 'it is still running, or its process was killed.' }
   const [first] = run.pending
   if (first === undefined) return { by: 'the caller', reason: 'paused', message: 'no further step was requested' }
   const message = run.pending.map((each) => `${each.toolCall.name}: ${each.message}`).join('; ')
@@ -274,7 +246,7 @@ function decidedOf(run: Explainable): Decided {
 }
 
 /** Where the hook that decided is defined. */
-function placeOfHook({ ledger }: Explainable, name: string): string | undefined {
+function placeOfHook({ ledger }: ExplainedRun, name: string): string | undefined {
   return ledger.findLast((entry) => entry.hook === name && entry.path === undefined && entry.definedAt !== undefined)
     ?.definedAt
 }

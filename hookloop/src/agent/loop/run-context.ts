@@ -302,8 +302,9 @@ export class RunContext implements HookHost {
   }
 
   /** Stores the state as a point from which the run can be resumed, if it runs in a session. */
-  checkpoint(phase: Checkpoint['phase']): void {
-    this.effects.checkpoint?.({ phase, state: this.state, ledgerFrom: (index) => this.ledgerWriter.rowsSince(index) })
+  checkpoint(phase: Checkpoint['phase'], final?: FinalRecord): void {
+    const ledgerFrom: Checkpoint['ledgerFrom'] = (index) => this.ledgerWriter.rowsSince(index)
+    this.effects.checkpoint?.({ phase, state: this.state, final, ledgerFrom })
     this.witness?.checkpointed?.(this, phase)
   }
 

@@ -45,7 +45,7 @@ export async function startRun(run: RunContext, input: Message): Promise<Run> {
       final = run.execution.final
     } else {
       await run.background?.settleShadows()
-      run.checkpoint('inputBlocked')
+      run.checkpoint('inputBlocked', final)
     }
   } catch (thrown) {
     final = brokenRecord(run, thrown)

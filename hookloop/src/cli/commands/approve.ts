@@ -59,7 +59,7 @@ export async function answerApprovals(
     const pending = await pendingApprovals(store)
     const approvals = ids.map((id) => findApproval(pending, id))
     const { session } = approvals.at(-1)!
-    const saved = (await loadIfPresent(store, session))?.saved
+    const saved = await loadIfPresent(store, session)
     if (flags.resume === true && approvals.some((each) => each.session !== session)) {
       throw new UsageError('These approvals belong to several sessions. Omit --resume, or answer one at a time.')
     }

@@ -4,7 +4,8 @@ import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { storeOptions } from '../options.ts'
-import { loadSession } from '../sessions/find-session.ts'
+import { sessionUnknown, type StoredSession } from '../../sessions/stores/store.ts'
+import { findSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { printJson } from '../terminal/json.ts'
 import { printable } from '../terminal/printable.ts'
@@ -24,7 +25,13 @@ export const command: CommandDefinition = {
 
 function diff(first: string, second: string, flags: DiffFlags, cli: CliContext): Promise<ExitCode> {
   return withStore(flags, cli, async ({ store }) => {
-    const found = diffRuns((await loadSession(store, first)).stored, (await loadSession(store, second)).stored)
+    const read = async (given: string): Promise<StoredSession> => {
+      const id = await findSession(store, given)
+      const stored = await store.read(id)
+      if (stored === undefined) throw sessionUnknown(id)
+      return stored
+    }
+    const found = diffRuns(await read(first), await read(second))
     if (flags.json === true) printJson(cli.out, found)
     else cli.out.write(`${printable(formatDiff(found))}\n`)
     return flags.exitCode === true && !found.same ? exitCodes.failed : exitCodes.completed

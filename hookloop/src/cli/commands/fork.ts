@@ -46,7 +46,7 @@ function fork(given: string, flags: ForkFlags, cli: CliContext): Promise<void> {
     else {
       cli.out.write(`${exact(session)}\n`)
       const next = message === undefined ? `chat --session ${shellQuote(session)}` : `resume ${shellQuote(session)}`
-      const saved = (await loadIfPresent(store, session))?.saved
+      const saved = await loadIfPresent(store, session)
       const selected = withAgent(options, agentOptionsFor(flags, saved, cli.env))
       cli.err.write(`Continue with: ${cli.command} ${next}${selected}\n`)
     }

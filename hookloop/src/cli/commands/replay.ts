@@ -3,8 +3,9 @@ import { approval } from '../../capabilities/approval.ts'
 import type { Hook } from '../../hooks/hook.ts'
 import { replay } from '../../sessions/replay/replay.ts'
 import { formatReplay } from '../../sessions/replay/format-replay.ts'
-import type { SessionHistory } from '../../sessions/log/read-session.ts'
-import type { SessionRecord } from '../../sessions/log/session-records.ts'
+import { readRuns } from '../../sessions/log/read-runs.ts'
+import { sessionUnknown, type SessionStore } from '../../sessions/stores/store.ts'
+import type { StoredRun } from '../../state/stored-run.ts'
 import { createCliAgent } from '../agents/create-cli-agent.ts'
 import { loadDefault } from '../agents/load-agent.ts'
 import type { CliContext } from '../cli-context.ts'
@@ -43,11 +44,13 @@ export const command: CommandDefinition = {
 
 function replaySession(given: string, flags: ReplayFlags, cli: CliContext): Promise<ExitCode> {
   return withStore(flags, cli, async ({ store }) => {
-    const { id: session, stored, saved } = await loadSession(store, given)
-    const records = recordsOfRun(saved, { session, run: flags.run })
+    const { id: session, saved } = await loadSession(store, given)
+    const stored = await store.read(session)
+    if (stored === undefined) throw sessionUnknown(session)
+    const run = await findRun(store, session, flags.run)
     const { agent } = await createCliAgent(restoreOptions(flags, { session, saved }, cli), {
       ...cli,
-      ...(records.some(isAnsweredInRun) ? { approver: neverAsked } : { canSuspend: true }),
+      ...(run.calls.some(({ kind }) => kind === 'approval') ? { approver: neverAsked } : { canSuspend: true }),
     })
     const report = await replay(stored, {
       agent,
@@ -61,20 +64,12 @@ function replaySession(given: string, flags: ReplayFlags, cli: CliContext): Prom
   })
 }
 
-function recordsOfRun(
-  { records }: SessionHistory,
-  { session, run }: { readonly session: string; readonly run: number | undefined },
-): readonly SessionRecord[] {
-  const starts = records.flatMap(({ type }, i) => (type === 'input' ? [i] : []))
-  const which = run ?? starts.length
-  const start = starts[which - 1]
-  if (start !== undefined) return records.slice(start, starts[which])
-  throw new UsageError(`--run ${which}: ${session} has only ${starts.length} runs.`)
-}
-
-/** Whether an approver answered while the run was going on. Otherwise the run was suspended for the answer. */
-function isAnsweredInRun(record: SessionRecord): boolean {
-  return record.type === 'begin' && record.kind === 'approval'
+/** If an approver answered while the run was going on, it has a call for that. Otherwise it was suspended for the answer. */
+async function findRun(store: SessionStore, session: string, which: number | undefined): Promise<StoredRun> {
+  const [run] = await readRuns(store, session, { run: which === undefined ? -1 : which - 1 })
+  if (run !== undefined && which !== 0) return run
+  const { length } = await readRuns(store, session)
+  throw new UsageError(`--run ${which ?? 0}: ${session} has only ${length} runs.`)
 }
 
 /** The recording has the answers. */

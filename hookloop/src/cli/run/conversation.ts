@@ -5,7 +5,7 @@ import { pendingOf, type Run } from '../../agent/run.ts'
 import type { Session } from '../../agent/session.ts'
 import { slashCommandsOf } from '../../agent/slash-commands.ts'
 import { partsOf } from '../../agent/agent-parts.ts'
-import type { SessionHistory } from '../../sessions/log/read-session.ts'
+import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
 import type { OpenRun } from '../../sessions/log/session-reader.ts'
 import { MODEL_KEY } from '../../state/agent-state.ts'
 import type { Message } from '../../state/message.ts'
@@ -88,7 +88,7 @@ export class Conversation {
   }
 
   /** Resumes an open run, after asking for the answers it waits for. Undefined if it still waits for all of them. */
-  async resume(saved: SessionHistory, open: OpenRun): Promise<WatchedRun | undefined> {
+  async resume(saved: SessionSnapshot, open: OpenRun): Promise<WatchedRun | undefined> {
     const answers = await this.#answersFor(saved, open)
     if (answers === undefined) return undefined
     const { acceptMissing, onChange = 'close' } = this.#flags
@@ -97,7 +97,7 @@ export class Conversation {
   }
 
   /** Answers of the user at the terminal. Undefined if the run waits for answers and has none at all. */
-  async #answersFor({ state }: SessionHistory, open: OpenRun): Promise<Answers | undefined> {
+  async #answersFor({ state }: SessionSnapshot, open: OpenRun): Promise<Answers | undefined> {
     if (open.phase !== 'suspended' || open.answers !== undefined) return {}
     const [flags, cli] = [this.#flags, this.#cli]
     const pending = pendingOf(state!)

@@ -16,14 +16,16 @@ export function explainRun(run: Explainable, ref: SessionRef | undefined, agentO
   const selected = withAgent(options, agentOptions)
   if (run.status === 'cancelled')
     return { ...data, wayOn: `${command} chat --session ${shellQuote(session)}${selected}` }
+  if (run.status === 'running') return { ...data, wayOn: `${command} resume ${shellQuote(session)}${selected}` }
   if (run.status !== 'suspended') return data
   const approve = run.pending.map((approval) => `${command} approve ${shortId(approval, run.pending)}${options}`)
   return { ...data, wayOn: [...approve, `${command} resume ${shellQuote(session)}${selected}`].join(', then ') }
 }
 
 /** The option of `run` and `chat` that sets the limit that was reached, unless the limit is that of an agent file. */
-function limitOption({ state }: Explainable, { decided: { by, value } }: Explanation): string | undefined {
-  const stored = (state.metadata[SESSION_OPTIONS_KEY] ?? {}) as JsonObject
+function limitOption(run: Explainable, { decided: { by, value } }: Explanation): string | undefined {
+  const { metadata = {} } = 'state' in run ? run.state : run
+  const stored = (metadata[SESSION_OPTIONS_KEY] ?? {}) as JsonObject
   const [name, option] = limits[by] ?? []
   if (name === undefined || value === undefined) return undefined
   return stored['agent'] === undefined || stored[name] !== undefined ? option : undefined

@@ -2,7 +2,7 @@ import type { Agent } from '../../agent/agent.ts'
 import { partsOf } from '../../agent/agent-parts.ts'
 import type { Session } from '../../agent/session.ts'
 import { messageOf } from '../../errors.ts'
-import type { SessionHistory } from '../../sessions/log/read-session.ts'
+import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
 import { sessionPort } from '../../sessions/session/session.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import type { JsonObject } from '../../state/json.ts'
@@ -26,7 +26,7 @@ export type CommandFlags = AgentFlags & StoreFlags & HooksFlags & Partial<ShowFl
 export type SessionTarget = OpenStore & {
   readonly session: string
   /** Its content, if it exists already. */
-  readonly saved?: SessionHistory | undefined
+  readonly saved?: SessionSnapshot | undefined
   /** It ends with this process, so nothing can be answered later. */
   readonly isEphemeral?: boolean
 }
@@ -59,7 +59,7 @@ export async function openSession(
   const { store } = opened
   try {
     if (flags.session === undefined) return { ...opened, session: await newSessionId(store) }
-    return { ...opened, session: flags.session, saved: (await loadIfPresent(store, flags.session))?.saved }
+    return { ...opened, session: flags.session, saved: await loadIfPresent(store, flags.session) }
   } catch (thrown) {
     await store.close()
     if (!opened.isDefault || flags.session !== undefined) throw thrown

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { hashJson, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import type { Environment } from '../../models/providers.ts'
-import type { SessionHistory } from '../../sessions/log/read-session.ts'
+import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
 import type { AgentFlags } from '../agents/create-cli-agent.ts'
 import type { CliContext } from '../cli-context.ts'
 import { dataFolder } from '../sessions/open-store.ts'
@@ -44,7 +44,7 @@ export function signedFlags(stored: Json | undefined, env: Environment): AgentFl
   return Object.fromEntries(names.flatMap((name) => ((options[name] ?? null) === null ? [] : [[name, options[name]]])))
 }
 
-type StartedSession = { readonly session: string; readonly saved?: SessionHistory | undefined }
+type StartedSession = { readonly session: string; readonly saved?: SessionSnapshot | undefined }
 
 /** The options of the command line, completed by those stored with the session unless `--agent` is given. */
 export function restoreOptions<F extends AgentFlags & Quietness>(
@@ -74,7 +74,7 @@ export function restoreOptions<F extends AgentFlags & Quietness>(
  * The options that name the agent of a session, for a command line that continues it: none if they are stored with the
  * session, or those of this command line.
  */
-export function agentOptionsFor(given: AgentFlags, saved: SessionHistory | undefined, env: Environment): string {
+export function agentOptionsFor(given: AgentFlags, saved: SessionSnapshot | undefined, env: Environment): string {
   if (given.agent !== undefined) return ` --agent ${shellQuote(given.agent)}`
   const stored = saved?.state?.metadata[SESSION_OPTIONS_KEY]
   const { signature, ...options } = isJsonObject(stored) ? stored : {}

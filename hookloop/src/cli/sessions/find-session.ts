@@ -1,5 +1,5 @@
-import { readSession, type SessionHistory } from '../../sessions/log/read-session.ts'
-import { checkSessionId, sessionUnknown, type SessionStore, type StoredSession } from '../../sessions/stores/store.ts'
+import { readCurrent, type SessionSnapshot } from '../../sessions/log/read-session.ts'
+import { checkSessionId, sessionUnknown, type SessionStore } from '../../sessions/stores/store.ts'
 import { UsageError } from '../usage-error.ts'
 
 const ALPHABET = 'abcdefghjkmnpqrstuvwxyz23456789' // without characters that look alike
@@ -20,26 +20,20 @@ export async function findSession(store: SessionStore, given: string | undefined
   throw new UsageError(`"${given}" matches ${matches.length} sessions: ${matches.map(({ id }) => id).join(', ')}.`)
 }
 
-type FoundSession = {
-  readonly id: string
-  /** As the store has it. */
-  readonly stored: StoredSession
-  readonly saved: SessionHistory
-}
+type FoundSession = { readonly id: string; readonly saved: SessionSnapshot }
 
 /** The content of an existing session, found like `findSession`. */
 export async function loadSession(store: SessionStore, given: string | undefined): Promise<FoundSession> {
   const id = await findSession(store, given)
-  const found = await loadIfPresent(store, id)
-  if (found === undefined) throw sessionUnknown(id)
-  return found
+  const saved = await loadIfPresent(store, id)
+  if (saved === undefined) throw sessionUnknown(id)
+  return { id, saved }
 }
 
 /** The content of a session; undefined if it does not exist yet. */
-export async function loadIfPresent(store: SessionStore, id: string): Promise<FoundSession | undefined> {
-  const stored = await store.read(id)
-  if (stored === undefined || stored.lines.length === 0) return undefined
-  return { id, stored, saved: readSession(stored.lines, id) }
+export async function loadIfPresent(store: SessionStore, id: string): Promise<SessionSnapshot | undefined> {
+  const saved = await readCurrent(store, id)
+  return saved?.createdAt === undefined ? undefined : saved
 }
 
 /** An unused id that is short enough to type. */

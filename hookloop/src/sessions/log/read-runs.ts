@@ -1,7 +1,8 @@
 import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import type { StoredRun } from '../../state/stored-run.ts'
-import { checkStore, sessionUnknown, type SessionStore } from '../stores/store.ts'
-import { readRecordedRuns } from './read-session.ts'
+import { checkStore, type SessionStore } from '../stores/store.ts'
+import type { RecordedRun, RecordedRuns } from './recorded-run.ts'
+import { readStoredRuns } from './read-session.ts'
 import { toStoredRun } from './stored-run.ts'
 
 /** Options of `readRuns`. */
@@ -16,7 +17,7 @@ export type ReadRunsOptions = {
  *
  * @example
  * const [run] = await readRuns(store, 'chat-1', { run: -1 })
- * console.log(run?.final?.message)
+ * console.log(explain(run!))
  */
 export async function readRuns(
   store: SessionStore,
@@ -27,9 +28,17 @@ export async function readRuns(
   checkOptions('readRuns', options, ['run'])
   const { run } = options
   checkArgument('readRuns', ['run', run], run === undefined || Number.isInteger(run), 'the index of a run')
-  const stored = await store.read(id)
-  if (stored === undefined) throw sessionUnknown(id)
-  const { runs, rewound } = readRecordedRuns(stored.lines, id)
-  const wanted = run === undefined ? runs : runs.slice(run, run === -1 ? undefined : run + 1)
-  return wanted.map((each) => toStoredRun(each, rewound))
+  const { runs, rewound } = await readStoredRuns(store, id, run)
+  return runs.map((each) => storedRunOf(each, rewound))
+}
+
+/** Runs that were read before: a page that shows a session reads it again with each change. */
+const known = new WeakMap<RecordedRun, { readonly run: StoredRun; readonly rewound: number }>()
+
+function storedRunOf(recorded: RecordedRun, rewound: RecordedRuns['rewound']): StoredRun {
+  const before = known.get(recorded)
+  if (before?.rewound === rewound.length) return before.run
+  const run = Object.freeze(toStoredRun(recorded, rewound))
+  known.set(recorded, { run, rewound: rewound.length })
+  return run
 }

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import type { LedgerRow, TimedLedgerEntry } from '../../state/ledger.ts'
 import type { List } from '../../state/list.ts'
 import { AgentError } from '../../errors.ts'
-import { RunCollector } from './recorded-run.ts'
+import { RunCollector, type RecordedRuns, type RewoundRecord } from './recorded-run.ts'
 import { SessionCache } from './session-cache.ts'
 import { noLine, readLines, type LineEnd } from './session-log.ts'
 import { decodeLine } from './record-codec.ts'
@@ -67,14 +67,93 @@ export function readSession(lines: readonly string[], id?: string): SessionHisto
   return { ...snapshot, ledger: toLedger(snapshot.ledger.slice()), records }
 }
 
-/** Reads the runs in these lines, which may be the first lines of a session. */
-export function readRecordedRuns(lines: readonly string[], id?: string): RunCollector {
+/** Reads the runs in these lines, which may be the first lines of a session, and the state after them. */
+export function readRecordedRuns(lines: readonly string[], id?: string): RecordedRuns & Pick<SessionSnapshot, 'state'> {
+  const { collector, loaded } = loadRuns(lines, id)
+  return { runs: collector.runs, rewound: collector.rewound, state: loaded.reader.state }
+}
+
+/** A session in memory with its runs. */
+type LoadedRuns = { readonly collector: RunCollector; readonly loaded: LoadedSession; readonly chars: number }
+
+function loadRuns(lines: readonly string[], id?: string): LoadedRuns {
   const collector = new RunCollector()
-  snapshotOf(
-    readAll(lines, id, (record, reader) => collector.add(record, reader)),
-    id,
-  )
-  return collector
+  const loaded = readAll(lines, id, (record, reader) => collector.add(record, reader))
+  snapshotOf(loaded, id)
+  return { collector, loaded, chars: loaded.chars }
+}
+
+const runsCache = new SessionCache<LoadedRuns>()
+
+/** The runs of a session in a store, or the one with this index, with as little reading as possible. */
+export async function readStoredRuns(store: SessionStore, id: string, run?: number): Promise<RecordedRuns> {
+  const read = readPart(store, id)
+  const known = await continuedRuns(runsCache.get(store, id), read)
+  if (known === undefined && run !== undefined) {
+    const last = run === -1 ? await runsAfterSnapshot(id, read) : undefined
+    return last ?? oneRun((await read()).lines, id, run)
+  }
+  const all = known ?? loadRuns((await read()).lines, id)
+  runsCache.set(store, id, all)
+  return chosen(all.collector, run)
+}
+
+function chosen({ runs, rewound }: RecordedRuns, run: number | undefined): RecordedRuns {
+  const found = run === undefined ? undefined : runs.at(run)
+  return { runs: run === undefined ? runs : found === undefined ? [] : [found], rewound }
+}
+
+/** The runs that this process has read before, and what was appended since. */
+async function continuedRuns(known: LoadedRuns | undefined, read: Read): Promise<LoadedRuns | undefined> {
+  if (known === undefined) return undefined
+  const collector = new RunCollector(known.collector)
+  const loaded = await fromCache(known.loaded, read, (record, reader) => collector.add(record, reader))
+  if (loaded?.end.seq === known.loaded.end.seq) return known
+  return loaded && { collector, loaded, chars: loaded.chars }
+}
+
+/** The last run, if it has started after the last snapshot. */
+async function runsAfterSnapshot(id: string, read: Read): Promise<RecordedRuns | undefined> {
+  const { head } = await read({ after: Infinity })
+  const collector = new RunCollector()
+  const loaded = await fromSnapshot(head, read, (record, reader) => collector.add(record, reader))
+  if (loaded?.reader.runs === undefined || collector.runs.length === 0) return undefined
+  snapshotOf(loaded, id)
+  return chosen(collector, -1)
+}
+
+/** One run. The lines after it are not read, except for rewinds. */
+function oneRun(lines: readonly string[], id: string, run: number): RecordedRuns {
+  const inputs = linesOf(lines, 'input')
+  const index = run < 0 ? inputs.length + run : run
+  if (inputs[index] === undefined) return noRuns
+  const end = inputs[index + 1] ?? lines.length
+  const { runs, rewound } = loadRuns(lines.slice(0, end), id).collector
+  const later = lines.slice(end)
+  const rewinds = linesOf(later, 'rewound').map((i) => toRecord(JSON.parse(later[i]!) as JsonObject, end + i))
+  return { runs: runs.slice(-1), rewound: [...rewound, ...(rewinds as RewoundRecord[])] }
+}
+
+const noRuns: RecordedRuns = { runs: [], rewound: [] }
+
+/** Where the records of a type are. Only lines that may be of this type are parsed. */
+function linesOf(lines: readonly string[], type: string): readonly number[] {
+  const is = (line: string): boolean => {
+    try {
+      return (JSON.parse(line) as JsonObject)['type'] === type
+    } catch {
+      return false // reported when it is read
+    }
+  }
+  return lines.flatMap((line, i) => (line.includes(`"type":"${type}"`) && is(line) ? [i] : []))
+}
+
+function readPart(store: SessionStore, id: string): Read {
+  return async (options) => {
+    const found = await store.read(id, options)
+    if (found === undefined) throw sessionUnknown(id)
+    return found
+  }
 }
 
 /** Reads all records of a session from a store. Throws SESSION_UNKNOWN if it does not exist. */
@@ -88,12 +167,7 @@ export async function readStoredSession(store: SessionStore, id: string): Promis
 export async function readCurrent(store: SessionStore, id: string): Promise<SessionSnapshot | undefined> {
   const stored = await store.read(id, { after: Infinity })
   if (stored === undefined) return undefined
-  const read = async (options?: ReadOptions): Promise<StoredSession> => {
-    const found = await store.read(id, options)
-    if (found === undefined) throw sessionUnknown(id)
-    return found
-  }
-  return snapshotOf(await loadSession(store, { id, head: stored.head, read }), id)
+  return snapshotOf(await loadSession(store, { id, head: stored.head, read: readPart(store, id) }), id)
 }
 
 const cache = new SessionCache<LoadedSession>()
@@ -130,18 +204,22 @@ export function rememberSession(store: SessionStore, id: string, loaded: LoadedS
 
 type Read = (options?: ReadOptions) => StoredSession | Promise<StoredSession>
 
-async function fromCache(known: LoadedSession | undefined, read: Read): Promise<LoadedSession | undefined> {
+async function fromCache(
+  known: LoadedSession | undefined,
+  read: Read,
+  follow?: Follow,
+): Promise<LoadedSession | undefined> {
   if (known === undefined || known.end.seq < 0) return undefined
   const [last, ...lines] = (await read({ after: known.end.seq - 1 })).lines
   if (last !== known.lastLine) return undefined
   try {
-    return addLines({ ...known, reader: known.reader.clone() }, lines)
+    return addLines({ ...known, reader: known.reader.clone() }, lines, follow)
   } catch {
     return undefined // reading all lines reports it
   }
 }
 
-async function fromSnapshot(head: JsonObject, read: Read): Promise<LoadedSession | undefined> {
+async function fromSnapshot(head: JsonObject, read: Read, follow?: Follow): Promise<LoadedSession | undefined> {
   const { line, sum } = isJsonObject(head['snapshot']) ? head['snapshot'] : {}
   if (!Number.isSafeInteger(line) || typeof sum !== 'string') return undefined
   const before = { seq: (line as number) - 1, sum }
@@ -159,7 +237,7 @@ async function fromSnapshot(head: JsonObject, read: Read): Promise<LoadedSession
       tailChars: 0,
       chars,
     }
-    return addLines(restored, lines.slice(1))
+    return addLines(restored, lines.slice(1), follow)
   } catch {
     return undefined // all lines are read instead
   }

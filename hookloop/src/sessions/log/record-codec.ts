@@ -241,7 +241,7 @@ function trimmed(usage: JsonObject): readonly Json[] {
   return amounts.slice(0, amounts.findLastIndex((amount) => amount !== 0) + 1)
 }
 
-function encodeState({ phase, at, diff, ledger }: StateRecord, known: Known): JsonObject {
+function encodeState({ phase, at, diff, final, ledger }: StateRecord, known: Known): JsonObject {
   const expected = expectedChange(placeOf(known))
   const { rest, parts, step } =
     expected === undefined ? { rest: diff, parts: 0 } : withoutExpected(diff, expected, known)
@@ -252,12 +252,13 @@ function encodeState({ phase, at, diff, ledger }: StateRecord, known: Known): Js
     ...(parts > 0 && { expected: parts }),
     step,
     ...(Object.keys(rest).length > 0 && { diff: rest }),
+    final,
     ledger: ledger && encodeLedger(ledger, known.context.hooks, callNames(known, expected)),
   })
 }
 
 function decodeState(line: JsonObject, known: Known): JsonObject {
-  const { seq, phase, expected: parts = 0, step = {}, diff = {}, ledger } = line
+  const { seq, phase, expected: parts = 0, step = {}, diff = {}, final, ledger } = line
   const expected = expectedChange(placeOf(known))
   return compact({
     seq,
@@ -265,6 +266,7 @@ function decodeState(line: JsonObject, known: Known): JsonObject {
     phase,
     at: longTime(line, known),
     diff: parts !== 0 && expected && isJsonObject(diff) ? withExpected(diff, { expected, parts, step, known }) : diff,
+    final,
     ledger: Array.isArray(ledger)
       ? decodeLedger(ledger as readonly Json[], known.context.hooks, callNames(known, expected))
       : ledger,

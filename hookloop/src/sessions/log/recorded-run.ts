@@ -25,31 +25,42 @@ export type RecordedRun = {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 type OpenRecord = Mutable<Omit<RecordedRun, 'records'>> & { readonly records: NumberedRecord[] }
 
+/** The runs of a session, and when it was rewound. */
+export type RecordedRuns = Pick<RunCollector, 'runs' | 'rewound'>
+
 /** Collects the runs of a session while its records are read. */
 export class RunCollector {
-  readonly runs: RecordedRun[] = []
-  readonly rewound: RewoundRecord[] = []
+  readonly runs: RecordedRun[]
+  readonly rewound: RewoundRecord[]
+  /** The last run, if it is not shared with another collector. */
   #last: OpenRecord | undefined
 
+  /** Continues after the runs of another one, which does not change. */
+  constructor({ runs, rewound }: RecordedRuns = { runs: [], rewound: [] }) {
+    this.runs = runs.slice()
+    this.rewound = rewound.slice()
+  }
+
   /** Called with each record after the reader has followed it. */
-  add(record: NumberedRecord, { start, state, ledger, open }: SessionReader): void {
+  add(record: NumberedRecord, { start, runs, state, ledger, open }: SessionReader): void {
     if (record.type === 'input') {
-      this.#last = {
-        start: start!,
-        index: this.runs.length,
-        input: record,
-        before: state,
-        records: [],
-        state,
-        ledger,
-        open,
-      }
+      const index = (runs ?? 0) - 1
+      this.#last = { start: start!, index, input: record, before: state, records: [], state, ledger, open }
       this.runs.push(this.#last)
       return
     }
     if (record.type === 'rewound') this.rewound.push(record)
-    if (this.#last === undefined) return
+    this.#last ??= this.#copyLast()
+    if (this.#last === undefined) return // it was changed before its first run
     this.#last.records.push(record)
     Object.assign(this.#last, { state, ledger, open })
+  }
+
+  #copyLast(): OpenRecord | undefined {
+    const last = this.runs.pop()
+    if (last === undefined) return undefined
+    const copy = { ...last, records: last.records.slice() }
+    this.runs.push(copy)
+    return copy
   }
 }

@@ -44,8 +44,9 @@ export class SessionEffects extends RecordedEffects {
     if (unused !== undefined) recorder.diverge(unused)
     if (recorder.diverged !== undefined) throw recorder.diverged
     const { journal, events, onCheckpoint } = this.#options
-    const { phase, state, ledgerFrom } = checkpoint
-    const record = { phase, at: this.now(), ledger: ledgerFrom(journal.ledgerLength) }
+    const { phase, state, final, ledgerFrom } = checkpoint
+    const ledger = ledgerFrom(journal.ledgerLength)
+    const record = { phase, at: this.now(), ledger, ...(final !== undefined && { final }) }
     const append = (): void => {
       onCheckpoint(checkpoint)
       journal.appendState(state, record)

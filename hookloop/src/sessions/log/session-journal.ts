@@ -87,11 +87,11 @@ export class SessionJournal implements Journal {
   }
 
   /** Appends how a state differs from the last one that was stored. */
-  appendState(state: AgentState, { phase, at, ledger = [] }: Omit<StateRecord, 'type' | 'diff'>): void {
+  appendState(state: AgentState, { ledger = [], ...rest }: Omit<StateRecord, 'type' | 'diff'>): void {
     if (this.#begun !== undefined) this.#appendNow(this.#begun)
     this.#begun = undefined
     const diff = diffState(this.#reader.state, state)
-    const record: StateRecord = { type: 'state', phase, at, diff, ...(ledger.length > 0 && { ledger }) }
+    const record: StateRecord = { type: 'state', ...rest, diff, ...(ledger.length > 0 && { ledger }) }
     this.#push(encodeRecord(record, this.#reader))
     this.#reader.add(record, state)
     const isCheap = state.messages.length % List.chunkLength < MAX_LEFT_OVER

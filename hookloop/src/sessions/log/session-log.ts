@@ -1,8 +1,10 @@
-import { hashText, isJsonObject, storedJson, type JsonObject } from '../../state/json.ts'
+import { hashText, isJsonObject, parsedJson, type JsonObject } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 
 export const SUM_LENGTH = 16
-const CHECKSUM = /,"sum":"([0-9a-f]{16})"}$/
+/** What precedes and follows the checksum of a line. */
+const [BEFORE_SUM, AFTER_SUM] = [',"sum":"', '"}']
+const END_LENGTH = BEFORE_SUM.length + SUM_LENGTH + AFTER_SUM.length
 
 /** The checksum before the first line. */
 export const NO_SUM = '0'.repeat(SUM_LENGTH)
@@ -36,7 +38,7 @@ export class LineEncoder {
     const rest = JSON.stringify(record).slice(1)
     const chained = `${this.#sum}{"seq":${++this.#seq}${rest === '}' ? '' : ','}${rest}`
     this.#sum = sumOf(chained)
-    return `${chained.slice(SUM_LENGTH, -1)},"sum":"${this.#sum}"}` // one string for both, because copying a line costs as much as its checksum
+    return `${chained.slice(SUM_LENGTH, -1)}${BEFORE_SUM}${this.#sum}${AFTER_SUM}` // one string for both, because copying a line costs as much as its checksum
   }
 }
 
@@ -51,11 +53,11 @@ export function readLines(lines: readonly string[], after: LineEnd = noLine): Re
   let { sum } = after
   const records = lines.map((line, i) => {
     const seq = after.seq + 1 + i
-    const match = CHECKSUM.exec(line)
-    const body = match === null ? '' : `${line.slice(0, match.index)}}`
-    sum = sumOf(sum + body)
-    if (match?.[1] !== sum) throw corrupt(seq, 'its checksum is wrong: it was changed, or a line before it was removed')
-    const record = parse(body, seq)
+    const chained = `${sum}${line.slice(0, -END_LENGTH)}}`
+    sum = sumOf(chained)
+    if (!line.endsWith(`${BEFORE_SUM}${sum}${AFTER_SUM}`))
+      throw corrupt(seq, 'its checksum is wrong: it was changed, or a line before it was removed')
+    const record = parse(chained.slice(SUM_LENGTH), seq) // a part of the text whose checksum was made: it is not copied
     if (record['seq'] !== seq) throw corrupt(seq, 'it has the number of another line')
     return record
   })
@@ -65,7 +67,7 @@ export function readLines(lines: readonly string[], after: LineEnd = noLine): Re
 function parse(body: string, seq: number): JsonObject {
   let value: unknown
   try {
-    value = storedJson(/__proto__|\\u005f/i.test(body) ? JSON.parse(body, rejectProto) : JSON.parse(body), 'record')
+    value = parsedJson(/__proto__|\\u005f/i.test(body) ? JSON.parse(body, rejectProto) : JSON.parse(body), 'record')
   } catch (error) {
     throw corrupt(seq, messageOf(error))
   }

@@ -51,6 +51,8 @@ export class SessionReader {
   isSuspended = false
   /** Whether the session ever had a message. */
   hasInput = false
+  /** The number of runs. Undefined after a snapshot of version 0.1. */
+  runs: number | undefined = 0
   turns: Turns = noTurns
   /** The time of the last record that has one, and of the last one of the open run. */
   at = 0
@@ -76,6 +78,7 @@ export class SessionReader {
         this.entries = []
         this.ledger = List.empty()
         this.hasInput = true
+        if (this.runs !== undefined) this.runs++
         this.turns = addTurn(this.turns, record.turn)
         this.context = newContext()
         this.open = { run, input, metadata, turn, recordsRequests: requests, phase: 'input', ...sinceCheckpoint }

@@ -1,4 +1,5 @@
 import type { Answer, Answers } from '../../state/tool-call.ts'
+import type { FinalRecord } from '../../state/execution.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { fromLedgerRow, isLedgerRow, type LedgerRow, type TimedLedgerEntry } from '../../state/ledger.ts'
 import { isMessage, type Message } from '../../state/message.ts'
@@ -62,6 +63,8 @@ export type SessionRecord =
       readonly phase: Checkpoint['phase'] | 'changed'
       readonly at: number
       readonly diff: StateDiff
+      /** Why a run ended without an execution, which would have it. Missing in records of version 0.1. */
+      readonly final?: FinalRecord
       readonly ledger?: readonly (TimedLedgerEntry | LedgerRow)[]
     }
   /** An approver has answered, in this process or in another one. */
@@ -103,6 +106,8 @@ export type SnapshotRecord = {
   readonly open?: JsonObject
   readonly isSuspended: boolean
   readonly hasInput: boolean
+  /** The number of runs. Missing in snapshots of version 0.1. */
+  readonly runs?: number
   readonly turns?: Turns
 }
 
@@ -163,6 +168,7 @@ const shapes = new Map<unknown, Shape>([
       phase: oneOf('inputBlocked', 'started', 'step', 'suspended', 'ended', 'changed'),
       at: time,
       diff: object,
+      final: optional(object),
       ledger: optional(ledger),
     }),
   ],
@@ -183,6 +189,7 @@ const shapes = new Map<unknown, Shape>([
       open: optional(object),
       isSuspended: boolean,
       hasInput: boolean,
+      runs: optional(number),
       turns: optional(shapeOf({ latest: optional(string), known: must(Array.isArray, 'must be an array') })),
     }),
   ],

@@ -1,7 +1,7 @@
 import { fingerprintConversation, knowFingerprint } from '../../agent/model/fingerprint-request.ts'
 import { AgentState, STATE_VERSION } from '../../state/agent-state.ts'
 import type { Step } from '../../state/execution.ts'
-import { hashText, identicalJson, isJsonObject, storedJson, type Json, type JsonObject } from '../../state/json.ts'
+import { hashText, identicalJson, isJsonObject, parsedJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { LedgerRow, TimedLedgerEntry } from '../../state/ledger.ts'
 import { List } from '../../state/list.ts'
 import { isMessage, type Message } from '../../state/message.ts'
@@ -39,7 +39,7 @@ export const noPages: StoredPages = { count: 0, sum: NO_SUM, messages: noList, s
 
 /** A snapshot of a session at a checkpoint. */
 export function takeSnapshot(
-  { start, state, ledger, open, isSuspended, hasInput, turns, at, runAt }: SessionReader,
+  { start, state, ledger, open, isSuspended, hasInput, runs, turns, at, runAt }: SessionReader,
   before: StoredPages,
 ): { readonly record: SnapshotRecord; readonly change: PagesChange; readonly pages: StoredPages } {
   const { messages, execution, ...plain } = AgentState.fieldsOf(state!)
@@ -92,6 +92,7 @@ export function takeSnapshot(
     ...(open !== undefined && { open: openJson(open, runAt) }),
     isSuspended,
     hasInput,
+    ...(runs !== undefined && { runs }),
     ...(turns.known.length > 0 && { turns }),
   }
   return { record, change: { keep: stored.count, add: texts }, pages: { count, sum, ...paged } }
@@ -148,7 +149,13 @@ export function restoreSnapshot(
       given: {},
       answers: undefined,
     } as unknown as NonNullable<SessionReader['open']>
-  Object.assign(reader, { isSuspended: record.isSuspended, hasInput: record.hasInput, at: record.at, runAt })
+  Object.assign(reader, {
+    isSuspended: record.isSuspended,
+    hasInput: record.hasInput,
+    runs: record.runs,
+    at: record.at,
+    runAt,
+  })
   reader.turns = record.turns ?? reader.turns
   const paged = { messages: messages.paged, steps: steps.paged, ledger: ledger.paged }
   return { reader, pages: { count, sum, ...paged } }
@@ -218,7 +225,7 @@ function restoredList<T>(
 }
 
 function valuesIn(text: string, name: ListName): readonly Json[] {
-  const page = storedJson(JSON.parse(text), 'page')
+  const page = parsedJson(JSON.parse(text), 'page')
   const values = isJsonObject(page) ? page[name] : undefined
   if (Array.isArray(values) && values.length > 0) return values as readonly Json[]
   throw wrongPages('one of them is empty')

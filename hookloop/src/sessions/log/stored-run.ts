@@ -68,10 +68,11 @@ function executionOf({ records, state }: RecordedRun): Execution | undefined {
   return hasStarted ? state?.execution : undefined
 }
 
-/** A blocked input starts no execution, so only the ledger says which hook blocked it. */
+/** How a run ended that has no execution. In records of version 0.1, only the ledger says which hook blocked its input. */
 function blockedInput({ records }: RecordedRun, ledger: readonly TimedLedgerEntry[]): FinalRecord | undefined {
   const blocked = records.find((record) => record.type === 'state' && record.phase === 'inputBlocked')
   if (blocked?.type !== 'state') return undefined
+  if (blocked.final !== undefined) return blocked.final
   const by = ledger.findLast(({ decision, error }) => decision?.includes('block') === true || error !== undefined)
   return {
     status: by?.error === undefined ? 'stopped' : 'failed',

@@ -3,19 +3,24 @@ import { checkArgument, isStringList } from '../../state/check-options.ts'
 import { savedOf } from '../../agent/agent.ts'
 import type { Run } from '../../agent/run.ts'
 import type { AgentState } from '../../state/agent-state.ts'
-import type { ErrorRecord, Execution, ExecutionStatus, FinalRecord, Step } from '../../state/execution.ts'
+import type { ErrorRecord, Execution, ExecutionStatus, FinalRecord, HookRecord, Step } from '../../state/execution.ts'
 import { sameJson, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { Change } from '../../state/ledger.ts'
-import type { Part } from '../../state/message.ts'
+import type { Message, Part } from '../../state/message.ts'
 import type { SavedRun } from '../../state/saved-run.ts'
+import type { StoredRun, StoredStep } from '../../state/stored-run.ts'
 import { jsonChanges } from '../../state/state-diff.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { noUsage, type Usage } from '../../state/usage.ts'
-import { readSession } from '../log/read-session.ts'
+import { readRecordedRuns } from '../log/read-session.ts'
+import { toStoredRun } from '../log/stored-run.ts'
 import type { StoredSession } from '../stores/store.ts'
 
-/** A run, a saved run, or a session, of which the conversation and the last run are compared. */
-export type DiffedRun = Run<unknown> | SavedRun | StoredSession | readonly string[]
+/**
+ * A run, a saved run, a stored run from `readRuns`, or a session, of which the conversation and the last run are compared. The
+ * conversation of a stored run is its input and its steps.
+ */
+export type DiffedRun = Run<unknown> | SavedRun | StoredRun | StoredSession | readonly string[]
 
 type Two<T> = { readonly a: T; readonly b: T }
 
@@ -75,12 +80,12 @@ export function diffRuns(a: DiffedRun, b: DiffedRun): RunDiff {
   checkRun('a', a)
   checkRun('b', b)
   const [first, second] = [comparedRun(a), comparedRun(b)]
-  const steps = stepDiffs(first.execution, second.execution)
-  const messages = sharedMessages(first.state, second.state)
+  const steps = stepDiffs(first.steps, second.steps)
+  const messages = sharedMessages(first.messages, second.messages)
   const end = unlessSame(first.end, second.end)
-  const usage = unlessSame(first.state?.usage ?? noUsage, second.state?.usage ?? noUsage)
-  const changes = changesOf(first.state, second.state)
-  const hooks = hooksOf(first.execution, second.execution)
+  const usage = unlessSame(first.usage, second.usage)
+  const changes = [...jsonChanges('', first.settings, second.settings)]
+  const hooks = hooksOf(first.hooks, second.hooks)
   const isSame = messages.shared === Math.max(messages.a, messages.b) && steps.length === 0 && changes.length === 0
   const [parting] = steps
   return {
@@ -96,31 +101,82 @@ export function diffRuns(a: DiffedRun, b: DiffedRun): RunDiff {
 }
 
 type ComparedRun = {
-  readonly state: AgentState | undefined
-  /** Undefined if the input of the run was blocked, or the session has no run. */
-  readonly execution: Execution | undefined
+  readonly steps: readonly ComparedStep[]
+  readonly messages: Iterable<Message>
   readonly end: RunEnd
+  readonly usage: Usage
+  /** System prompt, response format and metadata, where they are known. */
+  readonly settings: JsonObject
+  readonly hooks: readonly HookRecord[]
 }
 
 function checkRun(name: string, run: unknown): void {
-  const isRun = isStringList(run) || (isJsonObject(run) && ('state' in run || isStringList(run['lines'])))
+  const isRun =
+    isStringList(run) || (isJsonObject(run) && ('state' in run || 'steps' in run || isStringList(run['lines'])))
   checkArgument('diffRuns', [name, run], isRun, 'a run, or a session as store.read() returns it')
 }
 
 function comparedRun(run: DiffedRun): ComparedRun {
+  if ('steps' in run) return ofStoredRun(run)
   if (!('state' in run)) {
-    const { state } = readSession('lines' in run ? run.lines : run)
-    return { state, execution: state?.execution, end: endOf(state?.execution?.status, state?.execution?.final) }
+    const { runs, state } = readRecordedRuns('lines' in run ? run.lines : run)
+    const last = runs.at(-1)
+    const stored = last && ofStoredRun(toStoredRun(last))
+    return {
+      ...ofState(state, undefined),
+      ...(stored && { steps: stored.steps, end: stored.end, hooks: stored.hooks }),
+    }
   }
   const { state } = savedOf(run)
   const { execution } = state
   const final = 'final' in run ? run.final : execution?.final
+  // A blocked input has no execution; the state may still have an earlier one.
   const isOwn = 'final' in run ? execution?.final === run.final : execution?.status === run.status
   return {
-    state,
-    execution: isOwn ? execution : undefined,
+    ...ofState(state, isOwn ? execution : undefined),
     end: endOf(run.status as ExecutionStatus, isOwn || 'final' in run ? final : undefined),
   }
+}
+
+function ofState(state: AgentState | undefined, execution: Execution | undefined): ComparedRun {
+  return {
+    steps: execution?.steps.map((step) => comparedStep(step, step.toolExecutions)) ?? [],
+    messages: state?.messages ?? [],
+    end: endOf(),
+    usage: state?.usage ?? noUsage,
+    settings: {
+      systemPrompt: state?.systemPrompt ?? '',
+      responseFormat: state?.responseFormat ?? null,
+      metadata: { ...state?.metadata },
+    },
+    hooks: execution?.hooks ?? [],
+  }
+}
+
+function ofStoredRun({ steps, input, usage, hooks, status, final }: StoredRun): ComparedRun {
+  const closed = steps.filter(({ isOpen }) => isOpen !== true)
+  const results = (step: StoredStep) => step.toolCalls.flatMap(({ result }) => result ?? [])
+  return {
+    steps: closed.map((step) => comparedStep(step, results(step))),
+    messages: [input, ...closed.flatMap(messagesOf)],
+    end: endOf(status, final),
+    usage,
+    settings: {},
+    hooks,
+  }
+}
+
+/** The messages that a step has added, if no hook added others. */
+function messagesOf({ text, toolCalls }: StoredStep): readonly Message[] {
+  const said: readonly Part[] = text === '' ? [] : [{ type: 'text', text }]
+  const calls = toolCalls.map(({ id, name, args, sentArgs = args }): Part => {
+    return { type: 'tool-call', toolCallId: id, toolName: name, input: sentArgs }
+  })
+  const results = toolCalls.map(({ id, name, result }): Part => {
+    return { type: 'tool-result', toolCallId: id, toolName: name, output: result?.output ?? null }
+  })
+  const asked: Message = { role: 'assistant', content: [...said, ...calls] }
+  return results.length === 0 ? [asked] : [asked, { role: 'tool', content: results }]
 }
 
 function endOf(status: RunEnd['status'] = 'idle', final?: FinalRecord): RunEnd {
@@ -133,10 +189,9 @@ function unlessSame<T extends object>(a: T, b: T): Two<T> | undefined {
 
 const aspects: readonly StepAspect[] = ['text', 'toolCalls', 'results', 'votes', 'errors']
 
-function stepDiffs(a: Execution | undefined, b: Execution | undefined): readonly StepDiff[] {
-  const [first, second] = [a, b].map((each) => each?.steps.map(comparedStep) ?? [])
-  const length = Math.max(first!.length, second!.length)
-  return Array.from({ length }, (_, step) => stepDiff(step, first![step], second![step])).filter(
+function stepDiffs(first: readonly ComparedStep[], second: readonly ComparedStep[]): readonly StepDiff[] {
+  const length = Math.max(first.length, second.length)
+  return Array.from({ length }, (_, step) => stepDiff(step, first[step], second[step])).filter(
     ({ a: one, b: other, differs }) => one === undefined || other === undefined || differs.length > 0,
   )
 }
@@ -146,11 +201,14 @@ function stepDiff(step: number, a: ComparedStep | undefined, b: ComparedStep | u
   return { step, differs: aspects.filter((each) => !sameJson(toJson(a[each]), toJson(b[each]))), a, b }
 }
 
-function comparedStep({ text, toolCalls, toolExecutions, outcome, errors }: Step): ComparedStep {
+function comparedStep(
+  { text, toolCalls, outcome, errors }: Pick<Step | StoredStep, 'text' | 'toolCalls' | 'outcome' | 'errors'>,
+  results: readonly ToolExecution[],
+): ComparedStep {
   return {
     text,
     toolCalls: toolCalls.map(({ name, args }) => ({ name, args })),
-    results: toolExecutions.map(({ status, output, by, withheld }) => ({
+    results: results.map(({ status, output, by, withheld }) => ({
       status,
       output,
       ...(by !== undefined && { by }),
@@ -161,14 +219,14 @@ function comparedStep({ text, toolCalls, toolExecutions, outcome, errors }: Step
   }
 }
 
-function sharedMessages(a: AgentState | undefined, b: AgentState | undefined): RunDiff['messages'] {
+function sharedMessages(a: Iterable<Message>, b: Iterable<Message>): RunDiff['messages'] {
   const [first, second] = [textsOf(a), textsOf(b)]
   const end = first.findIndex((text, i) => text !== second[i])
   return { shared: end === -1 ? first.length : end, a: first.length, b: second.length }
 }
 
 /** Messages as comparable strings. Ids of calls come from the provider, so they are replaced by their order. */
-function textsOf(state: AgentState | undefined): readonly string[] {
+function textsOf(messages: Iterable<Message>): readonly string[] {
   const ids = new Map<string, number>()
   const numbered = (part: Part): Json => {
     if (!('toolCallId' in part)) return part
@@ -176,20 +234,11 @@ function textsOf(state: AgentState | undefined): readonly string[] {
     ids.set(part.toolCallId, number)
     return { ...part, toolCallId: `${number}` }
   }
-  return state?.messages.map(({ role, content }) => JSON.stringify({ role, content: content.map(numbered) })) ?? []
+  return Array.from(messages, ({ role, content }) => JSON.stringify({ role, content: content.map(numbered) }))
 }
 
-function changesOf(a: AgentState | undefined, b: AgentState | undefined): readonly Change[] {
-  const plain = (state: AgentState | undefined): JsonObject => ({
-    systemPrompt: state?.systemPrompt ?? '',
-    responseFormat: state?.responseFormat ?? null,
-    metadata: { ...state?.metadata },
-  })
-  return [...jsonChanges('', plain(a), plain(b))]
-}
-
-function hooksOf(a: Execution | undefined, b: Execution | undefined): RunDiff['hooks'] {
-  const [first, second] = [a, b].map((each) => each?.hooks.map(({ name }) => name) ?? [])
+function hooksOf(a: readonly HookRecord[], b: readonly HookRecord[]): RunDiff['hooks'] {
+  const [first, second] = [a, b].map((hooks) => hooks.map(({ name }) => name))
   const only = {
     a: first!.filter((name) => !second!.includes(name)),
     b: second!.filter((name) => !first!.includes(name)),

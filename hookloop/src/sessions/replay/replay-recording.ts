@@ -13,7 +13,8 @@ import type { ListDiff, StateDiff } from '../../state/state-diff.ts'
 import type { Checkpoint, EffectsFactory } from '../../effects/effects.ts'
 import type { Answers } from '../../state/tool-call.ts'
 import { AgentError } from '../../errors.ts'
-import { noSegment, type RecordedRun, type Segment } from './read-run.ts'
+import type { RecordedRun } from '../log/recorded-run.ts'
+import { noSegment, segmentsOf, type Segment } from './segments.ts'
 import { RecordIndex, type Recording, type RecordEntry } from '../../effects/recording.ts'
 import { Replayer, ReplayEffects, replayEffects } from '../../effects/replay-effects.ts'
 import { EventRecorder, watchedParts, type RecordedEvent } from './event-recorder.ts'
@@ -81,11 +82,12 @@ export async function replaySessionRun(parts: AgentParts, recorded: RecordedRun)
   let result = await replay(
     replayer.segment.lastAt,
     (effects, witness) => {
-      const { before: from, metadata } = recorded
+      const { before: from, input } = recorded
+      const { metadata } = input
       const state = stateFor(parts, { from, agentId: () => effects.newId(), metadata })
       return new RunContext(watched, effects, state, { shouldPause, witness })
     },
-    (run) => startRun(run, recorded.input),
+    (run) => startRun(run, recorded.input.message),
   )
   while (result.status === 'suspended' && replayer.segment.answers !== undefined) {
     const { segment } = replayer
@@ -98,7 +100,7 @@ export async function replaySessionRun(parts: AgentParts, recorded: RecordedRun)
     )
     if (replayer.segment === segment) break // a hook failed at onResume, and the run stayed suspended
   }
-  const entries = recorded.segments.flatMap((segment) => segment.entries)
+  const entries = replayer.segments.flatMap((segment) => segment.entries)
   return replayed(result, { events, entries, isCutOff: () => replayer.isLast, problem: replayer.problem })
 }
 
@@ -140,18 +142,20 @@ function missingStart(): AgentError {
 
 /** Replays a run of a session, one segment after the other. */
 class RunReplayer {
-  readonly #run: RecordedRun
+  readonly segments: readonly Segment[]
+  readonly #id: string
   readonly #replayer: Replayer
   #index = 0
   #problem: AgentError | undefined
 
   constructor(run: RecordedRun, signal: AbortSignal) {
-    this.#run = run
-    this.#replayer = new Replayer(new RecordIndex(run.segments[0]!.entries), signal)
+    this.segments = segmentsOf(run)
+    this.#id = run.input.run
+    this.#replayer = new Replayer(new RecordIndex(this.segments[0]!.entries), signal)
   }
 
   get segment(): Segment {
-    return this.#run.segments[this.#index] ?? noSegment
+    return this.segments[this.#index] ?? noSegment
   }
 
   /** Whether the record ends in the current segment. */
@@ -166,7 +170,7 @@ class RunReplayer {
 
   effects(now: number): EffectsFactory {
     const onCheckpoint = (checkpoint: Checkpoint): number => this.#nextSegment(checkpoint)
-    return ({ emit }) => new ReplayEffects(this.#replayer, emit, { run: this.#run.id, now, onCheckpoint })
+    return ({ emit }) => new ReplayEffects(this.#replayer, emit, { run: this.#id, now, onCheckpoint })
   }
 
   #nextSegment({ phase, state }: Checkpoint): number {

@@ -10,8 +10,7 @@ import { isHook, type Hook } from '../../hooks/hook.ts'
 import { HookStack, type StackedHook } from '../../hooks/stack.ts'
 import { isAround, type HookTrigger } from '../../hooks/triggers.ts'
 import { compareJudged, type Disagreement } from './compare-judged.ts'
-import { readRun } from './read-run.ts'
-import { readSession } from '../log/read-session.ts'
+import { readRecordedRuns } from '../log/read-session.ts'
 import {
   replaySessionRun,
   replayRecording,
@@ -113,14 +112,19 @@ export function checkRecord(where: string, record: unknown): void {
   checkArgument(where, ['record', record], isRecord, 'a recording, or a session as store.read() returns it')
 }
 
-function play(
+async function play(
   parts: AgentParts,
   record: Recording | StoredSession | readonly string[],
   options: ReplayOptions,
 ): Promise<ReplayedRun> {
   if (isRecording(record)) return replayRecording(parts, record, options)
-  const { records } = readSession('lines' in record ? record.lines : record)
-  return replaySessionRun(parts, readRun(records, options.run ?? -1))
+  const { runs } = readRecordedRuns('lines' in record ? record.lines : record)
+  const { run: index = -1 } = options
+  const run = Number.isInteger(index) ? runs.at(index) : undefined
+  if (run !== undefined) return replaySessionRun(parts, run)
+  throw new AgentError('AGENT_INVALID_OPTION', `There is no run ${index}: the session has ${runs.length} runs.`, {
+    value: index,
+  })
 }
 
 /** The hooks to judge with. */

@@ -1,10 +1,11 @@
 import { checkOptions } from '../../state/check-options.ts'
 import { AgentState } from '../../state/agent-state.ts'
-import type { Step } from '../../state/execution.ts'
 import { textOf, toInput, type Message } from '../../state/message.ts'
+import type { StoredRun, StoredStep } from '../../state/stored-run.ts'
 import { buildState } from '../../state/state-diff.ts'
 import { AgentError } from '../../errors.ts'
 import { appendSessionStart, appendState, lockSession } from './session-lock.ts'
+import { readRuns } from '../log/read-runs.ts'
 import { readStoredSession, type SessionHistory } from '../log/read-session.ts'
 import { diffsIn } from '../log/session-records.ts'
 import { checkStore, type SessionStore } from '../stores/store.ts'
@@ -33,7 +34,8 @@ export type SessionPoint = {
  */
 export async function listPoints(store: SessionStore, id: string): Promise<readonly SessionPoint[]> {
   checkStore('listPoints', store)
-  return pointsOf(await readStoredSession(store, id))
+  const runs = await readRuns(store, id)
+  return runs.flatMap((run) => run.steps.flatMap((step) => pointOf(run, step)))
 }
 
 /** Options of `forkSession`. */
@@ -77,32 +79,21 @@ export async function forkSession(store: SessionStore, id: string, options: Fork
   return as
 }
 
-export function pointsOf({ records }: Pick<SessionHistory, 'records'>): readonly SessionPoint[] {
-  let points: SessionPoint[] = []
-  let execution = -1
-  let input = ''
-  for (const record of records) {
-    if (record.type === 'input') {
-      execution++
-      input = textOf(record.message.content)
-    }
-    if (record.type === 'rewound')
-      points = points.map((point) => (point.seq > record.to ? { ...point, isRewound: true } : point))
-    if (record.type !== 'state') continue
-    const added: readonly Step[] = record.diff.execution?.steps?.add ?? []
-    for (const step of added) {
-      points.push({
-        seq: record.seq,
-        input,
-        at: record.at,
-        execution,
-        step: step.index,
-        text: step.text,
-        toolCalls: step.toolCalls.map(({ name }, i) => ({ name, status: step.toolExecutions[i]!.status })),
-      })
-    }
-  }
-  return points
+function pointOf({ index: execution, input }: StoredRun, step: StoredStep): readonly SessionPoint[] {
+  const { seq, at, isRewound, index, text, toolCalls } = step
+  if (seq === undefined || at === undefined) return [] // it has not ended
+  return [
+    {
+      seq,
+      input: textOf(input.content),
+      ...(isRewound === true && { isRewound }),
+      at,
+      execution,
+      step: index,
+      text,
+      toolCalls: toolCalls.map(({ name, result }) => ({ name, status: result?.status ?? 'outcomeUnknown' })),
+    },
+  ]
 }
 
 export function stateAt({ records }: Pick<SessionHistory, 'records'>, at: number): AgentState {

@@ -6,7 +6,7 @@ import { toInput, type Message } from '../../state/message.ts'
 import { AgentError } from '../../errors.ts'
 import { readStoredSession, type SessionHistory } from '../log/read-session.ts'
 import { checkStore, type SessionStore } from '../stores/store.ts'
-import { pointsOf, settledState, stateAt, withoutLastInput } from './fork-session.ts'
+import { listPoints, settledState, stateAt, withoutLastInput } from './fork-session.ts'
 import { appendState, lockSession, logEvent } from './session-lock.ts'
 
 /** Options of `rewindSession`. */
@@ -32,6 +32,8 @@ export async function rewindSession(store: SessionStore, id: string, options: Re
   const replacement = options.message === undefined ? undefined : toInput(options.message)
   await lockSession(store, { id }, async (session) => {
     const history = await readStoredSession(store, id)
+    const isPoint = options.at === undefined || (await listPoints(store, id)).some(({ seq }) => seq === options.at)
+    if (!isPoint) throw noStep(options.at)
     const { to, before, input } = targetOf(history, options.at)
     const message = replacement ?? input
     const base = replacement === undefined || input !== undefined ? before : withoutLastInput(before)
@@ -53,16 +55,17 @@ export async function rewindSession(store: SessionStore, id: string, options: Re
   })
 }
 
+function noStep(at: number | undefined): AgentError {
+  return new AgentError('AGENT_INVALID_OPTION', `The session has no step ${at}. listPoints returns its steps.`, {
+    value: at,
+  })
+}
+
 type Target = { readonly to: number; readonly before: AgentState; readonly input?: Message }
 
 /** The line to go back to, the state there, and the message that is to be answered again. */
 function targetOf(history: SessionHistory, at: number | undefined): Target {
-  if (at !== undefined) {
-    if (pointsOf(history).some(({ seq }) => seq === at)) return { to: at, before: settledState(stateAt(history, at)) }
-    throw new AgentError('AGENT_INVALID_OPTION', `The session has no step ${at}. listPoints returns its steps.`, {
-      value: at,
-    })
-  }
+  if (at !== undefined) return { to: at, before: settledState(stateAt(history, at)) }
   const last = history.records.findLast((record) => record.type === 'input')
   if (last === undefined)
     throw new AgentError('AGENT_INVALID_OPTION', 'The session has no message whose answer could be regenerated.')

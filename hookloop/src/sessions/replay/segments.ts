@@ -1,12 +1,9 @@
-import type { AgentState } from '../../state/agent-state.ts'
-import type { JsonObject } from '../../state/json.ts'
-import type { Message } from '../../state/message.ts'
-import { buildState, type StateDiff } from '../../state/state-diff.ts'
+import type { StateDiff } from '../../state/state-diff.ts'
 import type { Answers } from '../../state/tool-call.ts'
 import type { Checkpoint } from '../../effects/effects.ts'
-import { AgentError } from '../../errors.ts'
 import type { RecordEntry } from '../../effects/recording.ts'
-import { diffsIn, type SessionRecord } from '../log/session-records.ts'
+import type { RecordedRun } from '../log/recorded-run.ts'
+import type { SessionRecord } from '../log/session-records.ts'
 
 /** What happened between two checkpoints of a run. */
 export type Segment = {
@@ -22,34 +19,8 @@ export type Segment = {
   readonly diff: StateDiff | undefined
 }
 
-/** One run of a session, as it was recorded. */
-export type RecordedRun = {
-  readonly id: string
-  readonly at: number
-  readonly input: Message
-  readonly metadata: JsonObject | undefined
-  /** The state before the run; undefined for the first run. */
-  readonly before: AgentState | undefined
-  readonly segments: readonly Segment[]
-}
-
-/** A run of a session by its index; a negative index counts from the end. */
-export function readRun(records: readonly SessionRecord[], index: number): RecordedRun {
-  const inputs = records.flatMap((record, i) => (record.type === 'input' ? [{ record, i }] : []))
-  const found = Number.isInteger(index) ? inputs.at(index) : undefined
-  if (found === undefined) {
-    throw new AgentError('AGENT_INVALID_OPTION', `There is no run ${index}: the session has ${inputs.length} runs.`, {
-      value: index,
-    })
-  }
-  const { run: id, at, message: input, metadata } = found.record
-  const rest = records.slice(found.i + 1)
-  const end = rest.findIndex(({ type }) => type === 'input')
-  const segments = segmentsOf(end === -1 ? rest : rest.slice(0, end), at)
-  return { id, at, input, metadata, before: buildState(diffsIn(records.slice(0, found.i))), segments }
-}
-
-function segmentsOf(records: readonly SessionRecord[], at: number): readonly Segment[] {
+/** What happened in a run, from checkpoint to checkpoint, as far as it can be replayed. */
+export function segmentsOf({ records, input: { at } }: RecordedRun): readonly Segment[] {
   const segments: Segment[] = []
   let open = new OpenSegment(at)
   for (const record of records) {
