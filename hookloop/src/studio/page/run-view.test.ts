@@ -173,29 +173,32 @@ suite('the view of a run', () => {
     assert.equal(await page.title(), `${question.session} · Hookloop studio`)
   })
 
-  pageTest('connects again after the studio was lost, from the row that it has', async ({ open, takeProblems }) => {
-    const rows = longRun(30)
-    const run = { ...exampleRun.run, status: 'running' as const, live: true, rows: rows.length }
-    await using studio = await fakeStudio({ run: { ...exampleRun, run, rows, details: [] } })
-    const page = await open(studio.url(RUN))
-    await row(page, 5).waitFor()
-    studio.change({ type: 'rows', rows: longRun(34).slice(30), total: 34 })
-    await page.getByRole('grid').and(page.locator('[aria-rowcount="35"]')).waitFor()
-    studio.drop()
-    await page.getByText('Connecting …').waitFor()
-    await page.locator('.strip:not(.lost)').waitFor()
-    const streams = studio.sent.filter(({ request }) => typeof (request as { from?: unknown }).from === 'number')
-    assert.deepEqual(
-      streams
-        .filter(({ name, request }) => name === 'run' && 'from' in (request as object))
-        .map(({ request }) => (request as { from: number }).from),
-      [0, 0],
-    )
-    assert.deepEqual(
-      takeProblems().filter((problem) => !problem.includes('ERR_')),
-      [],
-    )
-  })
+  pageTest(
+    'connects again after the studio was lost, and asks for the new rows and the last 500, which may have changed',
+    async ({ open, takeProblems }) => {
+      const rows = longRun(600)
+      const run = { ...exampleRun.run, status: 'running' as const, live: true, rows: rows.length }
+      await using studio = await fakeStudio({ run: { ...exampleRun, run, rows, details: [] } })
+      const page = await open(studio.url(RUN))
+      await row(page, 5).waitFor()
+      studio.change({ type: 'rows', rows: longRun(604).slice(600), total: 604 })
+      await page.getByRole('grid').and(page.locator('[aria-rowcount="605"]')).waitFor()
+      studio.drop()
+      await page.getByText('Connecting …').waitFor()
+      await page.locator('.strip:not(.lost)').waitFor()
+      const streams = studio.sent.filter(({ request }) => typeof (request as { from?: unknown }).from === 'number')
+      assert.deepEqual(
+        streams
+          .filter(({ name, request }) => name === 'run' && 'from' in (request as object))
+          .map(({ request }) => (request as { from: number }).from),
+        [100, 104],
+      )
+      assert.deepEqual(
+        takeProblems().filter((problem) => !problem.includes('ERR_')),
+        [],
+      )
+    },
+  )
 
   pageTest(
     'stays small with 10,000 steps: the document has the visible rows only, and any row is one key away',
