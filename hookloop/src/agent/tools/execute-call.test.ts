@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { test } from 'node:test'
+import { setImmediate as soon } from 'node:timers/promises'
 import { createAgent } from '../../create-agent.ts'
+import { liveEffects } from '../../effects/effects.ts'
+import { observe } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import type { Json } from '../../state/json.ts'
+import type { Schema } from '../../state/schema.ts'
+import type { ToolExecution } from '../../state/tool-call.ts'
+import { fakeClock } from '../../testing/fake-clock.ts'
 import { tool, type ToolRun } from '../tool.ts'
 
 test('a tool can copy what it gets, change a part, and call another tool with it', async () => {
@@ -26,4 +33,82 @@ test('a tool can copy what it gets, change a part, and call another tool with it
   assert.deepEqual([tools, aborted, steps, updates], [1, false, 0, ['half']])
   assert.match(key as string, /tool$/)
   assert.equal(execution!.usage.inputTokens, 23) // two model calls of 10, and the tool's own
+})
+
+/** Whether a run has ended by now, without waiting for anything but what is ready. */
+async function hasEnded(running: Promise<unknown>): Promise<boolean> {
+  let isOver = false
+  void running.then(() => (isOver = true))
+  for (let i = 0; i < 50; i++) await soon()
+  return isOver
+}
+
+/** Runs a tool that cleans up for a while after its signal has aborted, with a clock that a test advances. */
+async function resultAfterCleaningUp(ms: number): Promise<ToolExecution> {
+  const clock = fakeClock()
+  const started = Promise.withResolvers<void>()
+  const slow = tool({
+    name: 'slow',
+    description: 'Takes its time.',
+    input: { type: 'object' },
+    timeoutMs: 5_000,
+    execute: async (_args, { signal }) => {
+      started.resolve()
+      await once(signal, 'abort')
+      await clock.sleep(ms)
+      return 'cleaned up'
+    },
+  })
+  const model = scriptedModel([{ toolCalls: [{ name: 'slow' }] }, 'Done.'])
+  const running = createAgent({ model, use: [slow] }).run('Go.', { effects: liveEffects({ clock }) })
+  await started.promise
+  await soon() // then its time limit is set
+  await clock.advance(5_000)
+  await clock.advance(999)
+  if (ms > 1_000) assert.equal(await hasEnded(running), false)
+  await clock.advance(1)
+  assert.equal(await hasEnded(running), true)
+  return (await running).state.execution!.steps.at(0)!.toolExecutions[0]!
+}
+
+test('a tool that times out has one second to clean up, and its answer within that second counts', async () => {
+  const [inTime, late] = [await resultAfterCleaningUp(999), await resultAfterCleaningUp(2_000)]
+  assert.deepEqual([inTime.status, inTime.output], ['ok', 'cleaned up'])
+  assert.equal(late.status, 'failed')
+  assert.match(String(late.output as string), /did not end within 5000 ms and was aborted/)
+})
+
+test('the duration of a call is that of its tool', async () => {
+  const durations: number[] = []
+  const quick = tool({ name: 'quick', description: 'Quick.', input: { type: 'object' }, execute: () => 'done' })
+  const observer = observe('afterToolUse', (ctx) => void durations.push(ctx.durationMs!))
+  const started = performance.now()
+  const model = scriptedModel([{ toolCalls: [{ name: 'quick' }] }, 'Done.'])
+  await createAgent({ model, use: [quick, observer] }).run('Go.')
+  const [duration] = durations
+  assert.ok(duration! >= 0 && duration! <= performance.now() - started, String(duration))
+})
+
+test('an asynchronous schema has 60 seconds', async () => {
+  const clock = fakeClock()
+  const asked = Promise.withResolvers<void>()
+  const input: Schema = {
+    '~standard': {
+      version: 1,
+      vendor: 'slow',
+      validate: () => (asked.resolve(), new Promise(() => undefined)),
+      jsonSchema: { input: () => ({ type: 'object' }), output: () => ({ type: 'object' }) },
+    },
+  }
+  const work = tool({ name: 'work', description: 'Works.', input, execute: () => 'done' })
+  const model = scriptedModel([{ toolCalls: [{ name: 'work' }] }, 'Done.'])
+  const running = createAgent({ model, use: [work] }).run('Go.', { effects: liveEffects({ clock }) })
+  await asked.promise
+  await clock.advance(59_999)
+  assert.equal(await hasEnded(running), false)
+  await clock.advance(1)
+  assert.equal(await hasEnded(running), true)
+  const [result] = (await running).state.execution!.steps.at(0)!.toolExecutions
+  assert.deepEqual(result!.status, 'failed')
+  assert.match(String(result!.output as string), /within 60000 ms/)
 })
