@@ -309,3 +309,21 @@ test('an invalid policy for interrupted calls is rejected', () => {
     code: 'AGENT_INVALID_OPTION',
   })
 })
+
+test('a call that an approver allowed, and that was interrupted, is not run again without another approval', async () => {
+  const messages: string[] = []
+  const how = async ({ message }: Approval): Promise<AskedAnswer> => {
+    messages.push(message)
+    return /Run it again/.test(message) ? { block: 'Once is enough.' } : 'allow'
+  }
+  const { agent, paid, dieIn } = shop({ ask: true, how })
+  let session = ''
+  for (let at = 3; paid.length === 0; at++) {
+    session = `died at write ${at}`
+    await dieIn((process) => process.run('Pay.', { session }), at)
+  }
+  messages.length = 0
+  const run = await agent.resume(session)
+  assert.match(messages.join(), /interrupted before its result was known/)
+  assert.deepEqual([paid.length, run.state.execution!.steps.at(0)!.toolExecutions[0]!.status], [1, 'outcomeUnknown'])
+})

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as soon } from 'node:timers/promises'
 import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { HookContext } from '../../hooks/context.ts'
@@ -82,4 +83,31 @@ test('after a question at beforeStep was answered, beforeStep fires before every
   assert.ok(first.status === 'suspended')
   const run = await agent.resume(first, { answers: { [first.pending[0]!.id]: 'allow' } })
   assert.deepEqual([run.status, steps], ['completed', [0, 1]])
+})
+
+test('a run that is stopped at beforeExecution after its input was approved takes no step', async () => {
+  const fired: string[] = []
+  const asks = guard('onUserInput', (ctx) => ctx.ask('Really?'))
+  const stops = hook('beforeExecution', (ctx) => ctx.stop('Not today.'))
+  const counts = hook('beforeStep', (ctx) => (fired.push('beforeStep'), ctx))
+  const model = scriptedModel(['Done.'])
+  const agent = createAgent({ model, use: [asks, stops, counts, approval('suspend')] })
+  const first = await agent.run('Go.')
+  assert.ok(first.status === 'suspended')
+  const run = await agent.resume(first, { answers: { [first.pending[0]!.id]: 'allow' } })
+  assert.ok(run.status === 'stopped')
+  assert.deepEqual([run.final.message, fired, model.requests.length], ['Not today.', [], 0])
+})
+
+test('a loop that leaves agent.iterate() early has a run whose onPause hooks have ended', async () => {
+  const seen: string[] = []
+  const pauses = hook('onPause', async (ctx) => {
+    await soon()
+    seen.push('paused')
+    return ctx
+  })
+  const states = createAgent({ model: scriptedModel(calling), use: [work, pauses] }).iterate('Go.')
+  for await (const _state of states) break
+  const run = await states.run
+  assert.deepEqual([run.status, seen], ['suspended', ['paused']])
 })
