@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { setImmediate as soon } from 'node:timers/promises'
 import { createAgent } from '../../create-agent.ts'
 import { liveEffects } from '../../effects/effects.ts'
-import { observe } from '../../hooks/hook.ts'
+import { hook, observe } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import type { Json } from '../../state/json.ts'
 import type { Schema } from '../../state/schema.ts'
@@ -111,4 +111,23 @@ test('an asynchronous schema has 60 seconds', async () => {
   const [result] = (await running).state.execution!.steps.at(0)!.toolExecutions
   assert.deepEqual(result!.status, 'failed')
   assert.match(String(result!.output as string), /within 60000 ms/)
+})
+
+test('a tool is not started after the run was cancelled, and the result names the signal', async () => {
+  const started: string[] = []
+  const controller = new AbortController()
+  const work = tool({
+    name: 'work',
+    description: 'Works.',
+    input: { type: 'object' },
+    execute: () => started.push('work'),
+  })
+  const cancels = hook('aroundToolUse', async (_ctx, next) => {
+    controller.abort()
+    return next()
+  })
+  const model = scriptedModel([{ toolCalls: [{ name: 'work' }] }, 'Done.'])
+  const run = await createAgent({ model, use: [work, cancels] }).run('Go.', { signal: controller.signal })
+  const [result] = run.state.execution!.steps.at(0)!.toolExecutions
+  assert.deepEqual([run.status, started, result?.status, result?.by], ['cancelled', [], 'blocked', 'signal'])
 })

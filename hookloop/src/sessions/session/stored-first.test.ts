@@ -87,6 +87,16 @@ suite('a store that fails', () => {
       assert.deepEqual(done, after)
     })
   }
+
+  test('makes no call whose start it did not store, and the result of that call is unknown', async () => {
+    const store = watchedStore((lines) => {
+      if (lines.some((line) => /"type":"begin".*tool/.test(line))) throw new Error('the disk is full')
+    })
+    const { agent, done } = worker(store)
+    const run = await agent.run('Pay.', { session: 's' })
+    const results = run.state.execution!.steps.at(0)!.toolExecutions.map(({ status }) => status)
+    assert.deepEqual([done.includes('paid'), results[0]], [false, 'outcomeUnknown'])
+  })
 })
 
 test('after a write has failed nothing more is written, even if the store works again', async () => {
