@@ -6,7 +6,7 @@ export const equivalent: readonly Equivalent[] = [
     file: 'agent/tools/run-calls.ts',
     code: 'const undivided: BudgetShare = { index: 0, of: 1 }',
     change: '0 → 1',
-    why: 'A budget that is divided by one has no remainder, so the index is not used.',
+    why: 'A budget for one is not divided, so the index is not used.',
   },
   {
     file: 'effects/record-effects.ts',
@@ -38,5 +38,29 @@ export const equivalent: readonly Equivalent[] = [
     code: 'const SNAPSHOT_CHARS = 98_304',
     change: '98_304 → 98305',
     why: 'It decides when a snapshot is taken, which is a matter of cost.',
+  },
+  {
+    file: 'hook-files/claude/answer/limit-to-event.ts',
+    code: "return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value",
+    change: "'array' → 'array-changed'",
+    why: 'Kinds are only compared with each other.',
+  },
+  {
+    file: 'hook-files/trust/trust-store.ts',
+    code: 'else Atomics.wait(pause, 0, 0, 10)',
+    change: 'Atomics.wait(pause, 0, 0, 10) → void 0',
+    why: 'It waits for the lock without sleeping, which only takes more of the processor.',
+  },
+  {
+    file: 'agent/tools/authorize-call.ts',
+    code: 'if (candidate.plan.transforms.length === 0) return parseAndDecide(run, candidate, invocation)',
+    change: 'return parseAndDecide(run, candidate, invocation) → ;',
+    why: 'The other path does the same without transforms. This one allocates less.',
+  },
+  {
+    file: 'agent/loop/loop.ts',
+    code: 'if (messages.at(step.resultsAt - 1) === step.asked) return step.resultsAt - 1',
+    change: 'return step.resultsAt - 1 → ;',
+    why: 'The search below it finds the same message. This is faster.',
   },
 ]

@@ -75,7 +75,7 @@ test('a tool that times out has one second to clean up, and its answer within th
   const [inTime, late] = [await resultAfterCleaningUp(999), await resultAfterCleaningUp(2_000)]
   assert.deepEqual([inTime.status, inTime.output], ['ok', 'cleaned up'])
   assert.equal(late.status, 'failed')
-  assert.match(String(late.output as string), /did not end within 5000 ms and was aborted/)
+  assert.match(late.output as string, /did not end within 5000 ms and was aborted/)
 })
 
 test('the duration of a call is that of its tool', async () => {
@@ -110,7 +110,7 @@ test('an asynchronous schema has 60 seconds', async () => {
   assert.equal(await hasEnded(running), true)
   const [result] = (await running).state.execution!.steps.at(0)!.toolExecutions
   assert.deepEqual(result!.status, 'failed')
-  assert.match(String(result!.output as string), /within 60000 ms/)
+  assert.match(result!.output as string, /within 60000 ms/)
 })
 
 test('a tool is not started after the run was cancelled, and the result names the signal', async () => {

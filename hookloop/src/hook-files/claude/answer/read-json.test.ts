@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { ProcessResult } from '../../../system/processes/run-process.ts'
+import type { ClaudeEvent } from '../events/claude-events.ts'
+import type { HandlerAnswer } from './handler-answer.ts'
+import { readJson, readProcess, readVerdict } from './read-answer.ts'
+
+suite('the verdict of a prompt or agent handler', () => {
+  const reason = 'No.'
+  const block = { block: { reason } }
+  const stop = { stop: { reason } }
+  const deny = { permission: { decision: 'deny', reason } }
+  const cases: readonly (readonly [ClaudeEvent, HandlerAnswer, continuing: HandlerAnswer])[] = [
+    ['Stop', block, block],
+    ['SubagentStop', block, block],
+    ['PreToolUse', { ...deny, ...stop } as HandlerAnswer, deny as HandlerAnswer],
+    ['PostToolUse', { ...block, ...stop }, block],
+    ['TeammateIdle', stop, block],
+    ['PostToolBatch', { ...block, ...stop }, { ...block, ...stop }],
+    ['UserPromptSubmit', { ...block, ...stop }, { ...block, ...stop }],
+    ['UserPromptExpansion', { ...block, ...stop }, { ...block, ...stop }],
+    ['PermissionRequest', {}, {}],
+    ['PermissionDenied', {}, {}],
+    ['TaskCreated', block, block],
+  ]
+  for (const [event, expected, continuing] of cases) {
+    test(`that something is not ok has the effect of its event: ${event}`, () => {
+      assert.deepEqual(readVerdict({ ok: false, reason }, event, false), expected)
+      assert.deepEqual(readVerdict({ ok: false, reason }, event, true), continuing)
+      assert.deepEqual(readVerdict({ ok: true, reason }, event, false), {})
+    })
+  }
+
+  test('does not prevent the end of a turn if the task is impossible', () => {
+    const verdict = { ok: false, reason, impossible: true }
+    assert.deepEqual([readVerdict(verdict, 'Stop', false), readVerdict(verdict, 'TaskCreated', false)], [{}, block])
+  })
+
+  test('needs no reason, and is a failure if it has another form', () => {
+    assert.deepEqual(readVerdict({ ok: false }, 'Stop', false), { block: { reason: '' } })
+    for (const value of [null, 'ok', {}, { ok: 'yes' }, { ok: false, reason: 1 }, { ok: false, impossible: 'no' }])
+      assert.equal(readVerdict(value, 'Stop', false).failed, 'invalidOutput', JSON.stringify(value))
+  })
+})
+
+suite('a JSON answer of a Claude Code hook', () => {
+  const wrong: readonly (readonly [string, unknown])[] = [
+    ['continue', 'no'],
+    ['stopReason', 1],
+    ['suppressOutput', 'yes'],
+    ['systemMessage', 1],
+    ['terminalSequence', 1],
+    ['reason', 1],
+    ['decision', 'deny'],
+  ]
+  for (const [name, value] of wrong) {
+    test(`has no effect if a field has a wrong type: ${name}`, () => {
+      const answer = readJson({ decision: 'block', reason: 'No.', [name]: value }, 'PostToolUse')
+      assert.match(answer.problem ?? '', new RegExp(`"${name}" must be`))
+      assert.equal(answer.block, undefined)
+    })
+  }
+
+  test('stops the run where it can, and shows messages where they are shown', () => {
+    const value = { continue: false, stopReason: 'Over.', systemMessage: 'Hello.' }
+    assert.deepEqual(readJson(value, 'PreToolUse'), { stop: { reason: 'Over.' }, systemMessage: 'Hello.' })
+    assert.deepEqual(readJson(value, 'SessionEnd'), {})
+    assert.deepEqual(readJson({ systemMessage: '', terminalSequence: '' }, 'PreToolUse'), {})
+    assert.deepEqual(readJson({ terminalSequence: '\u0007' }, 'PreToolUse'), { terminalSequence: '\u0007' })
+    assert.deepEqual(readJson({ continue: true }, 'PreToolUse'), {})
+  })
+
+  test('decides about a call in the older form', () => {
+    const decided = (decision: string) => readJson({ decision, reason: 'Why.' }, 'PreToolUse').permission
+    assert.deepEqual(decided('approve'), { decision: 'allow', reason: 'Why.' })
+    assert.deepEqual(decided('block'), { decision: 'deny', reason: 'Why.' })
+    assert.deepEqual(readJson({ decision: 'approve' }, 'PostToolUse'), {})
+    assert.deepEqual(readJson({ decision: 'block', reason: 'Why.' }, 'PostToolUse'), { block: { reason: 'Why.' } })
+  })
+
+  test('has a hint if a field is at the wrong level', () => {
+    const { hint, permission } = readJson({ permissionDecision: 'deny' }, 'PreToolUse')
+    assert.deepEqual([/put it into "hookSpecificOutput"/.test(hint ?? ''), permission], [true, undefined])
+    assert.equal(readJson([], 'PreToolUse').problem !== undefined, true)
+  })
+})
+
+suite('the end of a Claude Code command', () => {
+  const output = (head = '', droppedBytes = 0) => ({
+    head,
+    tail: '',
+    droppedBytes,
+    totalBytes: head.length + droppedBytes,
+  })
+  const read = (given: object, event: ClaudeEvent = 'PreToolUse'): HandlerAnswer => {
+    const usual = { ended: 'exited', exitCode: 0, signal: null, stdout: output(), stderr: output(), leftBehind: 0 }
+    return readProcess({ ...usual, ...given } as unknown as ProcessResult, event, 'it')
+  }
+
+  test('is a failure that is named', () => {
+    const failures = [
+      read({ ended: 'timedOut', exitCode: null }),
+      read({ ended: 'cancelled', exitCode: null }),
+      read({ ended: 'notStarted', exitCode: null, problem: 'no such file' }),
+      read({ stdout: output('x', 10) }),
+      read({ exitCode: null, signal: 'SIGKILL' }),
+      read({ exitCode: 1, stderr: output('first\nsecond') }),
+      read({ exitCode: 1, stderr: output('Traceback (most recent call last):\n  x\nError: bad') }),
+      read({ stdout: output('{ "decision": ') }),
+      read({ stdout: output('{ "decision": 1 }') }),
+    ]
+    assert.deepEqual(
+      failures.map(({ failed }) => failed),
+      [
+        'timedOut',
+        'cancelled',
+        'notStarted',
+        'tooMuchOutput',
+        'killed',
+        'exited',
+        'exited',
+        'invalidOutput',
+        'invalidOutput',
+      ],
+    )
+    const [, , started, much, killed, exited, python] = failures.map(({ problem }) => problem)
+    assert.equal(started, 'it could not be started: no such file')
+    assert.equal(much, 'it printed 11 bytes, more than the maximum')
+    assert.deepEqual([killed, exited], ['it was killed by SIGKILL', 'it exited with 1: first'])
+    assert.equal(python, 'it exited with 1: Error: bad')
+  })
+
+  test('is no failure if long text is context, or if there is plain text', () => {
+    assert.deepEqual(read({ stdout: output('text', 10) }, 'UserPromptSubmit'), { context: 'text', exitCode: 0 })
+    assert.deepEqual(read({ stdout: output('text') }), { exitCode: 0 })
+  })
+
+  test('blocks with exit code 2, whatever was printed, with the reason of the answer or of standard error', () => {
+    const deny = JSON.stringify({
+      hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision: 'deny', permissionDecisionReason: 'Own.' },
+    })
+    const allow = deny.replace('deny', 'allow')
+    const stderr = output(' Error. ')
+    assert.deepEqual(read({ exitCode: 2, stderr }), { block: { reason: 'Error.' }, exitCode: 2 })
+    assert.deepEqual(read({ exitCode: 2, stderr, stdout: output(deny) }), { block: { reason: 'Own.' }, exitCode: 2 })
+    assert.deepEqual(read({ exitCode: 2, stderr, stdout: output(allow) }), { block: { reason: 'Error.' }, exitCode: 2 })
+    const unread = read({ exitCode: 2, stdout: output('text') })
+    assert.match(unread.problem ?? '', /only standard error is read/)
+    assert.equal(read({ exitCode: 2, stdout: output('text'), stderr }).problem, undefined)
+  })
+
+  test('with another exit code and a valid answer is marked', () => {
+    const stdout = output('{"systemMessage":"Hello."}')
+    assert.deepEqual(read({ exitCode: 3, stdout }), { systemMessage: 'Hello.', otherExitCode: true, exitCode: 3 })
+  })
+
+  test('reports processes that it left behind', () => {
+    assert.deepEqual(read({ leftBehind: 1 }).problem, 'background processes of it were ended')
+  })
+
+  test('names the path of a worktree, or blocks', () => {
+    const path = read({ stdout: output('making it\n\u001B[1m/there/tree\u001B[0m\n\n') }, 'WorktreeCreate')
+    assert.deepEqual(path, { other: { worktreePath: '/there/tree' }, exitCode: 0 })
+    const reasons = [
+      read({}, 'WorktreeCreate'),
+      read({ exitCode: 1, stdout: output('/there') }, 'WorktreeCreate'),
+      read({ exitCode: null, signal: 'SIGTERM' }, 'WorktreeCreate'),
+      read({ exitCode: 1, stderr: output('full') }, 'WorktreeCreate'),
+    ].map(({ block }) => block?.reason)
+    assert.deepEqual(reasons, ['it printed no path', 'it exited with 1', 'it exited with SIGTERM', 'full'])
+  })
+})
