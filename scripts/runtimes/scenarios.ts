@@ -339,8 +339,8 @@ export const scenarios: { readonly [title: string]: Scenario } = {
     assert.equal(readFileSync(join(folder, 'log'), 'utf8'), 'pack\nship\n')
   },
 
-  'an agent behind HTTP streams its answer, and has the conversation afterwards': async () => {
-    const store = sqliteStore(':memory:')
+  'an agent behind HTTP streams its answer, and has the conversation afterwards': async ({ folder }) => {
+    const store = sqliteStore(join(folder, 'chats.db'))
     const handle = serve(createAgent({ model: scriptedModel(['Hello.']) }), { store, user: () => 'ann' })
     await listening(toNodeListener(handle), async (url) => {
       const message = { id: 'm', role: 'user', parts: [{ type: 'text', text: 'Hi.' }] }
