@@ -1,5 +1,4 @@
 import { partsOf } from '../agent/agent-parts.ts'
-import { diffRuns } from '../sessions/replay/diff-runs.ts'
 import { exportSession } from '../sessions/session/export-session.ts'
 import { forkSession } from '../sessions/session/fork-session.ts'
 import { sessionPort } from '../sessions/session/session.ts'
@@ -120,12 +119,7 @@ export const calls: { readonly [K in keyof Api]: Call<Api[K]['request'], Api[K][
   doctor: { takes: {}, run: (_, { options }) => options.doctor() },
   compare: {
     takes: { a: shapeOf(ref), b: shapeOf(ref) },
-    run: async ({ a, b }, { reader, store }) => {
-      const [one, other] = [await reader.view(a), await reader.view(b)]
-      const [first, second] = [await store.read(a.session), await store.read(b.session)]
-      if (first === undefined || second === undefined) throw sessionUnknown(first === undefined ? a.session : b.session)
-      return compareRuns(one.run, other.run, diffRuns(first, second))
-    },
+    run: async ({ a, b }, { reader }) => compareRuns((await reader.view(a)).run, (await reader.view(b)).run),
   },
   fork: {
     takes: { session: string, at: optional(amount), message: optional(string) },

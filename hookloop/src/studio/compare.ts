@@ -1,10 +1,11 @@
-import type { RunDiff } from '../sessions/replay/diff-runs.ts'
+import { diffRuns } from '../sessions/replay/diff-runs.ts'
 import type { StoredRun, StoredStep } from '../state/stored-run.ts'
 import type { ComparedSide, Comparison } from './api.types.ts'
 import { runSummary } from './runs.ts'
 
 /** Two runs step by step, also those steps that are the same. */
-export function compareRuns(a: StoredRun, b: StoredRun, { same, partsAt, steps, hooks }: RunDiff): Comparison {
+export function compareRuns(a: StoredRun, b: StoredRun): Comparison {
+  const { same, partsAt, steps, hooks } = diffRuns(a, b)
   const differing = new Map(steps.map(({ step, differs }) => [step, differs.length > 0 ? differs : ['end']]))
   const length = Math.max(a.steps.length, b.steps.length)
   return {

@@ -1,3 +1,5 @@
+import { explanationText } from '../agent/explain/explain.ts'
+import { explanation } from '../agent/explain/explanation.ts'
 import { readRuns } from '../sessions/log/read-runs.ts'
 import { sessionUnknown, type SessionStore } from '../sessions/stores/store.ts'
 import { textOf } from '../state/message.ts'
@@ -94,6 +96,7 @@ export function runInfo(
   { live, whatIf, now }: Pick<RunInfo, 'live' | 'whatIf'> & { readonly now: number },
 ): RunInfo {
   const { session, agent, cwd, warnings } = run
+  const explained = explanation(run)
   return {
     ...runSummary(run, live),
     session,
@@ -104,7 +107,8 @@ export function runInfo(
     rows: rows.length,
     decisions: rows.filter(({ row }) => row.decision).length,
     gauges: gaugesOf(run, now),
-    explanation: '',
+    explanation: explanationText(explained),
+    ...(explained.wayOn !== undefined && { wayOn: explained.wayOn }),
     warnings: warnings.map(({ message }) => message),
     pending: questionsIn(run),
     whatIf,
