@@ -180,7 +180,7 @@ suite('the view of a run', () => {
       const run = { ...exampleRun.run, status: 'running' as const, live: true, rows: rows.length }
       await using studio = await fakeStudio({ run: { ...exampleRun, run, rows, details: [] } })
       const page = await open(studio.url(RUN))
-      await row(page, 5).waitFor()
+      await row(page, 599).waitFor()
       studio.change({ type: 'rows', rows: longRun(604).slice(600), total: 604 })
       await page.getByRole('grid').and(page.locator('[aria-rowcount="605"]')).waitFor()
       studio.drop()
