@@ -19,6 +19,7 @@ export const commands: { readonly [heading: string]: readonly CommandEntry[] } =
     { name: 'approvals', summary: 'list pending approvals', load: () => import('./commands/approvals.ts') },
     { name: 'approve', summary: 'approve pending tool calls', load: () => import('./commands/approve.ts') },
     { name: 'deny', summary: 'deny pending tool calls', load: () => import('./commands/deny.ts') },
+    { name: 'acp', summary: 'connect an editor to an agent', load: () => import('./commands/acp.ts') },
     { name: 'studio', summary: 'show sessions in the browser', load: () => import('./commands/studio.ts') },
     { name: 'models', summary: 'list model providers and their setup', load: () => import('./commands/models.ts') },
   ],
