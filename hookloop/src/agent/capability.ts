@@ -67,7 +67,10 @@ export type Capability = {
   readonly tools?: readonly Tool[]
   /** How an approver is asked. See `approval`. */
   readonly approval?: ApprovalPolicy
-  /** Removes secrets from user input and tool results. See `redactSecrets`. */
+  /**
+   * Removes secrets from user input and tool results. See `redactSecrets`. It gets each `progress` update alone: only the rules of
+   * `redactSecrets` find a secret that is split over two.
+   */
   readonly redact?: Redact
   /** Models that its hooks may call. They are checked when the agent is created. */
   readonly models?: readonly ModelSource[]
