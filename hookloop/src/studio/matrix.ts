@@ -36,7 +36,14 @@ export function matrixOf(run: StoredRun): Matrix {
   const add = (fields: RowFields, source: Source): void => {
     const { text, entries = [] } = source
     const cells = columns.cells(entries)
-    const row = { ...fields, index: rows.length, text: line(text), cells, decision: entries.some(isDecision) }
+    const isAsked = fields.question !== undefined // a tool can ask without a hook
+    const row = {
+      ...fields,
+      index: rows.length,
+      text: line(text),
+      cells,
+      decision: entries.some(isDecision) || isAsked,
+    }
     rows.push({ ...source, row, entries })
   }
   const entries = new Places(run.ledger.filter(({ path }) => path === undefined))

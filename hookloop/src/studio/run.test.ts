@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { tool } from '../agent/tool.ts'
+import { approval } from '../capabilities/approval.ts'
 import { createAgent } from '../create-agent.ts'
 import { subagents } from '../capabilities/subagents/subagents.ts'
 import { guards } from '../capabilities/guards.ts'
@@ -130,6 +132,23 @@ suite('a run', () => {
       [['scripted/script', 3]],
     )
     assert.ok(totals.hooksMs > 0)
+  })
+
+  test('that waits says so, counts its question as a decision, and does not count the time that it waits', async () => {
+    const { store } = newStore()
+    const pay = tool({ name: 'pay', description: 'Pays.', input: { type: 'object' }, ask: true, execute: () => 'paid' })
+    const agent = createAgent({
+      model: scriptedModel([{ toolCalls: [{ name: 'pay' }] }]),
+      store,
+      use: [pay, approval('suspend')],
+    })
+    await agent.run('Pay.', ref)
+    await using studio = await studioFor(store)
+    const { decisions, wayOn, gauges, ...first } = await studio.call('run', ref)
+    assert.deepEqual([first.status, decisions, wayOn], ['suspended', 1, 'Answer the question, then resume.'])
+    const [run] = await readRuns(store, ref.session)
+    const suspended = run!.events.find(({ type }) => type === 'suspended')!
+    assert.equal(gauges.find(({ limit }) => limit === 'maxTimeMs')?.used, suspended.at - run!.at)
   })
 
   test('of a subagent is in rows of its own below the call, and every entry of the ledger is in exactly one row', async () => {

@@ -95,7 +95,7 @@ export type Row = {
   readonly at?: number
   readonly ms?: number
   readonly cells: Cells
-  /** Whether a hook that is not in shadow mode decided something here. */
+  /** Whether a hook that is not in shadow mode decided something here, or a question waits. */
   readonly decision: boolean
   /** The id of the call. */
   readonly call?: string

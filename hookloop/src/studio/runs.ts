@@ -108,11 +108,17 @@ export function runInfo(
     decisions: rows.filter(({ row }) => row.decision).length,
     gauges: gaugesOf(run, now),
     explanation: explanationText(explained),
-    ...(explained.wayOn !== undefined && { wayOn: explained.wayOn }),
+    ...wayOn(run, explained),
     warnings: warnings.map(({ message }) => message),
     pending: questionsIn(run),
     whatIf,
   }
+}
+
+/** What to do next. The advice for a run that waits is code; the page has the question. */
+function wayOn({ pending }: StoredRun, explained: { readonly wayOn: string | undefined }): Pick<RunInfo, 'wayOn'> {
+  if (pending.length > 0) return { wayOn: 'Answer the question, then resume.' }
+  return explained.wayOn === undefined ? {} : { wayOn: explained.wayOn }
 }
 
 /** The questions that a run waits for. */
@@ -122,12 +128,18 @@ export function questionsIn({ session, agent, input, pending, events, at }: Stor
   return pending.map((approval) => questionOf(approval, { session, agent, title, askedAt }))
 }
 
-function gaugesOf({ limits = {}, usage, at, endedAt, waitedMs }: StoredRun, now: number): readonly Gauge[] {
+function gaugesOf(
+  { limits = {}, usage, at, endedAt, waitedMs, status, events }: StoredRun,
+  now: number,
+): readonly Gauge[] {
+  // Waiting is not counted; `waitedMs` has it only after the run was resumed.
+  const suspendedAt = status === 'suspended' ? events.findLast(({ type }) => type === 'suspended')?.at : undefined
+  const until = endedAt ?? suspendedAt ?? now
   const used: { readonly [limit in Gauge['limit']]: number } = {
     maxSteps: usage.steps,
     maxTokens: totalTokens(usage),
     maxCost: usage.costUsd,
-    maxTimeMs: Math.max(0, (endedAt ?? now) - at - waitedMs),
+    maxTimeMs: Math.max(0, until - at - waitedMs),
     maxToolCalls: usage.toolCalls,
   }
   return (Object.keys(used) as Gauge['limit'][]).flatMap((limit) => {

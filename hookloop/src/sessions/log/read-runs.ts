@@ -1,6 +1,6 @@
 import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import type { StoredRun } from '../../state/stored-run.ts'
-import { checkStore, type SessionStore } from '../stores/store.ts'
+import { checkSessionId, checkStore, type SessionStore } from '../stores/store.ts'
 import type { RecordedRun, RecordedRuns } from './recorded-run.ts'
 import { readStoredRuns } from './read-session.ts'
 import { toStoredRun } from './stored-run.ts'
@@ -25,6 +25,7 @@ export async function readRuns(
   options: ReadRunsOptions = {},
 ): Promise<readonly StoredRun[]> {
   checkStore('readRuns', store)
+  checkSessionId(id)
   checkOptions('readRuns', options, ['run'])
   const { run } = options
   checkArgument('readRuns', ['run', run], run === undefined || Number.isInteger(run), 'the index of a run')
