@@ -63,4 +63,34 @@ export const equivalent: readonly Equivalent[] = [
     change: 'return step.resultsAt - 1 → ;',
     why: 'The search below it finds the same message. This is faster.',
   },
+  {
+    file: 'hook-files/trust/trust-store.ts',
+    code: 'else Atomics.wait(pause, 0, 0, 10)',
+    change: '0 → 1',
+    why: 'Another expected value means that it does not sleep, which only takes more of the processor. (Another index throws, and a test fails.)',
+  },
+  {
+    file: 'hook-files/claude/answer/to-hook-outcome.ts',
+    code: "{ merged, mode = 'transform', args }: ToOutcome,",
+    change: "'transform' → 'transform-changed'",
+    why: "The mode is only compared with 'guard'.",
+  },
+  ...[
+    ['maxSteps', 'steps: maxSteps'],
+    ['maxTokens', 'tokens: maxTokens'],
+    ['maxCost', 'costUsd: maxCost'],
+    ['maxToolCalls', 'toolCalls: maxToolCalls'],
+    ['maxTimeMs', "time: { ms: maxTimeMs, by: 'guards.maxTimeMs' }"],
+  ].map(([name, set]) => ({
+    file: 'capabilities/guards.ts',
+    code: `...(isSet('${name}', ${name}) && { ${set} }),`,
+    change: `'${name}' → '${name}-changed'`,
+    why: 'The name is only in the error about an invalid limit, and guards() has checked every limit before.',
+  })),
+  {
+    file: 'agent/loop/loop.ts',
+    code: 'if (messages.at(step.resultsAt - 1) === step.asked) return step.resultsAt - 1',
+    change: '1 → 2',
+    why: 'In the condition, the search below it finds the same message, only slower. (In the result, a test fails.)',
+  },
 ]

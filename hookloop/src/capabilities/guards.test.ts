@@ -48,6 +48,14 @@ test('an agent with its own guards has those, and defaults for omitted limits', 
   ])
 })
 
+test('an agent has the finish reasons that end its runs in its description', () => {
+  const noteOf = (finishReasons: NonNullable<Limits['finishReasons']> | null): string =>
+    createAgent({ model: scriptedModel([]), use: [guards({ finishReasons })] }).describe().notes[0]!
+  assert.match(noteOf(['length', 'error']), /, finishReasons: length error\.$/)
+  assert.match(noteOf([]), /, finishReasons: none\.$/)
+  assert.match(noteOf(null), /, finishReasons: none\.$/)
+})
+
 test('by default the fifty-first step is not taken', async () => {
   const model = scriptedModel(() => ping, { usage: { inputTokens: 0, outputTokens: 0 } })
   const run = await createAgent({ model, use: [pingTool()] }).run('go')

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { AgentError } from '../errors.ts'
 import type { Json } from '../state/json.ts'
 import { liveEffects, type Effect } from './effects.ts'
 import { RecordedEffects, Recorder, type RunEntry } from './record-effects.ts'
@@ -20,7 +21,7 @@ function resumed(entries: readonly RecordEntry[], isClosing = false) {
       done.push(key)
       return 'done now'
     })
-  return { done, written, perform }
+  return { done, written, perform, effects }
 }
 
 const begin = (key: string, kind: string, input: Json = {}): RecordEntry => ({ type: 'begin', key, kind, input })
@@ -83,4 +84,31 @@ test('a run that closes its step uses the recorded change of a hook, and asks a 
   const { perform } = resumed(entries, true)
   assert.equal(perform('transform', 'hook', 2, { mode: 'transform' }), 'recorded')
   assert.equal(perform('guard', 'hook', 2, { mode: 'guard' }), 'done now')
+})
+
+test('a run that resumes has the time at which each recorded effect ended', () => {
+  const entries = [begin('r.2/0/inference', 'inference'), end('r.2/0/inference')]
+  const { effects, perform } = resumed(entries)
+  assert.equal(effects.now(), 1)
+  perform('r.2/0/inference', 'inference')
+  assert.equal(effects.now(), 2)
+})
+
+test('an effect that failed fails with the same code, message and value when its run resumes', () => {
+  for (const value of [{ status: 503 }, undefined]) {
+    const { effects, written } = resumed([])
+    const effect: Effect = { key: 'r.2/0/inference', kind: 'inference', input: () => ({}) }
+    const fails = (): never => {
+      throw new AgentError('MODEL_FAILED', 'busy', { value })
+    }
+    const failure = (error: unknown): boolean => {
+      assert.ok(error instanceof AgentError)
+      assert.deepEqual([error.code, error.message, error.value], ['MODEL_FAILED', 'busy', value])
+      return true
+    }
+    assert.throws(() => effects.perform(effect, fails), failure)
+    const { done, perform } = resumed(written)
+    assert.throws(() => perform(effect.key, effect.kind), failure)
+    assert.deepEqual(done, [])
+  }
 })

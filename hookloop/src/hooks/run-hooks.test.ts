@@ -232,6 +232,18 @@ test('a hook with an effect may remove an output', async () => {
   assert.equal(firstCall(await runWith(clear)).output, null)
 })
 
+test('the ledger has a new output only if no hook after it could still change or withhold it', async () => {
+  const first = hook('afterToolUse', (ctx) => ctx.withOutput('still secret'), { name: 'first' })
+  const last = hook('afterToolUse', (ctx) => ctx.withOutput('redacted'), { name: 'last' })
+  const judge = guard('afterToolUse', (ctx) => ctx, { name: 'judge' })
+  const changesOf = async (...use: readonly Use[]): Promise<unknown> => {
+    const { run } = await runWith(...use)
+    return ['first', 'last'].map((name) => entriesOf(run, name)[0]!.changes)
+  }
+  assert.deepEqual(await changesOf(first, last), [[{ path: 'output' }], [{ path: 'output', after: 'redacted' }]])
+  assert.deepEqual(await changesOf(first, last, judge), [[{ path: 'output' }], [{ path: 'output' }]])
+})
+
 test('a hook with an effect cannot choose a model, because it cannot be recorded', async () => {
   const model = scriptedModel([])
   const choose = hook('beforeInference', (ctx) => ctx.withRequest({ model }), { name: 'choose', effect: true })

@@ -164,6 +164,13 @@ suite('the list of trusted files', () => {
     })
   }
 
+  test('names the path of an entry that is invalid, and not its hash', () => {
+    const { trust, print } = scene()
+    mkdirSync(dirname(trust.file), { recursive: true })
+    writeFileSync(trust.file, '{"version":1,"files":{"/project/hooks.ts":"00"}}', { mode: 0o600 })
+    assert.throws(() => trust.statusOf(print()), /the entry \/project\/hooks\.ts is invalid/)
+  })
+
   test('is not used if other users can write to it, or if it is not a file', () => {
     const { trust, print } = scene()
     trust.trust([print()])

@@ -294,6 +294,36 @@ test('a run that was resumed is replayed from the run it was resumed from', asyn
   assert.deepEqual([record.status, divergesAt?.why], ['complete', 'the call would be blocked'])
 })
 
+for (const [what, description] of [
+  ['', 'Runs.'],
+  [', also if the tool has changed and the approver is asked again', 'Runs as root.'],
+] as const) {
+  test(`a hook that changes arguments is not judged at a call that was approved${what}`, async () => {
+    const agentWith = (text: string) => {
+      const shell = tool({
+        name: 'shell',
+        description: text,
+        input: { type: 'object' },
+        ask: true,
+        execute: () => 'ok',
+      })
+      const model = scriptedModel(({ messages }) =>
+        messages.length === 1 ? { toolCalls: [{ name: 'shell', args: { command: 'push' } }] } : 'Done.',
+      )
+      return createAgent({ model, use: [shell, approval('suspend')] })
+    }
+    const edits = hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'other' }), { name: 'edits' })
+    const from = await agentWith('Runs.').run('go')
+    const answers = from.status === 'suspended' ? { [from.pending[0]!.id]: 'allow' as const } : {}
+    const recording = memoryRecording()
+    const agent = agentWith(description)
+    const resumed = await agent.resume(from, { answers, effects: recordEffects(recording) })
+    assert.equal(resumed.status, description === 'Runs.' ? 'completed' : 'suspended')
+    const { record, differences } = await replay(recording, { agent, from, answers, hooks: [edits] })
+    assert.deepEqual([record.status, differences], ['complete', []])
+  })
+}
+
 test('a record of another agent is judged up to where that shows', async () => {
   const { recording, agent } = await tape(listThenPush)
   const other = agent.with(hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'rm -r' }), { name: 'rm' }))

@@ -31,9 +31,9 @@ class Marked extends HookProject {
   }
 
   /** Which hooks ran, and what the agent says about the others. */
-  async run(options: { readonly home?: string | false; readonly change?: () => void } = {}) {
-    const { change, home = false } = options
-    const { agent, ran } = agentIn(this, { options: { trust: this.trust, home } })
+  async run(options: { readonly home?: string | false; readonly managed?: string; readonly change?: () => void } = {}) {
+    const { change, home = false, ...places } = options
+    const { agent, ran } = agentIn(this, { options: { trust: this.trust, home, ...places } })
     change?.()
     await agent.run('List.')
     const marks = ['script-ran', 'command-ran'].filter((name) => existsSync(this.path(name)))
@@ -126,6 +126,16 @@ describe('Claude Code hooks of a project', { concurrency: 2 }, () => {
     writeFileSync(join(home, '.claude/settings.json'), JSON.stringify({ hooks }))
     assert.deepEqual(filesOf(readSettings({ dir: project.dir, home }).groups, project.dir), [])
     assert.deepEqual((await project.run({ home })).marks, ['script-ran'])
+  })
+
+  test('need no trust if they are in the settings of the organisation, wherever that file is', async () => {
+    using project = new Marked()
+    rmSync(project.path('.claude'), { recursive: true })
+    const hooks = { PreToolUse: [{ hooks: [{ type: 'command', command: 'sh hooks/guard' }] }] }
+    project.settings({ hooks }, 'managed.json')
+    const managed = project.path('managed.json')
+    assert.deepEqual(filesOf(readSettings({ dir: project.dir, home: false, managed }).groups, project.dir), [])
+    assert.deepEqual((await project.run({ managed })).marks, ['script-ran'])
   })
 
   test(

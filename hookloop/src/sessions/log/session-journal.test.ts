@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { setImmediate as idle } from 'node:timers/promises'
+import { test } from 'node:test'
+import { AgentState } from '../../state/agent-state.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import { loadSession } from './read-session.ts'
+import { SessionJournal } from './session-journal.ts'
+import { SESSION_VERSION } from './session-records.ts'
+
+/** The journal of a new session, and the lines that are stored. */
+async function newSession() {
+  const store = memoryStore()
+  const writer = await store.open('s', { create: true })
+  const read = (options = {}) => writer.read(options)
+  const journal = new SessionJournal(writer, await loadSession(store, { id: 's', head: writer.head, read }))
+  const lines = async (): Promise<readonly string[]> => (await store.read('s'))!.lines
+  journal.append({ type: 'session', version: SESSION_VERSION, id: 's', at: 0, agent: 'clerk' })
+  return { journal, lines }
+}
+
+test('what is appended is stored as soon as the process is idle, each time', async () => {
+  const { journal, lines } = await newSession()
+  for (const count of [1, 2, 3]) {
+    journal.flushSoon()
+    await idle()
+    assert.equal((await lines()).length, count)
+    journal.append({ type: 'sessionSuspended', at: count })
+  }
+})
+
+test('the size that limits how many sessions are held in memory counts every line that was appended', async () => {
+  const { journal, lines } = await newSession()
+  for (let at = 1; at < 5; at++) journal.append({ type: 'sessionSuspended', at })
+  await journal.flush()
+  assert.equal(journal.loaded!.chars, (await lines()).join('').length)
+})
+
+test('a state is stored with its ledger, and without one if nothing was logged', async () => {
+  const { journal, lines } = await newSession()
+  const state = AgentState.create({ agentId: 'a' })
+  const entry = { step: 0, trigger: 'onUserInput', hook: 'check', mode: 'observe', durationMs: 0 } as const
+  journal.appendState(state, { phase: 'changed', at: 1 })
+  journal.appendState(state.withMetadata('user', 'ann'), { phase: 'changed', at: 2, ledger: [entry] })
+  await journal.flush()
+  const stored = (await lines()).slice(1).map((line) => 'ledger' in (JSON.parse(line) as object))
+  assert.deepEqual(stored, [false, true])
+})
