@@ -142,7 +142,7 @@ function prepare(parts: AgentParts, given: RunOptions, { listener, shouldPause }
   const effects = effectsFor(given, listener)
   const state = stateFor(parts, { from, agentId: () => effects.newId(), metadata: given.metadata })
   return new RunContext(parts, effects, state, {
-    shouldPause: pauseWhen({ ...given, shouldPause }),
+    shouldPause: given.drain === undefined ? shouldPause : pauseWhen({ ...given, shouldPause }),
     streams: listener !== undefined && given.deltas !== false,
     turn: given.turn,
   })
