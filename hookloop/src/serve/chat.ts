@@ -11,7 +11,7 @@ import type { SessionStore } from '../sessions/stores/store.ts'
 import { HttpError } from './http.ts'
 import { prefixOf, sessionOf } from './session-ids.ts'
 import type { SessionRunner } from './session-runner.ts'
-import { hasFailed, turnId, turnsIn, type Turn } from './turns.ts'
+import { hasFailed, readTurns, turnId, type Turn, type TurnList } from './turns.ts'
 
 /** A question of a chat, for the option `approvers`. */
 export type Question = {
@@ -73,6 +73,10 @@ export class Chat {
     return events
   }
 
+  async #turns(): Promise<TurnList> {
+    return readTurns(this.#store, this.session, (await this.head())?.createdAt)
+  }
+
   /** The events of a turn, until it ends or waits for an answer that this user may give. */
   async *follow({ after, answeredUntil = 0, except }: Following, signal: AbortSignal): AsyncGenerator<AgentEvent> {
     for await (const event of this.#store.watch(this.session, { after, signal })) {
@@ -92,41 +96,43 @@ export class Chat {
 
   /** Starts a turn. A turn that is sent again, because the connection broke, is not run twice. */
   async send(message: Message, options: { readonly turn: string; readonly metadata: JsonObject }): Promise<Following> {
-    const events = await this.events()
-    const turns = turnsIn(events)
+    const list = await this.#turns()
+    const { turns } = list
     const same = turns.find(({ turn }) => turn === options.turn)
     const isRetry = same === turns.at(-1) && sameJson(same?.message ?? null, message)
     if (same !== undefined && isRetry && !hasFailed(same)) return { after: same.after }
-    if (same !== undefined) return this.#rewind(same, events, message) // it was edited
+    if (same !== undefined) return this.#rewind(same, list, message) // it was edited
     const { runner, onNewInput } = this.#rules
     const begin = (): Promise<void> =>
       this.#whenFree(() => runner.send(this.session, message, { ...options, onNewInput }))
-    if (events.length > 0) await begin()
+    const known = nothingNew(list)
+    if (list.last > 0) await begin()
     else
       await inTurn(this.user, async () => {
         await this.#checkCount()
         await begin()
       })
-    return newRuns(events)
+    return known
   }
 
   /** Answers a message again: that of the turn with the first of these ids that is one of a message or of an answer. */
   async regenerate(...ids: readonly unknown[]): Promise<Following | undefined> {
-    const events = await this.events()
-    const turns = turnsIn(events)
+    const list = await this.#turns()
+    const { turns } = list
     const turn = ids.map((id) => turns.find((each) => id === each.run || id === turnId(each))).find((each) => each)
-    return turn && this.#rewind(turn, events)
+    return turn && this.#rewind(turn, list)
   }
 
   /** Goes back to before the answer of a turn, and answers its message or another one. */
-  async #rewind(turn: Turn, events: readonly AgentEvent[], message?: Message): Promise<Following> {
+  async #rewind(turn: Turn, list: TurnList, message?: Message): Promise<Following> {
     const { runner } = this.#rules
-    const isLast = turnsIn(events).at(-1)?.run === turn.run
+    const known = nothingNew(list)
+    const isLast = list.turns.at(-1)?.run === turn.run
     const options = isLast ? { ...(message !== undefined && { message }) } : await this.#earlier(turn, message)
     await runner.stop(this.session)
     await this.#whenFree(() => rewindSession(this.#store, this.session, options))
     await this.#whenFree(() => runner.resume(this.session))
-    return newRuns(events)
+    return known
   }
 
   async #earlier(turn: Turn, message = turn.message): Promise<RewindOptions> {
@@ -143,7 +149,7 @@ export class Chat {
 
   /** Stores answers and continues the run. Each question is answered once, by a user who may. */
   async answer(answers: Answers, by = this.user): Promise<Following> {
-    const events = await this.events()
+    const { last, turns } = await this.#turns()
     const pending = (await this.head())?.pending ?? []
     for (const [id, answer] of Object.entries(answers)) {
       const approval = pending.find((each) => each.id === id)
@@ -156,8 +162,7 @@ export class Chat {
     for (const [approval, answer] of Object.entries(answers))
       await this.#whenFree(() => answerApproval(this.#store, { session: this.session, approval, answer, by }))
     await this.resume()
-    const last = events.at(-1)?.seq ?? 0
-    return { after: turnsIn(events).at(-1)?.after ?? 0, answeredUntil: last, sentUntil: last }
+    return { after: turns.at(-1)?.after ?? 0, answeredUntil: last, sentUntil: last }
   }
 
   /** Resumes a run that was suspended or interrupted, unless it runs already. */
@@ -177,11 +182,11 @@ export class Chat {
     const { status, pending = [] } = (await this.head()) ?? {}
     const isWaiting = status === 'suspended' && pending.length > 0
     const isOpen = status === 'running' || (status === 'suspended' && !(await this.#mayAnswerOne(pending)))
-    const events = await this.events()
-    const last = turnsIn(events).at(-1)
+    const list = await this.#turns()
+    const last = list.turns.at(-1)
     if (last === undefined) return undefined
     if (!isOpen || last.status !== undefined)
-      return seen < events.at(-1)!.seq ? { after: last.after, answeredUntil: seen } : undefined
+      return seen < list.last ? { after: last.after, answeredUntil: seen } : undefined
     if (!isWaiting) await this.resume() // it was interrupted or paused, or every question was answered
     return { after: last.after, answeredUntil: last.asked }
   }
@@ -219,8 +224,9 @@ export class Chat {
 const MAX_ATTEMPTS = 100
 const ATTEMPT_MS = 20
 
-function newRuns(events: readonly AgentEvent[]): Following {
-  return { after: events.at(-1)?.seq ?? 0, except: new Set(events.map(({ run }) => run)) }
+/** What follows what is known now. Taken before a run starts, because the list grows. */
+function nothingNew({ last, runs }: TurnList): Following {
+  return { after: last, except: new Set(runs) }
 }
 
 function hasCode(thrown: unknown, ...codes: readonly string[]): boolean {

@@ -1,5 +1,6 @@
 import type { AgentEvent } from '../state/event.ts'
 import type { Message } from '../state/message.ts'
+import type { SessionStore } from '../sessions/stores/store.ts'
 
 /** A turn of a chat: a message, and the run that answers it. */
 export type Turn = {
@@ -16,20 +17,55 @@ export type Turn = {
 }
 
 /** The turns of a session, without those that were rewound. */
-export function turnsIn(events: Iterable<AgentEvent>): readonly Turn[] {
-  let turns: Turn[] = []
-  for (const event of events) {
+export class TurnList {
+  turns: readonly Turn[] = []
+  /** Every run of the session. */
+  readonly runs = new Set<string>()
+  /** The number of the last event. */
+  last = 0
+
+  add(event: AgentEvent): void {
+    if (event.seq <= this.last) return // two requests may read the same events
+    this.last = event.seq
+    this.runs.add(event.run)
     if (event.type === 'rewound') {
-      turns = turns.filter(({ run }) => !event.runs.includes(run))
-      continue
+      this.turns = this.turns.filter(({ run }) => !event.runs.includes(run))
+      return
     }
-    if (turns.at(-1)?.run !== event.run) turns.push({ run: event.run, after: event.seq - 1, asked: 0 })
-    const turn = turns.at(-1)!
+    if (this.turns.at(-1)?.run !== event.run)
+      this.turns = [...this.turns, { run: event.run, after: event.seq - 1, asked: 0 }]
+    const turn = this.turns.at(-1)!
     if (event.type === 'input') Object.assign(turn, { message: event.message, turn: event.turn })
     else if (event.type === 'suspended') turn.asked = event.seq
     else if (event.type === 'finished') turn.status = event.record.status
   }
-  return turns
+}
+
+type Known = { readonly createdAt: number; readonly list: TurnList }
+
+const MAX_KNOWN = 1_000
+const stores = new WeakMap<SessionStore, Map<string, Known>>()
+
+/**
+ * The turns of a session until now. Only events that this process has not read yet are read: a message costs the same in a
+ * short and in a long chat. `createdAt` tells a session from an earlier one with the same id.
+ */
+export async function readTurns(
+  store: SessionStore,
+  session: string,
+  createdAt: number | undefined,
+): Promise<TurnList> {
+  if (createdAt === undefined) return new TurnList()
+  const sessions = stores.get(store) ?? new Map<string, Known>()
+  stores.set(store, sessions)
+  const before = sessions.get(session)
+  const known = before?.createdAt === createdAt ? before : { createdAt, list: new TurnList() }
+  sessions.delete(session) // the one that was used last is at the end
+  sessions.set(session, known)
+  if (sessions.size > MAX_KNOWN) sessions.delete(sessions.keys().next().value!)
+  const { list } = known
+  for await (const event of store.watch(session, { after: list.last, follow: false })) list.add(event)
+  return list
 }
 
 /** The id of the message of a turn, also if the message did not come from a page. */
