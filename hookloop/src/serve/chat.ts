@@ -1,7 +1,7 @@
 import type { AgentEvent } from '../state/event.ts'
 import { isJsonObject, sameJson, type JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
-import type { Answers, Approval } from '../state/tool-call.ts'
+import type { Answer, Answers, Approval } from '../state/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import { readRuns } from '../sessions/log/read-runs.ts'
 import { answerApproval } from '../sessions/session/approvals.ts'
@@ -67,9 +67,9 @@ export class Chat {
   }
 
   /** The events until now. */
-  async events(): Promise<readonly AgentEvent[]> {
+  async events(after = 0): Promise<readonly AgentEvent[]> {
     const events: AgentEvent[] = []
-    for await (const event of this.#store.watch(this.session, { follow: false })) events.push(event)
+    for await (const event of this.#store.watch(this.session, { after, follow: false })) events.push(event)
     return events
   }
 
@@ -100,7 +100,7 @@ export class Chat {
     const { turns } = list
     const same = turns.find(({ turn }) => turn === options.turn)
     const isRetry = same === turns.at(-1) && sameJson(same?.message ?? null, message)
-    if (same !== undefined && isRetry && !hasFailed(same)) return { after: same.after }
+    if (same !== undefined && isRetry && !hasFailed(same)) return this.#again(same)
     if (same !== undefined) return this.#rewind(same, list, message) // it was edited
     const { runner, onNewInput } = this.#rules
     const begin = (): Promise<void> =>
@@ -113,6 +113,12 @@ export class Chat {
         await begin()
       })
     return known
+  }
+
+  /** All of the last turn. Its questions were answered, except the last one if it waits. */
+  async #again({ after, asked }: Turn): Promise<Following> {
+    const isWaiting = (await this.head())?.status === 'suspended'
+    return { after, answeredUntil: isWaiting ? asked - 1 : asked }
   }
 
   /** Answers a message again: that of the turn with the first of these ids that is one of a message or of an answer. */
@@ -219,6 +225,11 @@ export class Chat {
       }
     }
   }
+}
+
+/** The answer that denies a question, with the reason of the user if there is one. */
+export function denial(reason: unknown): Answer {
+  return { block: typeof reason === 'string' && reason !== '' ? reason : 'The user denied it.' }
 }
 
 const MAX_ATTEMPTS = 100

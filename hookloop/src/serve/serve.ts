@@ -3,6 +3,7 @@ import type { Agent } from '../agent/agent.ts'
 import { checkArgument, checkChoice, checkPositiveIntegers, readOptions } from '../state/check-options.ts'
 import type { JsonObject } from '../state/json.ts'
 import { checkStore, type SessionStore } from '../sessions/stores/store.ts'
+import { agUiRoutes } from './ag-ui/routes.ts'
 import { aiSdkRoutes } from './ai-sdk/routes.ts'
 import { Chat, type ChatRules, type Question } from './chat.ts'
 import { errorResponse, HttpError, readJson } from './http.ts'
@@ -27,7 +28,7 @@ export type ServeOptions = {
   readonly path?: string
   /** A message while a question is open: `deny` denies the question, `reject` answers with 409. Default `deny`. */
   readonly onNewInput?: 'deny' | 'reject'
-  /** Whether pages receive the decisions of hooks, as `data-hook` parts. Default false. */
+  /** Whether pages receive the decisions of hooks, as `data-hook` parts or `hookloop.hook` events. Default false. */
   readonly showHooks?: boolean
   /** The size of a request. `useChat` sends the whole conversation. Default 4 MiB. */
   readonly maxBodyBytes?: number
@@ -42,7 +43,7 @@ export type ServeOptions = {
 }
 
 /** The protocols that pages can use. To add one, add its routes. */
-const routes: readonly Route[] = [...commonRoutes, ...aiSdkRoutes]
+const routes: readonly Route[] = [...commonRoutes, ...aiSdkRoutes, ...agUiRoutes]
 
 const defaults = {
   user: undefined,
@@ -60,8 +61,8 @@ const defaults = {
 } as const
 
 /**
- * Puts an agent behind HTTP, for `useChat` of the AI SDK. Returns a function from a `Request` to a `Response`, as Hono, Bun,
- * Deno and Next use it; for `node:http` there is `toNodeListener`.
+ * Puts an agent behind HTTP, for `useChat` of the AI SDK and for clients of AG-UI. Returns a function from a `Request` to a
+ * `Response`, as Hono, Bun, Deno and Next use it; for `node:http` there is `toNodeListener`.
  *
  * @example
  * const handle = serve(agent, { store: sqliteStore('chats.db'), user: (request) => userOf(request) })

@@ -1,6 +1,7 @@
 import type { AgentEvent } from '../state/event.ts'
 import type { Message } from '../state/message.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
+import { HttpError } from './http.ts'
 
 /** A turn of a chat: a message, and the run that answers it. */
 export type Turn = {
@@ -71,6 +72,14 @@ export async function readTurns(
 /** The id of the message of a turn, also if the message did not come from a page. */
 export function turnId({ run, turn }: Pick<Turn, 'run' | 'turn'>): string {
   return turn ?? `${run}/input`
+}
+
+const MAX_TURN_CHARS = 256
+
+/** The id that a page gave a message. */
+export function checkTurnId(id: unknown): string {
+  if (typeof id === 'string' && id !== '' && id.length <= MAX_TURN_CHARS) return id
+  throw new HttpError(400, `The id of a message must be a text of 1 to ${MAX_TURN_CHARS} characters.`)
 }
 
 /** Whether the message of a turn is to be answered again if it is sent again. */

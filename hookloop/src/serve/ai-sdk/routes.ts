@@ -1,10 +1,11 @@
-import type { AgentEvent } from '../../state/event.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import type { Answers, Approval } from '../../state/tool-call.ts'
-import type { Chat, Following } from '../chat.ts'
+import { denial, type Chat, type Following } from '../chat.ts'
 import { emptyResponse, HttpError, jsonResponse } from '../http.ts'
 import type { Route, UserRequest } from '../route.ts'
-import { sseResponse, type SseEvent } from '../sse.ts'
+import type { SseEvent } from '../sse.ts'
+import { addAllowed, streamResponse } from '../stream-response.ts'
+import { checkTurnId } from '../turns.ts'
 import { ChunkMapper } from './to-chunks.ts'
 import type { UiChunk } from './ui-chunk.ts'
 import { fromUserParts, toUiMessages } from './ui-message.ts'
@@ -17,7 +18,7 @@ export const aiSdkRoutes: readonly Route[] = [
     handle: async (request) => {
       const body = await request.body()
       const chat = request.chat(body['id'])
-      return streamResponse(request, chat, await take(request, chat, body))
+      return chunkResponse(request, chat, await take(request, chat, body))
     },
   },
   {
@@ -26,7 +27,7 @@ export const aiSdkRoutes: readonly Route[] = [
     handle: async (request, id) => {
       const chat = request.chat(id)
       const following = await chat.reconnect(lastEventId(request.request)?.[0])
-      return following === undefined ? emptyResponse() : streamResponse(request, chat, following)
+      return following === undefined ? emptyResponse() : chunkResponse(request, chat, following)
     },
   },
   {
@@ -41,8 +42,6 @@ export const aiSdkRoutes: readonly Route[] = [
     },
   },
 ]
-
-const MAX_TURN_CHARS = 256
 
 /** Does what the page asks for. Only the message that is new is read: the rest of the conversation is in the session. */
 async function take({ metadata }: UserRequest, chat: Chat, body: JsonObject): Promise<Following> {
@@ -59,9 +58,7 @@ async function take({ metadata }: UserRequest, chat: Chat, body: JsonObject): Pr
   const message = last['role'] === 'user' ? fromUserParts(parts) : undefined
   if (message === undefined)
     throw new HttpError(400, 'A message must be of the user, with text and files (https: or data:).')
-  const turn = last['id'] ?? crypto.randomUUID()
-  if (typeof turn !== 'string' || turn === '' || turn.length > MAX_TURN_CHARS)
-    throw new HttpError(400, `The id of a message must be a text of 1 to ${MAX_TURN_CHARS} characters.`)
+  const turn = checkTurnId(last['id'] ?? crypto.randomUUID())
   return chat.send(message, { turn, metadata: await metadata() })
 }
 
@@ -72,22 +69,15 @@ function answersIn(parts: readonly Json[]): Answers {
     if (state !== 'approval-responded' || !isJsonObject(approval ?? null)) return []
     const { id, approved, reason } = approval as JsonObject
     if (typeof id !== 'string' || typeof approved !== 'boolean') return []
-    const block = typeof reason === 'string' && reason !== '' ? reason : 'The user denied it.'
-    return [[id, approved ? 'allow' : { block }] as const]
+    return [[id, approved ? 'allow' : denial(reason)] as const]
   })
   if (answers.length > 0) return Object.fromEntries(answers)
   throw new HttpError(400, 'The message of the assistant has no answer to a question.')
 }
 
-function streamResponse(request: UserRequest, chat: Chat, following: Following): Response {
-  const ending = new AbortController()
-  const end = (): void => ending.abort()
-  request.request.signal.addEventListener('abort', end, { once: true })
-  return sseResponse(sseEvents(request, { chat, following, signal: ending.signal }), {
-    ...request.stream,
-    onEnd: end,
-    headers: { 'x-vercel-ai-ui-message-stream': 'v1' },
-  })
+function chunkResponse(request: UserRequest, chat: Chat, following: Following): Response {
+  const events = (signal: AbortSignal): AsyncGenerator<SseEvent> => sseEvents(request, { chat, following, signal })
+  return streamResponse(request, events, { 'x-vercel-ai-ui-message-stream': 'v1' })
 }
 
 type Streamed = { readonly chat: Chat; readonly following: Following; readonly signal: AbortSignal }
@@ -115,12 +105,6 @@ async function* sseEvents(
     yield chunkEvent({ type: 'error', errorText: 'The server has failed.' })
   }
   yield { data: '[DONE]' }
-}
-
-/** Notes which of the questions the user may answer. */
-async function addAllowed(allowed: Set<Approval>, chat: Chat, event: AgentEvent): Promise<void> {
-  if (event.type !== 'suspended') return
-  for (const approval of event.pending) if (await chat.mayAnswer(approval)) allowed.add(approval)
 }
 
 function chunkEvent(chunk: UiChunk): SseEvent {

@@ -114,8 +114,7 @@ export class ChunkMapper {
         for (const [approval, answer] of Object.entries(event.answers)) this.#answer(approval, answer)
         return
       case 'hook':
-        if (this.#options.showHooks === true) this.#out.push(...toHookChunk(event.entry))
-        return
+        return this.#decide(event.entry)
       case 'error':
         this.#error = event.error.code
         return
@@ -187,6 +186,11 @@ export class ChunkMapper {
     this.#out.push(...call.answer(approval, answer))
   }
 
+  #decide(entry: TimedLedgerEntry): void {
+    const data = this.#options.showHooks === true ? shownDecision(entry) : undefined
+    if (data !== undefined) this.#out.push({ type: 'data-hook', data, transient: true })
+  }
+
   #finish(record: FinalRecord): void {
     const { status, reason, message } = record
     this.#closeBlock()
@@ -202,7 +206,7 @@ export class ChunkMapper {
   }
 }
 
-const neverRan: ToolExecution = Object.freeze({
+export const neverRan: ToolExecution = Object.freeze({
   status: 'failed',
   output: 'The run ended before this call had a result.',
 })
@@ -216,15 +220,8 @@ function toFinishReason(reason: FinishReason): UiFinishReason {
   return reason === 'withheld' ? 'content-filter' : reason
 }
 
-/** Hooks that did nothing are not shown, and no values: they are for developers. */
-function toHookChunk({ hook, trigger, decision, message, shadow }: TimedLedgerEntry): readonly UiChunk[] {
-  if (decision === undefined) return []
-  const data: JsonObject = {
-    hook,
-    trigger,
-    decision,
-    ...(message !== undefined && { message }),
-    ...(shadow && { shadow }),
-  }
-  return [{ type: 'data-hook', data, transient: true }]
+/** What a page may know of a decision. Hooks that did nothing are not shown, and no values: they are for developers. */
+export function shownDecision({ hook, trigger, decision, message, shadow }: TimedLedgerEntry): JsonObject | undefined {
+  if (decision === undefined) return undefined
+  return { hook, trigger, decision, ...(message !== undefined && { message }), ...(shadow && { shadow }) }
 }

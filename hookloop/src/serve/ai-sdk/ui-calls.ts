@@ -199,6 +199,7 @@ export class UiCall {
 
 const allowed: ToolExecution = Object.freeze({ status: 'ok', output: 'Allowed.' })
 
-function textOf(output: Json): string {
+/** A result as text. */
+export function textOf(output: Json): string {
   return typeof output === 'string' ? output : JSON.stringify(output)
 }

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { HttpAgent, type Message } from '@ag-ui/client'
+import { EventSchema } from '@ag-ui/core/schemas'
+import { z } from 'zod'
+import type { Agent } from '../../agent/agent.ts'
+import type { Use } from '../../agent/capability.ts'
+import { tool } from '../../agent/tool.ts'
+import { approval } from '../../capabilities/approval.ts'
+import { retry } from '../../capabilities/retry.ts'
+import { subagents } from '../../capabilities/subagents/subagents.ts'
+import { createAgent } from '../../create-agent.ts'
+import { AgentError } from '../../errors.ts'
+import { guard } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { memoryStore } from '../../sessions/stores/memory-store.ts'
+import type { AgentEvent } from '../../state/event.ts'
+import type { LanguageModel } from '../../state/inference.ts'
+import type { Answer } from '../../state/tool-call.ts'
+import type { AgUiEvent } from './event.ts'
+import { isCorrection, toAgUiMessages, toSnapshots } from './messages.ts'
+import { AgUiMapper } from './to-events.ts'
+
+const pay = tool({
+  name: 'pay',
+  description: 'Pays.',
+  input: z.object({ to: z.string() }),
+  ask: true,
+  execute: ({ to }) => `paid ${to}`,
+})
+const look = tool({ name: 'look', description: 'Looks.', input: z.object({ at: z.string() }), execute: ({ at }) => at })
+
+function agentWith(model: LanguageModel, use: readonly Use[] = []): Agent {
+  return createAgent({ model, store: memoryStore(), use: [pay, look, approval('suspend'), ...use] })
+}
+
+/** The events of a turn. Each question gets the answer. */
+async function play(agent: Agent, answer: Answer = 'allow'): Promise<readonly AgentEvent[]> {
+  const events: AgentEvent[] = []
+  let live = agent.stream('Go.', { session: 's', turn: 'm1' })
+  for (;;) {
+    for await (const event of live) events.push({ ...event, run: 'run-1', seq: events.length + 1 })
+    const run = await live.run
+    if (run.status !== 'suspended') return events
+    live = agent.resumeStream('s', { answers: Object.fromEntries(run.pending.map(({ id }) => [id, answer])) })
+  }
+}
+
+/** The first response is discarded. The second one uses the id of its call again. */
+function flaky(): LanguageModel {
+  let attempts = 0
+  return {
+    provider: 'test',
+    modelId: 'flaky',
+    infer: async ({ messages }, { onDelta }) => {
+      if (messages.at(-1)!.role === 'tool') return { content: [{ type: 'text', text: 'Done.' }], finishReason: 'stop' }
+      onDelta?.({ type: 'reasoning', delta: 'Hm.' })
+      onDelta?.({ type: 'text', delta: 'Look.' })
+      onDelta?.({ type: 'toolCallDelta', callId: 'c', toolName: 'look', delta: '{"at":' })
+      if (++attempts === 1) throw new AgentError('MODEL_OVERLOADED', 'busy')
+      onDelta?.({ type: 'toolCallDelta', callId: 'c', toolName: 'look', delta: '"it"}' })
+      const call = { type: 'tool-call', toolCallId: 'c', toolName: 'look', input: { at: 'it' } } as const
+      return {
+        content: [{ type: 'reasoning', text: 'Hm.' }, { type: 'text', text: 'Look.' }, call],
+        finishReason: 'tool-calls',
+      }
+    },
+  }
+}
+
+function family(): Agent {
+  const again = { toolCalls: [{ id: 'same', name: 'pay', args: { to: 'bob' } }] }
+  const clerk = createAgent({ name: 'clerk', model: scriptedModel([again, again, 'Paid.']), use: [pay] })
+  const spawn = { name: 'spawn_subagent', args: { subagent: 'clerk', prompt: 'Pay Bob.' } }
+  const model = scriptedModel([{ toolCalls: [{ name: 'pay', args: { to: 'ann' } }, spawn] }, 'All done.'])
+  return agentWith(model, [subagents({ agents: { clerk: { agent: clerk, description: 'Pays.' } } })])
+}
+
+const paying = { text: 'I pay.', toolCalls: [{ id: 'c', name: 'pay', args: { to: 'ann' } }] }
+
+const worlds: { readonly [name: string]: () => Promise<readonly AgentEvent[]> } = {
+  'a call that is edited, and one with the same id in the next step': () =>
+    play(agentWith(scriptedModel([paying, paying, 'Done.'])), { allow: { to: 'eve' } }),
+  'a call that is denied': () => play(agentWith(scriptedModel([paying, 'Done.'])), { block: 'No.' }),
+  'questions of an agent and of its subagent, twice about the same id': () => play(family()),
+  'a question at a trigger': () =>
+    play(agentWith(scriptedModel(['Hi.']), [guard('beforeStep', (ctx) => ctx.ask('Begin?'))])),
+  'an answer that is replaced after it was streamed': async () =>
+    (await play(agentWith(scriptedModel(['Now!'])))).flatMap((event): AgentEvent[] => {
+      if (event.type !== 'responded') return [event]
+      const { step, at, run, seq } = event
+      return [
+        { type: 'retracted', why: 'A hook has replaced it.', step, at, run, seq },
+        { ...event, text: 'Please.' },
+      ]
+    }),
+  'a response that is discarded': () => play(agentWith(flaky(), [retry({ backoffMs: 1 })])),
+}
+
+/** What the server sends of a run, with the conversation after each correction. */
+function sent(mapper: AgUiMapper, events: readonly AgentEvent[], from: number): readonly AgUiEvent[] {
+  return events
+    .slice(from)
+    .flatMap((event, i) =>
+      mapper
+        .map(event)
+        .flatMap((each) => (isCorrection(each) ? [each, ...toSnapshots(each, events.slice(0, from + i + 1))] : [each])),
+    )
+}
+
+/** The messages that @ag-ui/client makes of events. */
+async function read(events: readonly AgUiEvent[]): Promise<readonly Message[]> {
+  const place = { threadId: 't', runId: 'r' }
+  const all = [{ type: 'RUN_STARTED', ...place }, ...events, { type: 'RUN_FINISHED', ...place }]
+  for (const event of all) assert.deepEqual(EventSchema.parse(event), event)
+  const body = all.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+  const headers = { 'content-type': 'text/event-stream' }
+  const agent = new HttpAgent({ url: 'http://test', fetch: () => Promise.resolve(new Response(body, { headers })) })
+  await agent.runAgent()
+  return agent.messages
+}
+
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+for (const [name, play] of Object.entries(worlds)) {
+  test(`${name}: a client that reads from any event has the whole conversation, with nothing twice`, async () => {
+    const events = await play()
+    const whole = plain(toAgUiMessages(events))
+    for (let from = 1; from <= events.length; from++) {
+      const mapper = new AgUiMapper()
+      for (const event of events.slice(0, from)) mapper.map(event)
+      const messages = toAgUiMessages(events.slice(0, from))
+      const opened = mapper.opened()
+      const rest = await read([{ type: 'MESSAGES_SNAPSHOT', messages }, ...opened, ...sent(mapper, events, from)])
+      assert.deepEqual(plain(rest), whole, `from event ${from} of ${events.length}`)
+    }
+  })
+
+  test(`${name}: every message has an id of its own, and every call one result`, async () => {
+    const messages = toAgUiMessages(await play())
+    const ids = messages.map(({ id }) => id)
+    assert.deepEqual(ids, [...new Set(ids)])
+    const calls = messages.flatMap((each) => (each.role === 'assistant' ? (each.toolCalls ?? []) : []))
+    const results = messages.flatMap((each) => (each.role === 'tool' ? [each.toolCallId] : []))
+    assert.deepEqual(results.toSorted(), calls.map(({ id }) => id).toSorted())
+  })
+
+  test(`${name}: the conversation is the same when the pieces of the answers are no longer stored`, async () => {
+    const events = await play()
+    const pieces = ['text', 'reasoning', 'toolCallDelta']
+    const kept = events.filter(({ type }) => !pieces.includes(type))
+    assert.ok(kept.length < events.length)
+    assert.deepEqual(toAgUiMessages(kept), toAgUiMessages(events))
+  })
+}
