@@ -93,4 +93,23 @@ export const equivalent: readonly Equivalent[] = [
     change: '1 → 2',
     why: 'In the condition, the search below it finds the same message, only slower. (In the result, a test fails.)',
   },
+  {
+    file: 'agent/tools/execute-call.ts',
+    code: "const isTimed = effects.emit !== undefined || parts.stack.plan('afterToolUse', call.name).observers.length > 0",
+    change:
+      "parts.stack.plan('afterToolUse', call.name).observers.length > 0 → parts.stack.plan('afterToolUse', call.name).observers.length >= 0",
+    why: 'Only events and observers show how long a tool ran. Without them the time is measured for nothing.',
+  },
+  {
+    file: 'agent/tools/authorize-call.ts',
+    code: "return run.effects.withTimeout(parsed, parseLimit(run, call, 'fits')).then(isValid, () => false)",
+    change: "'fits' → 'fits-changed'",
+    why: 'It is a part of a key, which only has to differ from other keys.',
+  },
+  {
+    file: 'sessions/log/session-journal.ts',
+    code: 'this.#tailChars = 0',
+    change: '0 → 1',
+    why: 'It decides when a snapshot is taken, which is a matter of cost.',
+  },
 ]

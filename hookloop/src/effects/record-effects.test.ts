@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { AgentError } from '../errors.ts'
 import type { Json } from '../state/json.ts'
 import { liveEffects, type Effect } from './effects.ts'
-import { RecordedEffects, Recorder, type RunEntry } from './record-effects.ts'
-import type { RecordEntry } from './recording.ts'
+import { RecordedEffects, Recorder, recordEffects, type RunEntry } from './record-effects.ts'
+import { memoryRecording, type RecordEntry } from './recording.ts'
 
 /** The effects of a run that resumes after these entries, what it performs, and what it records. */
 function resumed(entries: readonly RecordEntry[], isClosing = false) {
@@ -111,4 +111,12 @@ test('an effect that failed fails with the same code, message and value when its
     assert.throws(() => perform(effect.key, effect.kind), failure)
     assert.deepEqual(done, [])
   }
+})
+
+test('a recording that has an entry is not used for another run', () => {
+  const recording = memoryRecording()
+  const start = () => recordEffects(recording)({ signal: new AbortController().signal, emit: undefined })
+  start()
+  recording.append(begin('r/0/inference', 'inference'))
+  assert.throws(start, { code: 'RECORDING_INVALID', message: /already has a run/ })
 })

@@ -259,6 +259,14 @@ describe('around a tool', () => {
     assert.deepEqual([execution, keys.length], [{ status: 'failed', output: 'no network' }, 0])
   })
 
+  test('a hook that returns an execution without an output, or with an unknown status, fails the call', async () => {
+    for (const returned of [{ status: 'ok' }, { status: 'fine', output: 'x' }, { output: 'x' }, 'x']) {
+      const { count } = counter()
+      const { status } = await callWith([count, hook('aroundToolUse', async () => returned as ToolExecution)])
+      assert.equal(status, 'failed', JSON.stringify(returned))
+    }
+  })
+
   const throwsLate = hook('aroundToolUse', async (_ctx, next) => {
     await next()
     throw new Error('oops')

@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import { setImmediate as soon } from 'node:timers/promises'
 import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
+import { recordEffects } from '../../effects/record-effects.ts'
+import { memoryRecording } from '../../effects/recording.ts'
 import type { HookContext } from '../../hooks/context.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
@@ -25,6 +27,22 @@ test('a run whose onError hook always retries is stopped after 32 retries in a r
   assert.ok(run.status === 'stopped')
   assert.deepEqual([calls, run.final.reason, run.final.by], [33, 'retryLimit', 'hookloop'])
   assert.deepEqual(run.final.value, { value: 32, limit: 32 })
+})
+
+test('a retry waits for the time that the onError hook has set, even for 1 ms, and not without one', async () => {
+  const waits = async (afterMs: number): Promise<number> => {
+    const recording = memoryRecording()
+    let calls = 0
+    const flaky = hook('beforeStep', (ctx) => {
+      if (calls++ === 0) throw new Error('busy')
+      return ctx
+    })
+    const later = hook('onError', (ctx) => ctx.retry({ afterMs }))
+    const agent = createAgent({ model: scriptedModel(['Done.']), use: [flaky, later] })
+    assert.equal((await agent.run('Go.', { effects: recordEffects(recording) })).status, 'completed')
+    return recording.entries().filter((entry) => entry.type === 'begin' && entry.kind === 'sleep').length
+  }
+  assert.deepEqual([await waits(0), await waits(1)], [0, 1])
 })
 
 test('a hook that succeeds after 32 retries lets the run continue', async () => {

@@ -99,6 +99,17 @@ test('arguments with a number that cannot be represented exactly fail the call, 
   assert.match(execution!.output as string, /cannot be represented exactly: 9007199254740993\. Write it as a string/)
 })
 
+test('the model gets at most 40 characters of a number that cannot be represented exactly', async () => {
+  const give = tool({ name: 'give', description: 'Gives.', input: anything, execute: () => 'ran' })
+  const outputFor = async (chars: number): Promise<unknown> => {
+    const number = `1e${'0'.repeat(chars - 5)}999`
+    const run = await createAgent({ model: modelCalling(`{"id":${number}}`), use: [give] }).run('Go.')
+    return run.state.execution!.steps.at(0)!.toolExecutions[0]!.output
+  }
+  assert.match((await outputFor(40)) as string, /exactly: 1e0{35}999\. Write/)
+  assert.match((await outputFor(41)) as string, /exactly: 1e0{36}99…\. Write/)
+})
+
 /** A run whose first answer crosses a limit and calls a tool; returns what the tool did. */
 async function crossing(use: AgentOptions['use']) {
   const log: string[] = []

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -179,6 +180,24 @@ suite('the list of trusted files', () => {
     rmSync(trust.file)
     mkdirSync(trust.file)
     assert.throws(() => trust.statusOf(print()), /it is not a file/)
+  })
+
+  test('is used if other users can only read and execute it', () => {
+    const { trust, print } = scene()
+    trust.trust([print()])
+    chmodSync(trust.file, 0o755)
+    assert.equal(trust.statusOf(print()), 'trusted')
+  })
+
+  test('is not used if it belongs to another user', { skip: process.getuid?.() !== 0 && 'needs root' }, () => {
+    const { trust, print } = scene()
+    trust.trust([print()])
+    for (const user of [1, 2]) {
+      chownSync(trust.file, user, user)
+      assert.throws(() => trust.statusOf(print()), /it belongs to another user/)
+    }
+    chownSync(trust.file, 0, 0)
+    assert.equal(trust.statusOf(print()), 'trusted')
   })
 })
 

@@ -15,7 +15,7 @@ async function newSession() {
   const journal = new SessionJournal(writer, await loadSession(store, { id: 's', head: writer.head, read }))
   const lines = async (): Promise<readonly string[]> => (await store.read('s'))!.lines
   journal.append({ type: 'session', version: SESSION_VERSION, id: 's', at: 0, agent: 'clerk' })
-  return { journal, lines }
+  return { journal, lines, store }
 }
 
 test('what is appended is stored as soon as the process is idle, each time', async () => {
@@ -44,4 +44,21 @@ test('a state is stored with its ledger, and without one if nothing was logged',
   await journal.flush()
   const stored = (await lines()).slice(1).map((line) => 'ledger' in (JSON.parse(line) as object))
   assert.deepEqual(stored, [false, true])
+})
+
+test('events are stored when work on the session fails, but not if lines before them, or all lines, are missing', async () => {
+  for (const [stored, waiting, expected] of [
+    [true, false, 1],
+    [true, true, 0],
+    [false, true, 0],
+  ] as const) {
+    const { journal, store } = await newSession()
+    if (stored) await journal.flush()
+    if (stored && waiting) journal.append({ type: 'sessionSuspended', at: 1 })
+    journal.addEvent({ text: JSON.stringify({ seq: journal.nextEventSeq() }) })
+    await journal.abandon()
+    const events: unknown[] = []
+    for await (const event of store.watch('s', { follow: false })) events.push(event)
+    assert.equal(events.length, expected, `${stored} ${waiting}`)
+  }
 })
