@@ -58,3 +58,20 @@ pageTest('the page of hookloop serve stops an answer, and says why a request was
   await other.getByText('Open the address that the terminal shows.').waitFor()
   given.takeProblems() // the browser logs the 401
 })
+
+const HOLD = `
+  const send = window.fetch
+  const released = new Promise((resolve) => (window.release = resolve))
+  window.fetch = async (url, ...given) => {
+    if (url.endsWith('/stream')) await released
+    return send(url, ...given)
+  }`
+
+pageTest('a message that is sent before the page of hookloop serve has loaded its chat is answered', async (given) => {
+  const { url } = await start(given.t)
+  const page = await given.open(url, { before: HOLD })
+  await page.getByLabel('Message').fill('hi')
+  await page.keyboard.press('Enter')
+  await page.evaluate('release()')
+  await page.getByText('I heard hi').waitFor()
+})

@@ -45,6 +45,7 @@ history.replaceState(null, '', location.pathname)
 let chat = sessionStorage.getItem('chat') ?? crypto.randomUUID()
 let messages = []
 let busy
+let opened
 
 async function api(path, options = {}) {
   const headers = { authorization: 'Bearer ' + token, 'content-type': 'application/json', ...options.headers }
@@ -190,6 +191,7 @@ const answer = tried(async (part, approved) => {
 })
 
 const send = tried(async () => {
+  await opened // else what is loaded would replace the message
   const text = $('text').value.trim()
   if (text === '' || busy) return
   $('text').value = ''
@@ -201,15 +203,23 @@ const open = tried(async (id) => {
   busy = undefined
   chat = id
   sessionStorage.setItem('chat', chat)
-  const loaded = await (await api('chat/' + encodeURIComponent(chat))).json()
+  const opening = load(id)
+  opened = opening.catch(() => undefined)
+  const { loaded, response } = await opening
+  if (chat !== id) return
   messages = loaded
-  show()
-  await follow(async () => {
-    const response = await api('chat/' + encodeURIComponent(chat) + '/stream')
-    if (response.status !== 204 && messages.at(-1)?.role === 'assistant') messages.pop() // it is sent from its start
-    return response
-  })
+  if (response.status === 204) {
+    show()
+    return list()
+  }
+  if (messages.at(-1)?.role === 'assistant') messages.pop() // it is sent from its start
+  await follow(() => response)
 })
+
+async function load(id) {
+  const loaded = await (await api('chat/' + encodeURIComponent(id))).json()
+  return { loaded, response: await api('chat/' + encodeURIComponent(id) + '/stream') }
+}
 
 async function list() {
   const chats = await (await api('chat')).json()

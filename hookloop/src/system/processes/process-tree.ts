@@ -19,7 +19,8 @@ const CHASE_MS = 25
 const MAX_NEW = 64
 /** A command that started fewer processes is not one that replaces itself all the time. */
 const MANY = 8
-const LOOK_MS = 5
+const LOOK_MS = 3
+const LOOKS = 6
 
 /**
  * A process and all its descendants, including those that left its group and session, were adopted by init, or cleared their
@@ -104,8 +105,13 @@ export class ProcessTree {
     if (known === undefined) return 0
     const isQuiet = known >= this.#root.pid && known - this.#root.pid < MANY
     if (isQuiet && !hasVanished) return 0
-    await sleep(LOOK_MS)
-    return this.#newest(known - MAX_NEW, lastPid() ?? known).length
+    // Several times: a process may replace itself while the pids are read.
+    for (let look = 0; look < LOOKS; look++) {
+      await sleep(LOOK_MS)
+      const { length } = this.#newest(known - MAX_NEW, lastPid() ?? known)
+      if (length > 0) return length
+    }
+    return 0
   }
 
   #newest(after: number, last: number): readonly number[] {
