@@ -23,7 +23,7 @@ import { SessionEvents } from '../log/session-events.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { answeredBefore, resumeFirst } from './approvals.ts'
 import { hashTurn, type OpenRun } from '../log/session-reader.ts'
-import { readTurn, storedRun } from './stored-run.ts'
+import { readTurn, restoreRun } from './restore-run.ts'
 import { appendSessionStart, lockSession, setHead, type LockedSession, type Locking } from './session-lock.ts'
 
 type Work = {
@@ -121,10 +121,13 @@ async function runOfTurn(work: Pick<Work, 'store' | 'parts' | 'session' | 'how'>
   const { snapshot } = session
   const { turn } = how
   if (turn === undefined || !snapshot.turns.known.includes(hashTurn(turn))) return undefined
-  if (snapshot.turns.latest !== turn) return storedRun(parts, await readTurn(store, session.id, turn), session.id)
+  if (snapshot.turns.latest !== turn) {
+    const ended = await readTurn(store, session.id, turn)
+    return ended && restoreRun(parts, ended, session.id)
+  }
   const { open, state } = snapshot
   const isWaiting = open?.phase === 'suspended' && open.answers === undefined && hasQuestions(state!, open.given)
-  return open === undefined || isWaiting ? storedRun(parts, snapshot, session.id) : resumeLocked(work)
+  return open === undefined || isWaiting ? restoreRun(parts, snapshot, session.id) : resumeLocked(work)
 }
 
 async function resumeLocked({

@@ -9,7 +9,7 @@ import type { StateRecord } from '../log/session-records.ts'
 import { sessionUnknown, type SessionStore } from '../stores/store.ts'
 
 /** The last run of a session, as `agent.run` returned it: it has ended, or waits for an answer. */
-export async function storedRun(
+export async function restoreRun(
   parts: AgentParts,
   { state, ledger }: Pick<SessionSnapshot | SessionHistory, 'state' | 'ledger'>,
   session: string,
@@ -35,12 +35,13 @@ function codeOf({ steps }: Execution, { message }: FinalRecord): ErrorCode {
 
 const ends: readonly StateRecord['phase'][] = ['ended', 'inputBlocked', 'changed']
 
-/** The session as it was at the end of a turn that others have followed. */
-export async function readTurn(store: SessionStore, id: string, turn: string): Promise<SessionHistory> {
+/** The session as it was at the end of a turn that others have followed. Undefined if it has no such turn. */
+export async function readTurn(store: SessionStore, id: string, turn: string): Promise<SessionHistory | undefined> {
   const stored = await store.read(id)
   if (stored === undefined) throw sessionUnknown(id)
   const { records } = readSession(stored.lines, id)
   const input = records.findLastIndex((record) => record.type === 'input' && record.turn === turn)
+  if (input === -1) return undefined // another turn has the same hash
   const end = records.slice(input).find((record) => record.type === 'state' && ends.includes(record.phase))
   return readSession(stored.lines.slice(0, (end?.seq ?? stored.lines.length) + 1), id)
 }
