@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test, type TestContext } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { report } from '../test-reporter.ts'
 import { findBrowser } from './find-browser.ts'
@@ -48,6 +49,18 @@ const switches = [
 /** Locators wait for events, not for time. This only ends a test whose page never gets there. */
 const TIMEOUT_MS = 60_000
 
+/** Set it to a factor, such as 20, to find races: a page computes that much slower, and its frames and responses are late. */
+const slow = process.env['HOOKLOOP_TEST_SLOW_PAGE']
+const SLOW = `
+  const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+  const { fetch: send, requestAnimationFrame: frame } = window
+  window.fetch = async (...given) => {
+    const response = await send(...given)
+    await later(300)
+    return response
+  }
+  window.requestAnimationFrame = (draw) => frame(() => setTimeout(() => draw(performance.now()), 150))`
+
 const program = await findBrowser()
 if (program === undefined)
   report({
@@ -58,6 +71,20 @@ if (program === undefined)
 
 let browser: Promise<Browser> | undefined
 if (program !== undefined) after(async () => (await browser)?.close())
+
+/**
+ * Waits until the page shows what is expected, and fails with what it shows instead. A page is drawn later than an action or a
+ * response, so a test never asserts what it reads at once.
+ */
+export async function eventually<T>(read: () => Promise<T>, expected: T): Promise<void> {
+  const end = Date.now() + TIMEOUT_MS
+  for (;;) {
+    const actual = await read()
+    if (isDeepStrictEqual(actual, expected)) return
+    if (Date.now() > end) assert.deepEqual(actual, expected)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
 
 /**
  * A test in a real browser. It fails if a page logs an error, violates its CSP, or sends a request to another host, unless
@@ -96,8 +123,11 @@ export function pageTest(title: string, body: (given: PageTest) => Promise<void>
         contexts.push(context)
         context.setDefaultTimeout(TIMEOUT_MS)
         if (before !== undefined) await context.addInitScript({ content: before })
+        if (slow !== undefined) await context.addInitScript({ content: SLOW })
       }
       const page = await context.newPage()
+      if (slow !== undefined)
+        await (await context.newCDPSession(page)).send('Emulation.setCPUThrottlingRate', { rate: Number(slow) })
       page.on('console', (message) => message.type() === 'error' && problems.push(`console: ${message.text()}`))
       page.on('pageerror', (error) => problems.push(`uncaught: ${error.stack ?? error.message}`))
       page.on('request', (request) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { pageTest } from './browser.fixture.ts'
+import { eventually, pageTest } from './browser.fixture.ts'
 
 const policy = "default-src 'none'; script-src 'unsafe-inline'"
 const html = `<!doctype html><p>Hello</p><img src="https://example.com/a.png">
@@ -14,7 +14,7 @@ pageTest('errors of a page, and violations of its CSP, are problems that fail it
   given.t.after(() => server.close())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const page = await given.open(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
-  assert.equal(await page.locator('p').textContent(), 'Hello')
+  await eventually(() => page.locator('p').textContent(), 'Hello')
   const problems = given.takeProblems().join('\n')
   for (const part of ['console: broken', 'uncaught: Error: thrown', 'Content Security Policy'])
     assert.ok(problems.includes(part), `${part} is not one of: ${problems}`)

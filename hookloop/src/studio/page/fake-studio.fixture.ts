@@ -27,6 +27,8 @@ export async function fakeStudio(
   const list = given.sessions ?? sessions
   const sent: Sent[] = []
   const open = new Map<keyof Streams, Set<ServerResponse>>()
+  const early: RunChange[] = []
+  let connected = Promise.resolve()
   let waiting: readonly Question[] = given.questions ?? [question, editQuestion]
   const find: NonNullable<Calls['find']> = ({ from, back = false, what }) => {
     const matching = run.rows.filter((row) =>
@@ -118,10 +120,12 @@ export async function fakeStudio(
     const input = JSON.parse(body) as never
     sent.push({ name, request: input })
     if (kind === 'stream') {
+      await connected
       response.writeHead(200, { 'content-type': 'application/x-ndjson' })
       for (const line of first[name as 'run'](input)) response.write(`${JSON.stringify(line)}\n`)
       const readers = open.get(name as 'run') ?? new Set()
       open.set(name as 'run', readers.add(response))
+      if (name === 'run') for (const line of early.splice(0)) send(name, line)
       response.once('close', () => readers.delete(response))
       return
     }
@@ -138,12 +142,15 @@ export async function fakeStudio(
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
     sent,
-    /** Something happens in the run that is shown. */
-    change: (line: RunChange) => send('run', line),
+    /** Something happens in the run that is shown: the page learns of it as soon as it follows the run. */
+    change: (line: RunChange) => void ((open.get('run')?.size ?? 0) === 0 ? early.push(line) : send('run', line)),
     changeSessions: (line: Streams['sessions']['line']) => send('sessions', line),
-    /** Closes all streams, as a studio that is restarted does. */
+    /** Closes all streams, as a studio that is restarted does. Returns how to let the page connect again. */
     drop: () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      connected = promise
       for (const readers of open.values()) for (const response of readers) response.destroy()
+      return resolve
     },
     url: (route = '/sessions') => `${origin}/#token=${TOKEN}&${route}`,
     origin,

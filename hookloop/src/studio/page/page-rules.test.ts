@@ -7,7 +7,7 @@ import { suite, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
-import { pageTest, type PageTest } from '../../../../scripts/browser/browser.fixture.ts'
+import { eventually, type OpenOptions, pageTest, type PageTest } from '../../../../scripts/browser/browser.fixture.ts'
 import type { EmbeddedRun } from '../run.types.ts'
 import { bundlePage } from './bundle-page.ts'
 import { fakeStudio } from './fake-studio.fixture.ts'
@@ -25,6 +25,19 @@ const views: { readonly [name: string]: readonly [route: string, shows: string] 
   time: [`/run/${question.session}/1/time`, '8.4 s'],
   explanation: [`/run/${question.session}/1/explanation`, 'The run waits for 1 answer.'],
   compare: ['/compare/a/1/b/0', 'The runs part at step 2'],
+}
+
+/** A view that has loaded all it shows. */
+async function visit(
+  { open }: Pick<PageTest, 'open'>,
+  url: string,
+  shows: string,
+  options?: OpenOptions,
+): Promise<Page> {
+  const page = await open(url, options)
+  await page.getByText(shows).first().waitFor()
+  await eventually(() => page.locator('.loading, [aria-busy=true], .empty:text("Loading …")').count(), 0)
+  return page
 }
 
 test('the page is at most 60 KB gzipped', async () => {
@@ -53,9 +66,8 @@ suite('every view', () => {
         await using studio = await fakeStudio()
         const colors = new Set<string>()
         for (const [name, [route, shows]] of Object.entries(views)) {
-          const page = await open(studio.url(route), { dark })
-          await page.getByText(shows).first().waitFor()
-          assert.deepEqual(await page.evaluate(weakTexts), [], name)
+          const page = await visit({ open }, studio.url(route), shows, { dark })
+          await eventually(() => page.evaluate(weakTexts), [])
           colors.add(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
           await screenshot(page, `${name}-${dark ? 'dark' : 'light'}`)
         }
@@ -69,10 +81,9 @@ suite('every view', () => {
     async ({ open, screenshot }) => {
       await using studio = await fakeStudio()
       for (const [name, [route, shows]] of Object.entries(views)) {
-        const page = await open(studio.url(route), { width: 390, height: 844 })
-        await page.getByText(shows).first().waitFor()
-        assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390, name)
-        assert.deepEqual(await page.evaluate(smallButtons), [], name)
+        const page = await visit({ open }, studio.url(route), shows, { width: 390, height: 844 })
+        await eventually(() => page.evaluate('document.documentElement.scrollWidth'), 390)
+        await eventually(() => page.evaluate(smallButtons), [])
         await screenshot(page, `${name}-phone`)
       }
     },
@@ -80,13 +91,12 @@ suite('every view', () => {
 
   pageTest('gives each control a name, one first heading and one place for the focus to start', async ({ open }) => {
     await using studio = await fakeStudio()
-    for (const [name, [route, shows]] of Object.entries(views)) {
-      const page = await open(studio.url(route))
-      await page.getByText(shows).first().waitFor()
-      assert.deepEqual(await page.evaluate(unnamedControls), [], name)
-      assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, name)
+    for (const [route, shows] of Object.values(views)) {
+      const page = await visit({ open }, studio.url(route), shows)
+      await eventually(() => page.evaluate(unnamedControls), [])
+      await eventually(() => page.getByRole('heading', { level: 1 }).count(), 1)
       await page.keyboard.press('Tab')
-      assert.equal(await page.evaluate('document.activeElement.textContent'), 'Sessions', name)
+      await eventually(() => page.evaluate('document.activeElement.textContent'), 'Sessions')
     }
   })
 })
@@ -96,7 +106,7 @@ suite('the link of the studio', () => {
     await using studio = await fakeStudio()
     const page = await open(studio.url('/inbox'))
     await page.getByRole('heading', { name: 'Inbox' }).waitFor()
-    assert.equal(page.url(), `${studio.origin}/#/inbox`)
+    await eventually(async () => page.url(), `${studio.origin}/#/inbox`)
     await page.reload()
     await page.getByText('packages/site').waitFor()
     const other = await open(`${studio.origin}/#/inbox`, { sameUserAs: page })
@@ -125,7 +135,7 @@ suite('a page in one file', () => {
       await page.getByRole('complementary').getByText('agent.ts:12').waitFor()
       await screenshot(page, 'one-file')
       for (const name of ['Fork', 'Compare', 'What if', 'HTML'])
-        assert.equal(await page.getByRole('button', { name }).count(), 0, name)
+        await eventually(() => page.getByRole('button', { name }).count(), 0)
       await page.getByRole('tab', { name: 'Time and cost' }).click()
       await page.getByText('8.4 s').waitFor()
       assert.deepEqual(requests, [])

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { suite } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { Page } from 'playwright-core'
-import { pageTest } from '../../../../scripts/browser/browser.fixture.ts'
+import { eventually, pageTest } from '../../../../scripts/browser/browser.fixture.ts'
 import { completed, waiting } from '../scenes.fixture.ts'
 import { cleaner, newStore, studioFor } from '../studio.fixture.ts'
 import { bundlePage } from './bundle-page.ts'
@@ -58,9 +58,9 @@ suite('a studio in the browser', () => {
       await cell(page, 'no-push: blocked').click()
       await page.getByRole('region', { name: 'no-push: block' }).getByText('Agents never push.').waitFor()
       await cell(page, 'mark: changed').first().click()
-      assert.equal(
-        await page.getByRole('complementary').locator('.diff .add').first().innerText(),
-        '"ran ls" [checked]',
+      await eventually(
+        () => page.getByRole('complementary').locator('.diff .add').allInnerTexts(),
+        ['"ran ls" [checked]'],
       )
       await page.keyboard.press('w')
       await page.getByRole('complementary').getByLabel('no-push').uncheck()

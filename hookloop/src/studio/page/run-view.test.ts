@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite } from 'node:test'
 import type { Page } from 'playwright-core'
-import { pageTest } from '../../../../scripts/browser/browser.fixture.ts'
+import { eventually, pageTest } from '../../../../scripts/browser/browser.fixture.ts'
 import type { Row } from '../run.types.ts'
 import { fakeStudio } from './fake-studio.fixture.ts'
 import { exampleRun, question } from './run-data.fixture.ts'
@@ -16,17 +16,15 @@ suite('the view of a run', () => {
     await using studio = await fakeStudio()
     const page = await open(studio.url(RUN), { width: 1180, height: 720 })
     const grid = page.getByRole('grid')
-    assert.equal(await grid.getAttribute('aria-rowcount'), String(exampleRun.rows.length + 1))
+    await eventually(() => grid.getAttribute('aria-rowcount'), String(exampleRun.rows.length + 1))
     await row(page, 5).getByText('git push origin main').waitFor()
-    const names = await grid.getByRole('columnheader').allTextContents()
     const hooks = exampleRun.run.columns.filter(({ bookkeeping }) => !bookkeeping)
-    assert.deepEqual(
-      names.slice(1),
+    await eventually(
+      async () => (await grid.getByRole('columnheader').allTextContents()).slice(1),
       hooks.map(({ hook, shadow }) => (shadow ? `${hook} *` : hook)),
     )
-    assert.equal(await cell(page, 'no-push: blocked').count(), 1)
-    assert.equal(await cell(page, 'no-ls: blocked, but in shadow mode: not applied').count(), 1)
-    assert.equal(await cell(page, 'ask-rm: asked').count(), 1)
+    for (const name of ['no-push: blocked', 'no-ls: blocked, but in shadow mode: not applied', 'ask-rm: asked'])
+      await eventually(() => cell(page, name).count(), 1)
     await page.getByLabel('all hooks').check()
     await grid.getByText('tasks-bookkeeping').waitFor()
     await page.getByLabel('all hooks').uncheck()
@@ -47,12 +45,10 @@ suite('the view of a run', () => {
       'run 2 of 2',
     ])
       await head.getByText(text).first().waitFor()
-    assert.deepEqual(await head.getByRole('list', { name: 'Limits' }).getByRole('listitem').allInnerTexts(), [
-      'steps\n6 of 20',
-      'tokens\n27.7K of 32.8K',
-      'cost\n$0.049 of $0.100',
-      'time\n27.5 s of 5 min 0 s',
-    ])
+    await eventually(
+      () => head.getByRole('list', { name: 'Limits' }).getByRole('listitem').allInnerTexts(),
+      ['steps\n6 of 20', 'tokens\n27.7K of 32.8K', 'cost\n$0.049 of $0.100', 'time\n27.5 s of 5 min 0 s'],
+    )
   })
 
   pageTest('shows who decided in a cell, why, in what time and in which file and line', async ({ open }) => {
@@ -60,9 +56,15 @@ suite('the view of a run', () => {
     const page = await open(studio.url(RUN))
     await cell(page, 'no-push: blocked').click()
     const entry = detail(page).getByRole('region', { name: 'no-push: block' })
-    assert.match(
-      await entry.innerText(),
-      /^no-push\s+block\s+Agents never push\. Open a pull request instead\.\s+guard at beforeToolUse · 0\.4 ms\s+agent\.ts:12$/,
+    await eventually(
+      async () => (await entry.innerText()).split(/\n+/),
+      [
+        'no-push',
+        'block',
+        'Agents never push. Open a pull request instead.',
+        'guard at beforeToolUse · 0.4 ms',
+        'agent.ts:12',
+      ],
     )
     await detail(page).getByText('4 hooks ran and had no opinion').click()
     await detail(page).getByText('normalize-paths').waitFor()
@@ -74,8 +76,8 @@ suite('the view of a run', () => {
     await cell(page, 'normalize-paths: changed').click()
     const entry = detail(page).getByRole('region', { name: 'normalize-paths: changed' })
     await entry.getByText('toolCall.args.path').waitFor()
-    assert.equal(await entry.locator('.del').innerText(), './src/../config.json')
-    assert.equal(await entry.locator('.add').innerText(), 'config.json')
+    await eventually(() => entry.locator('.del').innerText(), './src/../config.json')
+    await eventually(() => entry.locator('.add').innerText(), 'config.json')
     await detail(page).getByText('it may be a secret').waitFor()
   })
 
@@ -84,18 +86,17 @@ suite('the view of a run', () => {
     const page = await open(studio.url(`${RUN}/13`))
     await detail(page).getByRole('heading', { name: 'The run continues' }).waitFor()
     await detail(page).getByText('forbidContinuation beats requestContinuation').waitFor()
-    assert.deepEqual(await detail(page).locator('tbody tr.winner td').first().innerText(), 'tests-must-pass')
+    await eventually(() => detail(page).locator('tbody tr.winner td').first().innerText(), 'tests-must-pass')
   })
 
   pageTest('is used by keyboard: decisions, rows, cells, search, fork, compare, help', async ({ open }) => {
     await using studio = await fakeStudio()
     const page = await open(studio.url(RUN))
     await row(page, 0).waitFor()
-    const selected = () => page.locator('.active').first().getAttribute('id')
     const press = async (keys: string, then: string) => {
       for (const key of keys.split(' ')) await page.keyboard.press(key)
       await page.locator(`#${then}.active`).waitFor()
-      assert.equal(await page.getByRole('grid').getAttribute('aria-activedescendant'), await selected())
+      await eventually(() => page.getByRole('grid').getAttribute('aria-activedescendant'), then)
     }
     await press('n', 'r3c4') // normalize-paths changed
     await press('n', 'r5c6') // no-push blocked; a shadow is no decision
@@ -118,7 +119,7 @@ suite('the view of a run', () => {
     await page.keyboard.press('?')
     await page.getByRole('dialog', { name: 'Keys and signs' }).waitFor()
     await page.keyboard.press('Escape')
-    assert.equal(await page.getByRole('dialog').count(), 0)
+    await eventually(() => page.getByRole('dialog').count(), 0)
 
     await page.keyboard.press('c')
     const dialog = page.getByRole('dialog', { name: 'Compare this run with …' })
@@ -165,12 +166,12 @@ suite('the view of a run', () => {
     await row(page, 89).getByText('replaced').waitFor()
     studio.change({ type: 'run', run: { ...run, status: 'completed', live: false } })
     await page.locator('.run-head').getByText('completed').waitFor()
-    assert.equal(await page.locator('.strip').count(), 0)
+    await eventually(() => page.locator('.strip').count(), 0)
     studio.change({ type: 'newRun', run: 2 })
     await page.getByRole('link', { name: 'Show run 3' }).waitFor()
     studio.change({ type: 'deleted' })
     await page.getByText('This session was deleted.').waitFor()
-    assert.equal(await page.title(), `${question.session} · Hookloop studio`)
+    await eventually(() => page.title(), `${question.session} · Hookloop studio`)
   })
 
   pageTest(
@@ -183,8 +184,9 @@ suite('the view of a run', () => {
       await row(page, 599).waitFor()
       studio.change({ type: 'rows', rows: longRun(604).slice(600), total: 604 })
       await page.getByRole('grid').and(page.locator('[aria-rowcount="605"]')).waitFor()
-      studio.drop()
+      const connect = studio.drop()
       await page.getByText('Connecting …').waitFor()
+      connect()
       await page.locator('.strip:not(.lost)').waitFor()
       const streams = studio.sent.filter(({ request }) => typeof (request as { from?: unknown }).from === 'number')
       assert.deepEqual(
@@ -209,14 +211,14 @@ suite('the view of a run', () => {
       })
       const page = await open(studio.url(RUN))
       await row(page, 0).waitFor()
-      const count = () => page.locator('.virtual [role=row]').count()
-      assert.ok((await count()) < 60, `${await count()} rows`)
+      const isSmall = async () => (await page.locator('.virtual [role=row]').count()) < 60
+      await eventually(isSmall, true)
       await page.keyboard.press('End')
       await row(page, 29_999).getByText('call 29999').waitFor()
-      assert.ok((await count()) < 60, `${await count()} rows`)
+      await eventually(isSmall, true)
       await page.evaluate('document.querySelector("#matrix").scrollTop = 420_000')
       await row(page, 15_000).getByText('call 15000').waitFor()
-      assert.ok((await count()) < 60, `${await count()} rows`)
+      await eventually(isSmall, true)
       const loads = studio.sent.filter(({ name }) => name === 'rows')
       assert.ok(loads.length < 12, `${loads.length} pages were loaded`)
     },

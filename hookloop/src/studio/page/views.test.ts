@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite } from 'node:test'
-import { pageTest } from '../../../../scripts/browser/browser.fixture.ts'
+import { eventually, pageTest } from '../../../../scripts/browser/browser.fixture.ts'
 import { fakeStudio } from './fake-studio.fixture.ts'
 import { exampleRun, question } from './run-data.fixture.ts'
 import { editQuestion, sessions } from './studio-data.fixture.ts'
@@ -50,14 +50,14 @@ suite('the inbox', () => {
     for (const text of ['rm -r build/ old-notes.md', 'packages/site', '7883bbd3bd35', 'ask-rm'])
       await first.getByText(text).first().waitFor()
     const second = page.getByRole('article', { name: 'edit_file' })
-    assert.deepEqual(await second.locator('.del').allInnerTexts(), [
-      'export function parse(text: string) {',
-      '  return build(tokens)',
-    ])
-    assert.deepEqual(await second.locator('.add').allInnerTexts(), [
-      'export function parse(text: string): Tree {',
-      '  return build(tokens, { strict: true })',
-    ])
+    await eventually(
+      () => second.locator('.del').allInnerTexts(),
+      ['export function parse(text: string) {', '  return build(tokens)'],
+    )
+    await eventually(
+      () => second.locator('.add').allInnerTexts(),
+      ['export function parse(text: string): Tree {', '  return build(tokens, { strict: true })'],
+    )
     await screenshot(page, 'studio-inbox')
   })
 
@@ -79,7 +79,7 @@ suite('the inbox', () => {
       const second = articles.nth(1)
       await second.getByRole('button', { name: 'Edit…' }).click()
       await second.getByRole('textbox').fill('{')
-      assert.ok(await second.getByRole('button', { name: 'Allow with these arguments' }).isDisabled())
+      await eventually(() => second.getByRole('button', { name: 'Allow with these arguments' }).isDisabled(), true)
       await second.getByRole('textbox').fill('{ "path": "src/other.ts" }')
       await second.getByLabel('resume here').uncheck()
       await second.getByRole('button', { name: 'Allow with these arguments' }).click()
@@ -114,7 +114,7 @@ suite('the inbox', () => {
     const first = page.getByRole('article').first()
     await first.getByRole('button', { name: 'Allow exactly this' }).click()
     await first.getByRole('alert').getByText('The studio says HASH_MISMATCH.').waitFor()
-    assert.equal(await first.getByText('Allowed.').count(), 0)
+    await eventually(() => first.getByText('Allowed.').count(), 0)
     assert.match(takeProblems().join(), /409/)
   })
 
@@ -134,11 +134,7 @@ suite('the list of sessions', () => {
     await using studio = await fakeStudio()
     const page = await open(studio.url('/sessions'))
     const rows = page.locator('tbody tr')
-    const shows = async (titles: readonly string[]) => {
-      for (const title of titles) await rows.getByText(title).waitFor()
-      await rows.nth(titles.length).waitFor({ state: 'detached' })
-      assert.deepEqual(await rows.locator('a').allInnerTexts(), titles)
-    }
+    const shows = (titles: readonly string[]) => eventually(() => rows.locator('a').allInnerTexts(), [...titles])
     await shows(sessions.map(({ title }) => title))
     await screenshot(page, 'studio-sessions')
     await page.keyboard.press('/')
@@ -170,9 +166,10 @@ suite('the list of sessions', () => {
       status: 'running' as const,
     }
     studio.changeSessions({ type: 'changed', sessions: [added], deleted: [sessions[0]!.id] })
-    await page.getByText('Started just now').waitFor()
-    assert.equal(await page.locator('tbody tr').first().getByRole('link').innerText(), 'Started just now')
-    assert.equal(await page.getByText(sessions[0]!.title).count(), 0)
+    await eventually(
+      () => page.locator('tbody tr').getByRole('link').allInnerTexts(),
+      [added, ...sessions.slice(1)].map(({ title }) => title),
+    )
   })
 
   pageTest('exports a session, and compares two of them step by step', async ({ open }) => {
@@ -204,7 +201,10 @@ suite('the view of hooks', () => {
     await page.getByRole('row', { name: 'format' }).getByText('changed', { exact: true }).waitFor()
     await page.getByText('The file has changed since it was trusted.').waitFor()
     const counts = page.getByRole('row', { name: 'ask-rm' }).last()
-    assert.deepEqual((await counts.locator('td.number').allInnerTexts()).slice(0, 6), ['411', '0', '9', '0', '0', '1'])
+    await eventually(
+      async () => (await counts.locator('td.number').allInnerTexts()).slice(0, 6),
+      ['411', '0', '9', '0', '0', '1'],
+    )
     await screenshot(page, 'studio-hooks')
     await page.getByRole('button', { name: 'Examine the hooks' }).click()
     await page.getByText('format does not block when it fails').waitFor()
@@ -221,12 +221,12 @@ suite('the view of time and cost', () => {
       const page = await open(studio.url(`/run/${question.session}/1/time`))
       for (const text of ['27.7K of 32.8K', 'tools 13.8 s 53%', 'hooks 412 ms 2%'])
         await page.getByRole('listitem').filter({ hasText: text }).first().waitFor()
-      assert.deepEqual(
-        await page.getByRole('row', { name: 'claude-haiku-5' }).first().getByRole('cell').allInnerTexts(),
+      await eventually(
+        () => page.getByRole('row', { name: 'claude-haiku-5' }).first().getByRole('cell').allInnerTexts(),
         ['claude-haiku-5', '1', '2,600', '140', '$0.0045'],
       )
       const bars = page.getByRole('grid', { name: 'Waterfall' }).locator('rect')
-      assert.equal(await bars.count(), exampleRun.time.spans.length)
+      await eventually(() => bars.count(), exampleRun.time.spans.length)
       await screenshot(page, 'studio-time')
       await page.getByRole('button', { name: 'tools: bash, 8.4 s' }).click()
       await page.locator('#r11.active').waitFor()
