@@ -47,6 +47,5 @@ const agent = createAgent({
 for await (const event of agent.stream('Repair it.')) {
   if (event.type === 'responded' && event.text !== '') console.log('model:     ', event.text)
   if (event.type === 'toolFinished') console.log('tool:      ', event.call.name, '→', event.execution.output)
-  if (event.type === 'hook' && event.entry.hook === 'tests-pass')
-    console.log('tests-pass:', event.entry.message ?? 'fine')
+  if (event.type === 'hook' && event.entry.hook === 'tests-pass') console.log('tests-pass:', event.entry.message)
 }

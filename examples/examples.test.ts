@@ -17,7 +17,7 @@ const telling = {
   '04-limits.ts': /stopped by guards\.maxTokens after 5 steps: Token limit reached: 5000\/5000\./,
   '05-ask-for-approval.ts':
     /\(building\)\nsuspended .*Deploy to production\?.*\n.*\n +\(deploying to staging\)\ncompleted/,
-  '06-on-stop.ts': /tests-pass: The tests were not run after the edit\.\n(.*\n)+.*Now they pass\.\ntests-pass: fine/,
+  '06-on-stop.ts': /tests-pass: The tests were not run after the edit\.\n(.*\n)+.*Now they pass\.\n$/,
   '07-retry-and-fallback.ts': /Second answer, from the backup\.\n(.*\n)+calls: 5 to best, 1 to backup/,
   '08-errors.ts': /patient: completed by completion \(errors: 2, waited: 750 ms\)/,
   '09-record-and-replay.ts': /replayed to the same state: 2 rolls in all(.*\n)+.*REPLAY_DIVERGED/,

@@ -7,7 +7,7 @@ import { createAgent } from '../create-agent.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { AgentEvent } from '../state/event.ts'
 import { textOf } from '../state/message.ts'
-import { guard, hook, type Hook } from '../hooks/hook.ts'
+import { guard, hook, observe, type Hook } from '../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedTurn } from '../models/scripted.ts'
 import { recordEvents } from '../testing/record-events.ts'
 import type { Agent } from './agent.ts'
@@ -96,13 +96,20 @@ test('events have the data of their subject', async () => {
   assert.deepEqual(finished?.record, recorded.run.status === 'completed' && recorded.run.final)
 })
 
-test('hook events equal the ledger of the run', async () => {
+test('hook events are the entries of the ledger with a decision, a change or an error', async () => {
   const vote = guard('afterStep', (ctx) => ctx.allowContinuation('fine'), { name: 'vote' })
-  const recorded = await recordEvents(agentOf([callWork, 'Done.'], vote).stream('go'))
-  assert.deepEqual(
-    recorded.of('hook').map(({ entry }) => entry),
-    [...recorded.run.ledger],
-  )
+  const changes = hook('beforeStep', (ctx) => ctx.withState((state) => state.withMessage('Hurry.')), {
+    name: 'changes',
+  })
+  const fails = observe('beforeToolUse', () => assert.fail('broken'), { name: 'fails' })
+  const silent = guard('beforeStep', (ctx) => ctx, { name: 'silent' })
+  const { of, run } = await recordEvents(agentOf([callWork, 'Done.'], vote, changes, fails, silent).stream('go'))
+  const entries = of('hook').map(({ entry }) => entry)
+  const expected = run.ledger.filter((entry) => entry.decision ?? entry.changes ?? entry.error)
+  assert.deepEqual(entries, expected)
+  const names = ['changes', 'fails', 'vote', 'changes', 'vote', 'completion']
+  assert.equal(entries.map((entry) => entry.hook).join(), names.join())
+  assert.equal(run.ledger.filter((entry) => entry.hook === 'silent').length, 2)
 })
 
 test('the stream of a run that needs approval ends with suspended and the pending approvals', async () => {

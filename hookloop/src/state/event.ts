@@ -46,6 +46,7 @@ type Occurrence =
       /** How long the tool ran; undefined if it did not run. */
       readonly durationMs?: number
     }
+  /** A hook decided or changed something, warned or failed. Only the ledger has the invocations that did nothing of it. */
   | { readonly type: 'hook'; readonly entry: TimedLedgerEntry }
   /** A summary has replaced messages; `before` and `after` are the numbers of messages. */
   | {

@@ -49,6 +49,11 @@ export type LedgerEntry = {
 /** An entry of `run.ledger`: one hook invocation with its decision, changes and duration. */
 export type TimedLedgerEntry = LedgerEntry & { readonly durationMs: number }
 
+/** Whether a hook decided or changed something, warned or failed. Most invocations do nothing of it. */
+export function saysSomething({ decision, changes, error, warnings }: Partial<LedgerEntry>): boolean {
+  return decision !== undefined || changes !== undefined || error !== undefined || warnings !== undefined
+}
+
 /** A compact entry for an invocation that did nothing: step, trigger, hook, mode, duration, call. */
 export type LedgerRow = Row | readonly [...Row, call: string]
 type Row = readonly [step: number, trigger: string, hook: string, mode: LedgerEntry['mode'], durationMs: number]

@@ -166,14 +166,7 @@ export class LedgerWriter {
 
   #timedEntry(i: number): TimedLedgerEntry {
     const durationMs = Math.round(this.#at(2 * i + 1) * 1000) / 1000
-    if (this.#opinions?.has(i) === true) return Object.freeze({ ...this.#entry(i), durationMs })
-    // Most hooks decide nothing, and every invocation is an event of a run in a session.
-    const { call, trigger, hook, step } = parts(this.#at(2 * i))
-    const { name, mode, shadow } = this.#hooks[hook] ?? loop
-    if (shadow === true) return Object.freeze({ ...this.#entry(i), durationMs })
-    const entry = { step, trigger: triggerNames[trigger]!, hook: name, mode }
-    const id = call === 0 ? undefined : this.#callId(step, call - 1)
-    return Object.freeze(id === undefined ? { ...entry, durationMs } : { ...entry, call: id, durationMs })
+    return Object.freeze({ ...this.#entry(i), durationMs })
   }
 
   #entry(i: number): LedgerEntry {

@@ -4,7 +4,7 @@ import { countVotes, type ContinuationEvaluation, type ContinuationOutcome } fro
 import { lastStepOf } from '../../state/execution.ts'
 import type { ErrorRecord, Execution, FinalRecord, FinalStatus } from '../../state/execution.ts'
 import type { ToModel } from '../../state/inference.ts'
-import type { LedgerEntry, LedgerRow, TimedLedgerEntry } from '../../state/ledger.ts'
+import { saysSomething, type LedgerEntry, type LedgerRow, type TimedLedgerEntry } from '../../state/ledger.ts'
 import type { List } from '../../state/list.ts'
 import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../../state/usage.ts'
 import type { Checkpoint, Effects } from '../../effects/effects.ts'
@@ -224,9 +224,9 @@ export class RunContext implements HookHost {
     this.ledgerWriter.note(step, plan.number, index, callIndex, durationMs)
     if (what !== undefined) this.ledgerWriter.explainLast(what)
     const { emit } = this.effects
-    if (emit === undefined) return
+    if (emit === undefined || what === undefined || !saysSomething(what)) return
     emit({ type: 'hook', step, at: this.now, entry: this.ledgerWriter.last() })
-    for (const { code, message } of what?.warnings ?? []) emit({ type: 'warning', step, at: this.now, code, message })
+    for (const { code, message } of what.warnings ?? []) emit({ type: 'warning', step, at: this.now, code, message })
   }
 
   #shadowLog(): ShadowLog {

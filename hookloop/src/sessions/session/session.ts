@@ -11,7 +11,7 @@ import { fireInSession, type SendOptions, type Session } from '../../agent/sessi
 import type { ResumeOptions } from '../../agent/loop/resume.ts'
 import { COMPACT_KEY, ENVIRONMENT_KEY, MODEL_KEY, TASKS_KEY, type AgentState } from '../../state/agent-state.ts'
 import type { Emit, EventListener } from '../../state/event.ts'
-import type { TimedLedgerEntry } from '../../state/ledger.ts'
+import { saysSomething, type TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Message } from '../../state/message.ts'
 import { sameJson } from '../../state/json.ts'
 import { applyChange, stateChange, type StateChange } from '../../state/state-diff.ts'
@@ -239,7 +239,7 @@ class SessionHandle implements Session {
     const id = known ?? (await readLastRun(this.#store, this.id, journal.eventSeq))
     const events = new SessionEvents(journal, { session: this.id, run: id, listener })
     const emit: Emit = (event) => {
-      if (event.type === 'warning' || (event.type === 'hook' && saysSomething(event.entry))) events.emit(event)
+      if (event.type === 'warning' || event.type === 'hook') events.emit(event)
     }
     const context = new RunContext(this.#parts, liveEffects()({ signal, emit }), state)
     const fired = await fireInSession(context, trigger, { sessionId: this.id, ...facts })
@@ -276,11 +276,6 @@ class SessionHandle implements Session {
   #lock<T>(work: (session: LockedSession) => Promise<T>, { create = false } = {}): Promise<T> {
     return lockSession(this.#store, { id: this.id, create }, work)
   }
-}
-
-/** Before a run has started, only what hooks decided, changed or failed with is worth an event. */
-function saysSomething({ decision, changes, error, warnings }: TimedLedgerEntry): boolean {
-  return [decision, changes, error, warnings].some((each) => each !== undefined)
 }
 
 type DeferredStart = {
