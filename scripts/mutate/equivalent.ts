@@ -112,4 +112,10 @@ export const equivalent: readonly Equivalent[] = [
     change: '0 → 1',
     why: 'It decides when a snapshot is taken, which is a matter of cost.',
   },
+  {
+    file: 'sessions/log/session-journal.ts',
+    code: 'if (this.#events.length === 0) return',
+    change: 'return → ;',
+    why: 'Without events, lines that wait are written a moment sooner, in the same order, or nothing is written.',
+  },
 ]

@@ -1,6 +1,7 @@
 // Changes the code that decides, one change at a time, and lists the changes that no test notices. Works on a copy of the
 // repository. First it runs each test file once, to know how long it takes and what it reaches. Then each change runs only
-// the tests that reach it, cheap ones first, until one fails. Not part of `npm test`.
+// the tests that reach it, cheap ones first, until one fails. A failure that load can cause counts only if it repeats while
+// nothing else runs here, and if the same tests pass without the change right before. Not part of `npm test`.
 import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,10 +10,10 @@ import { parseArgs } from 'node:util'
 import { linkPackages } from '../checkout.ts'
 import { decidingFiles } from './deciding-files.ts'
 import { equivalent } from './equivalent.ts'
-import { measure, reaches, testsThatLoad, type Measured } from './measure-tests.ts'
+import { measure, reaches, TEST_MS, testsThatLoad, type Measured } from './measure-tests.ts'
 import { mutantsOf, type Mutant } from './mutants.ts'
-import { firstFailure } from './run-tests.ts'
-import { stagesOf } from './stages.ts'
+import { firstFailure, type Failure } from './run-tests.ts'
+import { stagesOf, timeoutFor, type Stage } from './stages.ts'
 
 type Picked = Mutant & { readonly file: string }
 type Judged = Pick<Picked, 'file' | 'line' | 'change'> & {
@@ -30,7 +31,7 @@ Makes single changes in the files that decide, and lists those that no test noti
   --count <n>       how many changes to try in each file. Default: 10
   --seed <n>        which changes are picked. Default: 1
   --jobs <n>        how many at the same time. Default: 1
-  --minutes <n>     after how long the tests of one change end. Default: 2
+  --minutes <n>     after how long the tests of one change end. Default: 5
   --list            lists the changes without trying them
   --json            prints one object: { tried, killed, percent, mutants }
   --help            prints this text`
@@ -57,7 +58,7 @@ const picked = chosen.flatMap(({ file, lines }) => {
 say(`${files.length} files, ${picked.length} changes picked with seed ${seed}`)
 
 if (flags.list) {
-  for (const { file, line, change } of picked) console.log(`${file}:${line}  ${change}`)
+  writeFileSync(1, picked.map(({ file, line, change }) => `${file}:${line}  ${change}\n`).join(''))
   process.exit(0)
 }
 
@@ -77,18 +78,13 @@ await shareOut(testsThatLoad(files), async (test, copy) => {
 say(`${measured.length} test files measured`)
 
 const judged: Judged[] = []
+const unsure: Picked[] = []
 await shareOut(picked, async (mutant, copy) => {
-  const path = join(copy, mutant.file)
-  const source = readFileSync(path, 'utf8')
-  writeFileSync(path, source.slice(0, mutant.start) + mutant.text + source.slice(mutant.end))
-  const result = await judge(copy, mutant)
-  writeFileSync(path, source)
-  judged.push(result)
-  const { file, line, change, killed, why } = result
-  say(
-    `${judged.length}/${picked.length} ${file}:${line}  ${change}  ${killed ? `killed by "${why}"` : `SURVIVED, ${why}`}`,
-  )
+  const result = await judge(copy, mutant, jobs === 1)
+  if (result === undefined) unsure.push(mutant)
+  else note(result)
 })
+for (const mutant of unsure) note((await judge(copies[0]!, mutant, true))!)
 if (flags.json) console.log(JSON.stringify({ ...figures(judged), mutants: judged }))
 else printResult()
 
@@ -101,17 +97,49 @@ async function shareOut<T>(values: readonly T[], act: (value: T, copy: string) =
   await Promise.all(copies.map(work))
 }
 
-async function judge(copy: string, { file, line, change, start }: Picked): Promise<Judged> {
+/** Undefined if the change must be judged again when nothing else runs. */
+async function judge(copy: string, mutant: Picked, isAlone: boolean): Promise<Judged | undefined> {
+  const { file, line, change, start } = mutant
   const tests = measured.filter((test) => reaches(test, file, start))
-  if (tests.length === 0) return { file, line, change, killed: false, why: 'no test reaches it' }
+  const survived = (why: string): Judged => ({ file, line, change, killed: false, why })
+  if (tests.length === 0) return survived('no test reaches it')
   const ends = performance.now() + minutes * 60_000
   for (const stage of stagesOf(file, tests)) {
     const left = ends - performance.now()
-    const why = left > 0 ? await firstFailure(copy, stage.tests, { timeoutMs: Math.min(left, stage.timeoutMs) }) : ''
-    if (performance.now() >= ends) return { file, line, change, killed: false, why: 'not all tests were run' }
-    if (why !== undefined) return { file, line, change, killed: true, why }
+    if (left <= 0) return survived('not all tests were run')
+    let failed = await failureWith(copy, mutant, stage, Math.min(left, stage.timeoutMs))
+    if (failed !== undefined && (failed.timedOut || stage.starts)) {
+      if (!isAlone) return undefined
+      const before = performance.now()
+      const without = await firstFailure(copy, stage.tests, { timeoutMs: TEST_MS })
+      if (without !== undefined) return survived(`fails without the change as well: ${without.title}`)
+      failed = await failureWith(copy, mutant, stage, timeoutFor(performance.now() - before))
+    }
+    if (failed !== undefined) return { file, line, change, killed: true, why: failed.title }
   }
-  return { file, line, change, killed: false, why: `${tests.length} test files passed` }
+  return survived(`${tests.length} test files passed`)
+}
+
+async function failureWith(
+  copy: string,
+  { file, start, end, text }: Picked,
+  { tests }: Stage,
+  timeoutMs: number,
+): Promise<Failure | undefined> {
+  const path = join(copy, file)
+  const source = readFileSync(path, 'utf8')
+  writeFileSync(path, source.slice(0, start) + text + source.slice(end))
+  const failed = await firstFailure(copy, tests, { timeoutMs })
+  writeFileSync(path, source)
+  return failed
+}
+
+function note(result: Judged): void {
+  judged.push(result)
+  const { file, line, change, killed, why } = result
+  say(
+    `${judged.length}/${picked.length} ${file}:${line}  ${change}  ${killed ? `killed by "${why}"` : `SURVIVED, ${why}`}`,
+  )
 }
 
 function printResult(): void {
@@ -181,7 +209,7 @@ function readFlags() {
         count: { type: 'string', default: '10' },
         seed: { type: 'string', default: '1' },
         jobs: { type: 'string', default: '1' },
-        minutes: { type: 'string', default: '2' },
+        minutes: { type: 'string', default: '5' },
         list: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },

@@ -2,7 +2,12 @@ import { dirname } from 'node:path'
 import type { Measured } from './measure-tests.ts'
 
 /** Test files that one process runs. */
-export type Stage = { readonly tests: readonly string[]; readonly timeoutMs: number }
+export type Stage = {
+  readonly tests: readonly string[]
+  readonly timeoutMs: number
+  /** A load of the machine can make these fail. */
+  readonly starts: boolean
+}
 
 /** How long the tests of the first processes may take. A failure usually comes early, so the later ones run more. */
 const STAGE_MS = [2_500, 10_000]
@@ -20,7 +25,16 @@ export function stagesOf(file: string, tests: readonly Measured[]): readonly Sta
   const alone = sorted.filter(({ starts }) => starts).map((test) => [test])
   return [...together, ...alone]
     .filter((stage) => stage.length > 0)
-    .map((stage) => ({ tests: stage.map(({ test }) => test), timeoutMs: 15_000 + 4 * duration(stage) }))
+    .map((stage) => ({
+      tests: stage.map(({ test }) => test),
+      timeoutMs: timeoutFor(duration(stage)),
+      starts: stage.some(({ starts }) => starts),
+    }))
+}
+
+/** How long tests may take with a change, if they take this long without it. */
+export function timeoutFor(ms: number): number {
+  return 15_000 + 4 * ms
 }
 
 function duration(stage: readonly Measured[]): number {

@@ -1,4 +1,4 @@
-import { canonicalText, isJsonObject, sameJson, type Json, type JsonObject } from './json.ts'
+import { canonicalText, isJsonObject, type Json, type JsonObject } from './json.ts'
 import { formatTests } from './json-schema-formats.ts'
 import { MAX_DEPTH, SchemaIndex } from './schema-index.ts'
 
@@ -16,9 +16,15 @@ const MAX_CHECKS = 1_000_000
 /**
  * Returns a function that lists what does not fit a JSON Schema. The list is empty when the value is valid. Throws a
  * TypeError for a pattern that cannot be matched in linear time.
+ *
+ * Of an untrusted schema, patterns are not run, because they can be as expensive as the text is long, and references to nothing are
+ * ignored: then a value may be valid that the complete schema rejects, but never the other way round.
  */
-export function jsonSchemaValidator(schema: JsonObject): (value: Json) => readonly SchemaProblem[] {
-  const known = new SchemaIndex(schema)
+export function jsonSchemaValidator(
+  schema: JsonObject,
+  { isUntrusted = false } = {},
+): (value: Json) => readonly SchemaProblem[] {
+  const known = new SchemaIndex(schema, isUntrusted)
   return (value) => {
     const check = new Check(known, value)
     check.apply(schema, value, undefined)
@@ -40,6 +46,8 @@ class Check {
   #checks = 0
   #maxChecks = MAX_CHECKS
   #depth = 0
+  /** Whether a keyword was left out: what fits may not fit the complete schema. What does not fit never does. */
+  #isOpen = false
 
   constructor(known: SchemaIndex, value: Json) {
     this.#known = known
@@ -48,9 +56,21 @@ class Check {
 
   /** A large value may need more checks than a small one; alternatives that multiply them may not. */
   #raiseLimit(): void {
-    const limit = MAX_CHECKS + 20 * canonicalText(this.#value).length
+    const limit = this.#known.isUntrusted ? MAX_CHECKS : MAX_CHECKS + 20 * canonicalText(this.#value).length
     if (this.#checks > limit) throw new Error(`The schema needs more than ${limit} checks for this value.`)
     this.#maxChecks = limit
+  }
+
+  #countChecks(count: number): void {
+    this.#checks += count
+    if (this.#checks > this.#maxChecks) this.#raiseLimit()
+  }
+
+  /** A text for comparison. Its length counts: several keywords may compare the same large value. */
+  #textOf(value: Json): string {
+    const text = canonicalText(value)
+    this.#countChecks(1 + (text.length >> 5))
+    return text
   }
 
   /** Whether the value fits. Adds what does not to the problems. */
@@ -58,7 +78,7 @@ class Check {
     if (schema === true || schema === undefined) return true
     if (schema === false) return this.#fail(at, 'Nothing is allowed here.')
     if (!isJsonObject(schema)) throw new Error(`${JSON.stringify(schema).slice(0, 40)} is not a schema.`)
-    if (++this.#checks > this.#maxChecks) this.#raiseLimit()
+    this.#countChecks(1)
     if (++this.#depth > MAX_DEPTH)
       throw new Error(`The schema or the value is nested more than ${MAX_DEPTH} levels deep.`)
     let fits = this.#applyValue(schema, value, at)
@@ -87,12 +107,11 @@ class Check {
       const expected = (Array.isArray(type) ? type : [type]).map((each) => `"${String(each)}"`).join(' or ')
       fits = this.#fail(at, `Instance type "${typeOf(value)}" is invalid. Expected ${expected}.`)
     }
-    const text = Array.isArray(allowed) ? canonicalText(value) : ''
-    if (Array.isArray(allowed) && !allowed.some((each) => canonicalText(each as Json) === text)) {
-      fits = this.#fail(at, `Instance does not match any of ${shortText(allowed as Json)}.`)
+    if (Array.isArray(allowed) && !this.#known.textsIn(allowed as readonly Json[]).has(this.#textOf(value))) {
+      fits = this.#fail(at, `Instance does not match any of ${this.#known.shortText(allowed as Json)}.`)
     }
-    if (only !== undefined && !sameJson(only, value)) {
-      fits = this.#fail(at, `Instance does not match ${shortText(only)}.`)
+    if (only !== undefined && this.#known.textOf(only) !== this.#textOf(value)) {
+      fits = this.#fail(at, `Instance does not match ${this.#known.shortText(only)}.`)
     }
     return fits
   }
@@ -102,71 +121,89 @@ class Check {
     const { allOf, anyOf, oneOf, not } = schema
     let fits = true
     for (const reference of [schema['$ref'], schema['$dynamicRef']]) {
-      if (typeof reference === 'string') fits = this.apply(this.#known.find(reference), value, at, seen) && fits
+      if (typeof reference !== 'string') continue
+      const found = this.#known.find(reference)
+      if (found === undefined) this.#isOpen = true
+      fits = this.apply(found, value, at, seen) && fits
     }
     if (Array.isArray(allOf)) for (const each of allOf) fits = this.apply(each as Json, value, at, seen) && fits
-    if (Array.isArray(anyOf) && this.#count(anyOf as Json[], value, at, seen) === 0) {
+    if (Array.isArray(anyOf) && this.#count(anyOf as Json[], value, at, seen).possible === 0) {
       fits = this.#fail(at, 'Instance does not match any subschemas.')
     }
     if (Array.isArray(oneOf)) {
-      const count = this.#count(oneOf as Json[], value, at, seen)
-      if (count !== 1) fits = this.#fail(at, `Instance does not match exactly one subschema (${count} matches).`)
+      const { certain, possible } = this.#count(oneOf as Json[], value, at, seen)
+      if (certain > 1 || possible === 0) {
+        fits = this.#fail(at, `Instance does not match exactly one subschema (${certain} matches).`)
+      }
     }
-    if (not !== undefined && this.#isFit(not, value, at)) fits = this.#fail(at, 'Instance matches what "not" excludes.')
+    if (not !== undefined && this.#try(not, value, at).isCertain) {
+      fits = this.#fail(at, 'Instance matches what "not" excludes.')
+    }
     if (schema['if'] !== undefined) {
-      const branch = this.#isFit(schema['if'], value, at, seen) ? 'then' : 'else'
-      fits = this.apply(schema[branch], value, at, seen) && fits
+      const { isCertain, isPossible } = this.#try(schema['if'], value, at, seen)
+      if (isCertain) fits = this.apply(schema['then'], value, at, seen) && fits
+      else if (!isPossible) fits = this.apply(schema['else'], value, at, seen) && fits
     }
     return fits
   }
 
   /** How many schemas the value fits. If it fits none, the problems of the closest one are added. */
-  #count(schemas: readonly Json[], value: Json, at: Place | undefined, seen: Seen | undefined): number {
-    const before = this.problems
-    let count = 0
-    let closest: SchemaProblem[] | undefined
+  #count(
+    schemas: readonly Json[],
+    value: Json,
+    at: Place | undefined,
+    seen: Seen | undefined,
+  ): { readonly certain: number; readonly possible: number } {
+    let [certain, possible] = [0, 0]
+    let closest: readonly SchemaProblem[] | undefined
     for (const schema of schemas) {
-      this.problems = []
-      const own = this.#newSeen()
-      if (this.apply(schema, value, at, own)) {
-        count++
-        addSeen(seen, own)
-      } else if (closest === undefined || depthOf(this.problems) > depthOf(closest)) {
-        closest = this.problems
-      }
+      const { isCertain, isPossible, problems } = this.#try(schema, value, at, seen)
+      if (isCertain) certain++
+      if (isPossible) possible++
+      else if (closest === undefined || depthOf(problems) > depthOf(closest)) closest = problems
     }
-    this.problems = before
-    if (count === 0) this.problems.push(...(closest ?? []).slice(0, MAX_PROBLEMS - before.length))
-    return count
+    if (possible === 0) this.problems.push(...(closest ?? []).slice(0, MAX_PROBLEMS - this.problems.length))
+    return { certain, possible }
   }
 
   /** Whether the value fits, without adding problems. */
-  #isFit(schema: Json, value: Json, at: Place | undefined, seen?: Seen): boolean {
-    const before = this.problems
+  #try(schema: Json, value: Json, at: Place | undefined, seen?: Seen) {
+    const [before, wasOpen] = [this.problems, this.#isOpen]
     this.problems = []
+    this.#isOpen = false
     const own = this.#newSeen()
-    const fits = this.apply(schema, value, at, own)
+    const isPossible = this.apply(schema, value, at, own)
+    const tried = { isPossible, isCertain: isPossible && !this.#isOpen, problems: this.problems }
     this.problems = before
-    if (fits) addSeen(seen, own)
-    return fits
+    this.#isOpen ||= wasOpen
+    if (isPossible) addSeen(seen, own)
+    return tried
   }
 
   #applyString(schema: JsonObject, value: string, at: Place | undefined): boolean {
     const { minLength, maxLength, pattern, format } = schema
     let fits = true
+    this.#countChecks(value.length >> 5)
     if (typeof minLength === 'number' && lengthOf(value) < minLength) {
       fits = this.#fail(at, `String is too short (${lengthOf(value)} < ${minLength}).`)
     }
     if (typeof maxLength === 'number' && lengthOf(value) > maxLength) {
       fits = this.#fail(at, `String is too long (${lengthOf(value)} > ${maxLength}).`)
     }
-    if (typeof pattern === 'string' && !this.#known.patterns.get(pattern)!(value)) {
-      fits = this.#fail(at, `String does not match pattern ${shortText(pattern)}.`)
+    if (typeof pattern === 'string' && !this.#matches(pattern, value)) {
+      fits = this.#fail(at, `String does not match pattern ${this.#known.shortText(pattern)}.`)
     }
     if (typeof format === 'string' && formatTests.get(format)?.(value) === false) {
       fits = this.#fail(at, `String does not match format "${format}".`)
     }
     return fits
+  }
+
+  #matches(pattern: string, text: string): boolean {
+    const test = this.#known.patterns.get(pattern)
+    if (test !== undefined) return test(text)
+    this.#isOpen = true
+    return true
   }
 
   #applyNumber(schema: JsonObject, value: number, at: Place | undefined): boolean {
@@ -191,6 +228,7 @@ class Check {
     const first = Array.isArray(items) ? items : Array.isArray(prefixItems) ? prefixItems : []
     const rest = Array.isArray(items) ? additionalItems : items
     let fits = true
+    this.#countChecks(value.length >> 3)
     if (typeof minItems === 'number' && value.length < minItems) {
       fits = this.#fail(at, `Array has too few items (${value.length} < ${minItems}).`)
     }
@@ -207,13 +245,17 @@ class Check {
     if (seen !== undefined) seen.items = Math.max(seen.items, checked)
     if (contains !== undefined) {
       const { minContains = 1, maxContains = Infinity } = schema as { minContains?: number; maxContains?: number }
-      const count = value.filter((each, i) => this.#isFit(contains, each, { key: String(i), outer: at })).length
-      if (count < minContains || count > maxContains) fits = this.#fail(at, `Array contains ${count} matching items.`)
+      const tried = value.map((each, i) => this.#try(contains, each, { key: String(i), outer: at }))
+      const certain = tried.filter(({ isCertain }) => isCertain).length
+      const possible = tried.filter(({ isPossible }) => isPossible).length
+      if (possible < minContains || certain > maxContains) {
+        fits = this.#fail(at, `Array contains ${certain} matching items.`)
+      }
     }
-    if (uniqueItems === true && new Set(value.map(canonicalText)).size < value.length) {
+    if (uniqueItems === true && new Set(value.map((each) => this.#textOf(each))).size < value.length) {
       fits = this.#fail(at, 'Array has items that are equal.')
     }
-    if (unevaluatedItems !== undefined && seen !== undefined) {
+    if (unevaluatedItems !== undefined && seen !== undefined && !this.#isOpen) {
       from(seen.items, () => unevaluatedItems)
       seen.items = value.length
     }
@@ -224,6 +266,7 @@ class Check {
     const { required, minProperties, maxProperties } = schema
     const names = Object.keys(value)
     let fits = true
+    this.#countChecks((names.length >> 3) + (Array.isArray(required) ? required.length : 0))
     for (const name of Array.isArray(required) ? required : []) {
       if (!Object.hasOwn(value, name as string)) {
         fits = this.#fail(at, `Instance does not have required property "${String(name)}".`)
@@ -238,7 +281,7 @@ class Check {
     fits = this.#applyDependencies(schema, value, at, seen) && fits
     for (const name of names) fits = this.#applyProperty(schema, value, { key: name, outer: at }, seen) && fits
     const { unevaluatedProperties } = schema
-    for (const name of unevaluatedProperties === undefined ? [] : names) {
+    for (const name of unevaluatedProperties === undefined || this.#isOpen ? [] : names) {
       if (seen?.names.has(name) === true) continue
       seen?.names.add(name)
       fits = this.#applyExtra(unevaluatedProperties!, value[name]!, { key: name, outer: at }) && fits
@@ -258,9 +301,9 @@ class Check {
     }
     if (isJsonObject(patternProperties)) {
       for (const [pattern, each] of Object.entries(patternProperties)) {
-        if (!this.#known.patterns.get(pattern)!(key)) continue
+        if (!this.#matches(pattern, key)) continue
         isKnown = true
-        fits = this.apply(each, inner, at) && fits
+        if (this.#known.patterns.has(pattern)) fits = this.apply(each, inner, at) && fits
       }
     }
     if (!isKnown && additionalProperties !== undefined) {
@@ -281,11 +324,13 @@ class Check {
     for (const keyword of ['dependentRequired', 'dependentSchemas', 'dependencies']) {
       const dependencies = schema[keyword]
       if (!isJsonObject(dependencies)) continue
-      for (const [name, needed] of Object.entries(dependencies)) {
+      const all = Object.entries(dependencies)
+      this.#countChecks(all.length)
+      for (const [name, needed] of all) {
         if (!Object.hasOwn(value, name)) continue
         if (!Array.isArray(needed)) fits = this.apply(needed, value, at, seen) && fits
         else if (!needed.every((each) => Object.hasOwn(value, each as string))) {
-          fits = this.#fail(at, `Instance has "${name}" but not all of ${shortText(needed as Json)}.`)
+          fits = this.#fail(at, `Instance has "${name}" but not all of ${this.#known.shortText(needed as Json)}.`)
         }
       }
     }
@@ -325,9 +370,4 @@ function isMultiple(value: number, of: number): boolean {
 /** In code points. */
 function lengthOf(text: string): number {
   return text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0)
-}
-
-function shortText(value: Json): string {
-  const text = JSON.stringify(value)
-  return text.length <= 200 ? text : `${text.slice(0, 200).toWellFormed()}…`
 }

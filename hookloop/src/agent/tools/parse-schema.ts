@@ -73,11 +73,29 @@ function toText({ message, path = [] }: StandardSchemaV1.Issue): string {
   return keys.length === 0 ? message : `${keys.join('.')}: ${message}`
 }
 
-function jsonSchemaParser(schema: JsonObject): Parser {
-  const problemsOf = jsonSchemaValidator(schema)
-  return (args) => {
-    const problems = problemsOf(args)
-    if (problems.length === 0) return { value: args }
+function jsonSchemaParser(schema: JsonObject): (value: Json) => Parsed {
+  return parserWith(jsonSchemaValidator(schema))
+}
+
+/**
+ * The parser of a JSON Schema that another program has sent. It takes a limited time, and accepts at least what the schema
+ * accepts: what cannot be checked is left to that program.
+ */
+export function untrustedParserOf(schema: JsonObject): (value: Json) => Parsed {
+  const parse = parserWith(jsonSchemaValidator(schema, { isUntrusted: true }))
+  return (value) => {
+    try {
+      return parse(value)
+    } catch {
+      return { value }
+    }
+  }
+}
+
+function parserWith(problemsOf: ReturnType<typeof jsonSchemaValidator>): (value: Json) => Parsed {
+  return (value) => {
+    const problems = problemsOf(value)
+    if (problems.length === 0) return { value }
     return { problem: issueText(problems.map(({ path, message }) => `${['#', ...path].join('/')}: ${message}`)) }
   }
 }

@@ -134,6 +134,20 @@ suite('the list of trusted files', () => {
     assert.equal(trust.forget('/'), 1)
   })
 
+  test('is changed also if another process removes the lock meanwhile, as one that seems to be stale', () => {
+    const { trust, print } = scene()
+    const { path, hash } = print()
+    const slow = {
+      path,
+      get hash() {
+        rmSync(`${trust.file}.lock`, { force: true })
+        return hash
+      },
+    }
+    trust.trust([slow])
+    assert.equal(trust.statusOf(print()), 'trusted')
+  })
+
   test('must be outside of the project, unless it is in memory', () => {
     const { dir, print } = scene()
     assert.throws(() => new TrustStore(join(dir, 'trust.json')).checkOutside(dir), {
