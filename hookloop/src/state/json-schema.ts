@@ -69,7 +69,7 @@ class Check {
   /** A text for comparison. Its length counts: several keywords may compare the same large value. */
   #textOf(value: Json): string {
     const text = canonicalText(value)
-    this.#countChecks(1 + (text.length >> 5))
+    this.#countChecks(1 + (text.length >> 3))
     return text
   }
 

@@ -26,12 +26,12 @@ const problemsOf = jsonSchemaValidator({
     schema: {
       type: ['object', 'boolean'],
       properties: {
-        type: { if: { type: 'array' }, then: { items: { enum: types } }, else: { enum: types } },
+        type: { anyOf: [{ enum: types }, { type: 'array', items: { enum: types } }] },
         enum: { type: 'array' },
         required: { type: 'array', items: { type: 'string' } },
         properties: named,
         additionalProperties: schema,
-        items: { if: { type: 'array' }, then: schemas, else: schema },
+        items: { anyOf: [schema, schemas] },
         prefixItems: schemas,
         allOf: schemas,
         anyOf: schemas,
