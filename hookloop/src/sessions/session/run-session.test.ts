@@ -295,42 +295,6 @@ test('D21: nor is it counted if a run was interrupted while hooks decided about 
   }
 })
 
-test('hooks run once for a step that is closed because the agent has changed: not when the change is found', async () => {
-  const store = memoryStore()
-  const over = (each: SessionStore, fired: string[], ...names: readonly string[]) => {
-    const tools = names.map((name) =>
-      tool({ name, description: 'Acts.', input: { type: 'object' }, execute: () => 'done' }),
-    )
-    const notes = (['afterStep', 'onStop', 'afterExecution'] as const).map((trigger) =>
-      hook(trigger, (ctx) => {
-        fired.push(trigger)
-        return ctx
-      }),
-    )
-    const model = scriptedModel(({ messages }) => (messages.length < 2 ? { toolCalls: [{ name: 'act' }] } : 'Done.'))
-    return createAgent({ model, store: each, use: [...tools, ...notes] })
-  }
-  await cutOff(store, { at: 2, stored: true }, (dying) => over(dying, [], 'act').run('Go.', { session: 's' }))
-  const fired: string[] = []
-  const run = await over(store, fired, 'act', 'another').resume('s')
-  assert.equal(run.status, 'completed')
-  assert.deepEqual(fired, ['afterStep', 'afterStep', 'onStop', 'afterExecution'])
-})
-
-test('a call in a step that is closed because the agent has changed counts toward maxToolCalls', async () => {
-  const store = memoryStore()
-  const over = (each: SessionStore, ...names: readonly string[]) => {
-    const tools = names.map((name) =>
-      tool({ name, description: 'Acts.', input: { type: 'object' }, execute: () => 'done' }),
-    )
-    const model = scriptedModel(({ messages }) => (messages.length < 2 ? { toolCalls: [{ name: 'act' }] } : 'Done.'))
-    return createAgent({ model, store: each, use: tools })
-  }
-  await cutOff(store, { at: 2, stored: true }, (dying) => over(dying, 'act').run('Go.', { session: 's' }))
-  const run = await over(store, 'act', 'another').resume('s')
-  assert.deepEqual([run.warnings.map(({ code }) => code), run.state.usage.toolCalls], [['STEP_CLOSED'], 1])
-})
-
 test('D21: the working time before a run was interrupted is counted', async () => {
   const store = memoryStore()
   const clock = fakeClock({ startAt: 5 })
