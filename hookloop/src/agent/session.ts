@@ -55,6 +55,16 @@ export type Session<O = string> = {
   readonly resume: (options?: ResumeOptions & SendOptions) => Promise<Run<O> | undefined>
   /** The same as events. Rejects if there is no such run. */
   readonly resumeStream: (options?: ResumeOptions & SendOptions) => RunStream<AgentEvent, O>
+  /**
+   * Stops the run of this session, in whatever process it runs: see `requestStop`. Resolves with true when it has ended, also a
+   * run that waits for an answer or was interrupted, and with false if there is none. `waitMs` is how long to wait for another
+   * process, which may run a call that cannot be aborted; then it rejects with SESSION_BUSY. Default 30,000.
+   */
+  readonly stop: (options?: {
+    readonly by?: string
+    readonly reason?: string
+    readonly waitMs?: number
+  }) => Promise<boolean>
   /** Deletes the conversation and keeps the metadata. Warnings of hooks at the end of the session are in the next run. */
   readonly clear: () => Promise<void>
   /** Requests a compaction before the next step, from the hook that does it, such as `summarization`. */

@@ -22,7 +22,7 @@ import {
   type RecordEntry,
   type Recording,
 } from './recording.ts'
-import type { RunEnd } from './run-time.ts'
+import type { RunEnd, RunTime } from './run-time.ts'
 import { UnusedEffects } from './unused-effects.ts'
 
 /**
@@ -165,25 +165,28 @@ export class Recorder {
    * Records the check at which a scope first notices that the run must end. Each scope counts its own checks: agents that
    * run concurrently check in no fixed order.
    */
-  checkEnded(end: RunEnd | undefined, scope: string): RunEnd | undefined {
+  checkEnded(end: RunEnd | undefined, scope: string, time: RunTime): RunEnd | undefined {
     this.journal.start?.()
-    if (this.known.endedAt.size > 0) this.#recall()
+    if (this.known.endedAt.size > 0) this.#recall(time)
     const noticed = this.#noticed.get(EVERYWHERE) ?? this.#noticed.get(scope)
     if (noticed !== undefined) return noticed
     const check = this.#checks.next(scope)
     if (end === undefined) return undefined
     this.#noticed.set(scope, end)
+    const stop = end === 'cancel' ? time.stopRequest() : undefined
     this.journal.append({
       type: 'cancel',
       check,
       ...(scope !== '' && { scope }),
       ...(end === 'limit' && { by: 'limit' as const }),
+      ...(stop !== undefined && { stop }),
     })
     return end
   }
 
   /** What was noticed in an earlier process. A cancel ends all scopes. */
-  #recall(): void {
+  #recall(time: RunTime): void {
+    time.stopRequest(this.known.stopRequest)
     for (const [scope, { by }] of this.known.endedAt) this.#noticed.set(by === 'cancel' ? EVERYWHERE : scope, by)
   }
 }
@@ -344,7 +347,7 @@ export class RecordedEffects extends EffectScope implements Effects {
   }
 
   ended(): RunEnd | undefined {
-    return this.recorder.checkEnded(this.#inner.ended(), this.path)
+    return this.recorder.checkEnded(this.#inner.ended(), this.path, this.time)
   }
 }
 

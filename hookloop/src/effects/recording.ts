@@ -1,5 +1,6 @@
 import { checkArgument } from '../state/check-options.ts'
 import { isJsonObject, storedJson, type Json, type JsonObject } from '../state/json.ts'
+import { toStopRequest, type StopRequest } from '../state/stop-request.ts'
 import { must, number, object, oneOf, optional, present, shapeOf, string, type Shape } from '../state/shape.ts'
 import type { RunEnd } from './run-time.ts'
 import { AgentError, messageOf, type ErrorCode, errorCodes } from '../errors.ts'
@@ -35,7 +36,14 @@ export type RecordEntry =
   /** The signal aborted during a wait: the run was cancelled or, with `by`, had reached its time limit. */
   | { readonly type: 'abort'; readonly key: string; readonly by?: 'limit' }
   /** The run, or the subagent of a scope, noticed at its n-th check that it was cancelled or, with `by`, had timed out. */
-  | { readonly type: 'cancel'; readonly check: number; readonly scope?: string; readonly by?: 'limit' }
+  | {
+      readonly type: 'cancel'
+      readonly check: number
+      readonly scope?: string
+      readonly by?: 'limit'
+      /** Who asked for it, if the run was stopped on request. */
+      readonly stop?: StopRequest
+    }
 
 /** Where a run is recorded. `append` must have stored the entry when it returns. */
 export interface Recording {
@@ -147,7 +155,7 @@ const entryShapes = new Map<unknown, Shape>([
   ['end', (entry, path) => (isJsonObject(entry) && 'value' in entry ? succeeded : failed)(entry, path)],
   ['timeout', shapeOf({ key: string, at: number, ms: number, after: optional(oneOf('cancel', 'limit')) })],
   ['abort', shapeOf({ key: string, by: optional(oneOf('limit')) })],
-  ['cancel', shapeOf({ check: number, scope: optional(string), by: optional(oneOf('limit')) })],
+  ['cancel', shapeOf({ check: number, scope: optional(string), by: optional(oneOf('limit')), stop: optional(object) })],
 ])
 
 /** What is wrong with an entry, if anything is. */
@@ -171,12 +179,15 @@ export class RecordIndex {
   readonly endedAt = new Map<string, { readonly check: number; readonly by: RunEnd }>()
   /** Whether the run was already cancelled when a process resumed it. */
   readonly cancelledBefore: boolean
+  /** Who asked to stop the run, if that is why it was cancelled. */
+  readonly stopRequest: StopRequest | undefined
   readonly lastBegin: number
   /** A key that begins more than once: because processes died, or by mistake. */
   readonly repeated: string | undefined
 
   constructor(entries: readonly RecordEntry[]) {
     let cancelledBefore = false
+    let stopRequest: StopRequest | undefined
     let lastBegin = 0
     let repeated: string | undefined
     for (const [i, entry] of entries.entries()) {
@@ -192,9 +203,11 @@ export class RecordIndex {
       if (entry.type === 'cancel') {
         this.endedAt.set(entry.scope ?? '', { check: entry.check, by: entry.by ?? 'cancel' })
         cancelledBefore ||= entry.check === 0
+        stopRequest ??= toStopRequest(entry.stop)
       }
     }
     this.cancelledBefore = cancelledBefore
+    this.stopRequest = stopRequest
     this.lastBegin = lastBegin
     this.repeated = repeated
   }

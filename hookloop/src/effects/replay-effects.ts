@@ -96,6 +96,7 @@ export class Replayer {
     const check = this.#checks.next(scope)
     if (end !== undefined && check >= end.check) this.#ended.set(scope, end.by)
     const ended = this.#ended.get(scope)
+    if (ended === 'cancel') time.stopRequest(this.#index.stopRequest)
     if (ended === 'cancel') this.time.cancel()
     if (ended === 'limit') time.expire()
     return ended

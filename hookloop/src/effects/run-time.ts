@@ -1,4 +1,5 @@
 import { AgentError } from '../errors.ts'
+import { toRequestedStop, type StopRequest } from '../state/stop-request.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
 
 /** A source of time. Default: the clock of the system. Tests use `fakeClock` from `hookloop/testing`. */
@@ -60,6 +61,7 @@ export class RunTime {
   #onCancel: (() => void) | undefined
   #end: RunEnd | undefined
   #error: AgentError | undefined
+  #request: StopRequest | undefined
   #deadline = Infinity
   #limit: RunLimit | undefined
   /** How often the deadline was suspended, and since when. */
@@ -97,6 +99,11 @@ export class RunTime {
   get end(): RunEnd | undefined {
     if (this.#end === undefined && this.#cancelSignal?.aborted === true) return 'cancel'
     return this.#end ?? this.#parent?.end
+  }
+
+  /** Who asked for the cancel, if it is known: from the record of the run, or by the reason of the signal. */
+  stopRequest(recorded?: StopRequest): StopRequest | undefined {
+    return (this.#request ??= recorded ?? toRequestedStop(this.#cancelSignal?.reason))
   }
 
   /** The error that running work is aborted with. */
@@ -343,9 +350,7 @@ const asIs: Settle<unknown, unknown> = {
   },
 }
 
-function look(time: RunTime): void {
-  time.look()
-}
+const look = (time: RunTime): void => time.look()
 
 /** The limit of work that is given up at once when the run ends. */
 export const untilEnd: WorkLimit = { ms: Infinity, abort: () => 0, graceMs: () => 0, leave: (_end, error) => error }

@@ -3,6 +3,7 @@ import type { JsonObject } from '../state/json.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import { eventsContract } from './store-contract-events.ts'
 import { partsContract } from './store-contract-parts.ts'
+import { stopContract } from './store-contract-stop.ts'
 import {
   badIds,
   codeOf,
@@ -42,7 +43,7 @@ export function storeContract(name: string, makeStore: MakeStore, options: Contr
   const { suite, test } = process.getBuiltinModule('node:test')
   const prefix = `s${Math.floor(Math.random() * 1e9).toString(36)}`
   suite(`${name} fulfils the contract of a session store`, () => {
-    const all = [...contract, ...partsContract, ...eventsContract]
+    const all = [...contract, ...partsContract, ...eventsContract, ...stopContract]
     const ofLeases = options.leaseMs === undefined ? [] : leaseContract(options.leaseMs)
     for (const [i, [title, check]] of [...all, ...ofLeases].entries()) {
       test(title, async (t) => {

@@ -81,7 +81,7 @@ function isDecided({ status }: Explanation, verbose: boolean): boolean {
 
 function headline({ status, decided }: Explanation): string {
   const { message, reason, value } = decided
-  if (status === 'cancelled') return 'The run was cancelled.'
+  if (status === 'cancelled') return message || 'The run was cancelled.'
   const shown = value === undefined || isShown(message, value) ? '' : ` (${valueText(value)})`
   return `The run ${statusText(status, reason)}: ${message || reason}${shown}`
 }

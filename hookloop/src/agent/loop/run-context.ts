@@ -24,6 +24,7 @@ import { HookModelCalls } from '../model/hook-infer.ts'
 import type { ChildRuns, ParentLink } from '../subagents/parent-link.ts'
 import type { OpenStep } from './open-step.ts'
 import { BackgroundWork } from './background-work.ts'
+import { cancelVote } from './cancel-vote.ts'
 import { limitVote } from './time-limit.ts'
 
 /** Sees every invocation of a run and of the subagents in it. Replays use it to ask other hooks about the same events. */
@@ -60,14 +61,6 @@ export type RunContextOptions = {
 }
 
 const none: readonly never[] = Object.freeze([])
-
-/** The vote that ends a cancelled run. */
-const cancelledVote: ContinuationEvaluation = Object.freeze({
-  decision: 'forbidContinuation',
-  reason: 'userRequested',
-  message: 'The run was cancelled.',
-  source: 'signal',
-})
 
 /** The mutable side of one run: its state, the open step, the votes, the ledger, and the error that ended it. */
 export class RunContext implements HookHost {
@@ -351,7 +344,8 @@ export class RunContext implements HookHost {
     if (this.#hasVotedToEnd || !this.hasExecution) return
     this.#hasVotedToEnd = true
     if (end === 'limit' && this.forbidden?.reason === 'timeLimit') return // a guard was faster
-    this.cast([end === 'cancel' ? cancelledVote : limitVote(this.effects.time, this.now)])
+    const { time } = this.effects
+    this.cast([end === 'cancel' ? cancelVote(time.stopRequest()) : limitVote(time, this.now)])
   }
 
   leave(what: string): void {

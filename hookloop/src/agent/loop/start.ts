@@ -16,6 +16,7 @@ import { askAt, hasQuestion } from './ask-at-trigger.ts'
 import { runLoop } from './loop.ts'
 import { pause } from './pause.ts'
 import { reasonOf, type RunContext } from './run-context.ts'
+import { cancelVote } from './cancel-vote.ts'
 import { limitVote, withLeft } from './time-limit.ts'
 
 /** The input as a message, redacted. */
@@ -181,8 +182,9 @@ function endedRecord(run: RunContext, end: RunEnd): FinalRecord {
     const { source, message } = limitVote(run.effects.time, run.now)
     return recordOf(run, { status: 'stopped', reason: 'timeLimit', by: source, message: withLeft(run.left, message) })
   }
-  const message = 'The run was cancelled.'
-  return recordOf(run, { status: 'cancelled', reason: 'userRequested', by: 'signal', message })
+  const { source, message, value } = cancelVote(run.effects.time.stopRequest())
+  const record = recordOf(run, { status: 'cancelled', reason: 'userRequested', by: source, message })
+  return value === undefined ? record : Object.freeze({ ...record, value })
 }
 
 /** A hook at onUserInput failed: the run has failed, without an execution. */

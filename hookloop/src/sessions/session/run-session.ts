@@ -14,6 +14,7 @@ import { exactJson, type JsonObject } from '../../state/json.ts'
 import type { Message } from '../../state/message.ts'
 import type { Answer, Answers } from '../../state/tool-call.ts'
 import { liveEffects, type Effects } from '../../effects/effects.ts'
+import { toRequestedStop } from '../../state/stop-request.ts'
 import { AgentError } from '../../errors.ts'
 import { snapshotOf } from '../log/read-session.ts'
 import type { Circumstances } from '../log/session-records.ts'
@@ -23,6 +24,7 @@ import { SessionEvents } from '../log/session-events.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { answeredBefore, resumeFirst } from './approvals.ts'
 import { hashTurn, type OpenRun } from '../log/session-reader.ts'
+import { withStop } from './request-stop.ts'
 import { readTurn, restoreRun } from './restore-run.ts'
 import { appendSessionStart, lockSession, setHead, type LockedSession, type Locking } from './session-lock.ts'
 
@@ -55,34 +57,48 @@ export function runInSession(
   const metadata = how.metadata && (exactJson(how.metadata, 'metadata') as JsonObject)
   return lockSession(store, { ...lockingOf(how), create: true }, async (locked) => {
     const { open, isSuspended } = locked.snapshot
-    const same = isSuspended ? undefined : await runOfTurn({ store, parts, session: locked, how })
+    const work = { store, parts, session: locked }
+    const isNew = isSuspended || how.turn === undefined
+    const same = isNew ? undefined : await withStop(locked, how, (stoppable) => runOfTurn({ ...work, how: stoppable }))
     if (same !== undefined) return same
     const canEnd = onNewInput === 'deny' && open?.phase !== 'input'
     if (isSuspended || (open !== undefined && !canEnd)) throw unfinished(how.session, open?.phase)
-    const session = open === undefined ? locked : await endOpenRun({ store, parts, session: locked, how }, open)
-    const { journal } = session
-    const inner = innerEffects(how, (event) => events.emit(event))
-    const [at, run] = [inner.now(), how.run ?? inner.newId()]
-    const events = new SessionEvents(journal, { session: how.session, run, listener: how.listener })
-    appendSessionStart(session, { agent: parts.name, at })
-    const { turn, recordRequests: recordsRequests = false } = how
-    const given = { ...(metadata !== undefined && { metadata }), ...(turn !== undefined && { turn }) }
-    const { createdAt, agent } = session.snapshot
-    journal.append({
-      type: 'input',
-      run,
-      at,
-      message: input,
-      ...given,
-      ...(createdAt !== undefined && agent !== parts.name && { agent: parts.name }),
-      ...circumstances(parts),
-      ...(recordsRequests && { requests: true }),
-    })
-    const started = { run, at, entries: [], metadata, turn, recordsRequests }
-    const context = runContext({ parts, session, how, inner, events }, started)
-    setHead(session, context.state.withMessage(input), { agent: parts.name, cwd: process.cwd(), at, status: 'running' })
-    return startRun(context, input)
+    const session =
+      open === undefined
+        ? locked
+        : await withStop(locked, how, (stoppable) => endOpenRun({ ...work, how: stoppable }, open))
+    return withStop(session, how, (stoppable) => startInSession({ parts, session, how: stoppable }, input, metadata))
   })
+}
+
+/** Starts a run in a session that has no open one. */
+function startInSession(
+  { parts, session, how }: Pick<Work, 'parts' | 'session' | 'how'>,
+  input: Message,
+  metadata: JsonObject | undefined,
+): Promise<Run> {
+  const { journal } = session
+  const inner = innerEffects(how, (event) => events.emit(event))
+  const [at, run] = [inner.now(), how.run ?? inner.newId()]
+  const events = new SessionEvents(journal, { session: how.session, run, listener: how.listener })
+  appendSessionStart(session, { agent: parts.name, at })
+  const { turn, recordRequests: recordsRequests = false } = how
+  const given = { ...(metadata !== undefined && { metadata }), ...(turn !== undefined && { turn }) }
+  const { createdAt, agent } = session.snapshot
+  journal.append({
+    type: 'input',
+    run,
+    at,
+    message: input,
+    ...given,
+    ...(createdAt !== undefined && agent !== parts.name && { agent: parts.name }),
+    ...circumstances(parts),
+    ...(recordsRequests && { requests: true }),
+  })
+  const started = { run, at, entries: [], metadata, turn, recordsRequests }
+  const context = runContext({ parts, session, how, inner, events }, started)
+  setHead(session, context.state.withMessage(input), { agent: parts.name, cwd: process.cwd(), at, status: 'running' })
+  return startRun(context, input)
 }
 
 /** Where this process runs an agent, and with which limits. */
@@ -109,7 +125,23 @@ export function resumeSession(
   { parts, how, environment }: Pick<Work, 'parts' | 'how' | 'environment'>,
 ): Promise<Run> {
   checkChoice('resume', 'onChange', how.onChange ?? 'close', ['close', 'reject'])
-  return lockSession(store, lockingOf(how), (session) => resumeLocked({ store, parts, session, how, environment }))
+  return lockSession(store, lockingOf(how), (session) =>
+    withStop(session, how, (stoppable) => resumeLocked({ store, parts, session, how: stoppable, environment })),
+  )
+}
+
+/** Ends a run that is to stop and that no process works on. Waits for a process that does. */
+export function endStoppedRun(store: SessionStore, { parts, how }: Pick<Work, 'parts' | 'how'>): Promise<void> {
+  return lockSession(store, lockingOf(how), (session) =>
+    withStop(session, how, async (stoppable) => {
+      const isOpen = session.snapshot.open !== undefined && isStopped(stoppable)
+      if (isOpen) await resumeLocked({ store, parts, session, how: stoppable })
+    }),
+  )
+}
+
+function isStopped({ signal }: SessionRunOptions): boolean {
+  return toRequestedStop(signal?.reason) !== undefined
 }
 
 /**
@@ -127,7 +159,9 @@ async function runOfTurn(work: Pick<Work, 'store' | 'parts' | 'session' | 'how'>
   }
   const { open, state } = snapshot
   const isWaiting = open?.phase === 'suspended' && open.answers === undefined && hasQuestions(state!, open.given)
-  return open === undefined || isWaiting ? restoreRun(parts, snapshot, session.id) : resumeLocked(work)
+  return open === undefined || (isWaiting && !isStopped(how))
+    ? restoreRun(parts, snapshot, session.id)
+    : resumeLocked(work)
 }
 
 async function resumeLocked({

@@ -17,6 +17,8 @@ export type LockedSession = {
   readonly head: JsonObject
   readonly snapshot: SessionSnapshot
   readonly journal: SessionJournal
+  /** See `SessionWriter`. A store without `requestStop` never calls the listener. */
+  readonly onStop: SessionWriter['onStop']
 }
 
 /** Which session to lock, and how long to wait for one that another process has locked. */
@@ -40,7 +42,8 @@ export async function lockSession<T>(
     if (writer.length === 0 && !create) throw sessionUnknown(id)
     const loaded = await loadSession(store, { id, head: writer.head, read: (options) => writer.read(options) })
     const journal = new SessionJournal(writer, loaded)
-    const locked = { id, head: writer.head, snapshot: snapshotOf(loaded, id), journal }
+    const onStop: SessionWriter['onStop'] = (listener) => (writer as Partial<SessionWriter>).onStop?.(listener)
+    const locked = { id, head: writer.head, snapshot: snapshotOf(loaded, id), journal, onStop }
     const result = await work(locked).catch(async (thrown: unknown) => {
       await journal.abandon()
       throw thrown

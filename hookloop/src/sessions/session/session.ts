@@ -24,7 +24,8 @@ import { SessionEvents } from '../log/session-events.ts'
 import { checkSessionId, type SessionStore } from '../stores/store.ts'
 import { forkSession, type ForkOptions } from './fork-session.ts'
 import { rewindSession } from './rewind-session.ts'
-import { resumeSession, runInSession } from './run-session.ts'
+import { requestStop } from './request-stop.ts'
+import { endStoppedRun, resumeSession, runInSession } from './run-session.ts'
 import { appendSessionStart, appendState, lockSession, type LockedSession } from './session-lock.ts'
 
 /** Connects an agent to a store: how it runs, resumes and opens sessions. */
@@ -35,6 +36,9 @@ export function sessionPort(store: SessionStore): SessionPort {
     session: (parts, id = crypto.randomUUID()) => new SessionHandle(store, parts, checkSessionId(id)),
   }
 }
+
+/** How long `session.stop` waits for another process. */
+const STOP_WAIT_MS = 30_000
 
 type Caller = {
   readonly signal?: AbortSignal | undefined
@@ -156,6 +160,17 @@ class SessionHandle implements Session {
       if (session.snapshot.open === undefined && state !== before) await this.#appendState(session, state)
     })
     return warningsOf(this.#takeBetweenRuns())
+  }
+
+  readonly stop: Session['stop'] = async (options = {}) => {
+    checkOptions('session.stop', options, ['by', 'reason', 'waitMs'])
+    const { waitMs = STOP_WAIT_MS, ...request } = options
+    checkRunOptions('session.resume', { waitMs })
+    if (!(await requestStop(this.#store, { ...request, session: this.id }))) return false
+    // Nothing runs in it any more, so no guard is needed for it.
+    const how = { session: this.id, waitMs, acceptMissing: true } as const
+    await endStoppedRun(this.#store, { parts: this.#parts, how })
+    return true
   }
 
   async #send(input: string | Message, options: SendOptions, listener?: EventListener): Promise<Run> {

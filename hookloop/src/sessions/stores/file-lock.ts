@@ -1,6 +1,14 @@
 import { createFileWith, namesIn, readFile, writeAll } from './file-access.ts'
-import { describeLockOwner, isLocked, newLockOwner, parseLockOwner, toLease, type LockState } from './lock-owner.ts'
-import { sessionBusy, sessionCorrupt } from './store.ts'
+import {
+  describeLockOwner,
+  isLocked,
+  newLockOwner,
+  parseLockOwner,
+  toLease,
+  toSessionLock,
+  type LockState,
+} from './lock-owner.ts'
+import { sessionBusy, sessionCorrupt, type SessionLock } from './store.ts'
 
 // A session is locked by files that only one process can create: `1.lock`, `2.lock`, … The highest number, the epoch, has the
 // lock. To lock a session, a process checks whether the owner of the highest number still writes, and if not creates the next
@@ -8,9 +16,9 @@ import { sessionBusy, sessionCorrupt } from './store.ts'
 // later, and so sees what was written.
 
 const LOCK = /^([1-9]\d{0,14})\.lock$/
-/** Lock files, and temporary files of processes that died. */
+/** Lock files, requests to stop, and temporary files of processes that died. */
 const LEFT_BEHIND =
-  /^(?:(\d{1,15})\.lock(?:\.[\w-]+)?|(\d{1,15})\.jsonl\.new|(?:head\.json|events-turn\.txt|events-\d{1,15}\.jsonl)\.(\d{1,15}))$/
+  /^(?:(\d{1,15})\.lock(?:\.[\w-]+)?|(\d{1,15})\.jsonl\.new|stop-(\d{1,15})\.json(?:\.[\w-]+)?|(?:head\.json|events-turn\.txt|events-\d{1,15}\.jsonl)\.(\d{1,15}))$/
 const LAST_EPOCH = 999_999_999_999_999
 const MAX_LOCK_BYTES = 4096
 const MAX_ATTEMPTS = 16
@@ -42,10 +50,15 @@ export function lockSession(id: string, folder: string, leaseMs: number): FileLo
   throw sessionBusy(id, 'several other processes')
 }
 
-/** Whether a process has the session in a folder locked now. */
-export function isSessionLocked(id: string, folder: string): boolean {
+/** The process that has the session in a folder locked now, if one has. */
+export function sessionLock(id: string, folder: string): SessionLock | undefined {
   const lock = latestLock(id, folder)
-  return lock !== undefined && lock.ended === undefined && isLocked(lock)
+  return lock !== undefined && lock.ended === undefined && isLocked(lock) ? toSessionLock(lock.owner) : undefined
+}
+
+/** The number of the latest lock; 0 if there was none. */
+export function latestEpoch(id: string, folder: string): number {
+  return Math.max(0, ...epochsOf(id, folder))
 }
 
 /**
@@ -53,7 +66,7 @@ export function isSessionLocked(id: string, folder: string): boolean {
  * that was released in order, everything does.
  */
 export function isBeingReplaced(id: string, folder: string): (epoch: number) => boolean {
-  const latest = Math.max(0, ...epochsOf(id, folder))
+  const latest = latestEpoch(id, folder)
   let isUnclear: boolean | undefined
   return (epoch) => {
     if (epoch >= latest) return false
@@ -71,7 +84,7 @@ type FoundLock = LockState & {
 }
 
 function latestLock(id: string, folder: string): FoundLock | undefined {
-  const epoch = Math.max(0, ...epochsOf(id, folder))
+  const epoch = latestEpoch(id, folder)
   if (epoch >= LAST_EPOCH) throw sessionCorrupt(id, `its lock number ${epoch} is the last one`)
   if (epoch === 0) return undefined
   const path = lockPath(folder, epoch)
@@ -148,8 +161,11 @@ function createLock(
 export function removeOldLocks(id: string, folder: string, epoch: number): void {
   const names = namesIn(id, folder) ?? []
   const older = names.flatMap((name) => {
-    const [, lock, segment, head] = LEFT_BEHIND.exec(name) ?? []
-    const of = Number(lock ?? segment ?? head)
+    const of = Number(
+      LEFT_BEHIND.exec(name)
+        ?.slice(1)
+        .find((epoch) => epoch !== undefined) ?? Infinity,
+    )
     return of < epoch ? [{ name, of }] : []
   })
   const path = process.getBuiltinModule('node:path')

@@ -1,18 +1,30 @@
 import { checkArgument, checkChoice, checkOptions } from '../../state/check-options.ts'
 import type { Json } from '../../state/json.ts'
+import type { StopRequest } from '../../state/stop-request.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { createFolder, isMissing, namesIn, readFile, replaceFile, syncFolder } from './file-access.ts'
 import { EventsReader, sizesOf } from './file-events.ts'
-import { isSessionLocked, lockSession, removeOldLocks } from './file-lock.ts'
+import { lockSession, removeOldLocks, sessionLock } from './file-lock.ts'
 import { lastSegment, segmentPath } from './file-log.ts'
 import { currentEnd, readLines, readPart } from './file-reader.ts'
+import { addStop, findStop } from './file-stops.ts'
 import { openSession, type Settings } from './file-writer.ts'
 import { folderName, idOfFolder, writeIdFile } from './session-folders.ts'
 import { checkLease } from './lock-owner.ts'
 import { pageOf, pruneSessions } from './list-sessions.ts'
 import { OpenWriters } from './open-writers.ts'
 import { changedText, retryChange, unlessBusy, type ValueChange } from './shared-value.ts'
-import { checkSessionId, headNow, sessionUnknown, storeFailed, type ListedSession, type SessionStore } from './store.ts'
+import { StopListeners } from './stop-listeners.ts'
+import {
+  checkSessionId,
+  headNow,
+  isOpenStatus,
+  sessionUnknown,
+  storeFailed,
+  useOf,
+  type ListedSession,
+  type SessionStore,
+} from './store.ts'
 import { EventWatchers, pollEvery } from './watch-events.ts'
 
 /** Options of `fileStore`. */
@@ -27,6 +39,8 @@ const DELETED = '.deleted-'
 const VALUES = '.value-'
 const MAX_ATTEMPTS = 8
 const POLL_MS = 20
+/** How often a store with runs checks whether another process has requested to stop one. */
+const STOP_POLL_MS = 250
 
 /**
  * A session store in a folder, for all processes of one machine: each session is a folder of JSON lines. It must not be on a
@@ -50,7 +64,22 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
       () => watchers.check((id) => sizesOf(id, folderOf(id))),
     ),
   })
-  const writers = new OpenWriters(watchers, settings.leaseMs)
+  const readStops = (ids: readonly string[]): ReadonlyMap<string, StopRequest> =>
+    new Map(
+      ids.flatMap((id) => {
+        const request = findStop(id, folderOf(id))
+        return request === undefined ? [] : [[id, request]]
+      }),
+    )
+  const stops: StopListeners = new StopListeners(
+    readStops,
+    pollEvery(
+      () => STOP_POLL_MS,
+      () => stops.check(),
+      { ref: false },
+    ),
+  )
+  const writers = new OpenWriters(watchers, stops, settings.leaseMs)
   const store: SessionStore = {
     async open(id, { create = false } = {}) {
       const own = folderOf(id)
@@ -93,6 +122,17 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
         const reader = new EventsReader(id, folderOf(id))
         return (after) => attempt(id, () => reader.read(after))
       }),
+    async requestStop(id, request) {
+      const own = folderOf(id)
+      const isInUse = (): boolean =>
+        sessionLock(id, own) !== undefined || isOpenStatus(currentEnd(id, own)?.head['status'])
+      const isStored = attempt(
+        id,
+        () => namesIn(id, own) !== undefined && addStop(id, own, { request, isInUse, sync: settings.sync }),
+      )
+      if (isStored) await stops.check(id)
+      return isStored
+    },
     async close() {
       watchers.close()
       await writers.close()
@@ -157,7 +197,9 @@ function listSession(name: string, folder: string): ListedSession | undefined {
       const file = last === undefined ? undefined : fs().lstatSync(segmentPath(folder, last), { throwIfNoEntry: false })
       updatedAt = file?.mtimeMs ?? 0
       const end = currentEnd(id, folder)
-      return end && { id, head: headNow(end.head, isSessionLocked(id, folder)), updatedAt }
+      const lock = sessionLock(id, folder)
+      const use = useOf(lock, findStop(id, folder))
+      return end && { id, head: headNow(end.head, lock !== undefined), updatedAt, ...use }
     })
   } catch (error) {
     return { id, head: {}, updatedAt, problem: messageOf(error) }

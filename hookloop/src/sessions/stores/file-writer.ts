@@ -1,12 +1,14 @@
 import { AgentError } from '../../errors.ts'
+import type { StopRequest } from '../../state/stop-request.ts'
 import { EventsReader, EventsWriter, eventsPath, noEvents, type EventsEnd } from './file-events.ts'
 import { openForAppend, replaceFile, syncFolder, writeAll } from './file-access.ts'
 import { lockSession, removeOldLocks, type FileLock } from './file-lock.ts'
 import { batchText, segmentHeader, segmentPath } from './file-log.ts'
 import { changePages } from './file-pages.ts'
 import { currentEnd, HEAD, readPart, type End } from './file-reader.ts'
+import { removeStop, takeStop } from './file-stops.ts'
 import type { LockedLines } from './open-writers.ts'
-import { readHead, sessionFenced, storeFailed } from './store.ts'
+import { isOpenStatus, readHead, sessionFenced, storeFailed } from './store.ts'
 
 export type Settings = { readonly sync: boolean; readonly leaseMs: number }
 
@@ -20,10 +22,11 @@ export function openSession(id: string, folder: string, settings: Settings): Loc
     const { sync } = settings
     const end = canAppend ? found : startSegment(folder, { segment: lock.epoch, after: found, event: events.seq, sync })
     const file = openForAppend(id, segmentPath(folder, end.segment))
+    const stop = takeStop(id, folder, { epoch: lock.epoch, isOpen: isOpenStatus(found?.head['status']), sync })
     removeOldLocks(id, folder, lock.epoch)
     const of = { id, folder, segment: end.segment, epoch: lock.epoch, sync }
     const log = new EventsWriter(of, canAppend ? events : { ...events, bytes: 0, transientBytes: 0 })
-    return lockedLines({ id, folder, lock, file, end, found, events: log, sync })
+    return lockedLines({ id, folder, lock, file, end, found, stop, events: log, sync })
   } catch (error) {
     lock.withdraw()
     throw error
@@ -63,6 +66,7 @@ function lockedLines(of: {
   readonly file: number
   readonly end: { readonly segment: number; readonly bytes: number }
   readonly found: End | undefined
+  readonly stop: StopRequest | undefined
   readonly events: EventsWriter
   readonly sync: boolean
 }): LockedLines {
@@ -86,8 +90,9 @@ function lockedLines(of: {
     head,
     length: lines,
     eventSeq: of.events.end.seq,
+    stop: of.stop,
     read: (options) => readPart(id, folder, options) ?? { head, lines: [] },
-    append({ lines: added, head: newHead, pages, events, startsTurn }) {
+    append({ lines: added, head: newHead, endsRun, pages, events, startsTurn }) {
       if (state === 'fenced') throw sessionFenced(id)
       if (state === 'failed') throw storeFailed(`The session "${id}" cannot be written`, 'an earlier write failed')
       try {
@@ -103,6 +108,7 @@ function lockedLines(of: {
         if (of.sync && batch !== undefined) fs().fdatasyncSync(file)
         checkStored(id, folder, { file, segment, bytes, lock: lock.state(), events: of.events })
         if (startsTurn !== undefined) of.events.startTurn(startsTurn)
+        if (endsRun) removeStop(folder, lock.epoch)
       } catch (error) {
         const isFenced = error instanceof AgentError && error.code === 'SESSION_FENCED'
         state = isFenced ? 'fenced' : 'failed' // nothing may follow half a batch: the next writer starts a new segment

@@ -10,12 +10,14 @@ export type {
   PagesChange,
   PruneOptions,
   ReadOptions,
+  SessionLock,
   SessionStore,
   SessionWriter,
   StoredEvent,
   StoredSession,
   WatchOptions,
 } from './store.ts'
+export type { StopRequest } from '../../state/stop-request.ts'
 export { budget, type BudgetOptions } from '../session/budget.ts'
 export { answerApproval, listApprovals, type PendingApproval } from '../session/approvals.ts'
 export { exportSession, importSession, type ExportOptions, type ImportOptions } from '../session/export-session.ts'
@@ -32,6 +34,7 @@ export type {
   StoredStep,
   StoredToolCall,
 } from '../../state/stored-run.ts'
+export { requestStop } from '../session/request-stop.ts'
 export { rewindSession, type RewindOptions } from '../session/rewind-session.ts'
 export type { SessionHead } from '../session/session-head.ts'
 export {

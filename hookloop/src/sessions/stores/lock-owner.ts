@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
+import type { SessionLock } from './store.ts'
 
 /** The process that has a session locked: enough to tell on its machine whether it is still alive. */
 export type LockOwner = {
@@ -10,6 +11,8 @@ export type LockOwner = {
   readonly started: string
   /** Unique per lock: one process may lock a session several times in a row. */
   readonly token: string
+  /** When it was locked. Locks of older versions do not say so. */
+  readonly at?: number
 }
 
 /** A lock as a store holds it. */
@@ -26,7 +29,7 @@ export const MAX_LEASE_MS = 3_600_000
 /** This process as a lock owner, with a new token. */
 export function newLockOwner(): LockOwner {
   const { randomUUID } = process.getBuiltinModule('node:crypto')
-  return { where: here(), pid: process.pid, started: startOf('self') ?? '', token: randomUUID() }
+  return { where: here(), pid: process.pid, started: startOf('self') ?? '', token: randomUUID(), at: Date.now() }
 }
 
 /** Whether a lock is in force: its owner is not known to be dead, and its lease has not expired. */
@@ -56,13 +59,19 @@ export function parseLockOwner(text: unknown): LockOwner | undefined {
     return undefined
   }
   if (!isJsonObject(value)) return undefined
-  const { where, pid, started, token } = value
+  const { where, pid, started, token, at } = value
   if (typeof where !== 'string' || typeof started !== 'string' || typeof token !== 'string') return undefined
-  return typeof pid === 'number' && Number.isSafeInteger(pid) && pid > 0 ? { where, pid, started, token } : undefined
+  if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || pid <= 0) return undefined
+  return { where, pid, started, token, ...(typeof at === 'number' && { at }) }
 }
 
 export function describeLockOwner(owner: LockOwner | undefined): string {
   return owner === undefined ? 'another process' : `process ${owner.pid} on ${owner.where.split(' ')[0]}`
+}
+
+/** A lock for a list of sessions. */
+export function toSessionLock(owner: LockOwner | undefined): SessionLock {
+  return { owner: describeLockOwner(owner), ...(owner?.at !== undefined && { since: owner.at }) }
 }
 
 /** Checks the option `leaseMs`. */

@@ -1,16 +1,21 @@
 import type { JsonObject } from '../../state/json.ts'
-import { describeLockOwner, newLockOwner } from './lock-owner.ts'
+import type { StopRequest } from '../../state/stop-request.ts'
+import { newLockOwner, toSessionLock } from './lock-owner.ts'
 import { pageOf, pruneSessions } from './list-sessions.ts'
 import { OpenWriters, type NumberedEvent } from './open-writers.ts'
 import { changedText } from './shared-value.ts'
+import { StopListeners } from './stop-listeners.ts'
 import { EventWatchers, PAGE_CHARACTERS, type EventPage } from './watch-events.ts'
 import {
   checkSessionId,
   headNow,
+  isOpenStatus,
   readHead,
   sessionBusy,
   sessionUnknown,
+  useOf,
   type ReadOptions,
+  type SessionLock,
   type SessionStore,
   type StoredSession,
 } from './store.ts'
@@ -21,7 +26,9 @@ type MemorySession = {
   events: NumberedEvent[]
   head: JsonObject
   updatedAt: number
-  isLocked: boolean
+  /** Who has it locked. */
+  lock: SessionLock | undefined
+  stop: StopRequest | undefined
 }
 
 /**
@@ -35,34 +42,38 @@ export function memoryStore(): SessionStore {
   const sessions = new Map<string, MemorySession>()
   const values = new Map<string, string>()
   const watchers = new EventWatchers()
-  const writers = new OpenWriters(watchers)
+  const stops = new StopListeners((ids) => new Map(ids.flatMap((id) => stopOf(id, sessions.get(id)))))
+  const writers = new OpenWriters(watchers, stops)
   const checkUnlocked = (id: string): MemorySession | undefined => {
     const found = sessions.get(checkSessionId(id))
-    if (found?.isLocked === true) throw sessionBusy(id, describeLockOwner(newLockOwner()))
+    if (found?.lock !== undefined) throw sessionBusy(id, found.lock.owner)
     return found
   }
   const store: SessionStore = {
     async open(id, { create = false } = {}) {
       const found = checkUnlocked(id)
       if (found === undefined && !create) throw sessionUnknown(id)
-      const session = found ?? { lines: [], pages: [], events: [], head: {}, updatedAt: Date.now(), isLocked: true }
-      session.isLocked = true
+      const session = found ?? newSession()
+      session.lock = toSessionLock(newLockOwner())
+      if (!isOpenStatus(session.head['status'])) session.stop = undefined
       sessions.set(id, session)
       return writers.add({
         id,
         head: session.head,
         length: session.lines.length,
         eventSeq: session.events.at(-1)?.seq ?? 0,
+        stop: session.stop,
         read: (options) => readPart(session, options),
-        append({ lines, head, pages, events, startsTurn }) {
+        append({ lines, head, endsRun, pages, events, startsTurn }) {
           if (head !== undefined) session.head = readHead(id, head.text)
+          if (endsRun) session.stop = undefined
           for (const line of lines) session.lines.push(line)
           if (pages !== undefined) session.pages.splice(pages.keep, Infinity, ...pages.add)
           if (startsTurn !== undefined) session.events = session.events.filter(({ transient }) => !transient)
           for (const event of events) session.events.push(event)
           session.updatedAt = Date.now()
         },
-        unlock: () => void (session.isLocked = false),
+        unlock: () => void (session.lock = undefined),
       })
     },
     async read(id, options = {}) {
@@ -70,10 +81,11 @@ export function memoryStore(): SessionStore {
       return session && readPart(session, options)
     },
     async list(options = {}) {
-      const all = [...sessions].map(([id, { head, updatedAt, isLocked }]) => ({
+      const all = [...sessions].map(([id, { head, updatedAt, lock, stop }]) => ({
         id,
-        head: headNow(head, isLocked),
+        head: headNow(head, lock !== undefined),
         updatedAt,
+        ...useOf(lock, stop),
       }))
       return pageOf(all, options)
     },
@@ -95,12 +107,28 @@ export function memoryStore(): SessionStore {
         const session = sessions.get(id)
         return session && eventsAfter(session, after)
       }),
+    async requestStop(id, request) {
+      const session = sessions.get(checkSessionId(id))
+      if (session === undefined || (session.lock === undefined && !isOpenStatus(session.head['status']))) return false
+      session.stop ??= request
+      await stops.check(id)
+      return true
+    },
     async close() {
       watchers.close()
       await writers.close()
     },
   }
   return store
+}
+
+function newSession(): MemorySession {
+  const now = Date.now()
+  return { lines: [], pages: [], events: [], head: {}, updatedAt: now, lock: undefined, stop: undefined }
+}
+
+function stopOf(id: string, session: MemorySession | undefined): readonly (readonly [string, StopRequest])[] {
+  return session?.stop === undefined ? [] : [[id, session.stop]]
 }
 
 function eventsAfter(session: MemorySession, after: number): EventPage {

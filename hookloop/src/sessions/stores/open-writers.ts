@@ -1,10 +1,13 @@
 import { checkOptions } from '../../state/check-options.ts'
 import type { JsonObject } from '../../state/json.ts'
+import type { StopRequest } from '../../state/stop-request.ts'
 import { facetsOf } from './list-sessions.ts'
+import type { StopListeners } from './stop-listeners.ts'
 import {
   checkLine,
   checkLines,
   headText,
+  isOpenStatus,
   sessionReleased,
   type HeadToStore,
   type AppendOptions,
@@ -21,6 +24,8 @@ export type LockedLines = {
   readonly head: JsonObject
   readonly length: number
   readonly eventSeq: number
+  /** The request to stop its run, if one was stored when it was locked. */
+  readonly stop: StopRequest | undefined
   read(options: ReadOptions): StoredSession | Promise<StoredSession>
   /** Stores what was checked. Called with at least one line, head, change of pages or event, and never after `unlock`. */
   append(batch: Batch): void | Promise<void>
@@ -34,6 +39,8 @@ export type Batch = {
   readonly lines: readonly string[]
   readonly head: HeadToStore | undefined
   readonly pages: PagesChange | undefined
+  /** Whether the head says that there is no open run: a request to stop it must be deleted. */
+  readonly endsRun: boolean
   readonly events: readonly NumberedEvent[]
   /** The event that starts a turn: all transient events before it, which are all that are stored, must be deleted. */
   readonly startsTurn: number | undefined
@@ -51,17 +58,24 @@ export class OpenWriters {
   /** Sessions whose lock could not be released: the store had failed. */
   readonly #unreleased = new Map<string, LockedLines>()
   readonly #watchers: { changed(id: string): void }
+  readonly #stops: StopListeners
   readonly #leaseMs: number
 
-  constructor(watchers: { changed(id: string): void }, leaseMs = 0) {
+  constructor(watchers: { changed(id: string): void }, stops: StopListeners, leaseMs = 0) {
     this.#watchers = watchers
+    this.#stops = stops
     this.#leaseMs = leaseMs
   }
 
   add(session: LockedLines): SessionWriter {
     const onEvents = (): void => this.#watchers.changed(session.id)
     let released = false
-    let { eventSeq } = session
+    let { eventSeq, stop: requested } = session
+    let listener: ((request: StopRequest) => void) | undefined
+    const unlisten = (): void => {
+      if (listener !== undefined) this.#stops.remove(listener)
+      listener = undefined
+    }
     const renewing = session.renew && setInterval(() => void renew(session), this.#leaseMs / 3).unref()
     const writer: SessionWriter = {
       head: session.head,
@@ -79,9 +93,15 @@ export class OpenWriters {
         const events = numbered(added, { after: eventSeq, turn })
         if (lines.length + events.length === 0 && head === undefined && pages === undefined) return undefined
         const stored = head && { text: headText(head), facets: facetsOf(head) }
+        const endsRun = stored !== undefined && !isOpenStatus(stored.facets.status)
+        if (endsRun) {
+          requested = undefined
+          unlisten()
+        }
         const storing = session.append({
           lines,
           head: stored,
+          endsRun,
           pages,
           events,
           startsTurn: turn === -1 ? undefined : eventSeq + 1 + turn,
@@ -91,9 +111,17 @@ export class OpenWriters {
         if (storing instanceof Promise) return storing.then(onEvents)
         return onEvents()
       },
+      onStop: (listen) => {
+        unlisten()
+        if (released) return
+        if (requested !== undefined) return listen(requested)
+        listener = (request) => listen((requested = request))
+        this.#stops.add(session.id, listener)
+      },
       release: async () => {
         if (released) return
         released = true
+        unlisten()
         clearInterval(renewing)
         this.#writers.delete(writer)
         try {

@@ -1,16 +1,19 @@
 import { hashText } from '../../state/json.ts'
 import type { PostgresPool } from './postgres-queries.ts'
 
-// Processes tell each other by NOTIFY which sessions have new events. It is sent outside of the transaction that stores them,
+// Processes tell each other by NOTIFY which sessions have new events, and which runs are to stop. It is sent outside of the transaction that stores them,
 // because commits that contain one wait for each other in the complete database, and for many appends at once. It may get lost:
 // readers also look from time to time.
 
 const NOTIFY_MS = 5
+/** What precedes the id of a session whose run is to stop. No id starts with it, so older versions ignore it. */
+export const STOP = '\n'
 const MAX_PAUSE_MS = 5_000
 
 /** What is needed of a connection that a pool lends. */
 type Connection = {
   query(text: string): Promise<unknown>
+  unref?(): void
   on(event: string, listener: (value?: { readonly payload?: string }) => void): unknown
   removeAllListeners?(event: string): unknown
   release(destroy?: boolean): void
@@ -61,14 +64,16 @@ export class Notifier {
 type ListenerOptions = {
   readonly pool: () => Promise<PostgresPool>
   readonly channel: string
-  /** Called with the id of a session; without one when notifications may have been missed. */
+  /** Called with the id of a session that has new events; without one when notifications may have been missed. */
   readonly onChange: (id?: string) => void
+  /** The same for a session whose run is to stop. */
+  readonly onStop: (id?: string) => void
 }
 
 /** Listens on one connection of a pool, and connects again when it is lost. */
 export class Listener {
   readonly #of: ListenerOptions
-  #isWanted = false
+  #users = 0
   #connection: Connection | undefined
   #failures = 0
   #timer: NodeJS.Timeout | undefined
@@ -81,13 +86,13 @@ export class Listener {
     return this.#connection !== undefined
   }
 
+  /** Listens until `stop` was called as often. It does not keep the process alive. */
   start(): void {
-    this.#isWanted = true
-    void this.#connect()
+    if (this.#users++ === 0) void this.#connect()
   }
 
   stop(): void {
-    this.#isWanted = false
+    if (--this.#users > 0) return
     clearTimeout(this.#timer)
     this.#lose(this.#connection)
   }
@@ -101,16 +106,23 @@ export class Listener {
       connection = await pool.connect()
       const mine = connection
       for (const end of ['error', 'end']) mine.on(end, () => this.#lose(mine))
-      mine.on('notification', (message) => this.#of.onChange(message?.payload))
+      mine.on('notification', (message) => this.#notified(message?.payload ?? ''))
       await mine.query(`LISTEN ${this.#of.channel}`)
-      if (!this.#isWanted || this.#connection !== undefined) return mine.release(true)
+      if (this.#users === 0 || this.#connection !== undefined) return mine.release(true)
+      mine.unref?.()
       this.#connection = mine
       this.#failures = 0
       this.#of.onChange()
+      this.#of.onStop()
     } catch {
       connection?.release(true)
       this.#connectLater()
     }
+  }
+
+  #notified(payload: string): void {
+    if (payload.startsWith(STOP)) this.#of.onStop(payload.slice(STOP.length))
+    else this.#of.onChange(payload)
   }
 
   /** A connection that listened is not used for anything else. */
@@ -122,8 +134,8 @@ export class Listener {
   }
 
   #connectLater(): void {
-    if (!this.#isWanted) return
+    if (this.#users === 0) return
     const pause = Math.min(MAX_PAUSE_MS, 50 * 2 ** this.#failures++)
-    this.#timer = setTimeout(() => void this.#connect(), pause)
+    this.#timer = setTimeout(() => void this.#connect(), pause).unref()
   }
 }

@@ -23,6 +23,7 @@ export function queriesFor(schema: string) {
   )
   const nowMs = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
   const expired = `abs(extract(epoch FROM clock_timestamp() - renewed_at)) * 1000 > least(lease_ms, ${MAX_LEASE_MS})`
+  const isOpen = (status: string): string => `${status} IN ('running', 'suspended')`
   // Nothing is inserted unless the row has this epoch. A concurrent lock waits for the row and then sees the new length.
   const append = `
       WITH locked AS (
@@ -30,6 +31,7 @@ export function queriesFor(schema: string) {
           status = CASE WHEN $5 IS NULL THEN status ELSE ($6::text[])[1] END,
           agent = CASE WHEN $5 IS NULL THEN agent ELSE ($6::text[])[2] END,
           user_name = CASE WHEN $5 IS NULL THEN user_name ELSE ($6::text[])[3] END,
+          stop = CASE WHEN $5 IS NULL OR ${isOpen('($6::text[])[1]')} THEN stop END,
           updated_at = clock_timestamp(), updated_ms = ${nowMs}, renewed_at = clock_timestamp()
         WHERE key = $1 AND epoch = $2 AND length = $3 RETURNING key
       ), stored AS (
@@ -64,15 +66,17 @@ export function queriesFor(schema: string) {
       SELECT n, line FROM ${lines} WHERE session = $1 AND n < $2 AND n > $3 ORDER BY n`,
     // A parameter that is null does not filter.
     list: `
-      SELECT id, head, owner, ${expired} AS expired, updated_ms::float8 AS updated_ms FROM ${sessions}
+      SELECT id, head, owner, ${expired} AS expired, CASE WHEN stop_epoch = epoch THEN stop END AS stop,
+        updated_ms::float8 AS updated_ms FROM ${sessions}
       WHERE ($1::text IS NULL OR agent = $1) AND ($2::text IS NULL OR user_name = $2)
         AND ($3::text[] IS NULL OR status = ANY ($3))
         AND ($4::float8 IS NULL OR updated_ms < $4 OR (updated_ms = $4 AND id COLLATE "C" > $5))
       ORDER BY sessions.updated_ms DESC, id COLLATE "C" LIMIT $6`,
     lock: `
-      UPDATE ${sessions} SET epoch = epoch + 1, owner = $4, renewed_at = clock_timestamp(), lease_ms = $5
+      UPDATE ${sessions} SET epoch = epoch + 1, owner = $4, renewed_at = clock_timestamp(), lease_ms = $5,
+        stop = CASE WHEN stop_epoch = epoch AND ${isOpen('status')} THEN stop END, stop_epoch = epoch + 1
       WHERE key = $1 AND epoch = $2 AND ($3::bool OR owner IS NULL OR ${expired})
-      RETURNING key, id, epoch, length, head`,
+      RETURNING key, id, epoch, length, head, stop`,
     append: `${append} SELECT key FROM locked`,
     appendPages: `${append} ${pagesFrom(7)} SELECT key FROM locked`,
     appendEvents: `${append} ${eventsFrom(7)} SELECT key FROM locked`,
@@ -91,6 +95,12 @@ export function queriesFor(schema: string) {
       SELECT pg_notify($1, id) FROM unnest($2::text[]) AS id`,
     pages: `
       SELECT page AS line FROM ${pages} WHERE session = $1 ORDER BY n`,
+    // A request counts under the lock that it was made under, and the next owner of the lock takes it over if the run is open.
+    requestStop: `
+      UPDATE ${sessions} SET stop = CASE WHEN stop_epoch = epoch THEN coalesce(stop, $2) ELSE $2 END, stop_epoch = epoch
+      WHERE id = $1 AND (${isOpen('status')} OR ($3::bool AND owner IS NOT NULL AND NOT ${expired})) RETURNING key`,
+    stops: `
+      SELECT id, stop FROM ${sessions} WHERE id = ANY ($1) AND stop IS NOT NULL AND stop_epoch = epoch`,
     getValue: `
       SELECT value AS line, version AS n FROM ${shared} WHERE name = $1`,
     // Only if no other process has changed it since. A value that is there conflicts with the insert, whatever $3 is.
@@ -124,7 +134,8 @@ export async function createTables(pool: PostgresPool, schema: string): Promise<
   if (!(await hasTable(pool, `${name}.store`))) await pool.query(tables(name))
   const known = await versionOf(pool, name)
   const isOld = known !== null && known > 0 && known < VERSION
-  if (isOld || (known === VERSION && !(await hasTable(pool, `${name}.events`)))) await pool.query(tables(name))
+  if (isOld || (known === VERSION && !(await hasTable(pool, `${name}.sessions_to_stop`))))
+    await pool.query(tables(name))
   const version = await versionOf(pool, name)
   if (version === VERSION) return
   if (version !== null && version > VERSION) throw sessionTooNew(schema, version, VERSION)
@@ -181,11 +192,13 @@ function tables(schema: string): string {
     CREATE INDEX IF NOT EXISTS transient_events ON ${schema}.events (session) WHERE transient;
     ALTER TABLE ${schema}.sessions
       ADD COLUMN IF NOT EXISTS status text, ADD COLUMN IF NOT EXISTS agent text, ADD COLUMN IF NOT EXISTS user_name text,
-      ADD COLUMN IF NOT EXISTS updated_ms bigint NOT NULL DEFAULT (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+      ADD COLUMN IF NOT EXISTS updated_ms bigint NOT NULL DEFAULT (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+      ADD COLUMN IF NOT EXISTS stop text, ADD COLUMN IF NOT EXISTS stop_epoch bigint;
     CREATE INDEX IF NOT EXISTS sessions_by_time ON ${schema}.sessions (updated_ms DESC, id COLLATE "C");
     CREATE INDEX IF NOT EXISTS sessions_by_status ON ${schema}.sessions (status, updated_ms DESC);
     CREATE INDEX IF NOT EXISTS sessions_by_agent ON ${schema}.sessions (agent, updated_ms DESC);
     CREATE INDEX IF NOT EXISTS sessions_by_user ON ${schema}.sessions (user_name, updated_ms DESC);
+    CREATE INDEX IF NOT EXISTS sessions_to_stop ON ${schema}.sessions (id) WHERE stop IS NOT NULL;
     CREATE TABLE IF NOT EXISTS ${schema}.shared (
       name text PRIMARY KEY,
       value text NOT NULL,

@@ -1,15 +1,17 @@
 import { checkOptions } from '../../state/check-options.ts'
 import { AgentError, messageOf } from '../../errors.ts'
-import { checkLease, describeLockOwner, isDead, newLockOwner, parseLockOwner } from './lock-owner.ts'
+import { checkLease, describeLockOwner, isDead, newLockOwner, parseLockOwner, toSessionLock } from './lock-owner.ts'
 import { pruneSessions, selectPage, storedStatuses } from './list-sessions.ts'
 import { OpenWriters, type Batch, type LockedLines } from './open-writers.ts'
 import { changedText, retryChange } from './shared-value.ts'
-import { channelOf, Listener, Notifier } from './postgres-listener.ts'
+import { channelOf, Listener, Notifier, STOP } from './postgres-listener.ts'
 import { createTables, PAGE_EVENTS, queriesFor, type PostgresPool, type Queries } from './postgres-queries.ts'
+import { postgresStops } from './postgres-stops.ts'
 import {
   checkSessionId,
   listedSession,
   readHead,
+  readStop,
   sessionBusy,
   sessionCorrupt,
   sessionFenced,
@@ -75,7 +77,9 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
     pool: connect,
     channel,
     onChange: (id) => watchers.changed(id),
+    onStop: (id) => void stops.check(id),
   })
+  const { stops, end } = postgresStops((ids) => query('stops', [ids]), listener)
   const notifier = new Notifier((ids) => query('notify', [channel, ids]))
   const poll = async (): Promise<void> => {
     try {
@@ -107,6 +111,7 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
         notifier.changed(id)
       },
     },
+    stops,
     leaseMs,
   )
   const store: SessionStore = {
@@ -131,7 +136,8 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
           const rows = await query('list', [agent, user, storedStatuses(given) ?? null, ...place])
           return rows.map((row) => {
             const isLocked = !isUnlocked(row) && !row.expired
-            return listedSession({ id: row.id, head: row.head, updatedAt: row.updated_ms, isLocked })
+            const lock = isLocked ? toSessionLock(parseLockOwner(row.owner)) : undefined
+            return listedSession({ ...row, updatedAt: row.updated_ms, lock })
           })
         },
       })
@@ -158,8 +164,18 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       })
     },
     watch: (id, given = {}) => watchers.watch(id, given, () => (after) => readEvents(id, query, after)),
+    async requestStop(id, request) {
+      const [found] = await query('find', [checkSessionId(id)])
+      if (found === undefined) return false
+      const { length } = await query('requestStop', [id, JSON.stringify(request), !isUnlocked(found)])
+      if (length === 0) return false
+      await stops.check(id)
+      notifier.changed(`${STOP}${id}`)
+      return true
+    },
     async close() {
       watchers.close()
+      end()
       try {
         await writers.close()
       } finally {
@@ -181,6 +197,7 @@ type Row = {
   readonly epoch: string
   readonly owner: string | null
   readonly head: string
+  readonly stop: string | null
   readonly length: string
   readonly updated_ms: number
   readonly expired: boolean
@@ -237,7 +254,7 @@ async function lockSession(
   { create, leaseMs }: { readonly create: boolean; readonly leaseMs: number },
 ): Promise<LockedLines> {
   const owner = JSON.stringify(newLockOwner())
-  const { key, epoch, length, head } = await whenUnlocked(id, query, async (found) => {
+  const { key, epoch, length, head, stop } = await whenUnlocked(id, query, async (found) => {
     if (found === undefined && !create) throw sessionUnknown(id)
     if (found === undefined) await query('create', [id, leaseMs]) // the next attempt finds it
     // The first process to increment the epoch has the lock. The same statement checks the lease.
@@ -273,6 +290,7 @@ async function lockSession(
     head: readHead(id, head),
     length: next,
     eventSeq: await lastEvent(query, key),
+    stop: readStop(stop),
     read: async (part) => {
       await last
       return (await readSession(id, query, part)) ?? { head: {}, lines: [] }

@@ -68,6 +68,15 @@ const EVENTS = `
   CREATE INDEX transient_events ON events (place) WHERE transient = 1;
 `
 
+/** Added in the same way. */
+const STOPS = `
+  CREATE TABLE stops (
+    session INTEGER PRIMARY KEY,
+    epoch INTEGER NOT NULL,
+    request TEXT NOT NULL
+  ) STRICT;
+`
+
 /** Opens a database file, or creates it readable by its owner only. A file that is rejected is not changed. */
 export function openDatabase(path: string, durability: 'normal' | 'full'): DatabaseSync {
   const { DatabaseSync } = loadSqlite()
@@ -120,15 +129,16 @@ export function watchDatabase(path: string): () => void {
 
 /** Creates the tables in an empty file, and those that an older version does not have. */
 function prepare(database: DatabaseSync, path: string): void {
-  const { version, hasEvents } = inTransaction(database, 'DEFERRED', () => checkDatabase(database, path))
+  const { version, hasAll } = inTransaction(database, 'DEFERRED', () => checkDatabase(database, path))
   if (version === 0) database.exec(`PRAGMA page_size = ${PAGE_BYTES}`)
   if (pragma(database, 'journal_mode') !== 'wal') database.exec('PRAGMA journal_mode = WAL')
-  if (version < VERSION || !hasEvents)
+  if (version < VERSION || !hasAll)
     immediately(database, () => {
       const now = checkDatabase(database, path) // another process may have done so since
       if (now.version === 0) database.exec(TABLES)
       for (const added of ADDED.slice(Math.max(0, now.version - 1))) database.exec(added)
       if (!now.hasEvents) database.exec(EVENTS)
+      if (!now.hasAll) database.exec(STOPS)
       database.exec(`PRAGMA user_version = ${VERSION}`)
     })
 }
@@ -177,13 +187,13 @@ export function sqliteFailed(path: string, thrown: unknown): AgentError {
 function checkDatabase(
   database: DatabaseSync,
   path: string,
-): { readonly version: number; readonly hasEvents: boolean } {
+): { readonly version: number; readonly hasEvents: boolean; readonly hasAll: boolean } {
   const version = pragma(database, 'user_version')
   const application = pragma(database, 'application_id')
   if (application === APPLICATION && typeof version === 'number' && version > VERSION)
     throw sessionTooNew(path, version, VERSION)
   const found = database.prepare('SELECT type, name FROM sqlite_schema').all() as { type: string; name: string }[]
-  if (found.length === 0 && application === 0 && version === 0) return { version: 0, hasEvents: false }
+  if (found.length === 0 && application === 0 && version === 0) return { version: 0, hasEvents: false, hasAll: false }
   if (application !== APPLICATION || typeof version !== 'number' || version < 1)
     throw damaged(path, 'it is not a session store')
   const tables = found.filter(({ type }) => type === 'table').map(({ name }) => name)
@@ -191,7 +201,8 @@ function checkDatabase(
   // They would run with each of our statements.
   if (found.some(({ type }) => type === 'trigger' || type === 'view'))
     throw damaged(path, 'it has triggers or views, which a session store does not have')
-  return { version, hasEvents: tables.includes('events') }
+  const [hasEvents, hasStops] = ['events', 'stops'].map((name) => tables.includes(name))
+  return { version, hasEvents: hasEvents!, hasAll: hasEvents! && hasStops! }
 }
 
 function damaged(path: string, why: string, cause?: unknown): AgentError {

@@ -5,11 +5,14 @@ import { pruneSessions, selectPage } from './list-sessions.ts'
 import { OpenWriters } from './open-writers.ts'
 import { openDatabase, sqliteFailed, watchDatabase } from './sqlite-database.ts'
 import { Tables } from './sqlite-tables.ts'
+import { StopListeners } from './stop-listeners.ts'
 import { checkSessionId, sessionFenced, storeFailed, type SessionStore } from './store.ts'
 import { EventWatchers, pollEvery } from './watch-events.ts'
 
 /** How often a store with watchers checks whether another process has written. */
 const POLL_MS = 10
+/** How often a store with runs checks whether another process has requested to stop one. */
+const STOP_POLL_MS = 250
 
 /** Options of `sqliteStore`. */
 export type SqliteStoreOptions = {
@@ -60,7 +63,15 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
     }
   }
   const watchers = new EventWatchers({ polling: pollEvery(() => POLL_MS, poll) })
-  const writers = new OpenWriters(watchers, leaseMs)
+  const stops: StopListeners = new StopListeners(
+    () => query((each) => each.stops()),
+    pollEvery(
+      () => STOP_POLL_MS,
+      () => stops.check(),
+      { ref: false },
+    ),
+  )
+  const writers = new OpenWriters(watchers, stops, leaseMs)
   const store: SessionStore = {
     async open(id, { create = false } = {}) {
       checkSessionId(id)
@@ -73,6 +84,7 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
         head: lock.head,
         length: lock.length,
         eventSeq: lock.eventSeq,
+        stop: lock.stop,
         read: (part) => query((each) => each.read(id, part)) ?? { head: {}, lines: [] },
         append(batch) {
           if (!query((each) => each.append(lock, next, batch))) throw sessionFenced(id)
@@ -104,6 +116,12 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
       return query((each) => each.update(name, change))
     },
     watch: (id, given = {}) => watchers.watch(id, given, () => (after) => query((each) => each.events(id, after))),
+    async requestStop(id, request) {
+      checkSessionId(id)
+      const isStored = query((each) => each.requestStop(id, request))
+      if (isStored) await stops.check(id)
+      return isStored
+    },
     async close() {
       watchers.close()
       await writers.close()

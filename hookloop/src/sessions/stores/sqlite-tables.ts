@@ -1,14 +1,17 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Json, JsonObject } from '../../state/json.ts'
+import type { StopRequest } from '../../state/stop-request.ts'
 import { ROW_CHARACTERS } from './event-rows.ts'
-import { describeLockOwner, isLocked, parseLockOwner, toLease } from './lock-owner.ts'
+import { describeLockOwner, isLocked, parseLockOwner, toLease, toSessionLock } from './lock-owner.ts'
 import { storedStatuses, type Position } from './list-sessions.ts'
 import type { Batch } from './open-writers.ts'
 import { changedText, type ValueChange } from './shared-value.ts'
 import { immediately } from './sqlite-database.ts'
 import { EventTable } from './sqlite-events.ts'
+import { StopTable } from './sqlite-stops.ts'
 import type { EventPage } from './watch-events.ts'
 import {
+  isOpenStatus,
   listedSession,
   readHead,
   sessionBusy,
@@ -29,6 +32,7 @@ type Lock = {
   readonly head: JsonObject
   readonly length: number
   readonly eventSeq: number
+  readonly stop: StopRequest | undefined
   /** What lists sort and filter by, as this lock has stored it, and when. */
   listed: { readonly facets: Facets; readonly at: number } | undefined
 }
@@ -42,6 +46,7 @@ type Row = {
   readonly lease_ms: number
   readonly head: string
   readonly updated_at: number
+  readonly status: string | null
 }
 
 /** While a session is locked, its place in lists is updated no more often: each time writes four indexes. */
@@ -60,10 +65,12 @@ export class Tables {
   readonly #select
   readonly #last
   readonly #events
+  readonly #stops
 
   constructor(database: DatabaseSync) {
     this.database = database
     this.#events = new EventTable(database)
+    this.#stops = new StopTable(database)
     this.#find = database.prepare('SELECT * FROM sessions WHERE id = ?')
     this.#begin = database.prepare('BEGIN IMMEDIATE')
     this.#commit = database.prepare('COMMIT')
@@ -110,7 +117,8 @@ export class Tables {
       this.database
         .prepare('UPDATE sessions SET epoch = ?, owner = ?, renewed_at = ?, lease_ms = ? WHERE key = ?')
         .run(epoch, by.owner, now, by.leaseMs, row.key)
-      return { key: row.key, epoch, head, length, eventSeq: this.#events.last(row.key), listed: undefined }
+      const stop = this.#stops.take(row, isOpenStatus(row.status))
+      return { key: row.key, epoch, head, length, eventSeq: this.#events.last(row.key), stop, listed: undefined }
     })
   }
 
@@ -131,6 +139,7 @@ export class Tables {
         rows.forEach(insert)
         this.#events.add(key, batch)
         if (pages !== undefined) this.#changePages(key, pages)
+        if (batch.endsRun) this.#stops.delete(key)
       }
       this.#commit.run()
       return isOwn
@@ -205,7 +214,8 @@ export class Tables {
     ]
     // As REAL, because an integer that is too large for JavaScript would make the query fail for all sessions.
     const text = `SELECT id, head, owner, CAST(renewed_at AS REAL) AS renewed_at, CAST(lease_ms AS REAL) AS lease_ms,
-      CAST(updated_at AS REAL) AS updated_at FROM sessions
+      CAST(updated_at AS REAL) AS updated_at,
+      (SELECT request FROM stops WHERE session = key AND stops.epoch = sessions.epoch) AS stop FROM sessions
       ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`} ORDER BY sessions.updated_at DESC, id LIMIT :limit`
     const rows = this.database.prepare(text).all({
       ...(filter.agent !== undefined && { agent: filter.agent }),
@@ -213,10 +223,11 @@ export class Tables {
       ...(statuses !== undefined && { statuses: JSON.stringify(statuses) }),
       ...(after !== undefined && { at: after.updatedAt, id: after.id }),
       limit: limit ?? -1,
-    }) as unknown as readonly Row[]
-    return rows.map((row) =>
-      listedSession({ id: row.id, head: row.head, updatedAt: row.updated_at, isLocked: hasOwner(row) }),
-    )
+    }) as unknown as readonly (Row & { readonly stop: string | null })[]
+    return rows.map(({ id, head, updated_at: updatedAt, stop, ...row }) => {
+      const lock = hasOwner(row) ? toSessionLock(parseLockOwner(row.owner)) : undefined
+      return listedSession({ id, head, updatedAt, lock, stop })
+    })
   }
 
   position(id: string): Position | undefined {
@@ -232,9 +243,24 @@ export class Tables {
       const key = row.key
       for (const table of ['lines', 'pages', 'events'])
         this.database.prepare(`DELETE FROM ${table} WHERE place >= ? << 32 AND place < (? + 1) << 32`).run(key, key)
+      this.#stops.delete(key)
       this.database.prepare('DELETE FROM sessions WHERE key = ?').run(key)
       return true
     })
+  }
+
+  /** False if there is no run to stop. */
+  requestStop(id: string, request: StopRequest): boolean {
+    return immediately(this.database, () => {
+      const row = this.#row(id)
+      if (row === undefined || !(hasOwner(row) || isOpenStatus(row.status))) return false
+      this.#stops.add(row, request)
+      return true
+    })
+  }
+
+  stops(): ReadonlyMap<string, StopRequest> {
+    return this.#stops.read()
   }
 
   update(name: string, change: ValueChange): Json {

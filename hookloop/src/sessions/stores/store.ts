@@ -1,6 +1,7 @@
 import { checkArgument } from '../../state/check-options.ts'
 import { exactJson, isJsonObject, storedJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { AgentEvent } from '../../state/event.ts'
+import { toStopRequest, type StopRequest } from '../../state/stop-request.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 
 /**
@@ -43,6 +44,14 @@ export interface SessionStore {
    * are missing that were deleted before they were read: see {@link StoredEvent}.
    */
   watch(id: string, options?: WatchOptions): AsyncIterable<AgentEvent>
+  /**
+   * Requests that the run of a session stops, without locking it: `onStop` of its writer is called in whatever process has the
+   * session open, within about a second, and at once in a process that opens it later. The request is stored until the run has
+   * ended: it is deleted with the append of a head whose status is neither `running` nor `suspended`. Of several requests the
+   * first one counts. Returns false and stores nothing if there is no run: the head has another status, or there is no session,
+   * and no process has it locked. A request that is left from such a lock is deleted when the session is opened.
+   */
+  requestStop(id: string, request: StopRequest): Promise<boolean>
   /** Releases all sessions that this store has open for writing, and ends all watchers. */
   close(): Promise<void>
 }
@@ -83,6 +92,11 @@ export interface SessionWriter {
    * or a lone surrogate, and for a head that is not JSON.
    */
   append(lines: readonly string[], options?: AppendOptions): void | Promise<void>
+  /**
+   * Sets the function to call when the run is to stop, with the request: at once if there is one already. It is called once.
+   * After a run has ended, it is to be set again for the next one.
+   */
+  onStop(listener: (request: StopRequest) => void): void
   /** Unlocks the session. */
   release(): Promise<void>
 }
@@ -142,8 +156,20 @@ export type ListedSession = {
   readonly id: string
   readonly head: JsonObject
   readonly updatedAt: number
+  /** The process that has it locked, if one has. */
+  readonly lock?: SessionLock
+  /** The request to stop its run, if there is one. */
+  readonly stop?: StopRequest
   /** Why the session cannot be read. */
   readonly problem?: string
+}
+
+/** Which process has a session locked. */
+export type SessionLock = {
+  /** The process and its machine, such as `process 4711 on build-3`. */
+  readonly owner: string
+  /** When it locked the session. Missing if an older version did. */
+  readonly since?: number
 }
 
 const MAX_ID_CHARS = 256
@@ -281,18 +307,46 @@ export function readHead(id: string, text: unknown): JsonObject {
   throw sessionCorrupt(id, 'its head is not a JSON object')
 }
 
-/** A session for a list, from the text of its head. */
+/** A session for a list, from the text of its head and of the request to stop it. */
 export function listedSession({
   id,
   head,
   updatedAt,
-  isLocked,
-}: Record<'id' | 'head', string> & { updatedAt: number; isLocked: boolean }): ListedSession {
+  lock,
+  stop,
+}: Record<'id' | 'head', string> & {
+  readonly updatedAt: number
+  readonly lock: SessionLock | undefined
+  readonly stop: string | null | undefined
+}): ListedSession {
+  const found = { id, updatedAt, ...useOf(lock, readStop(stop)) }
   try {
-    return { id, head: headNow(readHead(id, head), isLocked), updatedAt }
+    return { ...found, head: headNow(readHead(id, head), lock !== undefined) }
   } catch (error) {
-    return { id, head: {}, updatedAt, problem: messageOf(error) }
+    return { ...found, head: {}, problem: messageOf(error) }
   }
+}
+
+/** Who uses a session, for a list. */
+export function useOf(
+  lock: SessionLock | undefined,
+  stop: StopRequest | undefined,
+): Pick<ListedSession, 'lock' | 'stop'> {
+  return { ...(lock !== undefined && { lock }), ...(stop !== undefined && { stop }) }
+}
+
+/** A request to stop, from its text. Undefined if there is none. */
+export function readStop(text: string | null | undefined): StopRequest | undefined {
+  try {
+    return text === null || text === undefined ? undefined : toStopRequest(JSON.parse(text))
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a session with this status has a run that has not ended. */
+export function isOpenStatus(status: unknown): boolean {
+  return status === 'running' || status === 'suspended'
 }
 
 /** A head as it is true now: a run that no process works on has been interrupted. */

@@ -39,10 +39,17 @@ const MAX_FAILURES = 17
 const MAX_PAUSE_MS = 5_000
 
 /** Polls in intervals. If a poll takes long, the next one is later, so that polling never takes more than a tenth of the time. */
-export function pollEvery(ms: () => number, poll: () => void | Promise<void>): Polling {
+export function pollEvery(
+  ms: () => number,
+  poll: () => void | Promise<void>,
+  /** Whether it keeps the process alive. Default true. */
+  { ref = true } = {},
+): Polling {
   let current: { timer?: NodeJS.Timeout } | undefined
   const runLater = (mine: { timer?: NodeJS.Timeout }, took: number): void => {
-    if (current === mine) mine.timer = setTimeout(() => void run(mine), Math.max(ms(), 9 * took))
+    if (current !== mine) return
+    mine.timer = setTimeout(() => void run(mine), Math.max(ms(), 9 * took))
+    if (!ref) mine.timer.unref()
   }
   const run = async (mine: { timer?: NodeJS.Timeout }): Promise<void> => {
     const started = performance.now()

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { setImmediate as soon } from 'node:timers/promises'
+import { explain } from '../../agent/explain/explain.ts'
+import { tool } from '../../agent/tool.ts'
+import { approval } from '../../capabilities/approval.ts'
+import { subagents } from '../../capabilities/subagents/subagents.ts'
+import { createAgent } from '../../create-agent.ts'
+import { AgentError } from '../../errors.ts'
+import { memoryRecording } from '../../effects/recording.ts'
+import { recordEffects } from '../../effects/record-effects.ts'
+import { replayEffects } from '../../effects/replay-effects.ts'
+import { guard, observe } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { stopError } from '../../state/stop-request.ts'
+import { readRuns } from '../log/read-runs.ts'
+import { replay } from '../replay/replay.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import type { SessionStore } from '../stores/store.ts'
+import { answerApproval, listApprovals } from './approvals.ts'
+import { dyingStore } from './dying-store.fixture.ts'
+import { requestStop } from './request-stop.ts'
+
+const jane = { session: 's', by: 'jane', reason: 'wrong branch' } as const
+const said = 'The run was stopped on request of jane: wrong branch'
+
+/** An agent whose tool waits until its signal aborts, or until it is released. */
+function scene(store: SessionStore, { asks = false } = {}) {
+  const { promise: started, resolve: start } = Promise.withResolvers<void>()
+  const { promise: released, resolve: release } = Promise.withResolvers<string>()
+  const [done, reasons, ended]: [string[], unknown[], string[]] = [[], [], []]
+  const act = tool({
+    name: 'act',
+    description: 'Acts.',
+    input: { type: 'object' },
+    execute: (_, { signal, idempotencyKey }) => {
+      done.push(idempotencyKey)
+      start()
+      const aborted = new Promise<string>((resolve) => {
+        signal.addEventListener('abort', () => {
+          reasons.push(signal.reason)
+          resolve('aborted')
+        })
+      })
+      return Promise.race([aborted, released])
+    },
+  })
+  const model = scriptedModel(({ messages }) =>
+    messages.at(-1)?.role === 'tool' ? 'Done.' : { toolCalls: [{ name: 'act' }] },
+  )
+  const ask = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'ask' })
+  const watch = observe('afterExecution', ({ outcome }) => void ended.push(outcome.stopReason ?? 'none'), {
+    name: 'watch',
+  })
+  const agent = createAgent({ model, store, use: [act, watch, asks && [ask, approval('suspend')]] })
+  return { agent, model, done, reasons, ended, started, release: () => release('released') }
+}
+
+suite('a request to stop a run', () => {
+  test('cancels it, aborts the call that runs, and says who asked and why', async () => {
+    const store = memoryStore()
+    const { agent, model, started, reasons, ended } = scene(store)
+    const running = agent.run('Go.', { session: 's' })
+    await started
+    assert.equal(await requestStop(store, jane), true)
+    const run = await running
+    assert.ok(run.status === 'cancelled')
+    const { reason, by, message, value } = run.final
+    const { at } = value as { at: number }
+    assert.deepEqual([reason, by, message], ['userRequested', 'stop', said])
+    assert.deepEqual(value, { by: 'jane', reason: 'wrong branch', at })
+    assert.deepEqual([model.requests.length, ended], [1, ['userRequested']])
+    const [aborted] = reasons
+    assert.ok(aborted instanceof AgentError)
+    assert.deepEqual([aborted.code, aborted.message], ['RUN_CANCELLED', said])
+    const [stored] = await readRuns(store, 's')
+    for (const text of [explain(run), explain(stored!)]) assert.equal(text.split('\n')[0], said)
+  })
+
+  test('returns false if no run is open, and does not affect the next run', async () => {
+    const store = memoryStore()
+    assert.equal(await requestStop(store, jane), false)
+    for (let i = 0; i < 2; i++) {
+      const { agent, release } = scene(store)
+      release()
+      assert.equal((await agent.run('Go.', { session: 's' })).status, 'completed')
+      assert.equal(await requestStop(store, jane), false)
+      assert.equal(await agent.session('s').stop(), false)
+    }
+  })
+
+  test('whose process dies before it stops is stopped first thing when it is resumed, wherever the process died', async () => {
+    let stopped = 0
+    for (const stored of [true, false]) {
+      for (let at = 1; at <= 6; at++) {
+        const store = memoryStore()
+        const dying = dyingStore(store, { at, stored })
+        const before = scene(dying)
+        before.release()
+        await Promise.race([before.agent.run('Go.', { session: 's' }), dying.died])
+        const [found] = await store.list()
+        assert.equal(await requestStop(store, jane), found?.head['status'] === 'interrupted')
+        if (found?.head['status'] !== 'interrupted') continue
+        stopped++
+        const after = scene(store)
+        after.release()
+        const run = await after.agent.resume('s')
+        assert.ok(run.status === 'cancelled', `${at} ${stored}: ${run.status}`)
+        assert.deepEqual([run.final.message, after.done, after.model.requests.length], [said, [], 0])
+        assert.equal((await after.agent.run('Go.', { session: 's' })).status, 'completed')
+      }
+    }
+    assert.ok(stopped > 3, `${stopped} runs were interrupted`)
+  })
+
+  test('that waits for an answer ends it without running the call, although it was allowed', async () => {
+    const store = memoryStore()
+    const { agent, done, ended } = scene(store, { asks: true })
+    assert.equal((await agent.run('Go.', { session: 's' })).status, 'suspended')
+    assert.equal(await requestStop(store, jane), true)
+    const [open] = await listApprovals(store)
+    await answerApproval(store, { session: 's', approval: open!.id, answer: 'allow' })
+    const run = await agent.resume('s')
+    assert.ok(run.status === 'cancelled')
+    assert.deepEqual([run.final.message, done, ended], [said, [], ['userRequested']])
+    assert.deepEqual(await listApprovals(store), [])
+  })
+
+  test('that waits for an answer is ended at once by session.stop', async () => {
+    const store = memoryStore()
+    const { agent, done } = scene(store, { asks: true })
+    await agent.run('Go.', { session: 's' })
+    assert.equal(await agent.session('s').stop({ by: 'jane' }), true)
+    const [stored] = await readRuns(store, 's')
+    assert.deepEqual(
+      [stored?.status, stored?.final?.message, done],
+      ['cancelled', 'The run was stopped on request of jane.', []],
+    )
+    assert.equal(await agent.session('s').stop(), false)
+  })
+
+  test('that runs elsewhere is waited for by session.stop', async () => {
+    const store = memoryStore()
+    const { agent, started } = scene(store)
+    const running = agent.run('Go.', { session: 's' })
+    await started
+    assert.equal(await agent.session('s').stop({ by: 'jane', reason: 'wrong branch' }), true)
+    const [stored] = await readRuns(store, 's')
+    assert.deepEqual([stored?.status, (await running).status], ['cancelled', 'cancelled'])
+  })
+
+  test('does not affect a run that starts because new input denies what the stopped one waits for', async () => {
+    const store = memoryStore()
+    const asking = scene(store, { asks: true })
+    await asking.agent.run('Go.', { session: 's' })
+    await requestStop(store, jane)
+    const next = scene(store)
+    next.release()
+    const run = await next.agent.run('Something else.', { session: 's', onNewInput: 'deny' })
+    assert.equal(run.status, 'completed')
+    const [stopped] = await readRuns(store, 's')
+    assert.deepEqual([stopped?.status, stopped?.final?.message, asking.done], ['cancelled', said, []])
+  })
+
+  test('ends a drained run when it is resumed, also one that is sent again as the same turn', async () => {
+    for (const again of ['resume', 'turn']) {
+      const store = memoryStore()
+      const [drain, { agent, done, model, started, release }] = [new AbortController(), scene(store)]
+      const running = agent.run('Go.', { session: 's', turn: 't', drain: drain.signal })
+      await started
+      drain.abort()
+      release()
+      assert.equal((await running).status, 'suspended')
+      await requestStop(store, jane)
+      const run = await (again === 'turn' ? agent.run('Go.', { session: 's', turn: 't' }) : agent.resume('s'))
+      assert.deepEqual([run.status, done.length, model.requests.length], ['cancelled', 1, 1])
+      assert.equal((await agent.run('Go.', { session: 's', turn: 't' })).status, 'cancelled')
+    }
+  })
+
+  test('that is made while a run drains stops it', async () => {
+    const store = memoryStore()
+    const [drain, { agent, started }] = [new AbortController(), scene(store)]
+    const running = agent.run('Go.', { session: 's', drain: drain.signal })
+    await started
+    drain.abort()
+    await requestStop(store, jane)
+    assert.equal((await running).status, 'cancelled')
+  })
+
+  test('ends a run that waits for an answer when its turn is sent again', async () => {
+    const store = memoryStore()
+    const { agent, done } = scene(store, { asks: true })
+    const turn = { session: 's', turn: 't' }
+    await agent.run('Go.', turn)
+    assert.equal((await agent.run('Go.', turn)).status, 'suspended')
+    await requestStop(store, jane)
+    assert.deepEqual([(await agent.run('Go.', turn)).status, done], ['cancelled', []])
+  })
+
+  test('stops the subagents of the run as well', async () => {
+    const store = memoryStore()
+    const child = scene(memoryStore())
+    const helper = child.agent
+    const model = scriptedModel([
+      { toolCalls: [{ name: 'spawn_subagent', args: { subagent: 'helper', prompt: 'Go.' } }] },
+      'Done.',
+    ])
+    const agent = createAgent({
+      model,
+      store,
+      use: [subagents({ agents: { helper: { agent: helper, description: 'Helps.' } } })],
+    })
+    const running = agent.run('Go.', { session: 's' })
+    await child.started
+    await requestStop(store, jane)
+    const run = await running
+    assert.ok(run.status === 'cancelled')
+    assert.deepEqual([run.final.message, child.reasons.length, child.model.requests.length], [said, 1, 1])
+  })
+
+  test('is part of the record: a replay ends with the same record', async () => {
+    const store = memoryStore()
+    const { agent, started } = scene(store)
+    const running = agent.run('Go.', { session: 's' })
+    await started
+    await requestStop(store, jane)
+    await running
+    const { record, differences } = await replay((await store.read('s'))!, { agent })
+    assert.deepEqual([record, differences], [{ status: 'complete' }, []])
+    const recording = memoryRecording()
+    const [live, stop] = [scene(store), new AbortController()]
+    const recorded = live.agent.run('Go.', { effects: recordEffects(recording), signal: stop.signal })
+    await live.started
+    stop.abort(stopError({ by: 'jane', reason: 'wrong branch', at: 1 }))
+    const [first, again] = [await recorded, await live.agent.run('Go.', { effects: replayEffects(recording) })]
+    assert.ok(first.status === 'cancelled' && again.status === 'cancelled')
+    assert.deepEqual([again.final, first.final.message], [first.final, said])
+  })
+
+  test('of a store that cannot be asked, and one with an invalid text, is rejected with what to do', async () => {
+    const old: SessionStore = { ...memoryStore(), requestStop: undefined as never }
+    await assert.rejects(requestStop(old, jane), /no method requestStop, so a run can only be stopped by its own/)
+    for (const by of ['', 5, 'x'.repeat(257), '\ud800'])
+      await assert.rejects(requestStop(memoryStore(), { session: 's', by: by as string }), /by.*1 to 256 characters/)
+    const writerless: SessionStore = {
+      ...old,
+      open: async (id, options) => ({ ...(await old.open(id, options)), onStop: undefined as never }),
+    }
+    const { agent, release } = scene(writerless)
+    release()
+    assert.equal((await agent.run('Go.', { session: 's' })).status, 'completed')
+  })
+
+  test('and a signal: the first of both says why the run has ended', async () => {
+    for (const first of ['signal', 'request']) {
+      const store = memoryStore()
+      const [controller, { agent, started }] = [new AbortController(), scene(store)]
+      const running = agent.run('Go.', { session: 's', signal: controller.signal })
+      await started
+      if (first === 'signal') controller.abort()
+      const requested = requestStop(store, jane)
+      if (first === 'request') await soon()
+      controller.abort()
+      const run = await running
+      assert.ok(run.status === 'cancelled')
+      assert.equal(run.final.by, first === 'signal' ? 'signal' : 'stop')
+      assert.equal(await requested, true)
+    }
+  })
+})
