@@ -15,7 +15,7 @@ import { HttpProblem } from './request-rules.ts'
 import { watchRun } from './run-stream.ts'
 import { runAsPage } from './run-as-page.ts'
 import type { FindRequest, RunInfo } from './run.types.ts'
-import { questionsIn, runInfo, runSummary, type RunView } from './runs.ts'
+import { questionsIn, runExplanation, runInfo, runSummary, type RunView } from './runs.ts'
 import { listSessions, summaryOf, watchSessions } from './sessions.ts'
 import { timeReport } from './time.ts'
 import { judgeAgain, runInFork, type OtherHooks } from './what-if.ts'
@@ -64,36 +64,38 @@ export const calls: { readonly [K in keyof Api]: Call<Api[K]['request'], Api[K][
   row: {
     takes: { ...ref, row: index },
     run: async (request, { reader }) => {
-      const { run, matrix } = await reader.view(request)
+      const { tail, matrix } = await reader.view(request)
       const found = matrix.rows[request.row]
       if (found === undefined) throw new HttpProblem(404, 'ROW_UNKNOWN', `The run has ${matrix.rows.length} rows.`)
-      return rowDetail(found, matrix, questionsIn(run))
+      return rowDetail(found, matrix, questionsIn(tail))
     },
   },
   time: {
     takes: ref,
     run: async (request, { reader }) => {
-      const { run, matrix } = await reader.view(request)
-      return timeReport(run, matrix, Date.now())
+      const { whole, matrix } = await reader.view(request)
+      return timeReport(whole(), matrix, Date.now())
     },
+  },
+  explanation: {
+    takes: ref,
+    run: async (request, { reader }) => runExplanation((await reader.view(request)).whole()),
   },
   whatIf: {
     takes: whatIf,
     run: async (request, context) => {
-      const view = await context.reader.view(request)
-      const can = context.options.canJudge(view.run)
+      const { whole, matrix } = await context.reader.view(request)
+      const run = whole()
+      const can = context.options.canJudge(run)
       if (can !== true) throw new HttpProblem(409, 'AGENT_UNKNOWN', can)
-      return judgeAgain(
-        context.store,
-        view,
-        await otherHooks(request, await context.options.agentOf(view.run), context),
-      )
+      const others = await otherHooks(request, await context.options.agentOf(run), context)
+      return judgeAgain(context.store, { run, matrix }, others)
     },
   },
   runFork: {
     takes: whatIf,
     run: async (request, context) => {
-      const { run } = await context.reader.view(request)
+      const run = (await context.reader.view(request)).tail
       const others = await otherHooks(request, await agentFor(run.agent, context), context)
       const { session, ended } = await runInFork(context.store, run, { ...others, signal: context.signal })
       context.inBackground(ended)
@@ -119,7 +121,7 @@ export const calls: { readonly [K in keyof Api]: Call<Api[K]['request'], Api[K][
   doctor: { takes: {}, run: (_, { options }) => options.doctor() },
   compare: {
     takes: { a: shapeOf(ref), b: shapeOf(ref) },
-    run: async ({ a, b }, { reader }) => compareRuns((await reader.view(a)).run, (await reader.view(b)).run),
+    run: async ({ a, b }, { reader }) => compareRuns((await reader.view(a)).whole(), (await reader.view(b)).whole()),
   },
   fork: {
     takes: { session: string, at: optional(amount), message: optional(string) },
@@ -191,7 +193,7 @@ async function sessionInfo(id: string, { store, reader }: Context): Promise<Sess
 }
 
 async function infoOf(view: RunView, { reader, options }: Context): Promise<RunInfo> {
-  const { run, runs } = view
+  const { tail: run, runs } = view
   const isLast = run.index === runs - 1
   const live = isLast && run.status === 'running' && (await reader.isLive(run.session))
   return runInfo(view, { live, whatIf: options.canJudge(run), now: Date.now() })

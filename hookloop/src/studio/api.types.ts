@@ -6,6 +6,7 @@ import type {
   RowDetail,
   RowsPage,
   RunChange,
+  RunExplanation,
   RunInfo,
   RunRef,
   RunSummary,
@@ -36,6 +37,8 @@ export type Api = {
   readonly row: { readonly request: RunRef & { readonly row: number }; readonly response: RowDetail }
   /** Where the time and the money of a run went. */
   readonly time: { readonly request: RunRef; readonly response: TimeReport }
+  /** Why the run ended as it did, as `explain` says it. */
+  readonly explanation: { readonly request: RunRef; readonly response: RunExplanation }
   /** Judges a recorded run with other hooks. No model and no tool is called. */
   readonly whatIf: { readonly request: WhatIfRequest; readonly response: WhatIfReport }
   /** Runs the other hooks: forks the session before the given run and runs its input there. Only if `StudioInfo.agent` is set. */

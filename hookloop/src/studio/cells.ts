@@ -45,10 +45,16 @@ type Counts = { ran: number; decided: number; triggers: Set<string>; last: Parti
 /** The columns of a run: one per hook, by its name. */
 export class Columns {
   /** In the order in which they became known, so that the id of a hook stays the same while the run grows. */
-  readonly ids = new Map<string, number>()
-  readonly #counts: Counts[] = []
+  readonly ids: Map<string, number>
+  readonly #counts: Counts[]
 
-  constructor({ hooks }: Pick<StoredRun, 'hooks'>) {
+  /** Continues after others, which do not change. */
+  constructor({ hooks }: Pick<StoredRun, 'hooks'>, before?: Columns) {
+    this.ids = new Map(before?.ids)
+    this.#counts = (before === undefined ? [] : before.#counts).map((each) => ({
+      ...each,
+      triggers: new Set(each.triggers),
+    }))
     for (const { name, mode } of hooks) this.#of(name, { mode })
   }
 

@@ -25,28 +25,53 @@ export type Matrix = {
   readonly columns: readonly Column[]
   readonly columnIds: ReadonlyMap<string, number>
   readonly rows: readonly MatrixRow[]
+  /** The number of rows with a decision. */
+  readonly decisions: number
+  readonly settled: Settled
+}
+
+/** The part of a matrix that does not change any more while its run grows: the rows of all closed steps but the last. */
+export type Settled = {
+  /** The first step that is not part of it. */
+  readonly step: number
+  readonly rows: readonly MatrixRow[]
+  readonly decisions: number
+  readonly columns: Columns
+  /** Entries of these steps that belong to none of their rows. */
+  readonly rest: readonly TimedLedgerEntry[]
+}
+
+export const nothingSettled: Settled = {
+  step: 0,
+  rows: [],
+  decisions: 0,
+  columns: new Columns({ hooks: [] }),
+  rest: [],
 }
 
 type RowFields = Omit<Row, 'index' | 'text' | 'cells' | 'decision'>
 
-/** The matrix of a run. Every entry of its ledger is in exactly one row. */
-export function matrixOf(run: StoredRun): Matrix {
-  const columns = new Columns(run)
-  const rows: MatrixRow[] = []
+/**
+ * The matrix of a run. Every entry of its ledger is in exactly one row. `before` is what is known of the run: then the steps of
+ * `run` are those from `before.step` on.
+ */
+export function matrixOf(run: StoredRun, before: Settled = nothingSettled): Matrix {
+  const columns = new Columns(run, before.columns)
+  const rows = before.rows.slice()
+  const length = before.step + run.steps.length
+  const lastClosed = run.steps.findLast(({ isOpen }) => isOpen !== true)?.index
+  let decisions = before.decisions
+  let settled = before
   const add = (fields: RowFields, source: Source): void => {
     const { text, entries = [] } = source
     const cells = columns.cells(entries)
     const isAsked = fields.question !== undefined // a tool can ask without a hook
-    const row = {
-      ...fields,
-      index: rows.length,
-      text: line(text),
-      cells,
-      decision: entries.some(isDecision) || isAsked,
-    }
-    rows.push({ ...source, row, entries })
+    const decision = entries.some(isDecision) || isAsked
+    if (decision) decisions++
+    rows.push({ ...source, row: { ...fields, index: rows.length, text: line(text), cells, decision }, entries })
   }
-  const entries = new Places(run.ledger.filter(({ path }) => path === undefined))
+  const own = run.ledger.filter((entry) => entry.path === undefined && stepOf(entry) >= before.step)
+  const entries = new Places([...before.rest, ...own])
   const inSubagents = Map.groupBy(
     run.ledger.filter(({ path }) => path !== undefined),
     ({ path }) => `${path![0]!.step}/${path![0]!.call}`,
@@ -55,14 +80,21 @@ export function matrixOf(run: StoredRun): Matrix {
   const events = Map.groupBy(run.events.filter(isShown), ({ step }) => step)
   const shown = new Set<string>()
 
-  add({ kind: 'input', step: 0, at: run.at }, { text: textOf(run.input.content), entries: entries.take('input') })
+  if (before.step === 0)
+    add({ kind: 'input', step: 0, at: run.at }, { text: textOf(run.input.content), entries: entries.take('input') })
   for (const step of run.steps) {
     const { index } = step
+    if (index === lastClosed && index > before.step)
+      settled = { step: index, rows: rows.slice(), decisions, columns: new Columns(run, columns), rest: [] }
     const votes = entries.take(`votes/${index}`)
     const hasVotes = (step.outcome?.evaluations.length ?? 0) > 0 || votes.some(isDecision)
-    const own = entries.take(`model/${index}`)
+    const atModel = entries.take(`model/${index}`)
     const models = calls.get(`model/${index}`)?.filter(({ kind, hook }) => kind === 'inference' && hook === undefined)
-    add(modelFields(step, models ?? []), { text: step.text, step, entries: hasVotes ? own : [...own, ...votes] })
+    add(modelFields(step, models ?? []), {
+      text: step.text,
+      step,
+      entries: hasVotes ? atModel : [...atModel, ...votes],
+    })
     for (const call of step.toolCalls) {
       if (call.approval !== undefined) shown.add(call.approval.id)
       const text = argsText(call.args)
@@ -78,18 +110,31 @@ export function matrixOf(run: StoredRun): Matrix {
   }
   const { final } = run
   const last = entries.take('end')
-  for (const rest of entries.rest()) {
+  const others = entries.rest()
+  for (const rest of others) {
     const { step, trigger } = rest[0]!
     const said = rest.find(isDecision)
     add({ kind: 'note', step, name: trigger }, { text: said?.error ?? said?.message ?? '', entries: rest })
   }
+  if (settled !== before)
+    settled = { ...settled, rest: [last, ...others].flat().filter((entry) => stepOf(entry) < settled.step) }
   for (const { id, by, message, toolCall } of run.pending.filter((each) => !shown.has(each.id))) {
-    const fields = { kind: 'note', step: run.steps.length, name: toolCall.name, status: 'asked', question: id } as const
+    const fields = { kind: 'note', step: length, name: toolCall.name, status: 'asked', question: id } as const
     add(fields, { text: `${by}: ${message}` })
   }
   if (final !== undefined)
-    add({ kind: 'end', step: run.steps.length, at: final.at }, { text: `${final.by}: ${final.message}`, entries: last })
-  return { columns: columns.sorted(), columnIds: columns.ids, rows }
+    add({ kind: 'end', step: length, at: final.at }, { text: `${final.by}: ${final.message}`, entries: last })
+  return { columns: columns.sorted(), columnIds: columns.ids, rows, decisions, settled }
+}
+
+/** Whether a part of a run has entries that belong to the row of the input, which is settled. */
+export function changesInput({ ledger }: StoredRun, { step }: Settled): boolean {
+  return step > 0 && ledger.some((entry) => placeOf(entry) === 'input')
+}
+
+/** The step of an entry. It was closed when `onStop` fired. */
+function stepOf({ step, trigger }: TimedLedgerEntry): number {
+  return Math.max(0, trigger === 'onStop' ? step - 1 : step)
 }
 
 /** The entries of a ledger by the row that they belong to. */

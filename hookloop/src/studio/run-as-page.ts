@@ -4,7 +4,7 @@ import type { PageBundle } from './api.types.ts'
 import { pageInOneFile } from './page-html.ts'
 import { rowDetail } from './row-detail.ts'
 import type { EmbeddedRun } from './run.types.ts'
-import { questionsIn, runInfo, type RunView } from './runs.ts'
+import { questionsIn, runExplanation, runInfo, type RunView } from './runs.ts'
 import { timeReport } from './time.ts'
 
 type PageOptions = {
@@ -16,13 +16,15 @@ type PageOptions = {
 
 /** A run as one HTML file to share: it loads nothing, and what looks like a secret is redacted. */
 export function runAsPage(view: RunView, { page, live, redact }: PageOptions): string {
-  const { run, matrix } = view
+  const { matrix } = view
+  const run = view.whole()
   const now = Date.now()
   const embedded: EmbeddedRun = {
     run: runInfo(view, { live, now, whatIf: 'This is a copy of the run.' }),
     rows: matrix.rows.map(({ row }) => row),
     details: matrix.rows.map((row) => rowDetail(row, matrix, questionsIn(run))),
     time: timeReport(run, matrix, now),
+    explanation: runExplanation(run),
   }
   const clean = redactor([...secretPatterns, ...redact], (name) => secretName.test(name))
   const data = clean(toJson(embedded)) as unknown as EmbeddedRun

@@ -2,7 +2,6 @@ import { AgentError, toAgentError } from '../errors.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
-import type { StoredRun } from '../state/stored-run.ts'
 import { matrixOf, type Matrix } from './matrix.ts'
 import type { RunView } from './runs.ts'
 import type { RunChange, RunInfo, RunRef } from './run.types.ts'
@@ -25,7 +24,7 @@ const passed: ReadonlySet<AgentEvent['type']> = new Set([
   'inferenceStarted',
   'retracted',
 ])
-/** Reading a run takes longer the longer it is. At most a quarter of the time is spent on it. */
+/** At most a quarter of the time is spent on reading. */
 const PAUSES = 3
 const MIN_PAUSE_MS = 50
 const CHUNK = 1000
@@ -45,7 +44,7 @@ export async function* watchRun(
   const events = store.watch(session, { after: Infinity, signal: AbortSignal.any([signal, left.signal]) })
   void mailbox.fill(events, changed)
   const first = await view({ session, ...(given !== undefined && { run: given }) })
-  const { index } = first.run
+  const { index, id } = first.tail
   let [current, knownRuns, knownInfo, notBefore] = [first as RunView | undefined, first.runs, '', 0]
   let live: readonly TimedLedgerEntry[] = []
   let known = { from, rows: [] as readonly string[] }
@@ -53,8 +52,8 @@ export async function* watchRun(
     for (;;) {
       if (current !== undefined) {
         const began = performance.now()
-        live = entriesBeyond(current.run, live)
-        const matrix = live.length === 0 ? current.matrix : matrixOf(withEntries(current.run, live))
+        live = entriesBeyond(current, live)
+        const matrix = live.length === 0 ? current.matrix : matrixWith(current, live)
         const now = await info({ ...current, matrix })
         if (JSON.stringify(now) !== knownInfo) yield { type: 'run', run: now }
         knownInfo = JSON.stringify(now)
@@ -64,12 +63,13 @@ export async function* watchRun(
           yield { type: 'rows', rows: rows.slice(i, i + CHUNK), total: matrix.rows.length }
         if (current.runs > knownRuns) yield { type: 'newRun', run: current.runs - 1 }
         knownRuns = current.runs
-        known = unsettled(matrix, current.run, { from: known.from, texts: all.map(({ text }) => text) })
+        const next = Math.max(known.from, matrix.settled.rows.length)
+        known = { from: next, rows: all.slice(next - known.from).map(({ text }) => text) }
         notBefore = performance.now() + Math.max(MIN_PAUSE_MS, PAUSES * (performance.now() - began))
         current = undefined
       }
       for (const event of mailbox.take()) {
-        const isOwn = event.run === first.run.id
+        const isOwn = event.run === id
         if (isOwn && event.type === 'hook') live = [...live, event.entry]
         if (!passed.has(event.type)) mailbox.isStale = true
         else if (isOwn) yield { type: 'event', event }
@@ -150,31 +150,19 @@ class Mailbox {
   }
 }
 
-/** The rows that may still change: those of the last stored step and of the open one. */
-function unsettled(
-  { rows }: Matrix,
-  { steps }: StoredRun,
-  { from, texts }: { readonly from: number; readonly texts: readonly string[] },
-): { readonly from: number; readonly rows: readonly string[] } {
-  const closed = steps.filter(({ isOpen }) => isOpen !== true).length
-  const firstOpen = rows.findLastIndex(({ row }) => row.kind === 'model' && row.step < closed && row.path === undefined)
-  const next = Math.max(from, firstOpen, 0)
-  return { from: next, rows: texts.slice(next - from) }
-}
-
 /** The entries of events that are not in the ledger yet: it is stored at the end of a step. */
-function entriesBeyond({ steps, ledger }: StoredRun, live: readonly TimedLedgerEntry[]): readonly TimedLedgerEntry[] {
+function entriesBeyond({ tail, before }: RunView, live: readonly TimedLedgerEntry[]): readonly TimedLedgerEntry[] {
   if (live.length === 0) return live
-  const closed = steps.filter(({ isOpen }) => isOpen !== true).length
+  const closed = before.step + tail.steps.filter(({ isOpen }) => isOpen !== true).length
   const keyOf = ({ step, trigger, hook, call = '' }: TimedLedgerEntry): string =>
     JSON.stringify([step, trigger, hook, call])
   const stored = Map.groupBy(
-    ledger.filter(({ step, path }) => step >= closed && path === undefined),
+    tail.ledger.filter(({ step, path }) => step >= closed && path === undefined),
     keyOf,
   )
   return live.filter((entry) => entry.step >= closed && stored.get(keyOf(entry))?.pop() === undefined)
 }
 
-function withEntries(run: StoredRun, entries: readonly TimedLedgerEntry[]): StoredRun {
-  return { ...run, ledger: [...run.ledger, ...entries] }
+function matrixWith({ tail, before }: RunView, entries: readonly TimedLedgerEntry[]): Matrix {
+  return matrixOf({ ...tail, ledger: [...tail.ledger, ...entries] }, before)
 }

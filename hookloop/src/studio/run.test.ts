@@ -24,8 +24,8 @@ async function cells(studio: TestStudio, hook: string): Promise<readonly string[
 suite('a run', () => {
   test('is a matrix: a row for everything that happened, a column for every hook, in firing order', async () => {
     await using studio = await studioFor((await completed()).store)
-    const { columns, rows: total, decided, status, decisions, explanation } = await studio.call('run', ref)
-    assert.match(explanation, /blocked +step 2, bash, by no-push: Agents never push\./)
+    const { columns, rows: total, decided, status, decisions } = await studio.call('run', ref)
+    assert.match((await studio.call('explanation', ref)).text, /blocked +step 2, bash, by no-push: Agents never push\./)
     const { rows } = await studio.call('rows', { ...ref, from: 0, count: 100 })
     assert.deepEqual(
       rows.map(({ kind, step, text, status: how = '', decision }) => [kind, step, text, how, decision]),

@@ -40,15 +40,15 @@ export type RunInfo = RunSummary & {
   /** Decisions that hooks made: blocks, questions, changes, votes, failures. */
   readonly decisions: number
   readonly gauges: readonly Gauge[]
-  /** How `explain` words it, line by line. */
-  readonly explanation: string
   /** What would let it continue. */
   readonly wayOn?: string
-  readonly warnings: readonly string[]
   readonly pending: readonly Question[]
   /** Whether the run can be judged again (`whatIf`); otherwise why not. */
   readonly whatIf: true | string
 }
+
+/** The text of `explain`, and the warnings of the run. */
+export type RunExplanation = { readonly text: string; readonly warnings: readonly string[] }
 
 /** A limit in force, and how much of it was used. */
 export type Gauge = {
@@ -226,4 +226,5 @@ export type EmbeddedRun = {
   readonly rows: readonly Row[]
   readonly details: readonly RowDetail[]
   readonly time: TimeReport
+  readonly explanation: RunExplanation
 }

@@ -1,23 +1,39 @@
 import { explanationText } from '../agent/explain/explain.ts'
 import { explanation } from '../agent/explain/explanation.ts'
-import { readRuns } from '../sessions/log/read-runs.ts'
+import { followRuns, type LoadedRuns } from '../sessions/log/read-session.ts'
+import type { RecordedRun } from '../sessions/log/recorded-run.ts'
+import { toStoredRun } from '../sessions/log/stored-run.ts'
 import { sessionUnknown, type SessionStore } from '../sessions/stores/store.ts'
 import { textOf } from '../state/message.ts'
 import type { StoredRun } from '../state/stored-run.ts'
 import { totalTokens } from '../state/usage.ts'
 import { questionOf } from './inbox.ts'
-import { line, matrixOf, type Matrix } from './matrix.ts'
+import { changesInput, line, matrixOf, nothingSettled, type Matrix, type Settled } from './matrix.ts'
 import { HttpProblem } from './request-rules.ts'
-import type { Gauge, Question, RunInfo, RunRef, RunSummary } from './run.types.ts'
+import type { Gauge, Question, RunExplanation, RunInfo, RunRef, RunSummary } from './run.types.ts'
 
-/** A run as it is stored now. `runs` is the number of runs of its session. */
-export type RunView = { readonly run: StoredRun; readonly matrix: Matrix; readonly runs: number }
+/** A run as it is stored now. */
+export type RunView = {
+  /** The run with only those steps that were not settled before: `steps`, `calls`, `ledger` and `events` are theirs. */
+  readonly tail: StoredRun
+  /** What was settled before. With `tail` it is the whole matrix. */
+  readonly before: Settled
+  readonly matrix: Matrix
+  /** The number of runs of the session. */
+  readonly runs: number
+  /** The run with all its steps. Takes longer the longer the run is. */
+  readonly whole: () => StoredRun
+}
 
-type Known = { readonly runs: readonly StoredRun[]; readonly matrices: Map<number, Matrix> }
+type Viewed = { readonly view: RunView; readonly recorded: RecordedRun; readonly rewinds: number }
+type Known = { readonly loaded: LoadedRuns; readonly views: Map<number, Viewed> }
 
 const MAX_SESSIONS = 16
 
-/** Reads the runs of sessions. A session that was not written since is not read again. */
+/**
+ * Reads the runs of sessions. Of a session that was read before, only what was appended since is read, and only rows that may
+ * have changed are made again: so an update of a run costs the same however long the run is.
+ */
 export class RunReader {
   readonly #store: SessionStore
   readonly #known = new Map<string, Known>()
@@ -27,15 +43,17 @@ export class RunReader {
   }
 
   async runs(session: string): Promise<readonly StoredRun[]> {
-    return (await this.#read(session)).runs
+    const { runs, rewound } = (await this.#read(session)).loaded.collector
+    return runs.map((run) => toStoredRun(run, rewound))
   }
 
   async view(ref: RunRef): Promise<RunView> {
-    const { runs, matrices } = await this.#read(ref.session)
-    const run = runIn(runs, ref)
-    const matrix = matrices.get(run.index) ?? matrixOf(run)
-    matrices.set(run.index, matrix)
-    return { run, matrix, runs: runs.length }
+    const { loaded, views } = await this.#read(ref.session)
+    const recorded = runIn(loaded.collector.runs, ref)
+    const known = views.get(recorded.index)
+    const viewed = known?.recorded === recorded ? known : viewOf(recorded, loaded, known)
+    views.set(recorded.index, viewed)
+    return { ...viewed.view, runs: loaded.collector.runs.length }
   }
 
   /** Whether a process works on a session. */
@@ -45,13 +63,8 @@ export class RunReader {
 
   async #read(session: string): Promise<Known> {
     const known = this.#known.get(session)
-    const after = known?.runs.at(-1)?.lines.last
-    if (known !== undefined && after !== undefined) {
-      const added = await this.#store.read(session, { after })
-      if (added === undefined) this.#known.delete(session)
-      if (added?.lines.length === 0) return known
-    }
-    const read = { runs: await readRuns(this.#store, session), matrices: new Map<number, Matrix>() }
+    const loaded = await followRuns(this.#store, session, known?.loaded)
+    const read = { loaded, views: known?.views ?? new Map<number, Viewed>() }
     this.#known.delete(session) // so that it becomes the latest
     this.#known.set(session, read)
     const [oldest] = this.#known.keys()
@@ -60,7 +73,19 @@ export class RunReader {
   }
 }
 
-function runIn(runs: readonly StoredRun[], { session, run = -1 }: RunRef): StoredRun {
+function viewOf(recorded: RecordedRun, { collector: { runs, rewound } }: LoadedRuns, known?: Viewed): Viewed {
+  const rewinds = rewound.length
+  const isContinued = known?.recorded.input === recorded.input && known.rewinds === rewinds
+  const settled = isContinued ? known.view.matrix.settled : nothingSettled
+  let before = settled.step < recorded.stepStarts.length ? settled : nothingSettled // a slow reader may be behind
+  let tail = toStoredRun(recorded, rewound, before.step)
+  if (changesInput(tail, before)) [before, tail] = [nothingSettled, toStoredRun(recorded, rewound)]
+  const matrix = matrixOf(tail, before)
+  const whole = (): StoredRun => (before.step === 0 ? tail : toStoredRun(recorded, rewound))
+  return { view: { tail, before, matrix, runs: runs.length, whole }, recorded, rewinds }
+}
+
+function runIn(runs: readonly RecordedRun[], { session, run = -1 }: RunRef): RecordedRun {
   const found = runs.at(run)
   if (found !== undefined) return found
   if (runs.length === 0) throw sessionUnknown(session)
@@ -92,11 +117,10 @@ function decidedIn({ final, pending, ledger }: StoredRun): RunSummary['decided']
 }
 
 export function runInfo(
-  { run, matrix: { columns, rows }, runs }: RunView,
+  { tail: run, matrix: { columns, rows, decisions }, runs }: RunView,
   { live, whatIf, now }: Pick<RunInfo, 'live' | 'whatIf'> & { readonly now: number },
 ): RunInfo {
-  const { session, agent, cwd, warnings } = run
-  const explained = explanation(run)
+  const { session, agent, cwd } = run
   return {
     ...runSummary(run, live),
     session,
@@ -105,20 +129,23 @@ export function runInfo(
     runs,
     columns,
     rows: rows.length,
-    decisions: rows.filter(({ row }) => row.decision).length,
+    decisions,
     gauges: gaugesOf(run, now),
-    explanation: explanationText(explained),
-    ...wayOn(run, explained),
-    warnings: warnings.map(({ message }) => message),
+    ...wayOn(run),
     pending: questionsIn(run),
     whatIf,
   }
 }
 
-/** What to do next. The advice for a run that waits is code; the page has the question. */
-function wayOn({ pending }: StoredRun, explained: { readonly wayOn: string | undefined }): Pick<RunInfo, 'wayOn'> {
-  if (pending.length > 0) return { wayOn: 'Answer the question, then resume.' }
+/** What to do next, which its last steps say. The advice for a run that waits is code; the page has the question. */
+function wayOn(tail: StoredRun): Pick<RunInfo, 'wayOn'> {
+  if (tail.pending.length > 0) return { wayOn: 'Answer the question, then resume.' }
+  const explained = explanation(tail)
   return explained.wayOn === undefined ? {} : { wayOn: explained.wayOn }
+}
+
+export function runExplanation(run: StoredRun): RunExplanation {
+  return { text: explanationText(explanation(run)), warnings: run.warnings.map(({ message }) => message) }
 }
 
 /** The questions that a run waits for. */

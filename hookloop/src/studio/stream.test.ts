@@ -5,9 +5,10 @@ import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { tool } from '../agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
+import { guard } from '../hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { sqliteStore } from '../sessions/stores/sqlite-store.ts'
-import type { Row, RunChange } from './run.types.ts'
+import type { Column, Row, RunChange } from './run.types.ts'
 import { waiting } from './scenes.fixture.ts'
 import { cleaner, newStore, studioFor } from './studio.fixture.ts'
 
@@ -17,10 +18,14 @@ const ref = { session: 'clean-up' }
 class Known {
   readonly rows: Row[] = []
   status = ''
+  columns: readonly Column[] = []
   readonly runs: number[] = []
 
   add(line: RunChange): void {
-    if (line.type === 'run') this.status = line.run.status
+    if (line.type === 'run') {
+      this.status = line.run.status
+      this.columns = line.run.columns
+    }
     if (line.type === 'rows') for (const row of line.rows) this.rows[row.index] = row
     if (line.type === 'newRun') this.runs.push(line.run)
   }
@@ -110,6 +115,57 @@ suite('the stream of a run', () => {
     }
     await run
     assert.deepEqual(known.rows.find(({ kind }) => kind === 'call')?.status, 'ok')
+  })
+
+  test('shows what hooks decide in a step before the step has ended, and each decision once', async (t) => {
+    const { store, path } = newStore()
+    const other = sqliteStore(path)
+    t.after(() => other.close())
+    const [started, watched, decided] = Array.from({ length: 3 }, () => Promise.withResolvers<void>())
+    const barriers: { readonly [name: string]: Promise<void> } = { first: watched!.promise, second: decided!.promise }
+    const work = tool({
+      name: 'work',
+      description: 'Works.',
+      input: { type: 'object', properties: { until: { type: 'string' } } },
+      execute: async (args) => {
+        const { until } = args as { readonly until: string }
+        started!.resolve()
+        await barriers[until]
+        return until
+      },
+    })
+    const call = (until: string) => ({ name: 'work', args: { until } })
+    const model = scriptedModel([
+      { toolCalls: [call('first')] },
+      { toolCalls: [call('never'), call('second')] },
+      'Done.',
+    ])
+    const never = guard(
+      'beforeToolUse',
+      (ctx) => ((ctx.toolCall.args as { until?: string }).until === 'never' ? ctx.block('Never.') : ctx),
+      { name: 'no-never' },
+    )
+    const run = createAgent({ model, store: other, use: [work, never] }).run('Work.', ref)
+    await using studio = await studioFor(store)
+    const known = new Known()
+    const isOpen: boolean[] = []
+    await started!.promise
+    for await (const line of studio.lines('run', { ...ref, from: 0 })) {
+      known.add(line)
+      if (known.rows.some(({ kind }) => kind === 'call')) watched!.resolve()
+      const blocked = known.rows.find(({ text }) => text === 'never')
+      if (blocked?.decision === true) {
+        isOpen.push(known.rows.some(({ text, status }) => text === 'second' && status === 'running'))
+        decided!.resolve()
+      }
+      if (known.status === 'completed' && known.rows.at(-1)?.kind === 'end') break
+    }
+    await run
+    assert.equal(isOpen[0], true)
+    const { columns } = await studio.call('run', ref)
+    assert.deepEqual(known.columns, columns)
+    assert.deepEqual(known.rows, (await studio.call('rows', { ...ref, from: 0, count: 100 })).rows)
+    assert.equal(columns.find(({ hook }) => hook === 'no-never')?.decided, 1)
   })
 
   test('ends with "deleted" when the session is deleted', async () => {

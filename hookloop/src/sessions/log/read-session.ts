@@ -74,7 +74,7 @@ export function readRecordedRuns(lines: readonly string[], id?: string): Recorde
 }
 
 /** A session in memory with its runs. */
-type LoadedRuns = { readonly collector: RunCollector; readonly loaded: LoadedSession; readonly chars: number }
+export type LoadedRuns = { readonly collector: RunCollector; readonly loaded: LoadedSession; readonly chars: number }
 
 function loadRuns(lines: readonly string[], id?: string): LoadedRuns {
   const collector = new RunCollector()
@@ -101,6 +101,12 @@ export async function readStoredRuns(store: SessionStore, id: string, run?: numb
 function chosen({ runs, rewound }: RecordedRuns, run: number | undefined): RecordedRuns {
   const found = run === undefined ? undefined : runs.at(run)
   return { runs: run === undefined ? runs : found === undefined ? [] : [found], rewound }
+}
+
+/** The runs of a session. Of those that were read before, only what was appended since is read; the same if nothing was. */
+export async function followRuns(store: SessionStore, id: string, before?: LoadedRuns): Promise<LoadedRuns> {
+  const read = readPart(store, id)
+  return (await continuedRuns(before, read)) ?? loadRuns((await read()).lines, id)
 }
 
 /** The runs that this process has read before, and what was appended since. */

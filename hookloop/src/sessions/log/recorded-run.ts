@@ -1,7 +1,7 @@
 import type { AgentState } from '../../state/agent-state.ts'
 import type { LedgerRow, TimedLedgerEntry } from '../../state/ledger.ts'
 import type { List } from '../../state/list.ts'
-import type { NumberedRecord } from './session-records.ts'
+import type { Circumstances, NumberedRecord } from './session-records.ts'
 import type { SessionReader, SessionStart } from './session-reader.ts'
 
 type InputRecord = Extract<NumberedRecord, { type: 'input' }>
@@ -20,10 +20,19 @@ export type RecordedRun = {
   readonly state: AgentState | undefined
   readonly ledger: List<TimedLedgerEntry | LedgerRow>
   readonly open: SessionReader['open']
+  /** Where it started, and the limits that it had last. */
+  readonly circumstances: Circumstances
+  /** Where each step begins in `records` and `ledger`, by its index: behind the checkpoint that closed the step before. */
+  readonly stepStarts: readonly StepStart[]
 }
 
+type StepStart = { readonly records: number; readonly ledger: number }
+
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-type OpenRecord = Mutable<Omit<RecordedRun, 'records'>> & { readonly records: NumberedRecord[] }
+type OpenRecord = Mutable<Omit<RecordedRun, 'records' | 'stepStarts'>> & {
+  readonly records: NumberedRecord[]
+  readonly stepStarts: StepStart[]
+}
 
 /** The runs of a session, and when it was rewound. */
 export type RecordedRuns = Pick<RunCollector, 'runs' | 'rewound'>
@@ -45,21 +54,36 @@ export class RunCollector {
   add(record: NumberedRecord, { start, runs, state, ledger, open }: SessionReader): void {
     if (record.type === 'input') {
       const index = (runs ?? 0) - 1
-      this.#last = { start: start!, index, input: record, before: state, records: [], state, ledger, open }
+      const { cwd, limits } = record
+      const circumstances = { ...(cwd !== undefined && { cwd }), ...(limits !== undefined && { limits }) }
+      const stepStarts = [{ records: 0, ledger: 0 }]
+      const begin = { start: start!, index, input: record, before: state, records: [], state, ledger, open }
+      this.#last = { ...begin, circumstances, stepStarts }
       this.runs.push(this.#last)
       return
     }
     if (record.type === 'rewound') this.rewound.push(record)
     this.#last ??= this.#copyLast()
     if (this.#last === undefined) return // it was changed before its first run
-    this.#last.records.push(record)
+    const { records, stepStarts, circumstances } = this.#last
+    records.push(record)
     Object.assign(this.#last, { state, ledger, open })
+    if (record.type === 'runResumed' || record.type === 'answers') {
+      const { cwd, limits } = record
+      const known = { ...(cwd !== undefined && { cwd }), ...circumstances }
+      this.#last.circumstances = limits === undefined ? known : { ...known, limits }
+    }
+    if (record.type !== 'state' || record.phase === 'inputBlocked' || record.phase === 'changed') return
+    const closed = state?.execution?.steps.length ?? 0
+    stepStarts.splice(closed + 1)
+    while (stepStarts.length < closed) stepStarts.push(stepStarts.at(-1)!)
+    if (stepStarts.length === closed) stepStarts.push({ records: records.length, ledger: ledger.length })
   }
 
   #copyLast(): OpenRecord | undefined {
     const last = this.runs.pop()
     if (last === undefined) return undefined
-    const copy = { ...last, records: last.records.slice() }
+    const copy = { ...last, records: last.records.slice(), stepStarts: last.stepStarts.slice() }
     this.runs.push(copy)
     return copy
   }

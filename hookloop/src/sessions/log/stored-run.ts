@@ -7,17 +7,21 @@ import type { StoredRun, StoredRunEvent, StoredStep, StoredToolCall } from '../.
 import type { OpenCall, ToolCall, ToolExecution } from '../../state/tool-call.ts'
 import { noTokens, noUsage } from '../../state/usage.ts'
 import { warningsOf } from '../../agent/explain/warnings.ts'
-import { toLedger, type Circumstances, type NumberedRecord } from './session-records.ts'
+import { toLedger, type NumberedRecord } from './session-records.ts'
 import type { RecordedRun, RewoundRecord } from './recorded-run.ts'
 import { modelsOf, StoredCalls, type MadeStep, type MadeToolCall } from './stored-calls.ts'
 
-/** A recorded run as `readRuns` returns it. `rewound` are the rewinds of its session. */
-export function toStoredRun(recorded: RecordedRun, rewound: readonly RewoundRecord[] = []): StoredRun {
-  const { start, index, input, records, open } = recorded
+/**
+ * A recorded run as `readRuns` returns it. `rewound` are the rewinds of its session. With `from`, it has only the steps from that
+ * one on, with their calls, ledger, models, warnings and events, and costs as much as they do; all else is of the whole run.
+ */
+export function toStoredRun(recorded: RecordedRun, rewound: readonly RewoundRecord[] = [], from = 0): StoredRun {
+  const { start, index, input, records, open, stepStarts } = recorded
   const execution = executionOf(recorded)
-  const ledger = toLedger(recorded.ledger.slice())
-  const calls = new StoredCalls(recorded)
-  const final = execution?.final ?? blockedInput(recorded, ledger)
+  const first = stepStarts[from]!
+  const ledger = toLedger(recorded.ledger.slice(first.ledger))
+  const calls = new StoredCalls({ input, records: records.slice(first.records) })
+  const final = execution === undefined ? blockedInput(recorded, ledger) : execution.final
   const isWaiting = execution?.status === 'suspended' && open?.answers === undefined
   const answered = { ...open?.given, ...open?.answers }
   return {
@@ -29,14 +33,14 @@ export function toStoredRun(recorded: RecordedRun, rewound: readonly RewoundReco
     input: input.message,
     ...(input.metadata !== undefined && { metadata: input.metadata }),
     ...(input.turn !== undefined && { turn: input.turn }),
-    ...circumstancesOf(recorded),
+    ...recorded.circumstances,
     hooks: execution?.hooks ?? [],
     at: input.at,
     ...(final !== undefined && { endedAt: final.at }),
     waitedMs: execution?.waitedMs ?? 0,
     status: final?.status ?? (isWaiting ? 'suspended' : 'running'),
     lines: { first: input.seq, last: records.at(-1)?.seq ?? input.seq },
-    steps: stepsOf(recorded, execution, { calls, rewound }),
+    steps: stepsOf(recorded, execution, { calls, rewound, from }),
     calls: calls.all,
     ledger,
     warnings: warningsOf(ledger),
@@ -44,20 +48,9 @@ export function toStoredRun(recorded: RecordedRun, rewound: readonly RewoundReco
     models: modelsOf(calls.all),
     pending:
       execution?.final !== undefined ? [] : pendingIn(execution).filter(({ id }) => !Object.hasOwn(answered, id)),
-    events: eventsOf(recorded),
+    events: eventsOf(recorded, from),
     ...(final !== undefined && { final }),
   }
-}
-
-/** Where the run started, and the limits that it had last. */
-function circumstancesOf({ input, records }: RecordedRun): Circumstances {
-  let { cwd, limits } = input
-  for (const record of records) {
-    if (record.type !== 'runResumed' && record.type !== 'answers') continue
-    cwd ??= record.cwd
-    limits = record.limits ?? limits
-  }
-  return { ...(cwd !== undefined && { cwd }), ...(limits !== undefined && { limits }) }
 }
 
 /** The execution of this run. A run whose input was blocked has none; the state may still have an earlier one. */
@@ -84,16 +77,20 @@ function blockedInput({ records }: RecordedRun, ledger: readonly TimedLedgerEntr
   }
 }
 
-type Surroundings = { readonly calls: StoredCalls; readonly rewound: readonly RewoundRecord[] }
+type Surroundings = {
+  readonly calls: StoredCalls
+  readonly rewound: readonly RewoundRecord[]
+  readonly from: number
+}
 
 function stepsOf(
-  { records, open }: RecordedRun,
+  { records, open, stepStarts }: RecordedRun,
   execution: Execution | undefined,
-  { calls, rewound }: Surroundings,
+  { calls, rewound, from }: Surroundings,
 ): readonly StoredStep[] {
   if (execution === undefined) return []
-  const places = placesOf(records)
-  const closed = execution.steps.map((step): StoredStep => {
+  const places = placesOf(records.slice(stepStarts[from]!.records))
+  const closed = execution.steps.slice(from).map((step): StoredStep => {
     const place = places.get(step.index)
     const isRewound = rewound.some(({ seq, to }) => place !== undefined && place.seq < seq && place.seq > to)
     const made = calls.steps.get(step.index) ?? nothingMade
@@ -200,10 +197,11 @@ function isPrepared(input: RecordedRun['input'], record: NumberedRecord, records
   return input.cwd === undefined && record === records[0] && 'cwd' in record
 }
 
-function eventsOf({ records, input }: RecordedRun): readonly StoredRunEvent[] {
+function eventsOf({ records, input, stepStarts }: RecordedRun, from: number): readonly StoredRunEvent[] {
   const events: StoredRunEvent[] = []
-  let [step, last] = [0, input.at]
-  for (const record of records) {
+  const first = stepStarts[from]!.records
+  let [step, last] = [from, timeOf(records[first - 1]) ?? input.at]
+  for (const record of records.slice(first)) {
     const { seq } = record
     switch (record.type) {
       case 'state':
@@ -238,7 +236,11 @@ function eventsOf({ records, input }: RecordedRun): readonly StoredRunEvent[] {
         break
       default:
     }
-    if ('at' in record && record.at !== undefined) last = record.at
+    last = timeOf(record) ?? last
   }
   return events
+}
+
+function timeOf(record: NumberedRecord | undefined): number | undefined {
+  return record !== undefined && 'at' in record ? record.at : undefined
 }

@@ -64,6 +64,7 @@ export async function fakeStudio(
     row: ({ row }) => run.details[row] ?? { row: run.rows[row]!, text: run.rows[row]!.text, entries: [], errors: [] },
     find,
     time: () => run.time,
+    explanation: () => run.explanation,
     whatIf: ({ add }) => ({
       ...whatIfReport,
       differences: [whatIfReport.differences, add.length === 0 ? [] : whatIfReport.differences].flat(),

@@ -155,12 +155,11 @@ suite('hostile text', () => {
   const big = `${attacks} ${'A'.repeat(1_000_000)}`
   const hostile = (text: string): EmbeddedRun => ({
     ...exampleRun,
+    explanation: { text: big, warnings: [text] },
     run: {
       ...exampleRun.run,
       input: text,
       agent: text,
-      explanation: big,
-      warnings: [text],
       decided: { by: text, message: text, reason: text, definedAt: text },
       columns: exampleRun.run.columns.map((column) => ({ ...column, hook: text, group: text, definedAt: text })),
     },

@@ -354,9 +354,6 @@ const runInfo: RunInfo = {
     { limit: 'maxCost', used: 0.0486, max: 0.1 },
     { limit: 'maxTimeMs', used: 27_500, max: 300_000 },
   ],
-  explanation:
-    'The run waits for 1 answer.\n  spent        6 steps, 6 tool calls, 25,680 tokens\n  blocked      step 2, bash, by no-push (agent.ts:12): Agents never push.\n  asked        step 6, bash, by ask-rm (.hookloop/hooks.json:8): Deletes files that are not in git.',
-  warnings: ['audit-log failed in step 4: ENOSPC: no space left on device, write'],
   pending: [question],
   whatIf: true,
 }
@@ -380,6 +377,10 @@ const spans: Span[] = rows.flatMap((row): readonly Span[] => {
 })
 
 export const exampleRun: EmbeddedRun = {
+  explanation: {
+    text: 'The run waits for 1 answer.\n  spent        6 steps, 6 tool calls, 25,680 tokens\n  blocked      step 2, bash, by no-push (agent.ts:12): Agents never push.\n  asked        step 6, bash, by ask-rm (.hookloop/hooks.json:8): Deletes files that are not in git.',
+    warnings: ['audit-log failed in step 4: ENOSPC: no space left on device, write'],
+  },
   run: runInfo,
   rows,
   details: lines.map((line, i) => toDetail(line, rows[i]!)),

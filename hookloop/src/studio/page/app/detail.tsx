@@ -33,7 +33,7 @@ export function Detail({ model, canFork }: { readonly model: RunModel; readonly 
     )
   if (detail === undefined) return <div class="empty">Loading …</div>
   const { row } = detail
-  const isAbout = (entry: CellEntry): boolean => entry.column === selected.column
+  const isAbout = (entry: CellEntry): boolean => row.index === selected.row && entry.column === selected.column
   const entries = detail.entries.toSorted((a, b) => Number(isAbout(b)) - Number(isAbout(a)))
   const speaks = (entry: CellEntry): boolean => saysSomething(entry) || isAbout(entry)
   const silent = entries.filter((entry) => !speaks(entry))

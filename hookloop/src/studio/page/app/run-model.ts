@@ -79,7 +79,15 @@ export function openRun(source: RunSource, start: { readonly row?: number } = {}
   const loadPage = (page: number): Promise<void> => {
     const load = source
       .rows(page * PAGE, PAGE)
-      .then((loaded) => put(loaded.rows, Math.max(loaded.total, total.value)), fail)
+      // The stream may have brought a newer row while this page was on its way.
+      .then(
+        ({ rows: found, total: all }) =>
+          put(
+            found.filter(({ index }) => !rows.has(index)),
+            Math.max(all, total.value),
+          ),
+        fail,
+      )
       .finally(() => loading.delete(page))
     loading.set(page, load)
     return load

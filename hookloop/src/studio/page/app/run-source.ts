@@ -4,6 +4,7 @@ import type {
   RowDetail,
   RowsPage,
   RunChange,
+  RunExplanation,
   RunInfo,
   RunRef,
   TimeReport,
@@ -18,6 +19,7 @@ export type RunSource = {
   row(index: number, signal: AbortSignal): Promise<RowDetail>
   find(request: Pick<FindRequest, 'from' | 'back' | 'what'>): Promise<number | null>
   time(): Promise<TimeReport>
+  explanation(): Promise<RunExplanation>
   /** Calls back with what happens from a row on. Returns how to stop it. Missing where nothing happens any more. */
   follow?(
     from: () => number,
@@ -33,11 +35,12 @@ export function remoteRun(ref: RunRef): RunSource {
     row: (row, signal) => call('row', { ...ref, row }, signal),
     find: async (request) => (await call('find', { ...ref, ...request })).row,
     time: () => call('time', ref),
+    explanation: () => call('explanation', ref),
     follow: (from, on) => follow((signal) => stream('run', { ...ref, from: from() }, signal), on),
   }
 }
 
-export function embeddedRun({ run, rows, details, time }: EmbeddedRun): RunSource {
+export function embeddedRun({ run, rows, details, time, explanation }: EmbeddedRun): RunSource {
   const texts = new Map<number, string>()
   const textAt = (index: number): string => {
     const known = texts.get(index)
@@ -59,5 +62,6 @@ export function embeddedRun({ run, rows, details, time }: EmbeddedRun): RunSourc
       return null
     },
     time: async () => time,
+    explanation: async () => explanation,
   }
 }

@@ -11,7 +11,7 @@ import { Gauges } from './gauges.tsx'
 import { Icon } from './icons.tsx'
 import { useKeys } from './keys.ts'
 import { Matrix } from './matrix.tsx'
-import { Problem, Status, Warnings } from './load.tsx'
+import { Loaded, Problem, Status, useLoaded, Warnings } from './load.tsx'
 import { link, note, type Route, type RunTab } from './router.ts'
 import { openRun, type RunModel, type Selection } from './run-model.ts'
 import { remoteRun, type RunSource } from './run-source.ts'
@@ -199,17 +199,29 @@ function OpenRun(props: {
         </div>
       )}
       {tab.value === 'time' && <TimeView model={model} info={info} onRow={(row) => select(row, undefined)} />}
-      {tab.value === 'explanation' && (
-        <main class="page">
-          <LongText text={info.explanation} />
-          <Warnings texts={info.warnings} />
-        </main>
-      )}
+      {tab.value === 'explanation' && <Explanation model={model} info={info} />}
       {dialog.value === 'fork' && (
         <ForkDialog info={info} row={selected === undefined ? undefined : model.row(selected.row)} />
       )}
       {dialog.value === 'compare' && <CompareDialog info={info} />}
     </div>
+  )
+}
+
+/** As of when it was opened, and of when the status changed last. */
+function Explanation({ model, info }: { readonly model: RunModel; readonly info: RunInfo }) {
+  const loaded = useLoaded(() => model.source.explanation(), [model, info.status])
+  return (
+    <main class="page">
+      <Loaded of={loaded}>
+        {({ text, warnings }) => (
+          <>
+            <LongText text={text} />
+            <Warnings texts={warnings} />
+          </>
+        )}
+      </Loaded>
+    </main>
   )
 }
 

@@ -8,8 +8,8 @@ import { Virtual } from './virtual.tsx'
 
 const KINDS = { model: 'model', tool: 'tools', hook: 'hooks', wait: 'waiting' } as const
 
-/** While a run grows, its time is loaded again after so many rows. */
-const ROWS_PER_LOAD = 25
+/** While a run grows, its time is loaded again whenever it has become longer by this factor: a load takes as long as the run. */
+const GROWTH = 1.1
 
 /** Where the time and the money of a run went. */
 export function TimeView(props: {
@@ -18,7 +18,7 @@ export function TimeView(props: {
   readonly onRow: (row: number) => void
 }) {
   const { model, info, onRow } = props
-  const grown = Math.floor(model.total.value / ROWS_PER_LOAD)
+  const grown = Math.floor(Math.log(model.total.value) / Math.log(GROWTH))
   const loaded = useLoaded(() => model.source.time(), [model, info.status, grown])
   const { usage } = info
   return (
