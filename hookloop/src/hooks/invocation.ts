@@ -123,12 +123,20 @@ export class Invocation implements Origin {
     return this.#signals.current.signal
   }
 
-  /** Aborts the signal of the current hook: its time is over. */
-  abort(error: AgentError): void {
+  /** A copy in which the hook has a signal of its own, also while other hooks run. */
+  copyFor(hook: StackedHook): Invocation {
+    const copy = new Invocation(this.host, this.plan, this.state, this.facts, this.callIndex)
+    copy.running = hook
+    return copy
+  }
+
+  /** Aborts the signal of the current hook, whose time is over, and returns the error. */
+  abort(error: AgentError): AgentError {
     this.#signals ??= { expired: new Map(), current: undefined }
     const { expired, current } = this.#signals
     current?.controller.abort(error)
     expired.set(this.turn, current?.signal ?? AbortSignal.abort(error))
+    return error
   }
 
   /** Call when a hook that was not awaited has ended. */

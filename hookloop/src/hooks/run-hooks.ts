@@ -1,7 +1,8 @@
 import type { ContinuationEvaluation } from '../state/continuation.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
 import { AgentError, toAgentError, type ErrorCode } from '../errors.ts'
-import { isLeftByLimit } from '../effects/effects.ts'
+import { isLeftByLimit, timedOut } from '../effects/effects.ts'
+import { withTimeout } from '../system/timeout.ts'
 import { BaseContext, type Draft, type Mode } from './base-context.ts'
 import { errorOpinion, failureText, setModelText } from './failure-text.ts'
 import { HookTime, opinionOf, type Invocation } from './invocation.ts'
@@ -143,17 +144,24 @@ export function runObservers(invocation: Invocation, hooks: readonly StackedHook
     const started = invocation.startOfHook()
     let error: unknown
     try {
-      const ctx = invocation.context('observe')
+      const own = hook.timeoutMs === undefined ? invocation : invocation.copyFor(hook)
+      const ctx = own.context('observe')
       if (hook.when !== undefined && !applies(hook, ctx)) continue
       const result =
         hook.action === undefined ? hook.handle(ctx as never, undefined as never) : performHook(invocation, hook, ctx)
-      if (isThenable(result)) invocation.host.watch(hook.name, invocation.trigger, result)
+      if (isThenable(result)) invocation.host.watch(hook.name, invocation.trigger, withinTime(own, hook, result))
     } catch (thrown) {
       error = thrown ?? new Error('threw nothing')
     }
     const why = error === undefined ? undefined : explainThrown(error, invocation.trigger, 'observe')
     note(invocation, hook, started, why === undefined ? undefined : errorOpinion(why))
   }
+}
+
+/** Work of an observer, which fails and is aborted after the time limit of the hook. */
+function withinTime(own: Invocation, { name, timeoutMs }: StackedHook, work: PromiseLike<unknown>): typeof work {
+  if (timeoutMs === undefined) return work
+  return withTimeout(work, timeoutMs, () => own.abort(timedOut(name, { ms: timeoutMs })), { unref: true })
 }
 
 export function isTyped({ tool, triggers, action }: StackedHook): boolean {

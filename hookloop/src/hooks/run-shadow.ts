@@ -45,12 +45,7 @@ export function runShadow(invocation: Invocation, hook: StackedHook): void {
       })
       if (isThenable(returned)) {
         const ms = hook.timeoutMs ?? SHADOW_TIMEOUT_MS
-        const giveUp = (): Error => {
-          const error = timedOut(hook.name, { ms })
-          own.abort(error)
-          return error
-        }
-        const answer = withTimeout(returned, ms, giveUp, { unref: true })
+        const answer = withTimeout(returned, ms, () => own.abort(timedOut(hook.name, { ms })), { unref: true })
         shadows.follow(answer.then(accept).catch(fail), () => fail(new Error(UNANSWERED)))
       } else {
         accept(returned)

@@ -123,7 +123,18 @@ test('an inexact number is an integer that JavaScript writes differently, or one
   assert.equal(found('{"id": 9007199254740993}'), '9007199254740993')
   assert.equal(found('[-12345678901234567891]'), '-12345678901234567891')
   assert.equal(found('{"a":1,"b":1e400}'), '1e400')
-  for (const exact of ['9007199254740992', '1e21', '0.1234567890123456789', '"9007199254740993"', '"\\"1e400"', '-0'])
+  const forms = ['1234567890123456789012', '9007199254740993.0', '9.007199254740993e15', '12345678901234567890e1']
+  for (const form of [...forms, '-9223372036854775808']) assert.equal(found(`{"a":[${form}]}`), form)
+  for (const exact of [
+    '9007199254740992',
+    '1e21',
+    '1000000000000000000000',
+    '900719925474099200e-2',
+    '0.1234567890123456789',
+    '"9007199254740993"',
+    '"\\"1e400"',
+    '-0',
+  ])
     assert.equal(found(`{"a":${exact}}`), undefined)
   assert.equal(found(`{"a":"${'x'.repeat(20_000_000)}","b":1e400}`), '1e400')
 })

@@ -246,7 +246,18 @@ export function inexactNumber(text: string): string | undefined {
 function isInexact(token: string): boolean {
   const number = Number(token)
   if (Number.isNaN(number)) return false // not JSON at all
-  return !Number.isFinite(number) || (/^-?\d{16,21}$/.test(token) && String(number) !== token)
+  if (!Number.isFinite(number)) return true
+  const { digits, zeros } = decimalOf(token)
+  if (digits.length < 16 || zeros < 0) return false // short, or no integer
+  const written = decimalOf(String(number))
+  return written.digits !== digits || written.zeros !== zeros
+}
+
+/** The digits of a number without zeros at its ends, and how many zeros follow them. */
+function decimalOf(token: string): { readonly digits: string; readonly zeros: number } {
+  const [, whole = '', fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(token) ?? []
+  const digits = (whole + fraction).replace(/0+$/, '')
+  return { digits: digits.replace(/^0+/, ''), zeros: Number(exponent) + whole.length - digits.length }
 }
 
 /** The index of the closing quote of a string that starts here. */

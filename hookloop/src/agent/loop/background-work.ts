@@ -5,13 +5,16 @@ const DRAIN_MS = 5_000
 
 /** What still runs in the background: observers and shadow hooks. */
 export class BackgroundWork {
-  readonly #observers = new Set<Promise<void>>()
+  readonly #observers = new Map<Promise<void>, (error: unknown) => void>()
   readonly #shadows = new Map<Promise<void>, () => void>()
 
   /** Tracks an observer. */
   watch(work: PromiseLike<unknown>, onError: (error: unknown) => void): void {
-    const observer = Promise.resolve(work).then(() => undefined, onError)
-    this.#observers.add(observer)
+    const observer: Promise<void> = Promise.resolve(work).then(
+      () => undefined,
+      (error: unknown): void => this.#observers.get(observer)?.(error),
+    )
+    this.#observers.set(observer, onError)
     void observer.then(() => this.#observers.delete(observer))
   }
 
@@ -21,9 +24,21 @@ export class BackgroundWork {
     void work.then(() => this.#shadows.delete(work))
   }
 
-  /** Waits for observers, for a limited time. Undefined if there are none. */
+  /** Waits for observers, for a limited time. Those that are still running then are left behind. Undefined if there are none. */
   drainObservers(): undefined | Promise<void> {
-    return this.#observers.size === 0 ? undefined : drain(this.#observers)
+    return this.#observers.size === 0 ? undefined : this.#drain()
+  }
+
+  async #drain(): Promise<void> {
+    const observers = this.#observers
+    const ends = performance.now() + DRAIN_MS
+    for (let before = Infinity; observers.size > 0 && observers.size < before;) {
+      before = observers.size
+      await waitAtMost(Promise.all(observers.keys()), ends - performance.now())
+    }
+    const error = new Error(`It was still running ${DRAIN_MS / 1000} s after the end of the run, and was left behind.`)
+    for (const onError of observers.values()) onError(error)
+    observers.clear()
   }
 
   /** Waits for shadow hooks, for a limited time. Those that have not answered by then are recorded as failed. */
@@ -33,13 +48,5 @@ export class BackgroundWork {
     await waitAtMost(Promise.all(shadows.keys()), DRAIN_MS)
     for (const giveUp of shadows.values()) giveUp()
     shadows.clear()
-  }
-}
-
-async function drain(observers: ReadonlySet<Promise<void>>): Promise<void> {
-  const ends = performance.now() + DRAIN_MS
-  for (let before = Infinity; observers.size > 0 && observers.size < before;) {
-    before = observers.size
-    await waitAtMost(Promise.all(observers), ends - performance.now())
   }
 }

@@ -26,6 +26,7 @@ const content: { readonly [path: string]: string } = {
   'src/deep/more.ts': 'export {}',
   'package.json':
     '{ "scripts": { "lint": "node tools/lint.js", "prelint": "sh tools/pre", "fmt": "prettier --check ." } }',
+  'Taskfile.yml': 'version: 3',
   Makefile: 'check:\n\tsh tools/check.sh\n',
   'tools/lint.js': '',
   'tools/pre': '',
@@ -125,6 +126,18 @@ suite('a hook command is no longer trusted after a change of', () => {
     ['./guard', 'hooks/guard', { cwd: 'hooks' }],
     ['sh $PLUGIN/guard', 'hooks/guard', { variables: { PLUGIN: 'hooks' } }],
     ['"$CLAUDE_PROJECT_DIR"/.claude/hooks/x.sh', '.claude/hooks/x.sh'],
+    ['sh hooks/{guard,a.sh}', 'hooks/guard'],
+    ['sh ~+/hooks/guard', 'hooks/guard'],
+    // what another program runs
+    ['xargs -a list sh hooks/guard', 'hooks/guard'],
+    ['parallel sh ::: hooks/guard', 'hooks/guard'],
+    ['find hooks -name guard -exec sh {} \\;', 'hooks/guard'],
+    ['find . -name guard -execdir {} +', 'hooks/guard'],
+    ['PATH="$PWD/bin:$PATH"; python x', 'bin/python'],
+    ['NODE_OPTIONS="--no-warnings -r ./hooks/check" node -v', 'hooks/check.js'],
+    ['LD_PRELOAD=./hooks/guard true', 'hooks/guard'],
+    ['export BASH_ENV=hooks/guard; npm run fmt', 'hooks/guard'],
+    ['GIT_SSH_COMMAND="sh hooks/guard" git fetch', 'hooks/guard'],
     // what a script loads
     ['sh hooks/guard', 'hooks/lib.sh'],
     ['hooks/a.sh', 'shared/common.sh'],
@@ -144,6 +157,7 @@ suite('a hook command is no longer trusted after a change of', () => {
     ['npm run lint', 'tools/lint.js'],
     ['npm run lint', 'tools/pre'],
     ['make check', 'Makefile'],
+    ['task check', 'Taskfile.yml'],
     ['make check', 'tools/check.sh'],
     ['npm run fmt', '.npmrc'],
     ['npx checker', 'node_modules/checker/cli.js'],
@@ -180,6 +194,9 @@ suite('a hook command stays trusted after a change of', () => {
     ['hooks/a.sh', 'hooks/run.log'],
     ['python3 hooks/guard.py', 'hooks/__pycache__/rules.cpython-312.pyc'],
     ['make check', 'src/app.ts'],
+    ["find src -name '*.md' -exec prettier --check {} +", 'src/app.ts'],
+    ['grep -rn bash README.md', 'README.md'],
+    ["jq '{a:1}' src/app.ts", 'README.md'],
   ]
   for (const [command, file] of cases) {
     test(`${file}: ${JSON.stringify(command)}`, () => assert.equal(isTrustedAfter(command, file), true))

@@ -5,7 +5,7 @@ import { messageOf } from '../../errors.ts'
 import { isJsonObject } from '../../state/json.ts'
 import { codeAt, codeInFolder, isCode, isData, statAt } from './code-folder.ts'
 import { fingerprint, isInside, readWithFingerprint, realPath, uniqueByPath, type Fingerprint } from './fingerprint.ts'
-import { programOf, type Program } from './programs.ts'
+import { programsIn, type Program } from './programs.ts'
 import { referencesIn } from './script-references.ts'
 import { commandsOf, fillVariables, UNKNOWN, type Variables } from './shell-words.ts'
 
@@ -96,7 +96,7 @@ class CodeSearch {
         ? commandsOf(command, this.#variables, depth)
         : [command.map((word) => fillVariables(word, this.#variables))]
     for (const words of commands) for (const word of words) this.#rememberFolders(word)
-    const programs = commands.map(programOf)
+    const programs = commands.flatMap(programsIn)
     const isPiped = programs.some(({ readsInput }) => readsInput) // `cat hooks/check | sh`
     for (const program of programs) this.#program(program, { isPiped, depth })
   }
@@ -123,7 +123,7 @@ class CodeSearch {
       const isOption = /^[-+]/.test(word)
       const isText = programText.test(before)
       if (isText || isTextual.test(word)) this.#inline(word, isShell ? how.depth : undefined, basename(name ?? ''))
-      this.#operand(word, { isScript: isBefore, isText })
+      this.#operand(word, { isScript: isBefore || loading.test(word), isText })
       if (isText || (!isOption && !/^[-+][^=]*$/.test(before) && !/^\w+=/.test(word))) isBefore = how.isPiped
       before = word
     }
@@ -134,15 +134,16 @@ class CodeSearch {
     if (/[/.\0]/.test(name)) return this.#operand(name, { isScript: true, isText: false })
     const folders = (this.#variables['PATH'] ?? '').split(':').map((folder) => resolve(this.#cwd, folder))
     const own = folders.filter((folder) => isInside(this.#root, realPath(folder)))
+    const named = [...this.#bases].filter((base) => base !== this.#cwd && base !== this.#dir) // `PATH=$PWD/bin:$PATH; tool`
     const installed = viaPackage ? [...this.#bases].map((base) => join(base, 'node_modules', '.bin')) : []
-    for (const folder of [...own, ...installed])
+    for (const folder of [...own, ...named, ...installed])
       for (const path of filesAt(join(folder, name))) this.#script(path, true)
   }
 
   /** A word of a command. `isScript`: it may be the script that an interpreter runs. `isText`: it is a program itself. */
   #operand(word: string, { isScript, isText }: { isScript: boolean; isText: boolean }): void {
     for (const name of valuesIn(word)) {
-      const isPartly = !isText && !isTextual.test(word) && /[\0*?[]/.test(name) && name !== UNKNOWN
+      const isPartly = !isText && !isTextual.test(word) && inserted.test(name) && name !== UNKNOWN
       if (isPartly || word === UNKNOWN) this.#open(name, isScript)
       for (const path of this.#lookUp(name)) if (isScript || !isDataOf(path)) this.#script(path, isScript)
       if (!isScript || isText) continue
@@ -160,7 +161,7 @@ class CodeSearch {
 
   /** A name that is known only in part. The folder in front of the unknown part decides; without one, any file may be meant. */
   #open(name: string, isScript: boolean): void {
-    const [before = '', ...after] = name.split(/[\0*?[]/)
+    const [before = '', ...after] = name.split(inserted)
     const last = after.at(-1)!.replace(/^[^/]*\//, '')
     if (last !== '') for (const path of this.#lookUp(last)) this.#script(path, isScript)
     if (!isScript) return
@@ -256,7 +257,8 @@ class CodeSearch {
 
 /** The texts of a word that may name a file: the word, the value of an option or assignment, and `-r./file`. */
 function valuesIn(word: string): readonly string[] {
-  const parts = word.includes('=') ? word.split('=').slice(1) : []
+  const values = word.includes('=') ? word.split('=').slice(1) : []
+  const parts = values.flatMap((value) => [value, ...(/\s/.test(value) ? value.split(/\s+/).flatMap(valuesIn) : [])])
   const attached = /^-+[A-Za-z](.+)$/s.exec(word)?.[1]
   const lists = [word, ...parts].flatMap((each) => (each.includes(':') ? each.split(':') : []))
   return [...new Set([word, ...parts, ...lists, ...(attached === undefined ? [] : [attached])])].map((each) =>
@@ -265,6 +267,7 @@ function valuesIn(word: string): readonly string[] {
 }
 
 function expandHome(name: string): string {
+  if (name.startsWith('~+/')) return name.slice(3) // the working directory
   return name === '~' || name.startsWith('~/') ? homedir() + name.slice(1) : name
 }
 
@@ -302,6 +305,13 @@ const isTextual = /\s|[;&|()<>'"]/
 function isDataOf(path: string): boolean {
   return isData(path) || (!basename(path).includes('.') && !isCode(path))
 }
+
+/** What a shell replaces by names of files. */
+const inserted = /[\0*?[{]/
+
+/** Variables whose value is code, or a program that others run. */
+const loading =
+  /^(?:LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|ENV|NODE_OPTIONS|PYTHONSTARTUP|PERL5OPT|RUBYOPT|\w*(?:EDITOR|PAGER|SHELL)|GIT_\w+)=/
 
 /** Options whose value is a program, as in `bash -lc`, `node -e` and `python3 -m`. */
 const programText = /^(?:-[A-Za-z]*[cem]|-p|--eval|--print|--command)$/

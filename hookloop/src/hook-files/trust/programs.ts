@@ -1,3 +1,5 @@
+import { UNKNOWN } from './shell-words.ts'
+
 /** A program with its arguments, and how it treats the files that it is called with. */
 export type Program = {
   readonly name: string | undefined
@@ -18,8 +20,24 @@ export type Program = {
   readonly readsInput: boolean
 }
 
+/**
+ * The program of a command, and those that it runs by its arguments: after `-exec` of `find`, or an interpreter, as in
+ * `xargs -a list sh script` and `parallel sh ::: script`.
+ */
+export function programsIn(words: readonly string[]): readonly Program[] {
+  const program = programOf(words)
+  const inner = program.args.flatMap((word, i, args) => {
+    const isRun = /^-(?:exec|ok)(?:dir)?$/.test(args[i - 1] ?? '')
+    const isPassed = program.kind === 'runs' && interpreters.test(nameOf(word)) && !program.isInterpreter
+    return isRun || isPassed
+      ? [args.slice(i).flatMap((each) => (each === ':::' ? [] : each === '{}' ? UNKNOWN : each))]
+      : []
+  })
+  return [program, ...inner.map(programOf)]
+}
+
 /** Splits the words of a command into a program and its arguments. What is in front of the program is skipped. */
-export function programOf(words: readonly string[]): Program {
+function programOf(words: readonly string[]): Program {
   const isWrapper = (word: string): boolean => wrappers.has(nameOf(word)) || runners.has(nameOf(word))
   let isWrapped = false
   const at = words.findIndex((word) => {
@@ -112,7 +130,7 @@ const others: { readonly [program: string]: readonly string[] } = {
 function manifestsOf(name: string): readonly string[] {
   if (!/^[a-z][\w-]{2,30}$/i.test(name) || builtins.has(name)) return others[name] ?? []
   const own = [name, name[0]!.toUpperCase() + name.slice(1)].flatMap((each) =>
-    ['file', '.toml', '.json', '.jsonc', '.yaml', '.yml', '.ini'].map((end) => each + end),
+    ['file', 'file.yml', 'file.yaml', '.toml', '.json', '.jsonc', '.yaml', '.yml', '.ini'].map((end) => each + end),
   )
   const config = ['js', 'mjs', 'cjs', 'ts', 'mts', 'cts', 'json'].map((end) => `${name}.config.${end}`)
   const hidden = ['', '.js', '.cjs', '.mjs', '.json', '.yaml', '.yml', '.toml'].map((end) => `.${name}rc${end}`)

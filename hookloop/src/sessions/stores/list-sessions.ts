@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
+import { checkOptions, optionNames } from '../../state/check-options.ts'
 import type { Facets, ListedSession, ListOptions, PruneOptions, SessionStore } from './store.ts'
 
 /** A place in a list: the session that the next page follows. */
@@ -36,7 +37,7 @@ export function isWanted({ head }: ListedSession, { status, agent, user }: ListO
 
 /** A page of sessions that are all in memory. */
 export function pageOf(all: readonly ListedSession[], options: ListOptions): readonly ListedSession[] {
-  checkLimit(options)
+  checkList(options)
   const sorted = all.toSorted((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? -1 : 1))
   const position = typeof options.after === 'string' ? sorted.find(({ id }) => id === options.after) : options.after
   if (options.after !== undefined && position === undefined) return []
@@ -62,7 +63,7 @@ export async function selectPage(
     ) => readonly ListedSession[] | Promise<readonly ListedSession[]>
   },
 ): Promise<readonly ListedSession[]> {
-  checkLimit(options)
+  checkList(options)
   const { after, limit } = options
   let position = typeof after === 'string' ? await database.find(after) : after
   if (after !== undefined && position === undefined) return []
@@ -80,7 +81,12 @@ function isPlain({ status, agent, user }: ListOptions): boolean {
   return status === undefined && agent === undefined && user === undefined
 }
 
-function checkLimit({ limit }: ListOptions): void {
+const listNames = optionNames<ListOptions>({ after: true, limit: true, status: true, agent: true, user: true })
+const pruneNames = optionNames<PruneOptions>({ olderThan: true, status: true, agent: true, user: true })
+
+function checkList(options: ListOptions): void {
+  checkOptions('list', options, listNames)
+  const { limit } = options
   if (limit === undefined || (Number.isSafeInteger(limit) && limit > 0)) return
   throw new AgentError('AGENT_INVALID_OPTION', 'The option "limit" of list must be an integer from 1 up.', {
     value: limit,
@@ -93,8 +99,10 @@ const PAGE = 100
 /** Deletes old sessions and returns their ids. A session that is locked, or was written in the meantime, stays. */
 export async function pruneSessions(
   store: Pick<SessionStore, 'list' | 'delete'>,
-  { olderThan, status = ended, agent, user }: PruneOptions,
+  options: PruneOptions,
 ): Promise<readonly string[]> {
+  checkOptions('prune', options, pruneNames) // a filter with another name would delete more
+  const { olderThan, status = ended, agent, user } = options
   const before = olderThan instanceof Date ? olderThan.getTime() : Date.now() - olderThan
   if (!Number.isFinite(before) || (typeof olderThan === 'number' && olderThan < 0)) {
     throw new AgentError(
