@@ -19,7 +19,7 @@ const layers: readonly (readonly string[])[] = [
   ['agent'],
   ['capabilities', 'actions', 'models', 'sessions'],
   ['create-agent.ts', 'hook-files'],
-  ['testing', 'tracing', 'serve', 'index.ts'],
+  ['testing', 'tracing', 'serve', 'workers', 'index.ts'],
   ['studio'],
   ['cli'],
 ]

@@ -231,6 +231,20 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
     },
     toNodeListener: { args: [() => new Response()], accepts: ['function'] },
   },
+  './restate': {
+    fleet: { args: [{ ingress: 'http://127.0.0.1:1', store }], options: [0, 'ingress', 'store', 'service', 'headers'] },
+    serveSessions: {
+      args: [{ agent, port: 0, host: '127.0.0.1' }],
+      options: [0, 'agent', 'agents', 'onTurn', 'port', 'host', 'admin', 'address', 'service'],
+    },
+  },
+  './pg-workers': {
+    fleet: { args: [{ connectionString: 'no database', store }], options: [0, 'connectionString', 'schema', 'store'] },
+    serveSessions: {
+      args: [{ agent, connectionString: 'no database' }],
+      options: [0, 'agent', 'agents', 'onTurn', 'connectionString', 'schema', 'maxRuns'],
+    },
+  },
   './replay': {
     diffRuns: { args: [run, run] },
     fileRecording: { args: [join(folder, 'a.jsonl')], skips: ['string'] },

@@ -14,6 +14,7 @@ export const parts: readonly {
       'guides/block-a-command',
       'guides/ask-for-approval',
       'guides/put-your-agent-behind-a-web-page',
+      'guides/workers',
       'guides/survive-a-crash',
       'guides/claude-code-hooks',
       'guides/test-your-hooks',

@@ -79,9 +79,17 @@ export type AgentDefaults = {
 
 /** The parts of each agent: an agent itself does not expose them. */
 const agents = new WeakMap<object, AgentParts>()
+/** The store of each agent that has one. Its type is known above this layer. */
+const stores = new WeakMap<object, unknown>()
 
-export function rememberAgent(agent: object, parts: AgentParts): void {
+export function rememberAgent(agent: object, parts: AgentParts, store: unknown): void {
   agents.set(agent, parts)
+  if (store !== undefined) stores.set(agent, store)
+}
+
+/** The store that an agent was created with, if any. */
+export function storeOf(agent: object): unknown {
+  return stores.get(agent)
 }
 
 export function isAgent(value: unknown): boolean {

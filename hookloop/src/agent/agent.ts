@@ -72,6 +72,7 @@ export type SessionRunOptions = ResumeOptions &
 
 /** Runs agents in sessions. */
 export type SessionPort = {
+  readonly store: unknown
   readonly run: (parts: AgentParts, input: Message, how: SessionRunOptions) => Promise<Run>
   readonly resume: (parts: AgentParts, how: SessionRunOptions) => Promise<Run>
   readonly session: (parts: AgentParts, id: string | undefined) => Session
@@ -117,7 +118,7 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentSetup): Ag
     session: (id) => sessionsOf(defaults).session(parts, id),
     describe: () => describeAgent(parts),
   } satisfies Agent)
-  rememberAgent(agent, parts)
+  rememberAgent(agent, parts, defaults.sessions?.store)
   return agent
 }
 

@@ -10,7 +10,7 @@ import type { SessionHead } from '../sessions/session/session-head.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import { HttpError } from './http.ts'
 import { prefixOf, sessionOf } from './session-ids.ts'
-import type { SessionRunner } from './session-runner.ts'
+import type { SentTurn, SessionRunner } from './session-runner.ts'
 import { hasFailed, readTurns, turnId, type Turn, type TurnList } from './turns.ts'
 
 /** A question of a chat, for the option `approvers`. */
@@ -41,6 +41,8 @@ export type Following = {
   readonly sentUntil?: number
   /** Runs that are not part of it. */
   readonly except?: ReadonlySet<string>
+  /** Rejects if the turn cannot start, where that is known only later. */
+  readonly sent?: SentTurn | undefined
 }
 
 /** A chat of one user, whatever protocol its page uses. The history is that of the session, never that of the page. */
@@ -78,14 +80,21 @@ export class Chat {
   }
 
   /** The events of a turn, until it ends or waits for an answer that this user may give. */
-  async *follow({ after, answeredUntil = 0, except }: Following, signal: AbortSignal): AsyncGenerator<AgentEvent> {
-    for await (const event of this.#store.watch(this.session, { after, signal })) {
+  async *follow(following: Following, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+    const { after, answeredUntil = 0, except, sent } = following
+    const [rejected, started] = [new AbortController(), new AbortController()]
+    const ends = AbortSignal.any([signal, rejected.signal])
+    const until = AbortSignal.any([signal, started.signal])
+    sent?.result({ signal: until }).catch((error: unknown) => until.aborted || rejected.abort(error))
+    for await (const event of this.#store.watch(this.session, { after, signal: ends })) {
       if (except?.has(event.run) === true) continue
+      started.abort()
       yield event
       if (event.type === 'finished') return
       if (event.type !== 'suspended' || event.seq <= answeredUntil) continue
       if (event.pending.length === 0 || (await this.#mayAnswerOne(event.pending))) return
     }
+    if (rejected.signal.aborted) throw rejected.signal.reason
   }
 
   /** Whether this user may answer one of the questions. */
@@ -103,16 +112,17 @@ export class Chat {
     if (same !== undefined && isRetry && !hasFailed(same)) return this.#again(same)
     if (same !== undefined) return this.#rewind(same, list, message) // it was edited
     const { runner, onNewInput } = this.#rules
-    const begin = (): Promise<void> =>
+    const begin = (): Promise<SentTurn | undefined> =>
       this.#whenFree(() => runner.send(this.session, message, { ...options, onNewInput }))
     const known = nothingNew(list)
-    if (list.last > 0) await begin()
-    else
-      await inTurn(this.user, async () => {
-        await this.#checkCount()
-        await begin()
-      })
-    return known
+    const sent =
+      list.last > 0
+        ? await begin()
+        : await inTurn(this.user, async () => {
+            await this.#checkCount()
+            return begin()
+          })
+    return { ...known, sent }
   }
 
   /** All of the last turn. Its questions were answered, except the last one if it waits. */

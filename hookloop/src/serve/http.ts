@@ -37,13 +37,19 @@ const known: { readonly [code in ErrorCode]?: readonly [status: number, message:
   STATE_SUSPENDED: [409, 'The chat waits for an answer to a question.'],
 }
 
-/** The response for something that was thrown. Errors that are not for clients are reported, and only their kind is sent. */
-export function errorResponse(thrown: unknown, report: (error: unknown) => void): Response {
-  if (thrown instanceof HttpError) return textResponse(thrown.status, thrown.message, thrown.headers)
+/** What a client may know about something that was thrown. Errors that are not for clients are reported. */
+export function toHttpError(thrown: unknown, report: (error: unknown) => void): HttpError {
+  if (thrown instanceof HttpError) return thrown
   const code = thrown instanceof AgentError ? thrown.code : undefined
   const [status, message] = (code && known[code]) ?? [500, 'The server has failed.']
   if (status === 500) report(thrown)
-  return textResponse(status, message, code === undefined ? {} : { 'x-hookloop-error': code })
+  return new HttpError(status, message, code === undefined ? {} : { 'x-hookloop-error': code })
+}
+
+/** The response for something that was thrown. */
+export function errorResponse(thrown: unknown, report: (error: unknown) => void): Response {
+  const { status, message, headers } = toHttpError(thrown, report)
+  return textResponse(status, message, headers)
 }
 
 /** Plain text: `useChat` shows the body of an error as its message. */

@@ -6,6 +6,7 @@ import { checkArgument } from '../state/check-options.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
+import { SessionHandles } from '../sessions/session/session-handles.ts'
 import { sessionPort } from '../sessions/session/session.ts'
 import { checkStore, sessionBusy, type SessionStore } from '../sessions/stores/store.ts'
 
@@ -21,14 +22,23 @@ export type TurnOptions = {
   readonly deltas?: boolean
 }
 
+/** A turn in the queue of a runner. */
+export type SentTurn = {
+  /** Rejects if the turn cannot start, or when the signal aborts. */
+  result(options: { readonly signal: AbortSignal }): Promise<unknown>
+}
+
 /**
  * Runs the turns of sessions, in this process or elsewhere. What happens in a run is read from `store.watch`, so a runner only
  * has to start it.
  */
 export interface SessionRunner {
   readonly store: SessionStore
-  /** Resolves when the turn is accepted, not when it has ended. Rejects with SESSION_BUSY while another turn runs. */
-  send(session: string, input: string | Message, options?: TurnOptions): Promise<void>
+  /**
+   * Resolves when the turn is accepted, not when it has ended. Rejects with SESSION_BUSY while another turn runs, unless the
+   * runner has a queue: then it returns what says whether the turn could start.
+   */
+  send(session: string, input: string | Message, options?: TurnOptions): Promise<SentTurn | undefined>
   /** Resumes a run that was suspended or interrupted. Resolves when it runs, also if it already does. */
   resume(session: string): Promise<void>
   /** Cancels the run of a session, if there is one. Resolves when it has ended. */
@@ -40,8 +50,6 @@ export interface AgentRunner extends SessionRunner {
   /** Suspends all runs after their current step, and resolves when none runs. They can be resumed. */
   close(): Promise<void>
 }
-
-const MAX_HANDLES = 1_000
 
 /**
  * Runs an agent in this process.
@@ -58,25 +66,17 @@ export function agentRunner(agent: Agent<unknown>, store: SessionStore): AgentRu
   const port = sessionPort(store)
   const active = new Map<string, { readonly cancel: () => void; readonly ended: Promise<void> }>()
   const closing = new AbortController()
-  /** Of the sessions used last: a handle fires `onSessionStart` once. */
-  const handles = new Map<string, Session>()
+  const handles = new SessionHandles()
+  const handleOf = (id: string): Session => handles.get(id, () => port.session(parts, id))
 
-  const handleOf = (id: string): Session => {
-    const handle = handles.get(id) ?? port.session(parts, id)
-    handles.delete(id)
-    handles.set(id, handle)
-    if (handles.size > MAX_HANDLES) handles.delete(handles.keys().next().value!)
-    return handle
-  }
-
-  const start = async (id: string, begin: (signals: Signals) => RunStream<AgentEvent>): Promise<void> => {
+  const start = async (id: string, begin: (signals: Signals) => RunStream<AgentEvent>): Promise<undefined> => {
     if (active.has(id)) throw sessionBusy(id, 'another run in this process')
     const controller = new AbortController()
     const live = begin({ signal: controller.signal, drain: closing.signal })
     const ended = live.run.then(noop, noop) // a run that fails says so in its events
     active.set(id, { cancel: () => controller.abort(), ended })
     void ended.then(() => active.delete(id))
-    await accepted(live)
+    return accepted(live)
   }
 
   return {
@@ -99,8 +99,9 @@ export function agentRunner(agent: Agent<unknown>, store: SessionStore): AgentRu
 type Signals = { readonly signal: AbortSignal; readonly drain: AbortSignal }
 
 /** Resolves with the first event of the run. Rejects if it cannot start. */
-async function accepted(live: RunStream<AgentEvent>): Promise<void> {
-  for await (const { type } of live) if (type !== 'hook' && type !== 'warning') return // further events are in the store
+async function accepted(live: RunStream<AgentEvent>): Promise<undefined> {
+  for await (const { type } of live) if (type !== 'hook' && type !== 'warning') return undefined // further events are in the store
+  return undefined
 }
 
 function noop(): void {}

@@ -2,7 +2,7 @@ import type { AgentEvent } from '../../state/event.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import type { Answer, Answers, Approval } from '../../state/tool-call.ts'
 import { denial, type Chat, type Following } from '../chat.ts'
-import { HttpError } from '../http.ts'
+import { HttpError, toHttpError } from '../http.ts'
 import type { Route, UserRequest } from '../route.ts'
 import type { SseEvent } from '../sse.ts'
 import { addAllowed, streamResponse } from '../stream-response.ts'
@@ -111,8 +111,7 @@ async function* agUiEvents(
     const end = isOver ? loadedEnd(mapper.end) : (mapper.end ?? stillRuns)
     yield 'outcome' in end ? { type: 'RUN_FINISHED', ...place, ...end } : { type: 'RUN_ERROR', ...end }
   } catch (thrown) {
-    report(thrown)
-    yield { type: 'RUN_ERROR', message: 'The server has failed.' }
+    yield { type: 'RUN_ERROR', message: toHttpError(thrown, report).message }
   }
 }
 

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import type { Answers, Approval } from '../../state/tool-call.ts'
 import { denial, type Chat, type Following } from '../chat.ts'
-import { emptyResponse, HttpError, jsonResponse } from '../http.ts'
+import { emptyResponse, HttpError, jsonResponse, toHttpError } from '../http.ts'
 import type { Route, UserRequest } from '../route.ts'
 import type { SseEvent } from '../sse.ts'
 import { addAllowed, streamResponse } from '../stream-response.ts'
@@ -101,8 +101,7 @@ async function* sseEvents(
     }
     if (!isOver) yield chunkEvent({ type: 'finish', finishReason: 'other', messageMetadata: { status: 'running' } })
   } catch (thrown) {
-    report(thrown)
-    yield chunkEvent({ type: 'error', errorText: 'The server has failed.' })
+    yield chunkEvent({ type: 'error', errorText: toHttpError(thrown, report).message })
   }
   yield { data: '[DONE]' }
 }

@@ -25,7 +25,7 @@ export type LockedSession = {
 export type Locking = {
   readonly id: string
   /** Without it, a session that does not exist is SESSION_UNKNOWN. */
-  readonly create?: boolean
+  readonly create?: boolean | undefined
   readonly waitMs?: number | undefined
   readonly signal?: AbortSignal | undefined
 }

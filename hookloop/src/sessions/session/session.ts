@@ -26,11 +26,12 @@ import { forkSession, type ForkOptions } from './fork-session.ts'
 import { rewindSession } from './rewind-session.ts'
 import { requestStop } from './request-stop.ts'
 import { endStoppedRun, resumeSession, runInSession } from './run-session.ts'
-import { appendSessionStart, appendState, lockSession, type LockedSession } from './session-lock.ts'
+import { appendSessionStart, appendState, lockSession, type LockedSession, type Locking } from './session-lock.ts'
 
 /** Connects an agent to a store: how it runs, resumes and opens sessions. */
 export function sessionPort(store: SessionStore): SessionPort {
   return {
+    store,
     run: async (parts, input, how) => runInSession(store, { parts, input, how }),
     resume: (parts, how) => resumeSession(store, { parts, how }),
     session: (parts, id = crypto.randomUUID()) => new SessionHandle(store, parts, checkSessionId(id)),
@@ -45,6 +46,7 @@ type Caller = {
   readonly listener?: EventListener | undefined
   /** The id of the run that follows. */
   readonly run?: string
+  readonly waitMs?: number | undefined
 }
 
 type Firing = Caller & {
@@ -177,14 +179,14 @@ class SessionHandle implements Session {
     checkRunOptions('session.send', options)
     const message = inputFor(this.#parts, input)
     const run = crypto.randomUUID()
-    await this.#start({ signal: options.signal, listener, run })
+    await this.#start({ signal: options.signal, waitMs: options.waitMs, listener, run })
     const how = this.#how(options, { run, listener })
     return runInSession(this.#store, { parts: this.#parts, input: message, how })
   }
 
   async #resume(options: ResumeOptions & SendOptions, listener?: EventListener): Promise<Run> {
     checkRunOptions('session.resume', options)
-    await this.#startWithOpenRun({ signal: options.signal, listener })
+    await this.#startWithOpenRun({ signal: options.signal, waitMs: options.waitMs, listener })
     const how = this.#how(options, { listener })
     return resumeSession(this.#store, { parts: this.#parts, how, environment: this.#deferred?.environment })
   }
@@ -200,7 +202,7 @@ class SessionHandle implements Session {
       const after = await this.#fire(session, { state: before, trigger: 'onSessionStart', facts, ...caller })
       this.#deferred = deferStart(before, after)
       this.#isStarted = true
-    })
+    }, caller)
   }
 
   /** Fires `onSessionStart` once per handle. If a hook fails, the session is not started. */
@@ -217,7 +219,7 @@ class SessionHandle implements Session {
         if (state !== snapshot.state) await this.#appendState(session, state)
         this.#isStarted = true
       },
-      { create: true },
+      { create: true, ...caller },
     )
   }
 
@@ -288,8 +290,9 @@ class SessionHandle implements Session {
     return stateFor(this.#parts, { from: undefined, agentId: () => crypto.randomUUID(), metadata: undefined })
   }
 
-  #lock<T>(work: (session: LockedSession) => Promise<T>, { create = false } = {}): Promise<T> {
-    return lockSession(this.#store, { id: this.id, create }, work)
+  #lock<T>(work: (session: LockedSession) => Promise<T>, locking: Omit<Locking, 'id'> = {}): Promise<T> {
+    const { create, waitMs, signal } = locking
+    return lockSession(this.#store, { id: this.id, create, waitMs, signal }, work)
   }
 }
 

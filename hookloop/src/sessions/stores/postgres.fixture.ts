@@ -22,7 +22,7 @@ export type PostgresServer = {
 type Identity = { readonly uid: number; readonly gid: number } | undefined
 
 // Nothing else holds the server's data together, so nothing is lost by not waiting for the disk.
-const SETTINGS = ['fsync=off', 'shared_buffers=16MB', 'max_connections=60', 'autovacuum=off', 'listen_addresses=']
+const SETTINGS = ['fsync=off', 'shared_buffers=16MB', 'max_connections=150', 'autovacuum=off', 'listen_addresses=']
 
 export async function startPostgres(): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-pg-'))

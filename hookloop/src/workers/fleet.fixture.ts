@@ -1,0 +1,134 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { postgresStore } from '../sessions/stores/postgres-store.ts'
+import { startPostgres, type PostgresServer } from '../sessions/stores/postgres.fixture.ts'
+import type { SessionStore } from '../sessions/stores/store.ts'
+import type { Fleet } from './fleet.ts'
+import { fleet as fleetOnPostgres } from './postgres/fleet.ts'
+import { fleet as fleetOnRestate } from './restate/fleet.ts'
+import { startRestate, type RestateServer } from './restate/restate.fixture.ts'
+
+export type EngineName = 'restate' | 'postgres'
+
+/** A database, an engine, a client, and workers that are processes. */
+export class TestFleet {
+  readonly engine: EngineName
+  readonly database: PostgresServer
+  readonly restate: RestateServer | undefined
+  readonly store: SessionStore
+  readonly sessions: Fleet
+  readonly #world = join(mkdtempSync(join(tmpdir(), 'hookloop-fleet-')), 'world')
+  readonly #port: number
+  readonly #closeSessions: () => Promise<void>
+  readonly #workers = new Set<ChildProcess>()
+  #isRegistered = false
+
+  private constructor(
+    engine: EngineName,
+    parts: Pick<TestFleet, 'database' | 'restate' | 'store' | 'sessions'> & {
+      port: number
+      close: () => Promise<void>
+    },
+  ) {
+    this.engine = engine
+    this.database = parts.database
+    this.restate = parts.restate
+    this.store = parts.store
+    this.sessions = parts.sessions
+    this.#port = parts.port
+    this.#closeSessions = parts.close
+    writeFileSync(this.#world, '')
+  }
+
+  static async start(engine: EngineName): Promise<TestFleet> {
+    const database = await startPostgres()
+    const { connectionString } = database
+    const restate = engine === 'restate' ? await startRestate() : undefined
+    const store = postgresStore({ connectionString })
+    if (restate !== undefined) {
+      const sessions = fleetOnRestate({ ingress: restate.ingress, store })
+      return new TestFleet(engine, {
+        database,
+        restate,
+        store,
+        sessions,
+        port: await freePort(),
+        close: async () => undefined,
+      })
+    }
+    const sessions = await fleetOnPostgres({ connectionString, store })
+    return new TestFleet(engine, { database, restate, store, sessions, port: 0, close: () => sessions.close() })
+  }
+
+  /** Starts a worker. Resolves when it is ready. */
+  async worker(env: { readonly [name: string]: string } = {}): Promise<ChildProcess> {
+    const admin = this.restate === undefined || this.#isRegistered ? '' : this.restate.admin
+    this.#isRegistered = true
+    const file = join(import.meta.dirname, 'worker-process.fixture.ts')
+    const { connectionString } = this.database
+    const options = ['--conditions=hookloop-source', '--disable-warning=ExperimentalWarning', file]
+    const args = [this.engine, connectionString, this.#world, String(this.#port), admin]
+    const child = spawn(process.execPath, [...options, ...args], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let said = ''
+    child.stderr.on('data', (text) => (said += String(text)))
+    this.#workers.add(child)
+    child.once('exit', () => this.#workers.delete(child))
+    await new Promise<void>((resolve, reject) => {
+      child.stdout.on('data', (text) => String(text).includes('ready') && resolve())
+      child.once('exit', (code) => reject(new Error(`The worker ended with ${code}: ${said}`)))
+    })
+    return child
+  }
+
+  /** Asks a worker to end. Resolves with its exit code. */
+  async drain(worker: ChildProcess): Promise<number | null> {
+    const ended = once(worker, 'exit')
+    worker.kill('SIGTERM')
+    const [code] = (await ended) as [number | null]
+    return code
+  }
+
+  /** Ends a worker as kill -9 does. */
+  async kill(worker: ChildProcess): Promise<void> {
+    worker.kill('SIGKILL')
+    await once(worker, 'exit')
+  }
+
+  /** The calls of the tool: the session, the step, and the key of each. */
+  calls(): readonly { readonly session: string; readonly step: number; readonly key: string; readonly pid: number }[] {
+    const lines = readFileSync(this.#world, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+    return lines.map((line) => {
+      const [session = '', step, key = '', pid] = line.split(' ')
+      return { session, step: Number(step), key, pid: Number(pid) }
+    })
+  }
+
+  async killAll(): Promise<void> {
+    await Promise.all([...this.#workers].map((worker) => this.kill(worker)))
+  }
+
+  async stop(): Promise<void> {
+    await this.killAll()
+    await this.#closeSessions()
+    await this.store.close()
+    await this.restate?.stop()
+    await this.database.stop()
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { readonly port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}

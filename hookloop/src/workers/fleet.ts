@@ -1,0 +1,90 @@
+import { AgentError } from '../errors.ts'
+import { checkOptions } from '../state/check-options.ts'
+import type { AgentEvent } from '../state/event.ts'
+import type { JsonObject } from '../state/json.ts'
+import type { Message } from '../state/message.ts'
+import type { Answer } from '../state/tool-call.ts'
+import { answerApproval } from '../sessions/session/approvals.ts'
+import { requestStop } from '../sessions/session/request-stop.ts'
+import { checkSessionId, type SessionStore, type WatchOptions } from '../sessions/stores/store.ts'
+import type { RejectedTurn, Turn, TurnResult } from './turn.ts'
+
+/** How a message is sent to a session. */
+export type SendTurnOptions = {
+  /** An id of the request: the same turn is the same run. Default: a new one. */
+  readonly turn?: string
+  /** Which agent of the workers takes a new session. Default: the only one. */
+  readonly agent?: string
+  /** Facts for hooks, such as the user. */
+  readonly metadata?: JsonObject
+  /** What happens if a run of the session waits for an answer. Default `reject`. */
+  readonly onNewInput?: 'reject' | 'deny'
+  /** `false`: pieces of the answer are not stored. Default true. */
+  readonly deltas?: boolean
+}
+
+/** A turn that workers drive. */
+export interface SentTurn {
+  readonly session: string
+  readonly turn: string
+  /** Resolves when its run has ended or waits for an answer. Rejects if it could not start, or when the signal aborts. */
+  result(options?: { readonly signal?: AbortSignal }): Promise<TurnResult>
+}
+
+/** Sessions that workers run. Any process with access to the store can use it, and none needs an agent. */
+export interface Fleet {
+  readonly store: SessionStore
+  /** Sends a message. Resolves when the engine has stored it: it will run, whatever fails. */
+  send(session: string, input: string | Message, options?: SendTurnOptions): Promise<SentTurn>
+  /** Answers a question; the run then resumes. */
+  answer(
+    session: string,
+    answer: { readonly approval: string; readonly answer: Answer; readonly by?: string },
+  ): Promise<void>
+  /** Resumes a run that was suspended or interrupted. */
+  resume(session: string): Promise<void>
+  /** Stops the run of a session, if there is one. Resolves when it has ended. */
+  stop(session: string, options?: { readonly by?: string; readonly reason?: string }): Promise<void>
+  /** The events of a session, from any process. */
+  watch(session: string, options?: WatchOptions): AsyncIterable<AgentEvent>
+}
+
+/** What an engine brings: everything else is the same for all of them. */
+export type Engine = {
+  readonly store: SessionStore
+  /** Stores a turn so that it is driven to its end. The same `turn` is stored once. */
+  readonly enqueue: (turn: Turn) => Promise<void>
+  /** The result of a turn that was stored. */
+  readonly resultOf: (turn: Pick<Turn, 'session' | 'turn'>, signal?: AbortSignal) => Promise<TurnResult | RejectedTurn>
+}
+
+/** A fleet on an engine. */
+export function createFleet({ store, enqueue, resultOf }: Engine): Fleet {
+  const resume = (session: string): Promise<void> => enqueue({ session, turn: crypto.randomUUID(), sentAt: Date.now() })
+  return {
+    store,
+    send: async (session, input, options = {}) => {
+      checkOptions('send', options, ['turn', 'agent', 'metadata', 'onNewInput', 'deltas'])
+      const { turn = crypto.randomUUID() } = options
+      await enqueue({ ...options, session: checkSessionId(session), turn, input, sentAt: Date.now() })
+      return { session, turn, result: async ({ signal } = {}) => accepted(await resultOf({ session, turn }, signal)) }
+    },
+    answer: async (session, given) => {
+      await answerApproval(store, { session, ...given })
+      await resume(session)
+    },
+    resume,
+    stop: async (session, options = {}) => {
+      if (!(await requestStop(store, { ...options, session }))) return
+      const turn = crypto.randomUUID()
+      await enqueue({ session, turn }) // after the run; it ends a run that no worker has
+      await resultOf({ session, turn })
+    },
+    watch: (session, options) => store.watch(session, options),
+  }
+}
+
+function accepted(result: TurnResult | RejectedTurn): TurnResult {
+  if (result.status === 'rejected') throw new AgentError(result.code, result.message)
+  return result
+}

@@ -1,0 +1,43 @@
+import { checkOptions } from '../../state/check-options.ts'
+import { checkStore, type SessionStore } from '../../sessions/stores/store.ts'
+import { createFleet, type Fleet } from '../fleet.ts'
+import type { RejectedTurn, TurnResult } from '../turn.ts'
+import { jobIdOf, openQueue, QUEUE, type QueueOptions } from './queue.ts'
+
+/** Options of `fleet`. */
+export type FleetOptions = QueueOptions & {
+  /** The store that the workers use. */
+  readonly store: SessionStore
+}
+
+const MAX_PAUSE_MS = 500
+
+/**
+ * Sessions that workers on Postgres run.
+ *
+ * @example
+ * const sessions = await fleet({ connectionString: process.env.DATABASE_URL, store })
+ * const sent = await sessions.send('build', 'Build it.', { turn: 'request-42' })
+ */
+export async function fleet(options: FleetOptions): Promise<Fleet & { close(): Promise<void> }> {
+  checkOptions('fleet', options, ['connectionString', 'schema', 'store'])
+  const { store } = options
+  checkStore('fleet', store)
+  const boss = await openQueue('fleet', options, { supervises: false })
+  const sessions = createFleet({
+    store,
+    enqueue: async (turn) => void (await boss.send(QUEUE, turn, { id: jobIdOf(turn), singletonKey: turn.session })),
+    resultOf: async (turn, signal) => {
+      const id = jobIdOf(turn)
+      for (let pauseMs = 20; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+        const [job] = await boss.findJobs(QUEUE, { id })
+        if (job?.state === 'completed') return job.output as unknown as TurnResult | RejectedTurn
+        if (job === undefined || job.state === 'failed' || job.state === 'cancelled')
+          return { status: 'rejected', code: 'STORE_FAILED', message: `The turn "${turn.turn}" is not in the queue.` }
+        signal?.throwIfAborted()
+        await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      }
+    },
+  })
+  return { ...sessions, close: () => boss.stop({ graceful: false }) }
+}

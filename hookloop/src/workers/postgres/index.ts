@@ -1,0 +1,8 @@
+// The only entry point that needs `pg-boss`.
+
+export { serveSessions, type ServeSessionsOptions, type SessionWorker } from './serve-sessions.ts'
+export { fleet, type FleetOptions } from './fleet.ts'
+export type { QueueOptions } from './queue.ts'
+export type { Fleet, SendTurnOptions, SentTurn } from '../fleet.ts'
+export type { Agents, TurnReport, WorkerOptions } from '../turn-driver.ts'
+export type { TurnResult } from '../turn.ts'

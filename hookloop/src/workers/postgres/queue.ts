@@ -1,0 +1,90 @@
+import type { Job, PgBoss } from 'pg-boss'
+import { AgentError, messageOf } from '../../errors.ts'
+import { checkArgument } from '../../state/check-options.ts'
+import type { Turn } from '../turn.ts'
+
+/** Where the turns are stored. */
+export type QueueOptions = {
+  /** The address of the database. */
+  readonly connectionString: string
+  /** The schema of the queue's tables, which are created if they are missing. Default `hookloop_turns`. */
+  readonly schema?: string
+}
+
+export type TurnJob = Job<Turn>
+
+export const QUEUE = 'turns'
+
+/** A worker that sends no sign of life for this long is dead. The queue allows no less. */
+const HEARTBEAT_SECONDS = 10
+
+/** Queries of the queue are short. One more connection listens. */
+const MAX_CONNECTIONS = 4
+
+/** In one queue, the turns of one session are driven in order, one at a time. A turn is tried again until it has a result. */
+const policy = {
+  policy: 'key_strict_fifo',
+  notify: true,
+  heartbeatSeconds: HEARTBEAT_SECONDS,
+  expireInSeconds: 24 * 3_600 - 1,
+  retryLimit: 1_000_000,
+  retryDelay: 1,
+  retryBackoff: true,
+  retryDelayMax: 10,
+} as const
+
+/** Connects to the queue, and creates it if it is missing. `supervises`: whether this process looks for dead workers. */
+export async function openQueue(
+  caller: string,
+  { connectionString, schema = 'hookloop_turns' }: QueueOptions,
+  { supervises }: { readonly supervises: boolean },
+): Promise<PgBoss> {
+  const isText = typeof connectionString === 'string' && connectionString !== ''
+  checkArgument(caller, ['connectionString', connectionString], isText, 'the address of a Postgres database')
+  checkArgument(caller, ['schema', schema], /^[a-z_][a-z0-9_]*$/.test(schema), 'the name of a schema in lower case')
+  const { PgBoss: Boss } = await loadQueue()
+  const boss = new Boss({
+    connectionString,
+    schema,
+    max: MAX_CONNECTIONS,
+    supervise: supervises,
+    schedule: false,
+    superviseIntervalSeconds: 5,
+    monitorIntervalSeconds: 5,
+  })
+  boss.on('error', () => undefined) // calls report it, and the connection is opened again
+  await boss.start()
+  if ((await boss.getQueue(QUEUE)) === null) await boss.createQueue(QUEUE, policy).catch(ignoreExisting)
+  return boss
+}
+
+/** Two processes may create it at the same time. */
+function ignoreExisting(error: unknown): void {
+  if ((error as { readonly code?: unknown }).code !== '23505') throw error
+}
+
+async function loadQueue(): Promise<typeof import('pg-boss')> {
+  try {
+    return await import('pg-boss')
+  } catch (error) {
+    throw new AgentError(
+      'AGENT_INVALID_OPTION',
+      `hookloop/pg-workers needs a package: npm install pg-boss (${messageOf(error)})`,
+      {
+        value: 'pg-boss',
+        cause: error,
+      },
+    )
+  }
+}
+
+/** The id of the job of a turn: the same for the same turn, so that it is stored once. */
+export function jobIdOf({ session, turn }: Pick<Turn, 'session' | 'turn'>): string {
+  const { createHash } = process.getBuiltinModule('node:crypto')
+  const hex = createHash('sha256')
+    .update(JSON.stringify([session, turn]))
+    .digest('hex')
+  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
+    '-',
+  )
+}

@@ -1,0 +1,63 @@
+import { checkOptions, checkPositiveIntegers } from '../../state/check-options.ts'
+import { TurnDriver, type WorkerOptions } from '../turn-driver.ts'
+import { expiryOf, type RejectedTurn, type Turn, type TurnResult } from '../turn.ts'
+import { jobIdOf, openQueue, QUEUE, type QueueOptions, type TurnJob } from './queue.ts'
+
+/** Options of `serveSessions`. */
+export type ServeSessionsOptions = WorkerOptions &
+  QueueOptions & {
+    /** How many runs at a time. Default 10. */
+    readonly maxRuns?: number
+  }
+
+/** A worker that serves sessions. */
+export interface SessionWorker {
+  /** The number of turns that it drives now. */
+  readonly running: number
+  /** Takes no new turns and suspends its runs at the end of their steps; other workers continue them. Resolves when none runs. */
+  close(): Promise<void>
+}
+
+/**
+ * Serves sessions as a worker on Postgres alone: it drives the turns that `fleet` sends, one at a time per session. If it dies,
+ * another worker continues; the session in the store has what has happened.
+ *
+ * @example
+ * const worker = await serveSessions({ agent, connectionString: process.env.DATABASE_URL })
+ * process.once('SIGTERM', () => void worker.close())
+ */
+export async function serveSessions(options: ServeSessionsOptions): Promise<SessionWorker> {
+  checkOptions('serveSessions', options, ['agent', 'agents', 'onTurn', 'connectionString', 'schema', 'maxRuns'])
+  const { maxRuns = 10 } = options
+  checkPositiveIntegers('serveSessions', { maxRuns }, ['maxRuns'])
+  const driver = new TurnDriver('serveSessions', options)
+  const boss = await openQueue('serveSessions', options, { supervises: true })
+
+  const drive = async ([job]: readonly TurnJob[]): Promise<TurnResult | RejectedTurn> => {
+    const { data: turn, signal } = job!
+    const result = await driver.drive(turn, signal)
+    const expiresAt = expiryOf(result)
+    if (expiresAt !== undefined) {
+      const { session } = turn
+      const due = { session, turn: `${turn.turn}/expiry` }
+      await boss.send(QUEUE, due, { id: jobIdOf(due), startAfter: new Date(expiresAt), singletonKey: session })
+    }
+    return result
+  }
+  const how = { localConcurrency: maxRuns, pollingIntervalSeconds: 0.5, notifyPollingIntervalSeconds: 5 }
+  const worker: string = await boss.work<Turn, TurnResult | RejectedTurn>(QUEUE, how, async (jobs) => {
+    try {
+      return await drive(jobs)
+    } finally {
+      setImmediate(() => boss.notifyWorker(worker)) // there may be more
+    }
+  })
+  return {
+    get running() {
+      return driver.running
+    },
+    close: async () => {
+      await Promise.all([driver.close(), boss.stop({ graceful: true, timeout: 600_000 })])
+    },
+  }
+}

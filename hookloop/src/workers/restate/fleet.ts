@@ -1,0 +1,72 @@
+import { AgentError } from '../../errors.ts'
+import { checkArgument, checkOptions } from '../../state/check-options.ts'
+import { checkStore, type SessionStore } from '../../sessions/stores/store.ts'
+import { createFleet, type Fleet } from '../fleet.ts'
+import type { RejectedTurn, TurnResult } from '../turn.ts'
+import { HANDLER, SERVICE, type Continued } from './protocol.ts'
+
+/** Options of `fleet`. */
+export type FleetOptions = {
+  /** The address of the ingress of Restate, such as `http://localhost:8080`. */
+  readonly ingress: string
+  /** The store that the workers use. */
+  readonly store: SessionStore
+  /** The name of the service, as in `serveSessions`. Default `hookloop`. */
+  readonly service?: string
+  /** Headers of each request, for example of an API gateway. Default none. */
+  readonly headers?: { readonly [name: string]: string }
+}
+
+/**
+ * Sessions that workers on Restate run.
+ *
+ * @example
+ * const sessions = fleet({ ingress: 'http://localhost:8080', store })
+ * const sent = await sessions.send('build', 'Build it.', { turn: 'request-42' })
+ * console.log((await sent.result()).status)
+ */
+export function fleet(options: FleetOptions): Fleet {
+  checkOptions('fleet', options, ['ingress', 'store', 'service', 'headers'])
+  const { ingress, store, service = SERVICE, headers = {} } = options
+  checkArgument('fleet', ['ingress', ingress], URL.canParse(ingress), 'the address of the ingress of Restate')
+  checkStore('fleet', store)
+  const request = async (path: readonly string[], how: Requested = {}): Promise<unknown> => {
+    const { body, key, signal } = how
+    const address = new URL(path.map(encodeURIComponent).join('/'), ingress.endsWith('/') ? ingress : `${ingress}/`)
+    const response = await fetch(address, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { ...headers, 'content-type': 'application/json', ...(key !== undefined && { 'idempotency-key': key }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal !== undefined && { signal }),
+    })
+    const text = await response.text()
+    if (response.ok) return text === '' ? undefined : (JSON.parse(text) as unknown)
+    throw new AgentError(
+      'STORE_FAILED',
+      `Restate at ${address.host} answered ${address.pathname} ${response.status}: ${text}`,
+      {
+        value: response.status,
+      },
+    )
+  }
+  return createFleet({
+    store,
+    enqueue: async (turn) => {
+      await request([service, turn.session, HANDLER, 'send'], { body: turn, key: turn.turn })
+    },
+    resultOf: async ({ session, turn }, signal) => {
+      for (let place = [service, session, HANDLER, turn]; ;) {
+        const path = ['restate', 'invocation', ...place, 'attach']
+        const result = (await request(path, { signal })) as TurnResult | RejectedTurn | Continued
+        if (!('continuedAs' in result)) return result
+        place = [result.continuedAs]
+      }
+    },
+  })
+}
+
+type Requested = {
+  readonly body?: object
+  readonly key?: string
+  readonly signal?: AbortSignal | undefined
+}

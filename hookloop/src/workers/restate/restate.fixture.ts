@@ -1,0 +1,106 @@
+// A Restate server for the tests of one file, from a package that only `npm test` installs.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, globSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { once } from 'node:events'
+
+const binary = globSync(
+  join(
+    import.meta.dirname,
+    `../../../../scripts/engine/node_modules/@restatedev/restate-server-${process.platform}-${process.arch}/bin/restate-server`,
+  ),
+)[0]
+
+/** Why tests on Restate cannot run here. */
+export const noRestate = binary === undefined ? 'There is no Restate server: npm test installs it.' : false
+
+export type RestateServer = {
+  readonly ingress: string
+  readonly admin: string
+  /** Ends the server as kill -9 does, and starts it again. */
+  kill(): Promise<void>
+  stop(): Promise<void>
+}
+
+export async function startRestate(): Promise<RestateServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'hookloop-restate-'))
+  const [ingress, admin, node] = await freePorts(3)
+  const start = (): Promise<ChildProcess> => launch(folder, { ingress: ingress!, admin: admin!, node: node! })
+  let server = await start()
+  return {
+    ingress: `http://127.0.0.1:${ingress}`,
+    admin: `http://127.0.0.1:${admin}`,
+    async kill() {
+      await end(server, 'SIGKILL')
+      server = await start()
+    },
+    async stop() {
+      await end(server, 'SIGKILL')
+      if (existsSync(folder)) rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+type Ports = { readonly ingress: number; readonly admin: number; readonly node: number }
+
+async function launch(folder: string, ports: Ports): Promise<ChildProcess> {
+  const options = [
+    '--base-dir',
+    folder,
+    '--no-logo',
+    '--node-name',
+    'n1',
+    '--listen-mode',
+    'tcp',
+    '--bind-ip',
+    '127.0.0.1',
+  ]
+  const server = spawn(binary!, options, {
+    env: {
+      ...process.env,
+      RESTATE_INGRESS__BIND_PORT: String(ports.ingress),
+      RESTATE_ADMIN__BIND_PORT: String(ports.admin),
+      RESTATE_BIND_PORT: String(ports.node),
+      RESTATE_DISABLE_TELEMETRY: 'true',
+      RESTATE_LOG_FILTER: 'error',
+      HTTP2_STREAMS_PER_CONNECTION_LIMIT: '2',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  process.once('exit', () => server.kill('SIGKILL'))
+  let said = ''
+  for (const stream of [server.stdout, server.stderr]) stream.on('data', (text) => (said += String(text)))
+  for (let attempt = 0; attempt < 500; attempt++) {
+    const isReady = await fetch(`http://127.0.0.1:${ports.ingress}/restate/health`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+    if (isReady) return server
+    if (server.exitCode !== null) break
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  server.kill('SIGKILL')
+  throw new Error(`Restate did not start: ${said}`)
+}
+
+async function end(server: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return
+  server.kill(signal)
+  await once(server, 'exit')
+}
+
+/** Ports that were free a moment ago. */
+async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer().listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      return server
+    }),
+  )
+  const ports = servers.map((server) => (server.address() as { readonly port: number }).port)
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
+}

@@ -1,0 +1,153 @@
+import type { ObjectContext } from '@restatedev/restate-sdk'
+import type { Http2Server, ServerHttp2Session } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { AgentError, messageOf } from '../../errors.ts'
+import { checkOptions } from '../../state/check-options.ts'
+import { TurnDriver, type WorkerOptions } from '../turn-driver.ts'
+import { expiryOf, type RejectedTurn, type Turn, type TurnResult } from '../turn.ts'
+import { HANDLER, SERVICE, type Continued } from './protocol.ts'
+
+/** Options of `serveSessions`. */
+export type ServeSessionsOptions = WorkerOptions & {
+  /** The port that Restate calls. Several workers of one Linux machine can share it. Default 9080. */
+  readonly port?: number
+  /** The address to listen on. Default: all. */
+  readonly host?: string
+  /** The address of the admin API of Restate: the worker registers itself there. Default: it is registered by hand. */
+  readonly admin?: string
+  /** How Restate reaches the worker, for `admin`. Default `http://localhost:<port>`. */
+  readonly address?: string
+  /** The name of the service in Restate. Default `hookloop`. */
+  readonly service?: string
+}
+
+/** A worker that serves sessions. */
+export interface SessionWorker {
+  readonly port: number
+  /** The number of turns that it drives now. */
+  readonly running: number
+  /** Takes no new turns and suspends its runs at the end of their steps; other workers continue them. Resolves when none runs. */
+  close(): Promise<void>
+}
+
+/** Restate would otherwise end an attempt that is quiet for this long, such as one with a slow tool. */
+const QUIET_MS = 24 * 3_600_000
+
+/** A turn is tried until it has a result: a pause would need an operator. */
+const retryPolicy = { initialInterval: 50, maxInterval: 2_000, exponentiationFactor: 2, maxAttempts: 1_000_000_000 }
+
+/**
+ * Serves sessions as a worker of Restate: it drives the turns that `fleet` sends, one at a time per session. Restate calls any
+ * worker again if one dies; the session in the store has what has happened.
+ *
+ * @example
+ * const worker = await serveSessions({ agent, port: 9080 })
+ * process.once('SIGTERM', () => void worker.close())
+ */
+export async function serveSessions(options: ServeSessionsOptions): Promise<SessionWorker> {
+  const names = ['agent', 'agents', 'onTurn', 'port', 'host', 'admin', 'address', 'service'] as const
+  checkOptions('serveSessions', options, names)
+  const { port = 9080, host, service = SERVICE } = options
+  const driver = new TurnDriver('serveSessions', options)
+  const { endpoint, object, handlers, rpc, CancelledError } = await loadSdk()
+
+  const drive = async (context: ObjectContext, turn: Turn): Promise<TurnResult | RejectedTurn | Continued> => {
+    const cancelled = new AbortController()
+    const self = context.objectSendClient<SessionObject>({ name: service }, context.key)
+    let running: Promise<TurnResult | RejectedTurn | 'drained'> | undefined
+    const work = (): Promise<TurnResult | RejectedTurn | 'drained'> =>
+      (running = driver.drive(turn, cancelled.signal).catch(drainedOr))
+    const driven = await context
+      .run('drive', work, { initialRetryInterval: 50, maxRetryInterval: 2_000 })
+      .catch(async (thrown: unknown) => {
+        if (!(thrown instanceof CancelledError)) throw thrown
+        cancelled.abort()
+        await running?.catch(() => undefined)
+        return work() // how the run has ended
+      })
+    if (driven === 'drained') {
+      // A new invocation, because this one stays with the version of the workers that has begun it.
+      const idempotencyKey = context.rand.uuidv4() // Restate keeps the results of invocations that have one
+      return { continuedAs: await self[HANDLER](turn, rpc.sendOpts({ idempotencyKey })).invocationId }
+    }
+    const expiresAt = expiryOf(driven)
+    if (expiresAt !== undefined) {
+      const delay = Math.max(0, expiresAt - (await context.date.now()))
+      self[HANDLER]({ session: turn.session, turn: `${turn.turn}/expiry` }, rpc.sendOpts({ delay }))
+    }
+    return driven
+  }
+
+  /** While this worker drains, the engine has to call another one. */
+  const drainedOr = (thrown: unknown): 'drained' => {
+    if (driver.isDraining && thrown instanceof AgentError && thrown.code === 'SESSION_BUSY') return 'drained'
+    throw thrown
+  }
+
+  const sessions = object({
+    name: service,
+    handlers: {
+      [HANDLER]: handlers.object.exclusive((context: ObjectContext, turn: Turn) =>
+        drive(context, { ...turn, session: context.key }),
+      ),
+    },
+    options: { inactivityTimeout: QUIET_MS, abortTimeout: QUIET_MS, retryPolicy },
+  })
+  const server = process.getBuiltinModule('node:http2').createServer(endpoint().bind(sessions).http2Handler())
+  const connections = new Set<ServerHttp2Session>()
+  server.on('session', (connection) => {
+    connections.add(connection)
+    connection.once('close', () => connections.delete(connection))
+  })
+  const bound = await listen(server, { port, host })
+  if (options.admin !== undefined) await register(options.admin, options.address ?? `http://localhost:${bound}`)
+  return {
+    port: bound,
+    get running() {
+      return driver.running
+    },
+    close: async () => {
+      const ended = new Promise((resolve) => server.close(resolve))
+      for (const connection of connections) connection.close() // what it carries may end
+      await driver.close()
+      await ended
+    },
+  }
+}
+
+/** Several processes can listen on one port, where the system can do that: it distributes the connections. */
+async function listen(
+  server: Http2Server,
+  where: { readonly port: number; readonly host?: string | undefined },
+): Promise<number> {
+  const reusePort = where.port !== 0 && process.platform === 'linux'
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ ...where, reusePort }, resolve)
+  })
+  return (server.address() as AddressInfo).port
+}
+
+/** Registers the worker with Restate. An address that is known already is looked at again. */
+async function register(admin: string, uri: string): Promise<void> {
+  const body = JSON.stringify({ uri, force: true })
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(new URL('/deployments', admin), { method: 'POST', headers, body })
+  if (response.ok) return
+  const why = `Restate at ${admin} does not accept the worker ${uri}: ${await response.text()}`
+  throw new AgentError('AGENT_INVALID_OPTION', why, { value: uri })
+}
+
+type SessionObject = { [HANDLER]: (context: ObjectContext, turn: Turn) => Promise<unknown> }
+
+async function loadSdk(): Promise<typeof import('@restatedev/restate-sdk')> {
+  try {
+    return await import('@restatedev/restate-sdk')
+  } catch (error) {
+    throw new AgentError(
+      'AGENT_INVALID_OPTION',
+      `serveSessions needs a package: npm install @restatedev/restate-sdk (${messageOf(error)})`,
+      { value: '@restatedev/restate-sdk', cause: error },
+    )
+  }
+}

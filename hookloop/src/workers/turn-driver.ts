@@ -1,0 +1,205 @@
+import { isAgent, partsOf, storeOf } from '../agent/agent-parts.ts'
+import type { Agent } from '../agent/agent.ts'
+import type { Run } from '../agent/run.ts'
+import type { Session } from '../agent/session.ts'
+import { AgentError, messageOf, type ErrorCode } from '../errors.ts'
+import { checkArgument } from '../state/check-options.ts'
+import type { Answers } from '../state/tool-call.ts'
+import type { SessionHead } from '../sessions/session/session-head.ts'
+import { SessionHandles } from '../sessions/session/session-handles.ts'
+import type { SessionStore } from '../sessions/stores/store.ts'
+import type { RejectedTurn, Turn, TurnResult } from './turn.ts'
+
+/** The agents of a worker, by the key that `send` names. They share one store. */
+export type Agents = { readonly [key: string]: Agent<unknown> }
+
+/** Options of workers on every engine. */
+export type WorkerOptions = {
+  /** The agent that takes the turns. It needs a store that all workers share, such as `postgresStore`. */
+  readonly agent?: Agent<unknown>
+  /** Several agents instead, by a key that `send` names. */
+  readonly agents?: Agents
+  /** Receives what the worker does with each turn, for logs and metrics. What it throws is ignored. Default: none. */
+  readonly onTurn?: (report: TurnReport) => void
+}
+
+/** What a worker does with a turn. */
+export type TurnReport = {
+  /** `retried`: it could not be driven to its end now, and the engine calls a worker again. */
+  readonly type: 'started' | 'ended' | 'retried'
+  readonly session: string
+  readonly turn: string
+  /** From `send` to the start, by the clocks of both machines. For `started`. */
+  readonly lagMs?: number
+  /** How long it was driven. For `ended` and `retried`. */
+  readonly durationMs?: number
+  /** How it ended. For `ended`. */
+  readonly status?: TurnResult['status'] | 'rejected'
+  /** Why it was rejected, or must be driven again. */
+  readonly error?: { readonly code?: ErrorCode; readonly message: string }
+}
+
+/** How long a worker waits for a session that another one has not released yet, before the engine tries again. */
+const WAIT_MS = 2_000
+
+/** Errors after which the same call can succeed. */
+const callAgain: ReadonlySet<ErrorCode> = new Set(['SESSION_BUSY', 'SESSION_FENCED', 'STORE_FAILED'])
+
+/** Drives turns in this process, for any engine: the one thing that an engine asks of a worker. */
+export class TurnDriver {
+  readonly store: SessionStore
+  readonly #agents: Agents
+  readonly #onTurn: (report: TurnReport) => void
+  readonly #draining = new AbortController()
+  readonly #running = new Set<Promise<unknown>>()
+  readonly #handles = new SessionHandles<Session<unknown>>()
+
+  constructor(caller: string, { agent, agents, onTurn = () => undefined }: WorkerOptions) {
+    const all = agents ?? (agent === undefined ? {} : { agent })
+    const isOne = (agent === undefined) !== (agents === undefined)
+    checkArgument(caller, ['agent', agent ?? agents], isOne, 'an agent, or agents by key')
+    const areAgents = Object.keys(all).length > 0 && Object.values(all).every(isAgent)
+    checkArgument(caller, ['agent', agent ?? agents], areAgents, 'an agent, or agents by key')
+    checkArgument(caller, ['onTurn', onTurn], typeof onTurn === 'function', 'a function')
+    this.#agents = all
+    this.#onTurn = onTurn
+    this.store = storeOfAll(caller, all)
+  }
+
+  /** The number of turns that are driven now. */
+  get running(): number {
+    return this.#running.size
+  }
+
+  get isDraining(): boolean {
+    return this.#draining.signal.aborted
+  }
+
+  /**
+   * Drives a turn until its run has ended or waits for an answer. It can be called any number of times, by any worker, after
+   * any failure: what has happened is not repeated. Rejects if it must be called again, for example because the store has
+   * failed, another worker has the session, or this worker drains.
+   */
+  async drive(turn: Turn, signal: AbortSignal): Promise<TurnResult | RejectedTurn> {
+    const { session, turn: id, sentAt } = turn
+    const startedAt = performance.now()
+    const report = (more: Omit<TurnReport, 'session' | 'turn'>): void => this.#report({ session, turn: id, ...more })
+    const took = (): number => Math.round(performance.now() - startedAt)
+    report({ type: 'started', ...(sentAt !== undefined && { lagMs: Math.max(0, Date.now() - sentAt) }) })
+    const work = this.#drive(turn, signal)
+    this.#running.add(work)
+    try {
+      const result = await work
+      const { status } = result
+      report({ type: 'ended', status, durationMs: took(), ...(status === 'rejected' && { error: errorOf(result) }) })
+      return result
+    } catch (thrown) {
+      const code = thrown instanceof AgentError ? { code: thrown.code } : {}
+      report({ type: 'retried', durationMs: took(), error: { ...code, message: messageOf(thrown) } })
+      throw thrown
+    } finally {
+      this.#running.delete(work)
+    }
+  }
+
+  /** Suspends all runs at the end of their steps. Resolves when none runs. */
+  async close(): Promise<void> {
+    this.#draining.abort()
+    while (this.#running.size > 0) await Promise.allSettled(this.#running)
+  }
+
+  async #drive(turn: Turn, signal: AbortSignal): Promise<TurnResult | RejectedTurn> {
+    if (this.isDraining) throw drained()
+    try {
+      const head = await this.#head(turn.session)
+      const agent = this.#agentFor(turn, head)
+      const session = this.#handles.get(turn.session, () => agent.session(turn.session))
+      const how = { signal, drain: this.#draining.signal, waitMs: WAIT_MS }
+      if (turn.input === undefined) return resultOf(await resume(session, head, how))
+      if (isInterrupted(head)) await resume(session, head, how).then(resultOf, ignoreEnded)
+      return resultOf(await send(session, turn, how))
+    } catch (error) {
+      if (!(error instanceof AgentError) || callAgain.has(error.code)) throw error
+      return { status: 'rejected', code: error.code, message: error.message }
+    }
+  }
+
+  async #head(session: string): Promise<Partial<SessionHead>> {
+    return (await this.store.read(session, { after: Infinity }))?.head ?? {}
+  }
+
+  /** The agent of the session, if it has one, otherwise the one that the turn names. */
+  #agentFor({ session, agent: key }: Turn, { agent: name }: Partial<SessionHead>): Agent<unknown> {
+    const all = Object.entries(this.#agents)
+    if (all.length === 1) return all[0]![1]
+    const found = name === undefined ? undefined : all.find(([, agent]) => partsOf(agent).name === name)?.[1]
+    const chosen = found ?? all.find(([each]) => each === key)?.[1]
+    if (chosen !== undefined) return chosen
+    const known = Object.keys(this.#agents).join(', ')
+    throw new AgentError(
+      'AGENT_INVALID_OPTION',
+      `No agent of this worker takes the session "${session}": ${name ?? key ?? 'none was named'}. It has ${known}.`,
+      { value: key ?? name },
+    )
+  }
+
+  #report(report: TurnReport): void {
+    try {
+      this.#onTurn(report)
+    } catch {
+      // what an observer does must not stop a run
+    }
+  }
+}
+
+/** A run that was interrupted or drained, of this turn or of one before it: it waits for nothing. */
+function isInterrupted({ status, pending = [] }: Partial<SessionHead>): boolean {
+  return status === 'running' || (status === 'suspended' && pending.length === 0)
+}
+
+/** Another worker may have ended it in the meantime. */
+function ignoreEnded(error: unknown): void {
+  if (!(error instanceof AgentError && error.code === 'RESUME_NOT_SUSPENDED')) throw error
+}
+
+type How = { readonly signal: AbortSignal; readonly drain: AbortSignal; readonly waitMs: number }
+
+function send(session: Session<unknown>, turn: Turn, how: How): Promise<Run<unknown>> {
+  const { session: _session, agent: _agent, sentAt: _sentAt, input, ...options } = turn
+  return session.send(input!, { ...options, ...how })
+}
+
+/** Resumes a run, and denies the questions that have expired. */
+function resume(session: Session<unknown>, { pending = [] }: Partial<SessionHead>, how: How): Promise<Run<unknown>> {
+  const expired = pending.filter(({ expiresAt }) => expiresAt !== undefined && expiresAt <= Date.now())
+  const answers: Answers = Object.fromEntries(expired.map(({ id }) => [id, { block: 'The approval has expired.' }]))
+  const live = session.resumeStream({ ...how, answers })
+  void live[Symbol.asyncIterator]().return?.() // its events are in the store
+  return live.run
+}
+
+function resultOf(run: Run<unknown>): TurnResult {
+  if (run.status === 'failed' && run.reason === 'persistenceFailed') throw run.error
+  if (run.status !== 'suspended') return { status: run.status, text: run.text, final: run.final, pending: [] }
+  if (run.pending.length === 0) throw drained()
+  return { status: 'suspended', text: run.text, pending: run.pending }
+}
+
+function drained(): AgentError {
+  return new AgentError('SESSION_BUSY', 'This worker is about to end. Another one continues the run.')
+}
+
+function errorOf(result: TurnResult | RejectedTurn): { readonly code?: ErrorCode; readonly message: string } {
+  return result.status === 'rejected' ? { code: result.code, message: result.message } : { message: result.status }
+}
+
+function storeOfAll(caller: string, agents: Agents): SessionStore {
+  const stores = new Set(Object.values(agents).map((agent) => storeOf(agent)))
+  const [store] = stores
+  if (stores.size === 1 && store !== undefined) return store as SessionStore
+  throw new AgentError(
+    'AGENT_INVALID_OPTION',
+    `${caller}: the agents of a worker need one store that they share: createAgent({ store, … }).`,
+    { value: 'store' },
+  )
+}

@@ -1,0 +1,40 @@
+import type { Run } from '../agent/run.ts'
+import type { ErrorCode } from '../errors.ts'
+import type { FinalRecord } from '../state/execution.ts'
+import type { JsonObject } from '../state/json.ts'
+import type { Message } from '../state/message.ts'
+import type { Approval } from '../state/tool-call.ts'
+
+/** What a worker is asked to do: to take a message, or to resume a run. As JSON, so that any queue can carry it. */
+export type Turn = {
+  readonly session: string
+  /** The id of the turn: the same turn is the same run. */
+  readonly turn: string
+  /** Which agent of the worker takes a new session, by its key in `agents`. Default: the only one. */
+  readonly agent?: string
+  /** The message. Without it, a run that was suspended or interrupted is resumed. */
+  readonly input?: string | Message
+  readonly metadata?: JsonObject
+  readonly onNewInput?: 'reject' | 'deny'
+  readonly deltas?: boolean
+  /** When it was sent, by the clock of the sender. */
+  readonly sentAt?: number
+}
+
+/** How a turn ended: its run has ended or waits for an answer. */
+export type TurnResult = {
+  readonly status: Run['status']
+  readonly text: string
+  readonly final?: FinalRecord
+  /** Questions that wait for an answer, if the status is `suspended`. */
+  readonly pending: readonly Approval[]
+}
+
+/** A turn that could not start, for example because the session waits for an answer. */
+export type RejectedTurn = { readonly status: 'rejected'; readonly code: ErrorCode; readonly message: string }
+
+/** When the first question of a result expires. */
+export function expiryOf(result: TurnResult | RejectedTurn): number | undefined {
+  const times = result.status === 'suspended' ? result.pending.flatMap(({ expiresAt }) => expiresAt ?? []) : []
+  return times.length === 0 ? undefined : Math.min(...times)
+}

@@ -1,0 +1,62 @@
+// A worker as a process, to be killed, paused and started again:
+//   <engine> <database> <world> [<port> <admin>]
+// Its agents call the tool `work` in each of four steps. Each call is a line in the file of the world. It says `ready`.
+// The environment: LEASE_MS of the store, TOOL_MS of each call, EXPIRES_MS of each question.
+import { appendFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { tool } from '../agent/tool.ts'
+import { approval } from '../capabilities/approval.ts'
+import { createAgent } from '../create-agent.ts'
+import { guard } from '../hooks/hook.ts'
+import { scriptedModel } from '../models/scripted.ts'
+import { postgresStore } from '../sessions/stores/postgres-store.ts'
+import { serveSessions as serveOnPostgres } from './postgres/serve-sessions.ts'
+import { serveSessions as serveOnRestate } from './restate/serve-sessions.ts'
+
+const [engine, connectionString = '', world = '', port = '0', admin = ''] = process.argv.slice(2)
+
+const store = postgresStore({ connectionString, leaseMs: Number(process.env['LEASE_MS'] ?? 30_000) })
+
+const work = tool({
+  name: 'work',
+  description: 'Works.',
+  input: { type: 'object' },
+  execute: async (args, { idempotencyKey, signal }) => {
+    const { session, step } = args as { readonly session: string; readonly step: number }
+    appendFileSync(world, `${session} ${step} ${idempotencyKey} ${process.pid}\n`)
+    await pause(Number(process.env['TOOL_MS'] ?? 5), undefined, { signal }).catch(() => undefined)
+    return 'done'
+  },
+})
+
+const ask = guard('beforeToolUse', (ctx) => (ctx.state.metadata['asks'] === true ? ctx.ask('Really?') : ctx), {
+  name: 'ask',
+})
+
+/** What it does depends on the conversation only, so any worker can continue. */
+const model = scriptedModel(({ messages }) => {
+  const all = messages.slice()
+  const input = all.findLastIndex(({ role }) => role === 'user')
+  const step = (all.length - 1 - input) / 2
+  const session = all[input]!.content.map((part) => ('text' in part ? part.text : '')).join('')
+  return step < 4 ? { toolCalls: [{ name: 'work', args: { session, step } }] } : 'Done.'
+})
+
+const expiresInMs = Number(process.env['EXPIRES_MS'] ?? 0)
+const asked = approval(expiresInMs > 0 ? { answer: 'suspend', expiresInMs } : 'suspend')
+const agents = {
+  worker: createAgent({ name: 'worker', model, store, use: [work, ask, asked] }),
+  greeter: createAgent({ name: 'greeter', model: scriptedModel(() => 'Hello.'), store }),
+}
+const worker =
+  engine === 'restate'
+    ? await serveOnRestate({
+        agents,
+        port: Number(port),
+        host: '127.0.0.1',
+        ...(admin !== '' && { admin, address: `http://127.0.0.1:${port}` }),
+      })
+    : await serveOnPostgres({ agents, connectionString })
+
+process.once('SIGTERM', () => void worker.close().then(() => process.exit(0)))
+process.stdout.write('ready\n')
