@@ -56,6 +56,7 @@ const report = await replay(recording, { agent, input: 'go', hooks: [judge] })
 const definition = { name: 'helper', description: 'Helps.', instructions: 'Help.' }
 const any = Object.keys(kinds).join(' ')
 const schema = { type: 'object' }
+const thirdOptional = ['', '', 'undefined object']
 
 const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
   '.': {
@@ -119,7 +120,7 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
     fakeClock: { args: [{}], accepts: ['undefined object'], options: [0, 'startAt', 'auto'] },
     fire: {
       args: [judge, 'beforeToolUse', {}],
-      accepts: ['', '', 'undefined object'],
+      accepts: thirdOptional,
       options: [2, 'toolCall', 'metadata'],
     },
     recordEvents: { args: [agent] },
@@ -188,18 +189,15 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
       args: [store, { session: 'known', approval: 'x', answer: 'allow' }],
       options: [1, 'session', 'answer'],
     },
-    budget: { args: [{ store, maxCost: 1 }], options: [0, 'store', 'maxCost', 'perMs'] },
+    budget: { args: [{ store, maxCost: 1 }], options: [0, 'store', 'maxCost', 'perMs', 'name'] },
+    callLimit: { args: [{ store, maxCalls: 1 }], options: [0, 'store', 'maxCalls', 'maxWaitMs', 'leaseMs', 'name'] },
     executionHistory: { args: [{}], accepts: ['undefined object'], options: [0, 'maxEntries'] },
-    exportSession: { args: [store, 'known', {}], accepts: ['', '', 'undefined object'] },
+    exportSession: { args: [store, 'known', {}], accepts: thirdOptional },
     fileStore: { args: [folder, {}], accepts: ['string', 'undefined object'] },
-    forkSession: {
-      args: [store, 'known', { as: 'fork' }],
-      accepts: ['', '', 'undefined object'],
-      options: [2, 'message'],
-    },
+    forkSession: { args: [store, 'known', { as: 'fork' }], accepts: thirdOptional, options: [2, 'message'] },
     getExecutionHistory: { args: [state] },
     getRewinds: { args: [state] },
-    importSession: { args: [store, '', {}], accepts: ['', '', 'undefined object'] },
+    importSession: { args: [store, '', {}], accepts: thirdOptional },
     listApprovals: { args: [store] },
     listPoints: { args: [store, 'known'] },
     memoryStore: { args: [] },
@@ -207,8 +205,11 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
       args: [{ query: () => undefined, connect: () => undefined }, {}],
       accepts: ['string', 'undefined object'],
     },
-    readRuns: { args: [store, 'known', {}], accepts: ['', '', 'undefined object'] },
-    rewindSession: { args: [store, 'known', {}], accepts: ['', '', 'undefined object'], options: [2, 'message'] },
+    rateLimit: { args: [{ store }], options: [0, 'store', 'maxRequestsPerMinute', 'maxWaitMs', 'name'] },
+    readRuns: { args: [store, 'known', {}], accepts: thirdOptional },
+    requestStop: { args: [store, { session: 'known' }], options: [1, 'session', 'by', 'reason'] },
+    rewindSession: { args: [store, 'known', {}], accepts: thirdOptional, options: [2, 'message'] },
+    runLimit: { args: [{ store, maxRuns: 1 }], options: [0, 'store', 'maxRuns', 'maxWaitMs', 'leaseMs', 'name'] },
     retrospective: { args: [{}], accepts: ['undefined object'], options: [0, 'maxRewinds'] },
     sqliteStore: { args: [join(folder, 'a.db'), {}], accepts: ['string', 'undefined object'] },
   },

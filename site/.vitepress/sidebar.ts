@@ -55,6 +55,7 @@ export const parts: readonly {
       'reference/secrets',
       'reference/serve',
       'reference/stores',
+      'reference/limits',
       'reference/replay',
       'reference/testing',
       'reference/tracing',

@@ -244,6 +244,7 @@ const capabilityParts: readonly string[] = [
   'models',
   'budget',
   'isWhole',
+  'beforeResume',
   'slashCommands',
   'notes',
   'warnings',

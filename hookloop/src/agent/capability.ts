@@ -1,4 +1,5 @@
 import type { EntryWarning } from '../state/ledger.ts'
+import type { Effects } from '../effects/effects.ts'
 import type { RunLimit } from '../effects/run-time.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { ModelSource } from '../state/inference.ts'
@@ -78,6 +79,11 @@ export type Capability = {
   readonly budget?: Budget
   /** Whether a subagent with one of its tools gets all its transform hooks, not only those of that tool. */
   readonly isWhole?: boolean
+  /**
+   * Called before this process continues a run that another one has left, or that was suspended. If it throws, `resume`
+   * rejects with its error and the run stays as it is. Not called for subagents, and not in a replay.
+   */
+  readonly beforeResume?: (state: AgentState, effects: Effects) => Promise<void>
   /** Commands such as `/name` that its hooks handle. */
   readonly slashCommands?: readonly SlashCommand[]
   /** Notes for `agent.describe()`. */

@@ -277,3 +277,22 @@ export function timedOut(key: string, { ms, after }: Waited): AgentError {
     value: { key, ms, ...(after !== undefined && { after }) },
   })
 }
+
+/** Whether effects are really performed: the time of a replay has no clock. */
+export function isLive({ time }: Effects): boolean {
+  return !Number.isNaN(time.clockTime(Number.NaN))
+}
+
+const leaving = new WeakMap<RunTime, readonly (() => Promise<void>)[]>()
+
+/** Calls a function when this process no longer works on a run: it has ended, or is suspended. */
+export function onLeave({ time }: Effects, act: () => Promise<void>): void {
+  leaving.set(time, [...(leaving.get(time) ?? []), act])
+}
+
+/** Calls these functions. Undefined if there are none. */
+export function leaveRun({ time }: Effects): Promise<unknown> | undefined {
+  const acts = leaving.get(time)
+  leaving.delete(time)
+  return acts && Promise.allSettled(acts.map((act) => act()))
+}

@@ -76,6 +76,9 @@ export function deriveHost(host: HookHost, ...overrides: readonly Partial<HookHo
     toModel: host.toModel,
     signal: host.signal,
     ancestors: host.ancestors,
+    get conversation() {
+      return host.conversation
+    },
     get spent() {
       return host.spent
     },

@@ -38,6 +38,8 @@ export type Hook<T = HookTrigger> = {
   readonly shadow: boolean
   /** Whether it only keeps records for a capability; see `HookOptions`. */
   readonly bookkeeping: boolean
+  /** Whether subagents have it, and the model calls of hooks; see `inherited`. */
+  readonly inherited: boolean
   /** The file and line where it is defined, such as `src/agent.ts:12`; undefined if that is not known. */
   readonly definedAt: () => string | undefined
   /** What `handle` does elsewhere. */
@@ -168,6 +170,13 @@ export function definedIn<T>(of: Hook<T>, place: string): Hook<T> {
   return made
 }
 
+/** A hook around model calls that also wraps those of subagents and of hooks, as guards decide on them. */
+export function inherited(of: Hook<'aroundInference'>): Hook<'aroundInference'> {
+  const made = Object.freeze({ ...of, inherited: true })
+  declared.add(made)
+  return made
+}
+
 export function isHook(value: unknown): value is Hook {
   return typeof value === 'object' && value !== null && declared.has(value)
 }
@@ -220,6 +229,7 @@ function declare<T extends HookTrigger>(mode: Mode, on: On<T>, handler: unknown,
     stream: options.stream,
     shadow: false,
     bookkeeping: options.bookkeeping ?? false,
+    inherited: false,
     definedAt: callerPlace(),
     action,
     handle,

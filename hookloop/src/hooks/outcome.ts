@@ -39,7 +39,7 @@ export type HookOutcome = {
 }
 
 export function toOutcome(before: Draft, after: Draft): HookOutcome {
-  const { verdict, votes, recovery, spent, within, compact } = after
+  const { verdict, votes, recovery, spent, within, compact, warnings } = after
   return {
     ...(verdict !== undefined && { decision: verdict.decision }),
     ...(verdict?.message !== undefined && { message: verdict.message }),
@@ -48,6 +48,7 @@ export function toOutcome(before: Draft, after: Draft): HookOutcome {
     ...(spent !== undefined && { spent }),
     ...(within !== undefined && { within }),
     ...(compact !== undefined && { compact: { keep: compact.keep } }),
+    ...(warnings !== undefined && { warnings }),
     ...factOutcome(before.facts, after.facts),
     ...(before.state !== after.state && { state: stateChange(before.state, after.state) }),
   }

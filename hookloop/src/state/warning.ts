@@ -8,6 +8,8 @@ export const warningCodes = {
   COMPACTION_FAILED: 'The conversation was to be summarized, and was not.',
   LEFT_OUT:
     'Hooks, skills or servers are left out: a file is not trusted or cannot be read, a server cannot be connected.',
+  LIMIT_WAITED:
+    'The run or a model call waited for a limit that processes share: see `runLimit`, `callLimit`, `rateLimit`.',
   MODEL_WARNING: 'The provider ignored a setting, or a reply was corrected.',
   STEP_CLOSED:
     'A step that was interrupted is closed with what is recorded, because the agent has changed or there is new input.',

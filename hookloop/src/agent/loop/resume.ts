@@ -7,6 +7,7 @@ import type { OpenChild } from '../../state/subagent.ts'
 import { answerProblem, approvalFits, type Answer, type Answers, type OpenCall } from '../../state/tool-call.ts'
 import { hashJson } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
+import { isLive, leaveRun } from '../../effects/effects.ts'
 import type { RecordEntry } from '../../effects/recording.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
 import type { AgentParts } from '../agent-parts.ts'
@@ -121,6 +122,8 @@ const newInput: ContinuationEvaluation = Object.freeze({
 /** Applies the answers, fires `onResume`, and continues from where the run was suspended. */
 export async function resumeRun(run: RunContext, answers: Answers, closing: Closing = {}): Promise<Run> {
   let final: FinalRecord | undefined
+  const preparing = closing.ends === true ? undefined : prepareResume(run)
+  if (preparing !== undefined) await preparing
   run.childRuns = { start: startRun, resume: (child, given) => resumeRun(child, given) }
   try {
     const cursor = await reopen(run, answers)
@@ -144,6 +147,8 @@ export async function continueRun(
   } & Closing,
 ): Promise<Run> {
   let final: FinalRecord | undefined
+  const preparing = from.ends === true ? undefined : prepareResume(run)
+  if (preparing !== undefined) await preparing
   run.childRuns = { start: startRun }
   run.resumedAt = from.at
   try {
@@ -163,6 +168,22 @@ export async function continueRun(
     final = brokenRecord(run, thrown)
   }
   return concludeRun(run, final)
+}
+
+/** Lets capabilities take what this process needs for the run, or reject to continue it now. */
+function prepareResume({ parts, state, effects, parentLink }: RunContext): Promise<void> | undefined {
+  const preparing = parts.capabilities.flatMap(({ beforeResume }) => beforeResume ?? [])
+  if (preparing.length === 0 || parentLink !== undefined || !isLive(effects)) return undefined
+  const prepare = async (): Promise<void> => {
+    try {
+      for (const each of preparing) await each(state, effects)
+    } catch (thrown) {
+      await leaveRun(effects)
+      effects.time.close()
+      throw thrown
+    }
+  }
+  return prepare()
 }
 
 /** A run without an execution was interrupted before it had started. */

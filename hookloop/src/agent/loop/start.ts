@@ -7,6 +7,7 @@ import { List } from '../../state/list.ts'
 import { toInput, type Message, type Part } from '../../state/message.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
+import { leaveRun } from '../../effects/effects.ts'
 import type { RunEnd } from '../../effects/run-time.ts'
 import { HookFailure, isFatal } from '../../hooks/run-hooks.ts'
 import type { AgentParts } from '../agent-parts.ts'
@@ -86,12 +87,15 @@ export async function concludeRun(run: RunContext, final: FinalRecord | undefine
   const draining = run.background?.drainObservers()
   if (draining !== undefined) await draining
   if (run.shadows !== undefined) await run.background?.settleShadows()
+  let record = final
   try {
     await run.effects.settle?.(endEvent(run, final))
   } catch (thrown) {
-    return toResult(run, unstoredRecord(run, thrown))
+    record = unstoredRecord(run, thrown)
   }
-  return toResult(run, final)
+  const leaving = leaveRun(run.effects)
+  if (leaving !== undefined) await leaving
+  return toResult(run, record)
 }
 
 /** The record of a run that cannot be stored. Its other end has not been reported yet. */

@@ -8,6 +8,7 @@ import { AgentError, toAgentError } from '../../errors.ts'
 import type { HookHost } from '../../hooks/hook-host.ts'
 import type { HookInference, Inferred, InferOptions, InferringHook } from '../../hooks/infer.ts'
 import { Invocation } from '../../hooks/invocation.ts'
+import { runAround } from '../../hooks/run-around.ts'
 import { isFatal, runGuards } from '../../hooks/run-hooks.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import { limitedBy } from '../loop/time-limit.ts'
@@ -41,6 +42,8 @@ export type CallRecord = {
   readonly response: InferenceResponse | null
   readonly error: RecordedError | null
   readonly usage: TokenUsage
+  /** What hooks around the call did. */
+  readonly trail?: readonly LedgerEntry[]
 }
 
 /** What a hook that timed out has done so far. */
@@ -138,7 +141,7 @@ export class HookModelCalls implements HookInference {
       this.#throwIfEnded()
       const effect = requestEffect(key, request, this.#run.parts.descriptions)
       const record = await this.#effects.perform<CallRecord>(effect, (signal) =>
-        this.#call(call, { signal, limit, number }),
+        this.#call(call, { signal, limit, number, key }),
       )
       return this.#applyRecord(record, { request, started })
     } catch (thrown) {
@@ -175,8 +178,7 @@ export class HookModelCalls implements HookInference {
       },
       spend: (usage) => void (this.#usage = addTokens(this.#usage, usage)),
     })
-    const state = run.hasExecution ? run.state : withoutExecution(run.state)
-    const invocation = new Invocation(host, plan, state, { request })
+    const invocation = new Invocation(host, plan, this.#state(), { request })
     const waiting = runGuards(invocation, plan.guards)
     // No tick for synchronous guards: a hook that times out in a replay must start its calls as early as it did live.
     if (waiting !== undefined) await waiting
@@ -187,28 +189,63 @@ export class HookModelCalls implements HookInference {
 
   async #call(
     { request, tools }: InferCall,
-    { signal, limit, number }: { signal: AbortSignal; limit: CallLimit | undefined; number: number },
+    { signal, limit, number, key }: { signal: AbortSignal; limit: CallLimit | undefined; number: number; key: string },
   ): Promise<CallRecord> {
     const { model, ...rest } = request
     const either = AbortSignal.any([signal, this.#hookEnded.signal])
+    const inside = new Trail()
+    const trail = { trail: inside.entries }
     let isSent = false
-    try {
+    const send = (): Promise<InferenceResponse> => {
       either.throwIfAborted()
       isSent = true
       const sent = { model, request: { ...rest, tools }, signal: either, limit, number, hook: this.#hook.hook }
-      const response = await sendRequest(this.#run, sent)
-      return { response, error: null, usage: response.usage }
+      return sendRequest(this.#run, sent)
+    }
+    try {
+      const host = inside.hostIn(this.#run, { place: key, signal: either })
+      const response = await this.#sendInside(host, { request, send, note: (entry) => inside.add(entry, 0) })
+      return { response, error: null, usage: response.usage, ...(inside.entries.length > 0 && trail) }
     } catch (thrown) {
       const error = toRecordedError(toAgentError(thrown, 'MODEL_FAILED'))
-      if (signal.aborted) return { response: null, error, usage: isSent ? estimateStarted(request, 0) : noTokens }
-      return { response: null, error, usage: this.#hookEnded.signal.aborted ? estimateUsage(request) : noTokens }
+      const wasted = signal.aborted ? estimateStarted(request, 0) : estimateUsage(request)
+      const usage = isSent && either.aborted ? wasted : noTokens
+      return { response: null, error, usage, ...(inside.entries.length > 0 && trail) }
     }
   }
 
+  /** Sends a request inside the hooks that wrap every model call of the run. */
+  #sendInside(
+    host: HookHost,
+    call: {
+      readonly request: InferenceRequest
+      readonly send: () => Promise<InferenceResponse>
+      readonly note: (entry: LedgerEntry) => void
+    },
+  ): Promise<InferenceResponse> {
+    const { request, send, note } = call
+    const plan = this.#run.parts.stack.plan('aroundInference')
+    const hooks = plan.arounds.filter((each) => each.inherited)
+    return runAround<InferenceResponse, never>({
+      hooks,
+      invocation: () => new Invocation(host, plan, this.#state(), { request }),
+      attempt: async () => send(),
+      merge: () => undefined,
+      check: (value) => value as InferenceResponse,
+      note,
+    })
+  }
+
+  #state(): AgentState {
+    const { hasExecution, state } = this.#run
+    return hasExecution ? state : withoutExecution(state)
+  }
+
   #applyRecord(
-    { response, error, usage }: CallRecord,
+    { response, error, usage, trail = [] }: CallRecord,
     call: { readonly request: InferenceRequest; readonly started: number },
   ): InferenceResponse {
+    for (const entry of trail) this.#trail.add(entry, 0)
     this.#usage = addTokens(this.#usage, usage)
     if (response !== null) {
       const warnings = (response.warnings ?? []).map(toWarning)

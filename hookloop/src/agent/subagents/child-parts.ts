@@ -43,7 +43,7 @@ function createChildParts(
 ): AgentParts {
   const own = isAgent(to) ? partsOf(to) : parent.derive(to, name)
   const inherited = parent.stack.hooks
-    .filter(({ mode, action }) => mode !== 'transform' || action?.inherited === true)
+    .filter((each) => each.mode !== 'transform' || each.inherited || each.action?.inherited === true)
     .map((each) => inherit(each, parent.level))
   const origins = new Set(inherited.map(({ handle }) => originOf(handle)))
   const hooks = own.stack.hooks.filter(({ handle }) => !origins.has(handle)) // a guard that both agents have runs once

@@ -18,7 +18,10 @@ export type {
   WatchOptions,
 } from './store.ts'
 export type { StopRequest } from '../../state/stop-request.ts'
-export { budget, type BudgetOptions } from '../session/budget.ts'
+export { budget, type BudgetOptions } from '../limits/budget.ts'
+export { callLimit, type CallLimitOptions } from '../limits/call-limit.ts'
+export { rateLimit, type RateLimitOptions } from '../limits/rate-limit.ts'
+export { runLimit, type RunLimitOptions } from '../limits/run-limit.ts'
 export { answerApproval, listApprovals, type PendingApproval } from '../session/approvals.ts'
 export { exportSession, importSession, type ExportOptions, type ImportOptions } from '../session/export-session.ts'
 export { forkSession, listPoints, type ForkOptions, type SessionPoint } from '../session/fork-session.ts'

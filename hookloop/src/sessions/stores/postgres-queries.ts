@@ -102,7 +102,8 @@ export function queriesFor(schema: string) {
     stops: `
       SELECT id, stop FROM ${sessions} WHERE id = ANY ($1) AND stop IS NOT NULL AND stop_epoch = epoch`,
     getValue: `
-      SELECT value AS line, version AS n FROM ${shared} WHERE name = $1`,
+      SELECT value AS line, version AS n, ${nowMs}::float8 AS now_ms
+      FROM (SELECT) AS clock LEFT JOIN ${shared} ON name = $1`,
     // Only if no other process has changed it since. A value that is there conflicts with the insert, whatever $3 is.
     setValue: `
       INSERT INTO ${shared} AS known (name, value, version) VALUES ($1, $2, 1)

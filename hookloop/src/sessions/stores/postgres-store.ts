@@ -3,7 +3,7 @@ import { AgentError, messageOf } from '../../errors.ts'
 import { checkLease, describeLockOwner, isDead, newLockOwner, parseLockOwner, toSessionLock } from './lock-owner.ts'
 import { pruneSessions, selectPage, storedStatuses } from './list-sessions.ts'
 import { OpenWriters, type Batch, type LockedLines } from './open-writers.ts'
-import { changedText, retryChange } from './shared-value.ts'
+import { changedText, joinChanges, retryChange } from './shared-value.ts'
 import { channelOf, Listener, Notifier, STOP } from './postgres-listener.ts'
 import { createTables, PAGE_EVENTS, queriesFor, type PostgresPool, type Queries } from './postgres-queries.ts'
 import { postgresStops } from './postgres-stops.ts'
@@ -114,6 +114,16 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
     stops,
     leaseMs,
   )
+  const updateValue = joinChanges((name, change) =>
+    retryChange(name, async () => {
+      const [row] = await query('getValue', [name])
+      const { line, n, now_ms } = row!
+      const { text, value } = changedText(line ?? undefined, change, now_ms)
+      if (text === line) return value
+      const changed = await query('setValue', [name, text, n ?? 0])
+      return changed.length === 0 ? undefined : value
+    }),
+  )
   const store: SessionStore = {
     async open(id, { create = false } = {}) {
       checkSessionId(id)
@@ -154,15 +164,7 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       return isDeleted
     },
     prune: (given) => pruneSessions(store, given),
-    async update(name, change) {
-      checkSessionId(name)
-      return retryChange(name, async () => {
-        const [row] = await query('getValue', [name])
-        const { text, value } = changedText(row?.line, change)
-        const changed = await query('setValue', [name, text, row?.n ?? 0])
-        return changed.length === 0 ? undefined : value
-      })
-    },
+    update: async (name, change) => updateValue(checkSessionId(name), change),
     watch: (id, given = {}) => watchers.watch(id, given, () => (after) => readEvents(id, query, after)),
     async requestStop(id, request) {
       const [found] = await query('find', [checkSessionId(id)])
@@ -200,6 +202,8 @@ type Row = {
   readonly stop: string | null
   readonly length: string
   readonly updated_ms: number
+  /** The clock of the database. */
+  readonly now_ms: number
   readonly expired: boolean
   readonly n: string | null
   readonly line: string

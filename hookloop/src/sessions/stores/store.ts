@@ -35,8 +35,10 @@ export interface SessionStore {
   /**
    * Changes a small value that all processes share, such as a budget, and returns it. `change` gets the current value, or
    * undefined, and may be called several times: if another process changed the value in the meantime, it is called again.
+   * It also gets the time in milliseconds since 1970 by a clock that all processes share. Without it, the clock of the
+   * machine is used.
    */
-  update(name: string, change: (value: Json | undefined) => Json): Promise<Json>
+  update(name: string, change: (value: Json | undefined, now?: number) => Json): Promise<Json>
   /**
    * Follows the events of a session, from any process and without locking it: all events after a number, in order, none
    * twice and none left out, then each new one. It waits for a session that does not exist yet, and does not end with a run.

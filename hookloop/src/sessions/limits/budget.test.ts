@@ -4,15 +4,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, suite, test } from 'node:test'
 import { tool } from '../../agent/tool.ts'
+import { cacheResponses } from '../../capabilities/cache-responses.ts'
+import { retry } from '../../capabilities/retry.ts'
+import { subagents } from '../../capabilities/subagents/index.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
-import { guard } from '../../hooks/hook.ts'
+import { AgentError } from '../../errors.ts'
+import { guard, hook } from '../../hooks/hook.ts'
 import type { LanguageModel } from '../../state/inference.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { budget } from './budget.ts'
+import { clockedStore, gatedModel } from './limits.fixture.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-budget-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -139,6 +144,131 @@ suite('a reservation', () => {
     assert.equal(run.status, 'suspended', 'final' in run ? run.final.message : '')
     assert.deepEqual((await account(store, 'ann'))['reserved'], {})
   })
+})
+
+suite('all model calls of a run are counted, and nothing stays reserved', () => {
+  const settled = (tokens: number): JsonObject => ({ period: 0, costUsd: 0, tokens, reserved: {} })
+
+  test('those of subagents and of hooks, on the account of the run', async () => {
+    const [store, gated] = [memoryStore(), gatedModel()]
+    const asks = hook(
+      'afterStep',
+      async (ctx) => {
+        if (ctx.state.stepCount === 1) await ctx.infer({ prompt: 'Good?' })
+        return ctx
+      },
+      { name: 'asks' },
+    )
+    const helper = { description: 'Helps.', instructions: 'Help.' }
+    const use = [budget({ store, maxTokens: 20_000 }), subagents({ agents: { helper } }), asks]
+    const running = createAgent({ model: gated, use }).run('Go.')
+    const spawn = { subagent: 'helper', prompt: 'Help.' }
+    await gated.started(1)
+    gated.answer('Go.', {
+      content: [{ type: 'tool-call', toolCallId: 'c', toolName: 'spawn_subagent', input: spawn }],
+      finishReason: 'tool-calls',
+    })
+    for (const [i, name] of ['Help.', 'Good?', 'Go.'].entries()) {
+      await gated.started(i + 2)
+      gated.answer(name)
+    }
+    const run = await running
+    assert.equal(run.status, 'completed')
+    assert.deepEqual(await account(store, `conversation ${run.state.agentId}`), settled(4_000))
+  })
+
+  test('each attempt, but not one that the provider rejected', async () => {
+    const [store, gated] = [memoryStore(), gatedModel()]
+    const use = [budget({ store, key: 'ann', maxTokens: 20_000 }), retry({ backoffMs: 0 })]
+    const running = createAgent({ model: gated, use }).run('Go.')
+    await gated.started(1)
+    gated.answer('Go.', new AgentError('MODEL_OVERLOADED', 'busy'))
+    await gated.started(2)
+    gated.answer('Go.')
+    await running
+    assert.deepEqual(await account(store, 'ann'), settled(1_000))
+  })
+
+  test('not an answer that comes from a cache', async () => {
+    const [store, gated] = [memoryStore(), gatedModel()]
+    const use = [budget({ store, key: 'ann', maxTokens: 20_000 }), cacheResponses()]
+    const agent = createAgent({ model: gated, use })
+    const running = agent.run('Go.')
+    await gated.started(1)
+    gated.answer('Go.')
+    await running
+    assert.equal((await agent.run('Go.')).status, 'completed')
+    assert.deepEqual(await account(store, 'ann'), settled(1_000))
+  })
+
+  test('the prompt of a call that was aborted', async () => {
+    const [store, gated] = [memoryStore(), gatedModel()]
+    const cancel = new AbortController()
+    const use = [budget({ store, key: 'ann', maxTokens: 20_000 })]
+    const running = createAgent({ model: gated, use }).run('x'.repeat(4_000), { signal: cancel.signal })
+    await gated.started(1)
+    cancel.abort()
+    await running
+    for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve))
+    const { tokens, reserved } = await account(store, 'ann')
+    assert.ok((tokens as number) >= 1_000 && (tokens as number) < 1_100)
+    assert.deepEqual(reserved, {})
+  })
+})
+
+test('a call is counted once if its process died after it was counted and before its answer was stored', async () => {
+  const [store, gated] = [memoryStore(), gatedModel()]
+  let dies = true
+  const counting: SessionStore = {
+    ...store,
+    async update(name, change) {
+      const before = await account(store, 'ann')
+      const value = (await store.update(name, change)) as JsonObject
+      if (!dies || value['tokens'] === (before['tokens'] ?? 0)) return value
+      return new Promise(() => undefined) // counted, and the process gets no further
+    },
+  }
+  const agent = createAgent({ model: gated, store, use: [budget({ store: counting, key: 'ann', maxTokens: 20_000 })] })
+  const dead = new AbortController()
+  const left = agent.run('Go.', { session: 's', signal: dead.signal })
+  await gated.started(1)
+  gated.answer('Go.')
+  while ((await account(store, 'ann'))['tokens'] !== 1_000) await new Promise((resolve) => setImmediate(resolve))
+  dies = false
+  await store.close() // releases the lock, as the end of the process does
+  const resumed = agent.resume('s')
+  const ended = Promise.race([resumed.then(() => true), gated.started(2).then(() => false)])
+  if (!(await ended)) gated.answer('Go.') // its answer was not stored yet
+  assert.equal((await resumed).status, 'completed')
+  assert.deepEqual(await account(store, 'ann'), { period: 0, costUsd: 0, tokens: 1_000, reserved: {} })
+  dead.abort()
+  await left
+})
+
+test('a reservation that has expired is counted when its call is settled after all, by the clock of the store', async () => {
+  const [store, gated] = [clockedStore(), gatedModel()]
+  const agent = createAgent({ model: gated, use: [budget({ store, key: 'ann', maxTokens: 5_000 })] })
+  const slow = agent.run('slow')
+  await gated.started(1)
+  assert.equal((await agent.run('full')).status, 'stopped')
+  store.now += 900_000
+  const other = agent.run('other')
+  await gated.started(2)
+  gated.answer('slow')
+  gated.answer('other')
+  await Promise.all([slow, other])
+  assert.deepEqual(await account(store, 'ann'), { period: 0, costUsd: 0, tokens: 2_000, reserved: {} })
+})
+
+test('one agent can have several budgets, with different names', async () => {
+  const store = memoryStore()
+  const use = [
+    budget({ store, key: 'ann', maxTokens: 20_000, name: 'user' }),
+    budget({ store, key: 'acme', maxTokens: 100, name: 'tenant' }),
+  ]
+  const run = await createAgent({ model: model(), use }).run('Go.')
+  assert.ok(run.status === 'stopped' && run.final.by === 'tenant.reserve')
+  assert.match(run.final.message, /The tenant acme is used up/)
 })
 
 test('a budget with a period starts again in the next one', async (t) => {

@@ -1,0 +1,47 @@
+import type { EntryWarning } from '../../state/ledger.ts'
+import { checkArgument, checkOptions } from '../../state/check-options.ts'
+import { checkStore } from '../stores/store.ts'
+import { BaseContext } from '../../hooks/base-context.ts'
+import type { HookHost } from '../../hooks/hook-host.ts'
+
+/** Waits that are shorter than this are not reported. */
+const REPORTED_MS = 100
+
+/** The report of a wait, if it was long enough. */
+export function waitWarnings(waitedMs: number, why: string): readonly EntryWarning[] | undefined {
+  if (waitedMs < REPORTED_MS) return undefined
+  return [{ code: 'LIMIT_WAITED', message: `Waited ${waitedMs} ms: ${why}.` }]
+}
+
+/** Adds the report of a wait before a model call to the record of the call. */
+export function noteWait(ctx: object, hook: string, [waitedMs, why]: readonly [waitedMs: number, why: string]): void {
+  const warnings = waitWarnings(waitedMs, why)
+  if (warnings === undefined) return
+  const place = { plan: { trigger: 'aroundInference', number: 0 }, callIndex: undefined } as const
+  hostOf(ctx).note(place, { name: hook, mode: 'transform' }, waitedMs, { warnings })
+}
+
+export function hostOf(ctx: object): HookHost {
+  return BaseContext.hostOf(ctx as BaseContext)
+}
+
+type LimitOptions = { readonly store: unknown; readonly name?: string; readonly key?: unknown }
+
+/** Checks what all limits over processes have in common: a store, a key, a name, and numbers with the smallest that is valid. */
+export function checkLimit(
+  where: string,
+  options: LimitOptions,
+  names: readonly string[],
+  numbers: { readonly [option: string]: readonly [value: unknown, min: number] },
+): void {
+  checkOptions(where, options, names)
+  checkStore(where, options.store)
+  const { name = where, key = '' } = options
+  checkArgument(where, ['name', name], typeof name === 'string' && name !== '', 'a non-empty string')
+  checkArgument(where, ['key', key], typeof key === 'string' || typeof key === 'function', 'a string or a function')
+  for (const [option, [value, min]] of Object.entries(numbers)) {
+    const isCount = !/(?:Ms|PerMinute)$/.test(option)
+    const isValid = typeof value === 'number' && value >= min && (!isCount || Number.isSafeInteger(value))
+    checkArgument(where, [option, value], isValid, `a ${isCount ? 'whole ' : ''}number, ${min} or more`)
+  }
+}

@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import { after, suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { postgresStore } from '../stores/postgres-store.ts'
+import { startPostgres } from '../stores/postgres.fixture.ts'
+import { sqliteStore } from '../stores/sqlite-store.ts'
+import type { SessionStore } from '../stores/store.ts'
+import { valueOf } from './limits.fixture.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'hookloop-limits-'))
+const server = await startPostgres()
+const children: Worker[] = []
+after(async () => {
+  for (const { child } of children) child.kill('SIGKILL')
+  await server.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+type Worker = {
+  readonly child: ChildProcessByStdio<Writable, Readable, null>
+  readonly said: readonly string[]
+  tell(...commands: readonly string[]): void
+  /** Resolves when it has said so many lines like this one. Returns them. */
+  heard(line: RegExp, count?: number): Promise<readonly string[]>
+  end(signal?: NodeJS.Signals): Promise<void>
+}
+
+async function worker(kind: string, place: string, limit: string): Promise<Worker> {
+  const file = fileURLToPath(new URL('limits-process.fixture.ts', import.meta.url))
+  const args = ['--conditions=hookloop-source', '--no-warnings', file, kind, place, limit]
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  const said: string[] = []
+  const output = createInterface({ input: child.stdout }).on('line', (line) => said.push(line))
+  const ended = new Promise<void>((resolve) => child.on('close', () => resolve()))
+  const made: Worker = {
+    child,
+    said,
+    tell: (...commands) => void child.stdin.write(`${commands.join('\n')}\n`),
+    async heard(line, count = 1) {
+      for (;;) {
+        const found = said.filter((each) => line.test(each))
+        if (found.length >= count) return found
+        await new Promise((resolve) => output.once('line', resolve))
+      }
+    },
+    async end(signal = 'SIGKILL') {
+      child.kill(signal)
+      await ended
+    },
+  }
+  children.push(made)
+  await made.heard(/^ready/)
+  return made
+}
+
+for (const kind of ['sqlite', 'postgres'])
+  suite(`limits that processes share over ${kind}`, () => {
+    let count = 0
+    const open = async (): Promise<{ store: SessionStore; start: (limit: string) => Promise<Worker> }> => {
+      const place = kind === 'sqlite' ? join(folder, `${++count}.db`) : await database(++count)
+      const store = kind === 'sqlite' ? sqliteStore(place) : postgresStore({ connectionString: place })
+      after(() => store.close())
+      return { store, start: (limit) => worker(kind, place, limit) }
+    }
+
+    test('runs of three processes at once reserve before they call the model, and never exceed a budget', async () => {
+      const { store, start } = await open()
+      const workers = await Promise.all([0, 1, 2].map(() => start('budget')))
+      for (const [i, each] of workers.entries()) each.tell(...[0, 1, 2, 3].map((run) => `run s${i}-${run}`))
+      await Promise.all(workers.map((each) => each.heard(/^(called|ended)/, 4)))
+      const called = workers.flatMap((each) => each.said.filter((line) => line.startsWith('called')))
+      assert.equal(called.length, 5)
+      for (const each of workers)
+        for (const line of await each.heard(/^called/, 0)) each.tell(`answer ${line.slice(7)}`)
+      const ended = await Promise.all(workers.map((each) => each.heard(/^ended/, 4)))
+      assert.equal(ended.flat().filter((line) => line.includes('completed')).length, 5)
+      assert.equal(ended.flat().filter((line) => line.includes('stopped')).length, 7)
+      assert.deepEqual(await valueOf(store, 'budget ann'), { period: 0, costUsd: 0, tokens: 5_000, reserved: {} })
+      await Promise.all(workers.map((each) => each.end()))
+    })
+
+    test('a run whose process is killed with kill -9 in a model call spends its reservation when it is resumed, once', async () => {
+      const { store, start } = await open()
+      const [first, second] = await Promise.all([start('budget'), start('budget')])
+      first.tell('run s')
+      await first.heard(/^called s/)
+      await first.end()
+      const reserved = (): Promise<number> =>
+        valueOf(store, 'budget ann').then((value) => Object.keys((value as { reserved: object }).reserved).length)
+      assert.equal(await reserved(), 1)
+      second.tell('resume s')
+      await second.heard(/^called s/)
+      assert.equal(await reserved(), 1)
+      second.tell('answer s')
+      await second.heard(/^ended s completed/)
+      assert.deepEqual(await valueOf(store, 'budget ann'), { period: 0, costUsd: 0, tokens: 1_000, reserved: {} })
+      await second.end()
+    })
+
+    test('runs that were killed with kill -9 free their places, and count once when they are resumed', async () => {
+      const { store, start } = await open()
+      const [first, second] = await Promise.all([start('runs'), start('runs')])
+      first.tell('run a', 'run b')
+      await first.heard(/^called/, 2)
+      second.tell('run c')
+      await first.end()
+      await second.heard(/^called c/)
+      second.tell('resume a')
+      await second.heard(/^called a/)
+      assert.equal(await places(store, 'runLimit all'), 2)
+      second.tell('resume b')
+      second.tell('answer c')
+      await second.heard(/^ended c completed 1/)
+      await second.heard(/^called b/)
+      assert.equal(await places(store, 'runLimit all'), 2)
+      second.tell('answer a', 'answer b')
+      await second.heard(/^ended [ab] completed/, 2)
+      assert.equal(await places(store, 'runLimit all'), 0)
+      await second.end()
+    })
+
+    test('a process that was stopped for longer than its lease frees no place of another when it comes back', async () => {
+      const { store, start } = await open()
+      const [first, second] = await Promise.all([start('runs'), start('runs')])
+      first.tell('run a', 'run b')
+      await first.heard(/^called/, 2)
+      first.child.kill('SIGSTOP')
+      second.tell('run c', 'run d')
+      await second.heard(/^called/, 2)
+      first.child.kill('SIGCONT')
+      first.tell('answer a', 'answer b')
+      await first.heard(/^ended/, 2)
+      assert.equal(await places(store, 'runLimit all'), 2)
+      second.tell('answer c', 'answer d')
+      await second.heard(/^ended/, 2)
+      assert.equal(await places(store, 'runLimit all'), 0)
+      await Promise.all([first.end(), second.end()])
+    })
+
+    test('calls of two processes are at most as many as the limit of the model, and the next one follows', async () => {
+      const { store, start } = await open()
+      const [first, second] = await Promise.all([start('calls'), start('calls')])
+      first.tell('run a', 'run b')
+      await first.heard(/^called/, 2)
+      second.tell('run c')
+      first.tell('answer a')
+      await second.heard(/^called c/)
+      assert.equal(await places(store, 'callLimit test/gated'), 2)
+      first.tell('answer b')
+      second.tell('answer c')
+      await Promise.all([first.heard(/^ended b/), second.heard(/^ended c completed/)])
+      assert.equal(await places(store, 'callLimit test/gated'), 0)
+      await Promise.all([first.end(), second.end()])
+    })
+
+    test('when one process is answered 429, the calls of another wait as well, and then continue', async () => {
+      const { start } = await open()
+      const [first, second] = await Promise.all([start('rate'), start('rate')])
+      first.tell('run a')
+      await first.heard(/^called a/)
+      first.tell('reject a')
+      await first.heard(/^ended a failed/)
+      second.tell('run b')
+      await second.heard(/^called b/)
+      second.tell('answer b')
+      await second.heard(/^ended b completed 1/)
+      await Promise.all([first.end(), second.end()])
+    })
+
+    test('four processes that change one value 50 times at once each lose no change', async () => {
+      const { store, start } = await open()
+      const workers = await Promise.all([0, 1, 2, 3].map(() => start('rate')))
+      for (const each of workers) each.tell('add 50')
+      await Promise.all(workers.map((each) => each.heard(/^added/)))
+      assert.equal(await valueOf(store, 'count'), 200)
+      await Promise.all(workers.map((each) => each.end()))
+    })
+  })
+
+test('fifty connections to Postgres that change one value at once lose no change, and none fails', async () => {
+  const connectionString = await database(100)
+  const stores = Array.from({ length: 50 }, () => postgresStore({ connectionString }))
+  await stores[0]!.list() // makes the tables
+  await Promise.all(stores.map((each) => each.update('count', (value) => Number(value ?? 0) + 1)))
+  assert.equal(await valueOf(stores[0]!, 'count'), 50)
+  await Promise.all(stores.map((each) => each.close()))
+})
+
+test('changes that one process makes to a value at once are stored in a few writes, and one that throws fails alone', async () => {
+  const { default: pg } = await import('pg')
+  const pool = new pg.Pool({ connectionString: await database(101) })
+  let queries = 0
+  const counting = {
+    connect: () => pool.connect(),
+    query: (...args: Parameters<typeof pool.query>) => (queries++, pool.query(...args)),
+  }
+  const store = postgresStore({ pool: counting as never })
+  await store.list()
+  queries = 0
+  const add = (i: number): Promise<unknown> =>
+    store.update('count', (value) => {
+      if (i === 30) throw new Error('no')
+      return Number(value ?? 0) + 1
+    })
+  const results = await Promise.allSettled(Array.from({ length: 50 }, (_, i) => add(i)))
+  assert.deepEqual(
+    results.flatMap((each, i) => (each.status === 'rejected' ? [[i, (each.reason as Error).message]] : [])),
+    [[30, 'no']],
+  )
+  assert.equal(await valueOf(store, 'count'), 49)
+  assert.ok(queries <= 8, `${queries} queries`)
+  await store.close()
+  await pool.end()
+})
+
+async function places(store: SessionStore, name: string): Promise<number> {
+  return Object.keys((await valueOf(store, name)) as object).length
+}
+
+/** A database of its own on the server. */
+async function database(number: number): Promise<string> {
+  const { default: pg } = await import('pg')
+  const client = new pg.Client({ connectionString: server.connectionString })
+  await client.connect()
+  await client.query(`CREATE DATABASE limits${number}`)
+  await client.end()
+  return server.connectionString.replace('/postgres?', `/limits${number}?`)
+}

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict'
+import { suite, test, type TestContext } from 'node:test'
+import type { Agent } from '../../agent/agent.ts'
+import { explain } from '../../agent/explain/explain.ts'
+import { retry } from '../../capabilities/retry.ts'
+import { createAgent } from '../../create-agent.ts'
+import { recordEffects } from '../../effects/record-effects.ts'
+import { memoryRecording } from '../../effects/recording.ts'
+import { replayEffects } from '../../effects/replay-effects.ts'
+import { systemClock } from '../../effects/run-time.ts'
+import { AgentError } from '../../errors.ts'
+import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
+import type { SessionStore } from '../stores/store.ts'
+import { clockedStore, gatedModel, unusable, valueOf, type ClockedStore } from './limits.fixture.ts'
+import { rateLimit, type RateLimitOptions } from './rate-limit.ts'
+
+function limited(store: SessionStore, script: readonly ScriptedTurn[], options: Partial<RateLimitOptions> = {}): Agent {
+  return createAgent({ model: scriptedModel(script), use: [rateLimit({ store, ...options })] })
+}
+
+function tooMany(retryAfterMs?: number): ScriptedTurn {
+  const value = retryAfterMs === undefined ? {} : { retryAfterMs }
+  return { error: new AgentError('MODEL_RATE_LIMITED', 'answered 429', { value }) }
+}
+
+/** Waits are over at once and move the clock of the store. Returns how long each was. */
+function quickly(t: TestContext, store: ClockedStore): number[] {
+  const waits: number[] = []
+  t.mock.method(Math, 'random', () => 0)
+  t.mock.method(systemClock, 'sleep', async (ms: number) => {
+    waits.push(ms)
+    store.now += ms
+  })
+  return waits
+}
+
+const rateOf = (store: SessionStore): Promise<unknown> => valueOf(store, 'rateLimit scripted/script')
+
+suite('after an answer 429', () => {
+  test('all agents wait as long as the provider asks for, and a success ends that', async (t) => {
+    const store = clockedStore()
+    const waits = quickly(t, store)
+    assert.equal((await limited(store, [tooMany(5_000)]).run('a')).status, 'failed')
+    const second = await limited(store, ['ok']).run('b')
+    assert.deepEqual([second.status, waits], ['completed', [5_000]])
+    assert.deepEqual(
+      second.warnings.map(({ code, hook, message }) => [code, hook, message]),
+      [['LIMIT_WAITED', 'rateLimit', 'Waited 5000 ms: the limit "rateLimit scripted/script" was reached.']],
+    )
+    assert.match(explain(second), /Waited 5000 ms/)
+    await limited(store, ['ok']).run('c')
+    assert.deepEqual(waits, [5_000])
+    assert.equal(((await rateOf(store)) as { failures: number }).failures, 0)
+  })
+
+  test('without a time to wait, they wait for a second, then twice as long each time, up to maxBackoffMs', async (t) => {
+    const store = clockedStore()
+    const waits = quickly(t, store)
+    for (let i = 0; i < 5; i++) await limited(store, [tooMany()], { maxBackoffMs: 5_000 }).run('a')
+    assert.deepEqual(waits, [1_000, 2_000, 4_000, 5_000])
+    store.now += 5_000
+    await limited(store, ['ok']).run('b')
+    await limited(store, [tooMany()]).run('c')
+    await limited(store, ['ok']).run('d')
+    assert.deepEqual(waits.slice(4), [1_000])
+  })
+
+  test('calls that were rejected together count once, and a call that was started before proves nothing', async (t) => {
+    const [store, model] = [clockedStore(), gatedModel()]
+    const waits = quickly(t, store)
+    const agent = createAgent({ model, use: [rateLimit({ store })] })
+    const runs = ['a', 'b', 'c'].map((name) => agent.run(name))
+    await model.started(3)
+    for (const name of ['a', 'b']) model.answer(name, new AgentError('MODEL_RATE_LIMITED', '429'))
+    await Promise.all(runs.slice(0, 2))
+    model.answer('c')
+    await runs[2]
+    assert.deepEqual(await valueOf(store, 'rateLimit test/gated'), {
+      requestsAt: 0,
+      tokensAt: 0,
+      blockedUntil: store.now + 1_000,
+      failures: 1,
+    })
+    const next = agent.run('d')
+    await model.started(4)
+    model.answer('d')
+    await next
+    assert.deepEqual(waits, [1_000])
+  })
+
+  test('those that waited do not call at once: each waits up to a quarter longer', async (t) => {
+    const store = clockedStore()
+    const waits = quickly(t, store)
+    t.mock.method(Math, 'random', () => 0.5)
+    await limited(store, [tooMany(8_000)]).run('a')
+    await limited(store, ['ok']).run('b')
+    assert.deepEqual(waits, [9_000])
+  })
+
+  test('a call that would wait longer than maxWaitMs fails at once, with the time to wait', async (t) => {
+    const store = clockedStore()
+    const waits = quickly(t, store)
+    await limited(store, [tooMany(90_000)]).run('a')
+    const run = await limited(store, ['ok']).run('b')
+    assert.ok(run.status === 'failed')
+    assert.deepEqual(
+      [run.error.code, run.error.value],
+      ['MODEL_RATE_LIMITED', { provider: 'scripted', model: 'script', retryAfterMs: 90_000 }],
+    )
+    assert.match(explain(run), /the limit "rateLimit scripted\/script" is reached\. The call would wait for 90000 ms/)
+    assert.deepEqual(waits, [])
+  })
+
+  test('no provider blocks all processes for longer than ten minutes', async (t) => {
+    const store = clockedStore()
+    const waits = quickly(t, store)
+    await limited(store, [tooMany(86_400_000)]).run('a')
+    await limited(store, ['ok'], { maxWaitMs: Infinity }).run('b')
+    assert.deepEqual(waits, [600_000])
+  })
+
+  test('with retry, the call is repeated and the run completes', async (t) => {
+    const store = clockedStore()
+    quickly(t, store)
+    const use = [rateLimit({ store }), retry({ backoffMs: 0 })]
+    const model = scriptedModel([tooMany(), tooMany(), 'Done.'])
+    assert.equal((await createAgent({ model, use }).run('a')).text, 'Done.')
+  })
+})
+
+suite('a call that waits', () => {
+  test('ends when the run is cancelled, and does not use up the rate', async (t) => {
+    const store = clockedStore()
+    const options = { maxRequestsPerMinute: 1 }
+    await limited(store, ['ok'], options).run('a')
+    const before = await rateOf(store)
+    const cancel = new AbortController()
+    t.mock.method(systemClock, 'sleep', async () => cancel.abort())
+    assert.equal((await limited(store, ['ok'], options).run('b', { signal: cancel.signal })).status, 'cancelled')
+    for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual(await rateOf(store), before)
+  })
+
+  test('is not repeated by a replay, which does not use the store', async (t) => {
+    const store = clockedStore()
+    quickly(t, store)
+    await limited(store, [tooMany(5_000)]).run('a')
+    const recording = memoryRecording()
+    const live = await limited(store, ['ok']).run('b', { effects: recordEffects(recording) })
+    const again = await limited(unusable, []).run('b', { effects: replayEffects(recording) })
+    assert.deepEqual([again.status, again.warnings], ['completed', live.warnings])
+  })
+})
+
+suite('a rate', () => {
+  test('of requests lets those of a minute through at once and spreads the others', async (t) => {
+    const store = clockedStore()
+    const waits = quickly(t, store)
+    const run = async (): Promise<unknown> => limited(store, ['ok'], { maxRequestsPerMinute: 6 }).run('go')
+    for (let i = 0; i < 6; i++) await run()
+    assert.deepEqual(waits, [])
+    for (let i = 0; i < 3; i++) await run()
+    assert.deepEqual(waits, [10_000, 10_000, 10_000])
+    store.now += 3_600_000
+    for (let i = 0; i < 7; i++) await run()
+    assert.deepEqual(waits.slice(3), [10_000])
+  })
+
+  test('of tokens counts an estimate first and then what was used', async (t) => {
+    const store = clockedStore()
+    const waits = quickly(t, store)
+    const [model, options] = [gatedModel(), { maxTokensPerMinute: 6_000 }]
+    const agent = createAgent({ model, use: [rateLimit({ store, ...options })] })
+    for (let i = 1; i <= 3; i++) {
+      const run = agent.run('go')
+      await model.started(i)
+      model.answer('go') // 1,000 tokens, estimated as more than 4,096
+      await run
+    }
+    assert.deepEqual(waits, [1_040]) // after two calls 4,000 are left, and the third is estimated to need 4,104
+  })
+
+  test('of fewer tokens than one call is estimated to need lets one call through at a time', async (t) => {
+    const store = clockedStore()
+    const waits = quickly(t, store)
+    const options = { maxTokensPerMinute: 10 }
+    assert.equal((await limited(store, ['ok'], options).run('a')).status, 'completed')
+    assert.deepEqual(waits, [])
+  })
+
+  test('is not written if nothing is limited', async () => {
+    const store = clockedStore()
+    await limited(store, ['ok']).run('a')
+    const first = JSON.stringify(await rateOf(store))
+    store.now += 1_000
+    await limited(store, ['ok']).run('b')
+    assert.equal(JSON.stringify(await rateOf(store)), first)
+  })
+})
+
+test('options of a rate limit that make no sense are rejected', () => {
+  const store = clockedStore()
+  for (const options of [
+    {},
+    undefined,
+    { store, maxRequestsPerMinute: 0 },
+    { store, maxTokensPerMinute: Number.NaN },
+    { store, maxWaitMs: -1 },
+    { store, maxBackoffMs: 'x' },
+    { store, key: 1 },
+  ])
+    assert.throws(() => rateLimit(options as never), { code: 'AGENT_INVALID_OPTION' })
+})

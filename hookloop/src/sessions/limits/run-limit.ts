@@ -1,0 +1,81 @@
+import type { Capability } from '../../agent/capability.ts'
+import type { AgentState } from '../../state/agent-state.ts'
+import { BaseContext } from '../../hooks/base-context.ts'
+import { guard } from '../../hooks/hook.ts'
+import { onLeave } from '../../effects/effects.ts'
+import { AgentError } from '../../errors.ts'
+import type { SessionStore } from '../stores/store.ts'
+import { checkLimit, hostOf, waitWarnings } from './limit-waits.ts'
+import { Slots, type Taken } from './slots.ts'
+
+/** Options of `runLimit`. */
+export type RunLimitOptions = {
+  /** Where runs are counted, for all processes that use the store. */
+  readonly store: SessionStore
+  /** How many runs with the same key may run at once. */
+  readonly maxRuns: number
+  /** What is limited: a text, such as the name of a tenant, or a function of the state. Default: all runs together. */
+  readonly key?: string | ((state: AgentState) => string)
+  /** How long a run waits for another one to end, before it stops. 0: not at all. Default 60,000. */
+  readonly maxWaitMs?: number
+  /** After this time, a run whose process died no longer counts. Default 30,000. */
+  readonly leaseMs?: number
+  /** The name in the ledger and in the store. Two limits in one agent need different names. Default `runLimit`. */
+  readonly name?: string
+}
+
+/**
+ * Limits how many runs run at once, over all processes that share a store: per user, per tenant, or in total. A run that finds
+ * no place waits, and stops if it finds none in time. A suspended run does not count; a resumed one counts once.
+ *
+ * @example
+ * const perUser = runLimit({ store, key: (state) => `user ${state.metadata.user}`, maxRuns: 3 })
+ * createAgent({ model, store, use: [perUser] })
+ */
+export function runLimit(options: RunLimitOptions): Capability {
+  const { store, maxRuns, key = 'all', maxWaitMs = 60_000, leaseMs = 30_000, name = 'runLimit' } = options ?? {}
+  checkLimit('runLimit', options, ['store', 'maxRuns', 'key', 'maxWaitMs', 'leaseMs', 'name'], {
+    maxRuns: [maxRuns, 1],
+    maxWaitMs: [maxWaitMs, 0],
+    leaseMs: [leaseMs, 100],
+  })
+  const slots = new Slots({ store, max: maxRuns, leaseMs })
+  const nameOf = (state: AgentState): string => `${name} ${typeof key === 'string' ? key : key(state)}`
+  /** The slot of a run has the id of its execution, so a process that resumes it takes over the same one. */
+  const take = async (state: AgentState, signal: AbortSignal): Promise<Taken> =>
+    slots.take(nameOf(state), { id: state.execution!.id, maxWaitMs, signal })
+  const full = (state: AgentState, used: number): string =>
+    `The limit "${nameOf(state)}" is reached: ${used} of at most ${maxRuns} runs`
+
+  const admit = guard(
+    'beforeExecution',
+    async (ctx) => {
+      const taken = await take(ctx.state, ctx.signal)
+      if ('used' in taken) {
+        const value = { value: taken.used, limit: maxRuns }
+        return ctx.stop(`${full(ctx.state, taken.used)}. None ended within ${maxWaitMs} ms.`, { value })
+      }
+      onLeave(hostOf(ctx).effects, taken.release)
+      const warnings = waitWarnings(taken.waitedMs, full(ctx.state, maxRuns))
+      return warnings === undefined ? ctx : (BaseContext.change(ctx as never, { warnings }) as never)
+    },
+    {
+      name,
+      priority: -200, // only for a run that the other guards admit
+      effect: true, // a replay does not wait
+      timeoutMs: maxWaitMs + 60_000,
+      when: (ctx) => hostOf(ctx).ancestors === undefined, // a subagent is part of its run
+    },
+  )
+  return {
+    name,
+    hooks: [admit],
+    async beforeResume(state, effects) {
+      const taken = await take(state, effects.signal)
+      if ('release' in taken) return onLeave(effects, taken.release)
+      const message = `${full(state, taken.used)}. The run was not changed. Resume it later.`
+      throw new AgentError('SESSION_BUSY', message, { value: nameOf(state) })
+    },
+    notes: [`At most ${maxRuns} runs at once with the same key, in all processes.`],
+  }
+}
