@@ -104,7 +104,7 @@ export type SessionsRequest = {
   readonly agent?: string
   readonly status?: readonly SessionStatus[]
   readonly minCostUsd?: number
-  /** In the id, the title or the agent. Case is ignored. */
+  /** In the id, the title, the agent, or what was said: messages, arguments and results of tools. Case is ignored. */
   readonly text?: string
   /** `next` of the page before. */
   readonly after?: SessionsPosition
@@ -122,7 +122,7 @@ export type SessionStatus =
   | 'cancelled'
   | 'idle'
 
-/** `next` is missing on the last page. */
+/** `next` is missing on the last page. A page can end early, even without sessions: a text is searched in 16 MB at a time. */
 export type SessionsPage = { readonly sessions: readonly SessionSummary[]; readonly next?: SessionsPosition }
 export type SessionSummary = {
   readonly id: string

@@ -10,17 +10,10 @@ import type { SessionStore } from '../sessions/stores/store.ts'
 import { matrixOf } from './matrix.ts'
 import { RunReader } from './runs.ts'
 import { completed } from './scenes.fixture.ts'
-import { newStore } from './studio.fixture.ts'
+import { newStore, reading } from './studio.fixture.ts'
 
 const ref = { session: 'clean-up' }
 const unlimited = guards({ maxSteps: null, maxTokens: null })
-
-/** A store whose `read` is another one. */
-function reading(store: SessionStore, read: SessionStore['read']): SessionStore {
-  const get = (target: SessionStore, name: keyof SessionStore): unknown =>
-    name === 'read' ? read : target[name].bind(target)
-  return new Proxy(store, { get: get as never })
-}
 
 /** Reads a session as if it had grown line by line, and compares each view with one that is made from the whole run. */
 async function growsAsItIs(store: SessionStore): Promise<number> {

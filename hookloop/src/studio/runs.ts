@@ -131,7 +131,7 @@ export function runInfo(
     rows: rows.length,
     decisions,
     gauges: gaugesOf(run, now),
-    ...wayOn(run),
+    ...(!live && wayOn(run)),
     pending: questionsIn(run),
     whatIf,
   }

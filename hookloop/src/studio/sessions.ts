@@ -2,25 +2,38 @@ import { isAbsolute, relative } from 'node:path'
 import type { ListedSession, SessionStore } from '../sessions/stores/store.ts'
 import type { Json, JsonObject } from '../state/json.ts'
 import type { SessionsChange, SessionsPage, SessionsRequest, SessionStatus, SessionSummary } from './api.types.ts'
+import { TextSearch } from './text-search.ts'
 
 const DEFAULT_COUNT = 50
 /** Sessions that are looked at for one page. Beyond them, the page ends early and has a `next`. */
 const MAX_SCANNED = 5000
 const BATCH = 200
 
-/** A page of sessions, the latest first. */
-export async function listSessions(store: SessionStore, request: SessionsRequest): Promise<SessionsPage> {
+type Scan = {
+  readonly search?: TextSearch | undefined
+  /** Nothing that is older is looked at. */
+  readonly until?: SessionsPage['next']
+}
+
+/** A page of sessions, the latest first. It ends early if much had to be read for it, and has a `next` then. */
+export async function listSessions(
+  store: SessionStore,
+  request: SessionsRequest,
+  { search = searchFor(store, request), until }: Scan = {},
+): Promise<SessionsPage> {
   const { status, agent, after, count = DEFAULT_COUNT } = request
+  search?.start()
   const filter = { ...(status !== undefined && { status }), ...(agent !== undefined && { agent }) }
   const sessions: SessionSummary[] = []
   let position = after
   for (let scanned = 0; scanned < MAX_SCANNED; scanned += BATCH) {
     const batch = await store.list({ ...filter, limit: BATCH, ...(position !== undefined && { after: position }) })
     for (const listed of batch) {
+      if (until !== undefined && listed.updatedAt < until.updatedAt) return { sessions }
       position = { id: listed.id, updatedAt: listed.updatedAt }
       const summary = summaryOf(listed)
-      if (isWanted(summary, request)) sessions.push(summary)
-      if (sessions.length === count) return { sessions, next: position }
+      if (await isWanted(summary, request, search)) sessions.push(summary)
+      if (sessions.length === count || search?.isSpent === true) return { sessions, next: position }
     }
     if (batch.length < BATCH) return { sessions }
   }
@@ -48,14 +61,21 @@ export function summaryOf({ id, head, updatedAt, problem }: ListedSession): Sess
   }
 }
 
-function isWanted(session: SessionSummary, { cwd, minCostUsd = 0, text = '' }: SessionsRequest): boolean {
+async function isWanted(
+  session: SessionSummary,
+  { cwd, minCostUsd = 0, text = '' }: SessionsRequest,
+  search: TextSearch | undefined,
+): Promise<boolean> {
   const words = text.toLowerCase()
   const { id, title, agent, costUsd } = session
+  if (costUsd < minCostUsd || (cwd !== undefined && !isBelow(cwd, session.cwd))) return false
   return (
-    costUsd >= minCostUsd &&
-    (cwd === undefined || isBelow(cwd, session.cwd)) &&
-    [id, title, agent].some((each) => each.toLowerCase().includes(words))
+    [id, title, agent].some((each) => each.toLowerCase().includes(words)) || (await search?.finds(session)) === true
   )
+}
+
+function searchFor(store: SessionStore, { text = '' }: SessionsRequest): TextSearch | undefined {
+  return text === '' ? undefined : new TextSearch(store, text)
 }
 
 function isBelow(folder: string, path: string | undefined): boolean {
@@ -79,28 +99,30 @@ export async function* watchSessions(
   request: SessionsRequest,
   changed: () => Promise<boolean>,
 ): AsyncGenerator<SessionsChange> {
-  const page = await listSessions(store, request)
+  const search = searchFor(store, request)
+  const page = await listSessions(store, request, { search })
   yield { type: 'page', ...page }
   let known = new Map(page.sessions.map((each) => [each.id, JSON.stringify(each)]))
   while (await changed()) {
-    const { sessions } = await listSessions(store, request)
+    const { sessions } = await listSessions(store, request, { search, until: page.next })
     const now = new Map(sessions.map((each) => [each.id, JSON.stringify(each)]))
     const different = sessions.filter(({ id }) => known.get(id) !== now.get(id))
     const deleted: string[] = []
-    for (const id of known.keys()) if (!now.has(id) && (await isGone(store, id, request))) deleted.push(id)
+    for (const id of known.keys()) if (!now.has(id) && (await isGone(store, id, { request, search }))) deleted.push(id)
     known = now
     if (different.length + deleted.length > 0) yield { type: 'changed', sessions: different, deleted }
   }
 }
 
 /** A session that is no longer in the page: deleted or no longer matching, and not only moved to a later page. */
-async function isGone(store: SessionStore, id: string, request: SessionsRequest): Promise<boolean> {
+async function isGone(
+  store: SessionStore,
+  id: string,
+  { request, search }: { readonly request: SessionsRequest; readonly search: TextSearch | undefined },
+): Promise<boolean> {
   const stored = await store.read(id, { after: Infinity })
-  return (
-    stored === undefined ||
-    !isWanted(summaryOf({ id, head: stored.head, updatedAt: 0 }), request) ||
-    request.status !== undefined
-  )
+  if (stored === undefined || request.status !== undefined) return true
+  return !(await isWanted(summaryOf({ id, head: stored.head, updatedAt: 0 }), request, search))
 }
 
 const POLL_MS = 500

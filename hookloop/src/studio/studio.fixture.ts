@@ -78,6 +78,13 @@ export function newStore(): { readonly store: SessionStore; readonly path: strin
   return { store: sqliteStore(path), path }
 }
 
+/** A store whose `read` is another one. */
+export function reading(store: SessionStore, read: SessionStore['read']): SessionStore {
+  const get = (target: SessionStore, name: keyof SessionStore): unknown =>
+    name === 'read' ? read : target[name].bind(target)
+  return new Proxy(store, { get: get as never })
+}
+
 export type TestStudio = AsyncDisposable & {
   readonly url: string
   readonly origin: string

@@ -37,24 +37,9 @@ export async function fakeStudio(
     const found = back ? matching.findLast(({ index }) => index < from) : matching.find(({ index }) => index > from)
     return { row: found?.index ?? null }
   }
-  const matching = ({
-    text = '',
-    status,
-    agent,
-    cwd = '',
-    minCostUsd = 0,
-  }: Api['sessions']['request']): readonly SessionSummary[] =>
-    list.filter(
-      (each) =>
-        each.title.toLowerCase().includes(text.toLowerCase()) &&
-        (status?.includes(each.status) ?? true) &&
-        (agent === undefined || each.agent === agent) &&
-        (each.cwd ?? '').startsWith(cwd) &&
-        each.costUsd >= minCostUsd,
-    )
   const calls: Calls = {
     studio: () => studioInfo,
-    sessions: (request) => ({ sessions: matching(request) }),
+    sessions: () => ({ sessions: list }),
     session: () => ({
       summary: list[0]!,
       runs: [{ ...run.run, index: 0, input: 'What is in this folder?', status: 'completed' }, run.run],
@@ -89,7 +74,7 @@ export async function fakeStudio(
   const first: {
     readonly [Name in keyof Streams]: (request: Streams[Name]['request']) => readonly Streams[Name]['line'][]
   } = {
-    sessions: (request) => [{ type: 'page', sessions: matching(request) }],
+    sessions: () => [{ type: 'page', sessions: list }],
     run: ({ session }) => [{ type: 'run', run: { ...run.run, session } }],
     inbox: () => [{ questions: waiting }],
   }
@@ -145,7 +130,6 @@ export async function fakeStudio(
     sent,
     /** Something happens in the run that is shown: the page learns of it as soon as it follows the run. */
     change: (line: RunChange) => void ((open.get('run')?.size ?? 0) === 0 ? early.push(line) : send('run', line)),
-    changeSessions: (line: Streams['sessions']['line']) => send('sessions', line),
     /** Closes all streams, as a studio that is restarted does. Returns how to let the page connect again. */
     drop: () => {
       const { promise, resolve } = Promise.withResolvers<void>()

@@ -8,9 +8,14 @@ import { suite } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { Page } from 'playwright-core'
 import { eventually, pageTest } from '../../../../scripts/browser/browser.fixture.ts'
+import { tool } from '../../agent/tool.ts'
+import { guards } from '../../capabilities/guards.ts'
+import { createAgent } from '../../create-agent.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { sqliteStore } from '../../sessions/stores/sqlite-store.ts'
+import { loadPage } from '../page-html.ts'
 import { completed, waiting } from '../scenes.fixture.ts'
 import { cleaner, newStore, studioFor } from '../studio.fixture.ts'
-import { bundlePage } from './bundle-page.ts'
 
 const RUN = '#/run/clean-up/last/decisions'
 const at = (url: string, route: string): string => `${url}&${route.slice(1)}`
@@ -21,7 +26,7 @@ suite('a studio in the browser', () => {
     'shows a run of another process, answers its question, and shows how the run continues there',
     async ({ t, open }) => {
       const { store, path } = newStore()
-      await using studio = await studioFor(store, { page: bundlePage })
+      await using studio = await studioFor(store, { page: loadPage })
       const page = await open(at(studio.url, '#/inbox'))
       await page.getByText('No run waits for an answer.').waitFor()
 
@@ -52,7 +57,7 @@ suite('a studio in the browser', () => {
     'shows what hooks decided and changed in a recorded run, and what it would be without one',
     async ({ open, screenshot }) => {
       const { store, done } = await completed()
-      await using studio = await studioFor(store, { page: bundlePage, agent: cleaner(store, done) })
+      await using studio = await studioFor(store, { page: loadPage, agent: cleaner(store, done) })
       const page = await open(at(studio.url, RUN))
       const [models, tools] = [done.models, done.tools.length]
       await cell(page, 'no-push: blocked').click()
@@ -70,12 +75,151 @@ suite('a studio in the browser', () => {
       assert.deepEqual([done.models, done.tools.length], [models, tools])
       await page.getByRole('tab', { name: 'Time and cost' }).click()
       await page.getByRole('grid', { name: 'Waterfall' }).locator('rect').first().waitFor()
+      await page.getByRole('tab', { name: 'Explanation' }).click()
+      await page.getByText('blocked step 2, bash, by no-push: Agents never push.').waitFor()
     },
   )
 
+  pageTest('grows while a run continues, without asking again for what it has', async ({ open, screenshot, t }) => {
+    const { store, path } = newStore()
+    const other = sqliteStore(path)
+    t.after(() => other.close())
+    let steps = 0
+    let [waits, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const bash = tool({
+      name: 'bash',
+      description: 'Works.',
+      input: { type: 'object' },
+      execute: async () => {
+        if (++steps % 100 !== 0) return 'done'
+        held.resolve()
+        await waits.promise
+        return 'done'
+      },
+    })
+    const model = scriptedModel(() => (steps < 300 ? { toolCalls: [{ name: 'bash', args: {} }] } : 'All done.'))
+    const use = [bash, guards({ maxSteps: null, maxTokens: null })]
+    const run = createAgent({ model, store: other, use }).run('Work.', { session: 'clean-up' })
+    const next = async (): Promise<void> => {
+      const [before, here] = [waits, held]
+      ;[waits, held] = [Promise.withResolvers(), Promise.withResolvers()]
+      await here.promise
+      before.resolve()
+    }
+    await held.promise
+    await using studio = await studioFor(store, { page: loadPage })
+    const page = await open(at(studio.url, RUN))
+    const rows = (count: number) =>
+      eventually(() => page.getByRole('grid').getAttribute('aria-rowcount'), String(count + 1))
+    await rows(201)
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+    await next()
+    await rows(401)
+    await eventually(() => page.locator('.decided').innerText(), '') // a run that runs needs no advice
+    await screenshot(page, 'real-live-run')
+    await next()
+    await rows(601)
+    await next()
+    await page.locator('.run-head').getByText('completed', { exact: true }).waitFor()
+    await page.getByRole('grid').getByText('All done.').first().waitFor()
+    await run
+    assert.deepEqual(asked, [])
+  })
+
+  pageTest('lists sessions, and finds one by what was said in it', async ({ open, screenshot }) => {
+    const where = newStore()
+    const { store } = where
+    await using studio = await studioFor(store, { page: loadPage })
+    const page = await open(studio.url)
+    await page.getByText('There is no session in this store yet.').waitFor()
+    await waiting(where, 'waits')
+    await page.getByRole('row', { name: 'waits' }).getByText('1 question').waitFor()
+    await completed(where, 'clean-up')
+    await page.getByRole('row', { name: 'clean-up' }).getByText('completed').waitFor()
+    const ids = (expected: readonly string[]) =>
+      eventually(() => page.locator('tbody td.main code').allInnerTexts(), [...expected])
+    await ids(['clean-up', 'waits'])
+    await page.keyboard.press('/')
+    await page.keyboard.type('all done')
+    await ids(['clean-up'])
+    await screenshot(page, 'real-sessions')
+    await page.getByLabel('Filter by text').fill('was never said')
+    await page.getByText('No session matches.').waitFor()
+    await page.getByLabel('Filter by text').fill('')
+    await page.getByLabel('Filter by status').selectOption('suspended')
+    await ids(['waits'])
+    await page.getByLabel('Filter by status').selectOption('')
+    await page.getByLabel('Filter by agent').fill('another')
+    await page.getByLabel('Filter by agent').press('Enter')
+    await page.getByText('No session matches.').waitFor()
+    await page.getByLabel('Filter by agent').fill('cleaner')
+    await page.getByLabel('Filter by folder').fill(process.cwd())
+    await page.getByLabel('Filter by folder').press('Enter')
+    await ids(['clean-up', 'waits'])
+    await page.getByLabel('Filter by least cost').fill('0.01')
+    await page.getByLabel('Filter by least cost').press('Enter')
+    await page.getByText('No session matches.').waitFor()
+    await page.getByLabel('Filter by least cost').fill('')
+    await page.getByLabel('Filter by least cost').press('Enter')
+    await ids(['clean-up', 'waits'])
+    await store.delete('waits')
+    await ids(['clean-up'])
+    assert.deepEqual(studio.errors, [])
+  })
+
+  pageTest('searches the conversations of many sessions step by step', async ({ open, screenshot }) => {
+    const { store } = newStore()
+    for (const id of ['oldest', 'older', 'latest']) {
+      const writer = await store.open(id, { create: true })
+      const text = id === 'oldest' ? 'the needle' : '.'.repeat(9_000_000)
+      await writer.append([JSON.stringify({ text })], { head: { title: id, status: 'completed' } })
+      await writer.release()
+    }
+    await using studio = await studioFor(store, { page: loadPage })
+    const page = await open(studio.url)
+    await page.getByLabel('Filter by text').fill('needle')
+    await page.getByText('No session matches so far.').waitFor()
+    await page.getByText('Searched the sessions since').waitFor()
+    await screenshot(page, 'real-search')
+    await page.getByRole('button', { name: 'Search older sessions' }).click()
+    await eventually(() => page.locator('tbody td.main a').allInnerTexts(), ['oldest'])
+    await eventually(() => page.getByText('Searched the sessions since').count(), 0)
+  })
+
+  pageTest('exports a session, and compares two of them step by step', async ({ open }) => {
+    const where = newStore()
+    await completed(where, 'clean-up')
+    await waiting(where, 'waits')
+    await using studio = await studioFor(where.store, { page: loadPage })
+    const page = await open(studio.url)
+    const row = (id: string) => page.getByRole('row', { name: id })
+    await row('clean-up').getByRole('checkbox').check()
+    const download = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Export' }).click()
+    assert.equal((await download).suggestedFilename(), 'clean-up.jsonl')
+    await row('waits').getByRole('checkbox').check()
+    await page.getByRole('button', { name: 'Compare the two' }).click()
+    await page.getByRole('heading', { name: 'The runs part at step 3' }).waitFor()
+  })
+
+  pageTest('shows what each hook did in all runs, and leads to where', async ({ open }) => {
+    const where = newStore()
+    await completed(where, 'clean-up')
+    await waiting(where, 'waits')
+    await using studio = await studioFor(where.store, { page: loadPage })
+    const page = await open(at(studio.url, '#/hooks'))
+    await page.getByText('no-ls would have blocked 2 of 6 calls').waitFor()
+    const numbers = page.getByRole('row', { name: 'no-push' }).locator('td.number')
+    await eventually(async () => (await numbers.allInnerTexts()).slice(0, 6), ['6', '2', '0', '0', '0', '0'])
+    await page.getByRole('row', { name: 'no-push' }).getByRole('link').first().click()
+    await page.waitForURL(/#\/run\/waits\/0\//)
+    await cell(page, 'no-push: blocked').waitFor()
+  })
+
   pageTest('exports a run as one file that opens without the studio', async ({ open, t }) => {
     const { store } = await waiting()
-    const studio = await studioFor(store, { page: bundlePage })
+    const studio = await studioFor(store, { page: loadPage })
     t.after(() => studio[Symbol.asyncDispose]())
     const page = await open(at(studio.url, RUN))
     const download = page.waitForEvent('download')

@@ -3,7 +3,7 @@ import { suite } from 'node:test'
 import { eventually, pageTest } from '../../../../scripts/browser/browser.fixture.ts'
 import { fakeStudio } from './fake-studio.fixture.ts'
 import { exampleRun, question } from './run-data.fixture.ts'
-import { editQuestion, sessions } from './studio-data.fixture.ts'
+import { editQuestion } from './studio-data.fixture.ts'
 
 const RUN = `/run/${question.session}/1/decisions`
 
@@ -126,70 +126,6 @@ suite('the inbox', () => {
       .getByRole('button', { name: 'Allow exactly this' })
       .click()
     await page.getByText('Allowed.').first().waitFor()
-  })
-})
-
-suite('the list of sessions', () => {
-  pageTest('is filtered by text, status, agent, folder and cost', async ({ open, screenshot }) => {
-    await using studio = await fakeStudio()
-    const page = await open(studio.url('/sessions'))
-    const rows = page.locator('tbody tr')
-    const shows = (titles: readonly string[]) => eventually(() => rows.locator('a').allInnerTexts(), [...titles])
-    await shows(sessions.map(({ title }) => title))
-    await screenshot(page, 'studio-sessions')
-    await page.keyboard.press('/')
-    await page.keyboard.type('the docs')
-    await shows(['Translate the docs to German.'])
-    await page.getByLabel('Filter by text').fill('')
-    await page.getByLabel('Filter by status').selectOption('stopped')
-    await shows(['Summarize yesterday’s incidents.'])
-    await page.getByLabel('Filter by status').selectOption('')
-    await page.getByLabel('Filter by least cost').fill('0.45')
-    await page.getByLabel('Filter by agent').fill('release-bot')
-    await page.getByLabel('Filter by folder').fill('~/code/parser')
-    await page.getByLabel('Filter by folder').press('Enter')
-    await shows(['Draft the release notes.'])
-    await page.getByLabel('Filter by text').fill('nothing has this')
-    await page.getByText('No session matches.').waitFor()
-  })
-
-  pageTest('changes while one watches: live marks, new sessions, deleted ones', async ({ open }) => {
-    await using studio = await fakeStudio()
-    const page = await open(studio.url('/sessions'))
-    await page.getByRole('row', { name: 'Why does the build fail' }).getByText('live').waitFor()
-    const added = {
-      ...sessions[3]!,
-      id: 'new',
-      title: 'Started just now',
-      updatedAt: Date.now(),
-      live: true,
-      status: 'running' as const,
-    }
-    studio.changeSessions({ type: 'changed', sessions: [added], deleted: [sessions[0]!.id] })
-    await eventually(
-      () => page.locator('tbody tr').getByRole('link').allInnerTexts(),
-      [added, ...sessions.slice(1)].map(({ title }) => title),
-    )
-  })
-
-  pageTest('exports a session, and compares two of them step by step', async ({ open }) => {
-    await using studio = await fakeStudio()
-    const page = await open(studio.url('/sessions'))
-    await page.getByLabel(`Compare ${sessions[3]!.title}`).check()
-    const download = page.waitForEvent('download')
-    await page.getByRole('button', { name: 'Export' }).click()
-    assert.equal((await download).suggestedFilename(), 'run.jsonl')
-    await page.getByLabel(`Compare ${sessions[4]!.title}`).check()
-    await page.getByRole('button', { name: 'Compare the two' }).click()
-    await page.getByRole('heading', { name: 'The runs part at step 2' }).waitFor()
-    await page.getByText('Other hooks: only the first had no-push').waitFor()
-    await page.getByText('gh pr create').waitFor()
-  })
-
-  pageTest('an empty store says how to fill it', async ({ open }) => {
-    await using studio = await fakeStudio({ sessions: [] })
-    const page = await open(studio.url('/sessions'))
-    await page.getByText('There is no session in this store yet.').waitFor()
   })
 })
 

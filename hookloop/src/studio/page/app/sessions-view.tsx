@@ -36,6 +36,7 @@ export function SessionsView() {
   const next = useSignal<SessionsPosition | undefined>(undefined)
   const error = useSignal<CallError | undefined>(undefined)
   const chosen = useSignal<readonly string[]>([])
+  const isLoadingMore = useSignal(false)
   const search = useRef<HTMLInputElement>(null)
 
   useEffect(() => {
@@ -69,12 +70,17 @@ export function SessionsView() {
   }
   const showMore = async (): Promise<void> => {
     if (next.value === undefined) return
+    const asked = filter.value
+    isLoadingMore.value = true
     try {
-      const page = await call('sessions', { ...filter.value, after: next.value })
+      const page = await call('sessions', { ...asked, after: next.value })
+      if (asked !== filter.value) return // the user has changed the filter since
       sessions.value = merge(sessions.value ?? [], { sessions: page.sessions, deleted: [] })
       next.value = page.next
     } catch (cause) {
       error.value = toCallError(cause)
+    } finally {
+      isLoadingMore.value = false
     }
   }
   const choose = (id: string): void => {
@@ -91,7 +97,7 @@ export function SessionsView() {
         <h1>Sessions</h1>
         {all !== undefined && (
           <p class="quiet">
-            {`${count(all.length, 'session')}${next.value === undefined ? '' : ' of more'} · ${compact(sum(all, 'tokens'))} tokens · ${money(sum(all, 'costUsd'))}`}
+            {`${count(all.length, 'session')}${next.value === undefined ? '' : ' so far'} · ${compact(sum(all, 'tokens'))} tokens · ${money(sum(all, 'costUsd'))}`}
           </p>
         )}
         {chosen.value.length > 0 && <Chosen ids={chosen.value} onError={(cause) => (error.value = cause)} />}
@@ -101,7 +107,7 @@ export function SessionsView() {
           ref={search}
           type="search"
           aria-label="Filter by text"
-          placeholder="Text in id, title or agent   /"
+          placeholder="Text in title or conversation   /"
           onInput={(event) => change({ text: event.currentTarget.value })}
         />
         <select
@@ -152,7 +158,9 @@ export function SessionsView() {
       {all === undefined && error.value === undefined && <div class="empty">Loading …</div>}
       {all?.length === 0 && (
         <div class="empty">
-          {Object.keys(filter.value).length > 0 ? (
+          {next.value !== undefined ? (
+            <p>No session matches so far.</p>
+          ) : Object.keys(filter.value).length > 0 ? (
             <p>No session matches.</p>
           ) : (
             <>
@@ -193,9 +201,16 @@ export function SessionsView() {
         </table>
       )}
       {next.value !== undefined && (
-        <button type="button" class="wide" onClick={() => void showMore()}>
-          Show more
-        </button>
+        <>
+          {filter.value.text !== undefined && (
+            <p class="quiet" role="status">
+              {`Searched the sessions since ${moment(next.value.updatedAt)}.`}
+            </p>
+          )}
+          <button type="button" class="wide" disabled={isLoadingMore.value} onClick={() => void showMore()}>
+            {filter.value.text === undefined ? 'Show more' : 'Search older sessions'}
+          </button>
+        </>
       )}
     </main>
   )
