@@ -217,30 +217,25 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
     agentRunner: { args: [agent, store] },
     serve: {
       args: [agent, { store, user: () => 'ann' }],
-      options: [
-        1,
-        'user',
-        'store',
-        'approvers',
-        'metadata',
-        'path',
-        'onNewInput',
-        'showHooks',
-        'maxBodyBytes',
-        'onError',
-      ],
+      options: [1, 'user', 'store', 'approvers', 'metadata', 'path', 'onNewInput', 'showHooks', 'maxBodyBytes'],
     },
     toNodeListener: { args: [() => new Response()], accepts: ['function'] },
   },
   './restate': {
-    fleet: { args: [{ ingress: 'http://127.0.0.1:1', store }], options: [0, 'ingress', 'store', 'service', 'headers'] },
+    fleet: {
+      args: [{ ingress: 'http://127.0.0.1:1', store }],
+      options: [0, 'ingress', 'store', 'agent', 'service', 'headers'],
+    },
     serveSessions: {
       args: [{ agent, port: 0, host: '127.0.0.1' }],
       options: [0, 'agent', 'agents', 'onTurn', 'port', 'host', 'admin', 'address', 'service'],
     },
   },
   './pg-workers': {
-    fleet: { args: [{ connectionString: 'no database', store }], options: [0, 'connectionString', 'schema', 'store'] },
+    fleet: {
+      args: [{ connectionString: 'no database', store }],
+      options: [0, 'connectionString', 'schema', 'store', 'agent'],
+    },
     serveSessions: {
       args: [{ agent, connectionString: 'no database' }],
       options: [0, 'agent', 'agents', 'onTurn', 'connectionString', 'schema', 'maxRuns'],

@@ -10,9 +10,13 @@ import type { SessionStore } from '../sessions/stores/store.ts'
 import type { Fleet } from './fleet.ts'
 import { fleet as fleetOnPostgres } from './postgres/fleet.ts'
 import { fleet as fleetOnRestate } from './restate/fleet.ts'
-import { startRestate, type RestateServer } from './restate/restate.fixture.ts'
+import { noRestate, startRestate, type RestateServer } from './restate/restate.fixture.ts'
 
 export type EngineName = 'restate' | 'postgres'
+
+/** The engines that tests can use here. */
+export const engines: readonly EngineName[] = noRestate === false ? ['postgres', 'restate'] : ['postgres']
+if (noRestate !== false) console.error(`Tests of workers on Restate were not run: ${noRestate}`)
 
 /** A database, an engine, a client, and workers that are processes. */
 export class TestFleet {
@@ -44,13 +48,13 @@ export class TestFleet {
     writeFileSync(this.#world, '')
   }
 
-  static async start(engine: EngineName): Promise<TestFleet> {
+  static async start(engine: EngineName, options: { readonly agent?: string } = {}): Promise<TestFleet> {
     const database = await startPostgres()
     const { connectionString } = database
     const restate = engine === 'restate' ? await startRestate() : undefined
     const store = postgresStore({ connectionString })
     if (restate !== undefined) {
-      const sessions = fleetOnRestate({ ingress: restate.ingress, store })
+      const sessions = fleetOnRestate({ ingress: restate.ingress, store, ...options })
       return new TestFleet(engine, {
         database,
         restate,
@@ -60,7 +64,7 @@ export class TestFleet {
         close: async () => undefined,
       })
     }
-    const sessions = await fleetOnPostgres({ connectionString, store })
+    const sessions = await fleetOnPostgres({ connectionString, store, ...options })
     return new TestFleet(engine, { database, restate, store, sessions, port: 0, close: () => sessions.close() })
   }
 

@@ -13,7 +13,7 @@ import type { RejectedTurn, Turn, TurnResult } from './turn.ts'
 export type SendTurnOptions = {
   /** An id of the request: the same turn is the same run. Default: a new one. */
   readonly turn?: string
-  /** Which agent of the workers takes a new session. Default: the only one. */
+  /** Which agent of the workers takes a new session. Default: the `agent` of the fleet, or the only one. */
   readonly agent?: string
   /** Facts for hooks, such as the user. */
   readonly metadata?: JsonObject
@@ -52,6 +52,8 @@ export interface Fleet {
 /** What an engine brings: everything else is the same for all of them. */
 export type Engine = {
   readonly store: SessionStore
+  /** Which agent takes new sessions by default. */
+  readonly agent?: string | undefined
   /** Stores a turn so that it is driven to its end. The same `turn` is stored once. */
   readonly enqueue: (turn: Turn) => Promise<void>
   /** The result of a turn that was stored. */
@@ -59,14 +61,15 @@ export type Engine = {
 }
 
 /** A fleet on an engine. */
-export function createFleet({ store, enqueue, resultOf }: Engine): Fleet {
+export function createFleet({ store, agent, enqueue, resultOf }: Engine): Fleet {
   const resume = (session: string): Promise<void> => enqueue({ session, turn: crypto.randomUUID(), sentAt: Date.now() })
   return {
     store,
     send: async (session, input, options = {}) => {
       checkOptions('send', options, ['turn', 'agent', 'metadata', 'onNewInput', 'deltas'])
       const { turn = crypto.randomUUID() } = options
-      await enqueue({ ...options, session: checkSessionId(session), turn, input, sentAt: Date.now() })
+      const named = agent === undefined ? options : { agent, ...options }
+      await enqueue({ ...named, session: checkSessionId(session), turn, input, sentAt: Date.now() })
       return { session, turn, result: async ({ signal } = {}) => accepted(await resultOf({ session, turn }, signal)) }
     },
     answer: async (session, given) => {

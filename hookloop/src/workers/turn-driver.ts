@@ -42,8 +42,8 @@ export type TurnReport = {
 /** How long a worker waits for a session that another one has not released yet, before the engine tries again. */
 const WAIT_MS = 2_000
 
-/** Errors after which the same call can succeed. */
-const callAgain: ReadonlySet<ErrorCode> = new Set(['SESSION_BUSY', 'SESSION_FENCED', 'STORE_FAILED'])
+/** Errors after which the same call can succeed. STATE_VERSION: on a worker that has the newer version. */
+const callAgain: ReadonlySet<ErrorCode> = new Set(['SESSION_BUSY', 'SESSION_FENCED', 'STATE_VERSION', 'STORE_FAILED'])
 
 /** Drives turns in this process, for any engine: the one thing that an engine asks of a worker. */
 export class TurnDriver {

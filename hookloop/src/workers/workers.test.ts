@@ -4,11 +4,7 @@ import { readStoredSession } from '../sessions/log/read-session.ts'
 import { isSoak, kills } from '../sessions/stores/kills.fixture.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { Approval } from '../state/tool-call.ts'
-import { TestFleet, type EngineName } from './fleet.fixture.ts'
-import { noRestate } from './restate/restate.fixture.ts'
-
-const engines: readonly EngineName[] = ['postgres', ...(noRestate === false ? (['restate'] as const) : [])]
-if (noRestate !== false) console.error(`Tests of workers on Restate were not run: ${noRestate}`)
+import { engines, TestFleet } from './fleet.fixture.ts'
 
 /** Starting a worker takes seconds. */
 const deaths = isSoak ? kills : 4

@@ -8,7 +8,10 @@ export type PostgresPool = {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>
 }
 
-const VERSION = 4
+/** The version of the tables. They are changed forward only, by one process at a time, when a store of a newer version is opened. */
+const VERSION = 5
+/** The oldest version that can use these tables: during a deploy, processes of both versions run. */
+const USABLE_SINCE = 5
 export const PAGE_EVENTS = 256
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
 /** The key of an advisory lock, unlikely to be used by others: "Hkl1" in ASCII. */
@@ -128,21 +131,21 @@ export function queriesFor(schema: string) {
   }
 }
 
-/** Creates the tables if they are missing. Several processes may do so at the same time. */
+/** Creates the tables, or adds what an older version does not have. Several processes may do so at the same time. */
 export async function createTables(pool: PostgresPool, schema: string): Promise<void> {
   const name = checked(schema)
   // Only if needed: the database user may not have the right to create tables.
   if (!(await hasTable(pool, `${name}.store`))) await pool.query(tables(name))
-  const known = await versionOf(pool, name)
-  const isOld = known !== null && known > 0 && known < VERSION
-  if (isOld || (known === VERSION && !(await hasTable(pool, `${name}.sessions_to_stop`))))
-    await pool.query(tables(name))
-  const version = await versionOf(pool, name)
+  const known = await versionsOf(pool, name)
+  const isOld = known.version !== null && known.version > 0 && known.version < VERSION
+  if (isOld) await pool.query(tables(name))
+  const { version, usableSince } = isOld ? await versionsOf(pool, name) : known
   if (version === VERSION) return
-  if (version !== null && version > VERSION) throw sessionTooNew(schema, version, VERSION)
-  throw new AgentError('SESSION_CORRUPT', `The tables in the schema "${schema}" are not those of a session store.`, {
-    value: version,
-  })
+  if (version === null || version < VERSION)
+    throw new AgentError('SESSION_CORRUPT', `The tables in the schema "${schema}" are not those of a session store.`, {
+      value: version,
+    })
+  if (usableSince === null || usableSince > VERSION) throw sessionTooNew(schema, version, VERSION)
 }
 
 async function hasTable(pool: PostgresPool, name: string): Promise<boolean> {
@@ -150,9 +153,12 @@ async function hasTable(pool: PostgresPool, name: string): Promise<boolean> {
   return (found as { there: boolean }).there
 }
 
-async function versionOf(pool: PostgresPool, schema: string): Promise<number | null> {
-  const [row] = (await pool.query(`SELECT max(version) AS version FROM ${schema}.store`)).rows
-  return (row as { version: number | null }).version
+type Versions = { readonly version: number | null; readonly usableSince: number | null }
+
+async function versionsOf(pool: PostgresPool, schema: string): Promise<Versions> {
+  // Through JSON, because older tables do not have the second column.
+  const text = `SELECT max(version) AS version, max((to_jsonb(known)->>'usable_since')::integer) AS "usableSince" FROM ${schema}.store AS known`
+  return (await pool.query(text)).rows[0] as Versions
 }
 
 /** Also adds what an older version does not have. */
@@ -206,11 +212,12 @@ function tables(schema: string): string {
       version bigint NOT NULL
     );
     CREATE TABLE IF NOT EXISTS ${schema}.store (version integer NOT NULL);
-    INSERT INTO ${schema}.store SELECT ${VERSION} WHERE NOT EXISTS (SELECT FROM ${schema}.store);
+    ALTER TABLE ${schema}.store ADD COLUMN IF NOT EXISTS usable_since integer NOT NULL DEFAULT ${USABLE_SINCE};
+    INSERT INTO ${schema}.store SELECT ${VERSION}, ${USABLE_SINCE} WHERE NOT EXISTS (SELECT FROM ${schema}.store);
     UPDATE ${schema}.sessions SET updated_ms = (extract(epoch FROM updated_at) * 1000)::bigint,
       status = substring(head from '"status":"([a-z]+)"'), agent = substring(head from '"agent":"([^"\\\\]*)"')
       WHERE (SELECT max(version) FROM ${schema}.store) < 3;
-    UPDATE ${schema}.store SET version = ${VERSION} WHERE version < ${VERSION};
+    UPDATE ${schema}.store SET version = ${VERSION}, usable_since = ${USABLE_SINCE} WHERE version < ${VERSION};
   `
 }
 

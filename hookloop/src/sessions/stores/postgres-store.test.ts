@@ -87,13 +87,35 @@ suite('tables that were changed', () => {
       [null, 'SESSION_CORRUPT'],
     ] as const) {
       await admin.query(`DELETE FROM ${schema}.store`)
-      if (version !== null) await admin.query(`INSERT INTO ${schema}.store VALUES (${version})`)
+      if (version !== null) await admin.query(`INSERT INTO ${schema}.store VALUES (${version}, ${version})`)
       const store = postgresStore({ pool: admin, schema })
       await assert.rejects(store.list(), { code })
       await assert.rejects(store.open('new', { create: true }), { code })
     }
     const { rows } = await admin.query(`SELECT id FROM ${schema}.sessions`)
     assert.equal(rows.length, 2)
+  })
+
+  test('tables of a newer version are used if that version says that this one can', async () => {
+    const { schema } = await scene()
+    await admin.query(`UPDATE ${schema}.store SET version = 99`)
+    const store = postgresStore({ pool: admin, schema })
+    assert.equal((await store.list()).length, 2)
+    assert.deepEqual((await admin.query(`SELECT version FROM ${schema}.store`)).rows, [{ version: 99 }])
+  })
+
+  test('tables of an older version are changed once when several processes open them at the same time', async () => {
+    const { schema } = await scene()
+    const { rows: current } = await admin.query(`SELECT * FROM ${schema}.store`)
+    await admin.query(`ALTER TABLE ${schema}.store DROP COLUMN usable_since; UPDATE ${schema}.store SET version = 4`)
+    const stores = Array.from({ length: 8 }, () => postgresStore({ connectionString, schema }))
+    const lists = await Promise.all(stores.map((store) => store.list()))
+    assert.deepEqual(
+      lists.map(({ length }) => length),
+      stores.map(() => 2),
+    )
+    assert.deepEqual((await admin.query(`SELECT * FROM ${schema}.store`)).rows, current)
+    await Promise.all(stores.map((store) => store.close()))
   })
 
   test('D16: no stored lease locks a session for ever', async () => {

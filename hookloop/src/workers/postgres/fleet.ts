@@ -8,6 +8,8 @@ import { jobIdOf, openQueue, QUEUE, type QueueOptions } from './queue.ts'
 export type FleetOptions = QueueOptions & {
   /** The store that the workers use. */
   readonly store: SessionStore
+  /** Which agent of the workers takes new sessions, by its key in `agents`. Default: the only one. */
+  readonly agent?: string
 }
 
 const MAX_PAUSE_MS = 500
@@ -20,12 +22,13 @@ const MAX_PAUSE_MS = 500
  * const sent = await sessions.send('build', 'Build it.', { turn: 'request-42' })
  */
 export async function fleet(options: FleetOptions): Promise<Fleet & { close(): Promise<void> }> {
-  checkOptions('fleet', options, ['connectionString', 'schema', 'store'])
+  checkOptions('fleet', options, ['connectionString', 'schema', 'store', 'agent'])
   const { store } = options
   checkStore('fleet', store)
   const boss = await openQueue('fleet', options, { supervises: false })
   const sessions = createFleet({
     store,
+    agent: options.agent,
     enqueue: async (turn) => void (await boss.send(QUEUE, turn, { id: jobIdOf(turn), singletonKey: turn.session })),
     resultOf: async (turn, signal) => {
       const id = jobIdOf(turn)

@@ -11,6 +11,8 @@ export type FleetOptions = {
   readonly ingress: string
   /** The store that the workers use. */
   readonly store: SessionStore
+  /** Which agent of the workers takes new sessions, by its key in `agents`. Default: the only one. */
+  readonly agent?: string
   /** The name of the service, as in `serveSessions`. Default `hookloop`. */
   readonly service?: string
   /** Headers of each request, for example of an API gateway. Default none. */
@@ -26,7 +28,7 @@ export type FleetOptions = {
  * console.log((await sent.result()).status)
  */
 export function fleet(options: FleetOptions): Fleet {
-  checkOptions('fleet', options, ['ingress', 'store', 'service', 'headers'])
+  checkOptions('fleet', options, ['ingress', 'store', 'agent', 'service', 'headers'])
   const { ingress, store, service = SERVICE, headers = {} } = options
   checkArgument('fleet', ['ingress', ingress], URL.canParse(ingress), 'the address of the ingress of Restate')
   checkStore('fleet', store)
@@ -51,6 +53,7 @@ export function fleet(options: FleetOptions): Fleet {
   }
   return createFleet({
     store,
+    agent: options.agent,
     enqueue: async (turn) => {
       await request([service, turn.session, HANDLER, 'send'], { body: turn, key: turn.turn })
     },
