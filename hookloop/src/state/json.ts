@@ -72,11 +72,11 @@ export function hashJson(value: Json): string {
   return hashText(canonicalText(value))
 }
 
-/** A short hash of concatenated strings. */
-export function hashText(...texts: readonly string[]): string {
+/** A short hash of a string. */
+export function hashText(text: string): string {
   // Loaded when needed: most runs do not need it, and it is a fifth of the load time of this library.
   crypto ??= process.getBuiltinModule('node:crypto')
-  return crypto.hash('sha256', texts.length === 1 ? texts[0]! : texts.join('')).slice(0, 32)
+  return crypto.hash('sha256', text).slice(0, 32)
 }
 
 let crypto: typeof import('node:crypto') | undefined

@@ -147,8 +147,8 @@ export class LedgerWriter {
     if (noted.shadow === true) return this.#timedEntry(i)
     const ms = Math.round(this.#at(2 * i + 1) * 1000) / 1000
     const callId = call === 0 ? undefined : this.#callId(step, call - 1)
-    const row = [step, triggerNames[trigger]!, noted.name, noted.mode, ms] as const
-    return callId === undefined ? row : [...row, callId]
+    const [name, { name: by, mode }] = [triggerNames[trigger]!, noted]
+    return callId === undefined ? [step, name, by, mode, ms] : [step, name, by, mode, ms, callId]
   }
 
   /** All entries with durations. */

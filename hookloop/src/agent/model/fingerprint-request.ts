@@ -49,7 +49,7 @@ export function knowFingerprint(messages: List<Message>, value: string): void {
 const fingerprints: FoldCache<Message, string> = new WeakMap()
 
 function fingerprint(sum: string, message: Message): string {
-  return hashText(sum, JSON.stringify(message))
+  return hashText(`${sum}${JSON.stringify(message)}`)
 }
 
 type Rest = Omit<InferenceRequest, 'model' | 'messages'>

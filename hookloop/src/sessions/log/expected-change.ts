@@ -60,7 +60,12 @@ export function expectedChange({ state, entries, input }: Known): ExpectedChange
 }
 
 /** The step that a message of the model and the results after it come from, if no hook changed anything. */
-export function expectedStep(index: number, messages: AgentState['messages'], messageCount: number): JsonObject {
+export function expectedStep(
+  index: number,
+  messages: AgentState['messages'],
+  messageCount: number,
+  usage = noTokens,
+): JsonObject {
   const content = messages.at(messageCount)?.content ?? []
   const toolCalls = callsIn(content)
   const results = messages.at(messageCount + 1)?.content ?? []
@@ -75,7 +80,7 @@ export function expectedStep(index: number, messages: AgentState['messages'], me
     toolExecutions: toolCalls.length === 0 ? [] : toolExecutions,
     errors: [],
     finishReason: toolCalls.length === 0 ? 'stop' : 'tool-calls',
-    usage: noTokens,
+    usage,
     messageCount,
     outcome: noVotes,
   }

@@ -17,22 +17,35 @@ export function encodeLedger(entries: Stored, hooks: KnownHook[], { ids }: CallN
   const encoded: Json[] = []
   let group: Json[] = []
   for (const entry of entries) {
-    const row = isLedgerRow(entry) ? entry : toRow(entry)
+    const row = Array.isArray(entry) ? (entry as LedgerRow) : toRow(entry as TimedLedgerEntry)
     const us = row === undefined ? -1 : Math.round(row[4] * 1000)
     if (row === undefined || us < 0 || us / 1000 !== row[4]) {
       encoded.push(entry)
       group = []
       continue
     }
-    const [step, trigger, hook, mode, , call] = row
+    const [step, call] = [row[0], row[5]]
     if (group[0] !== step) encoded.push((group = [step]))
-    const known = hooks.findIndex((each) => each[1] === hook && each[0] === trigger && each[2] === mode)
-    group.push(known === -1 ? [trigger, hook, mode] : known, us)
-    if (known === -1) hooks.push([trigger, hook, mode])
+    const known = indexOfHook(hooks, row)
+    group.push(known === -1 ? hookOf(row) : known, us)
+    if (known === -1) hooks.push(hookOf(row))
     const index = call === undefined ? -1 : ids(step).indexOf(call)
     if (call !== undefined) group.push(index === -1 ? call : -1 - index)
   }
   return encoded
+}
+
+function hookOf([, trigger, hook, mode]: LedgerRow): KnownHook {
+  return [trigger, hook, mode]
+}
+
+/** Called for every invocation of a hook, so it creates nothing. */
+function indexOfHook(hooks: readonly KnownHook[], row: LedgerRow): number {
+  for (let i = 0; i < hooks.length; i++) {
+    const known = hooks[i]!
+    if (known[1] === row[2] && known[0] === row[1] && known[2] === row[3]) return i
+  }
+  return -1
 }
 
 /** The rows of a stored ledger. What is not valid becomes an entry that is not valid. */

@@ -40,7 +40,7 @@ function resealed(bodies: readonly (JsonObject | string)[]): readonly string[] {
   let sum = NO_SUM
   return bodies.map((record, seq) => {
     const body = typeof record === 'string' ? `{"seq":${seq},${record}}` : JSON.stringify({ seq, ...record })
-    sum = hashText(sum, body).slice(0, 16)
+    sum = hashText(`${sum}${body}`).slice(0, 16)
     return `${body.slice(0, -1)},"sum":"${sum}"}`
   })
 }

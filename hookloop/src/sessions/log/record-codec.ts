@@ -209,7 +209,7 @@ const recordNames = ['response', 'error', 'usage', 'trail', 'votes']
 const responseNames = ['content', 'text', 'usage', 'finishReason']
 
 /** Whether an object has exactly these keys, in this order. */
-function hasKeys(object: JsonObject, names: readonly string[]): boolean {
+export function hasKeys(object: JsonObject, names: readonly string[]): boolean {
   let i = 0
   for (const key in object) if (key !== names[i++]) return false
   return i === names.length
@@ -306,7 +306,7 @@ function withoutExpected(
 }
 
 /** The values that differ from the usual ones; undefined if the keys differ. */
-function overrides(value: JsonObject, usual: JsonObject): JsonObject | undefined {
+export function overrides(value: JsonObject, usual: JsonObject): JsonObject | undefined {
   if (!hasKeys(value, Object.keys(usual))) return undefined
   const other: { [key: string]: Json } = {}
   for (const key in value) if (!identicalJson(value[key], usual[key])) other[key] = value[key]!

@@ -1,7 +1,7 @@
 import { fingerprintConversation, knowFingerprint } from '../../agent/model/fingerprint-request.ts'
 import { AgentState, STATE_VERSION } from '../../state/agent-state.ts'
 import type { Step } from '../../state/execution.ts'
-import { hashText, identicalJson, isJsonObject, parsedJson, type Json, type JsonObject } from '../../state/json.ts'
+import { hashText, isJsonObject, parsedJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { LedgerRow, TimedLedgerEntry } from '../../state/ledger.ts'
 import { List } from '../../state/list.ts'
 import { isMessage, type Message } from '../../state/message.ts'
@@ -11,6 +11,7 @@ import { noTokens } from '../../state/usage.ts'
 import { AgentError } from '../../errors.ts'
 import { expectedStep } from './expected-change.ts'
 import { decodeLedger, encodeLedger } from './ledger-codec.ts'
+import { hasKeys, overrides } from './record-codec.ts'
 import { NO_SUM, SUM_LENGTH } from './session-log.ts'
 import { SESSION_VERSION, type SnapshotRecord } from './session-records.ts'
 import { SessionReader, type OpenRun, type SessionStart } from './session-reader.ts'
@@ -193,11 +194,10 @@ function encodeItems(name: ListName, { messages, steps, ledger }: Items, from: n
 /** A step without what the conversation has: the number of messages before it, its usage, and what differs. */
 function encodeStep(step: Step, index: number, messages: List<Message>): Json {
   const value = step as unknown as JsonObject
-  const usual = expectedStep(index, messages, step.messageCount)
-  if (Object.keys(value).join() !== Object.keys(usual).join()) return value
-  const other = Object.entries(value).filter(([key, part]) => key !== 'usage' && !identicalJson(part, usual[key]))
+  const other = overrides(value, expectedStep(index, messages, step.messageCount, step.usage))
+  if (other === undefined) return value
   const usage = Object.keys(noTokens).map((key) => (step.usage as unknown as JsonObject)[key] ?? null)
-  return [step.messageCount, usage, ...(other.length === 0 ? [] : [Object.fromEntries(other)])]
+  return hasKeys(other, []) ? [step.messageCount, usage] : [step.messageCount, usage, other]
 }
 
 function decodeStep(value: Json, index: number, messages: List<Message>): JsonObject {
@@ -232,7 +232,7 @@ function valuesIn(text: string, name: ListName): readonly Json[] {
 }
 
 function pageSum(sum: string, text: string): string {
-  return hashText(sum, text).slice(0, SUM_LENGTH)
+  return hashText(`${sum}${text}`).slice(0, SUM_LENGTH)
 }
 
 function plainJson(fields: { readonly [key: string]: unknown }): JsonObject {

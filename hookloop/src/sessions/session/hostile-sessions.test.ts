@@ -47,7 +47,7 @@ function forged(at: number, change: (body: string) => string): readonly string[]
   return lines.map((line, i) => {
     const body = line.replace(/,"sum":"\w+"}$/, '}')
     const changed = i === at ? change(body) : body
-    sum = hashText(sum, changed).slice(0, 16)
+    sum = hashText(`${sum}${changed}`).slice(0, 16)
     return `${changed.slice(0, -1)},"sum":"${sum}"}`
   })
 }

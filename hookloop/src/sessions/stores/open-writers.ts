@@ -170,7 +170,8 @@ function numbered(
   { after, turn }: { readonly after: number; readonly turn: number },
 ): readonly NumberedEvent[] {
   const numbered: NumberedEvent[] = []
-  for (const [i, { text, transient = false }] of events.entries()) {
+  for (let i = 0; i < events.length; i++) {
+    const { text, transient = false } = events[i]!
     checkLine(text, 'An event')
     if (i === turn || !(transient && i < turn))
       numbered.push({ seq: after + 1 + i, text, transient: transient && i !== turn })

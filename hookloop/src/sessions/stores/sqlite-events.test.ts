@@ -70,7 +70,7 @@ suite('a watcher of a database that was changed', () => {
       copyFileSync(path, `${path}.copy`)
       renameSync(`${path}.copy`, path)
     },
-    'whose file is truncated': (path) => truncateSync(path, 4_096),
+    'whose file is truncated': (path) => truncateSync(path, 1_024),
     'whose log is deleted': (path) => rmSync(`${path}-wal`),
   }
   for (const [what, lose] of Object.entries(losses))

@@ -134,9 +134,10 @@ export class Tables {
     if (isOneRow) return insert(rows[0]!) // a statement is a transaction
     this.#begin.run()
     try {
-      const isOwn = head === undefined ? this.#isOwn(lock) : this.#setHead(lock, head, now)
+      // Each of these statements checks the lock, so it is read on its own only for events without a line.
+      const mayAppend = head === undefined ? rows.length > 0 || this.#isOwn(lock) : this.#setHead(lock, head, now)
+      const isOwn = mayAppend && rows.every(insert)
       if (isOwn) {
-        rows.forEach(insert)
         this.#events.add(key, batch)
         if (pages !== undefined) this.#changePages(key, pages)
         if (batch.endsRun) this.#stops.delete(key)

@@ -64,7 +64,7 @@ suite('a run whose store fails ends with STORE_FAILED and the cause', () => {
       },
       /x\.db was replaced by another file/,
     ],
-    ['its database is truncated', (path) => truncateSync(path, 4_096), /x\.db was truncated/],
+    ['its database is truncated', (path) => truncateSync(path, 1_024), /x\.db was truncated/],
     ['the log of its database is deleted', (path) => rmSync(`${path}-wal`), /x\.db-wal was deleted or moved/],
     [
       'all files of its database are deleted',
