@@ -56,21 +56,17 @@ const ADDED: readonly string[] = [
 ]
 
 /**
- * Added to a database of the last version, which versions before this one can still use: they ignore it. A row has consecutive
+ * Added to a database of the last version, which versions before this one can still use: they ignore it. A row of events has consecutive
  * events, separated by newlines, and the place of a line, by the number of its first event.
  */
-const EVENTS = `
-  CREATE TABLE events (
+const LATER = `
+  CREATE TABLE IF NOT EXISTS events (
     place INTEGER PRIMARY KEY,
     transient INTEGER NOT NULL,
     text TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX transient_events ON events (place) WHERE transient = 1;
-`
-
-/** Added in the same way. */
-const STOPS = `
-  CREATE TABLE stops (
+  CREATE INDEX IF NOT EXISTS transient_events ON events (place) WHERE transient = 1;
+  CREATE TABLE IF NOT EXISTS stops (
     session INTEGER PRIMARY KEY,
     epoch INTEGER NOT NULL,
     request TEXT NOT NULL
@@ -137,8 +133,7 @@ function prepare(database: DatabaseSync, path: string): void {
       const now = checkDatabase(database, path) // another process may have done so since
       if (now.version === 0) database.exec(TABLES)
       for (const added of ADDED.slice(Math.max(0, now.version - 1))) database.exec(added)
-      if (!now.hasEvents) database.exec(EVENTS)
-      if (!now.hasAll) database.exec(STOPS)
+      if (!now.hasAll) database.exec(LATER)
       database.exec(`PRAGMA user_version = ${VERSION}`)
     })
 }
@@ -184,16 +179,13 @@ export function sqliteFailed(path: string, thrown: unknown): AgentError {
 }
 
 /** The version of the tables, 0 if the database is empty. Throws if it is not a session store, or of a newer version. */
-function checkDatabase(
-  database: DatabaseSync,
-  path: string,
-): { readonly version: number; readonly hasEvents: boolean; readonly hasAll: boolean } {
+function checkDatabase(database: DatabaseSync, path: string): { readonly version: number; readonly hasAll: boolean } {
   const version = pragma(database, 'user_version')
   const application = pragma(database, 'application_id')
   if (application === APPLICATION && typeof version === 'number' && version > VERSION)
     throw sessionTooNew(path, version, VERSION)
   const found = database.prepare('SELECT type, name FROM sqlite_schema').all() as { type: string; name: string }[]
-  if (found.length === 0 && application === 0 && version === 0) return { version: 0, hasEvents: false, hasAll: false }
+  if (found.length === 0 && application === 0 && version === 0) return { version: 0, hasAll: false }
   if (application !== APPLICATION || typeof version !== 'number' || version < 1)
     throw damaged(path, 'it is not a session store')
   const tables = found.filter(({ type }) => type === 'table').map(({ name }) => name)
@@ -201,8 +193,7 @@ function checkDatabase(
   // They would run with each of our statements.
   if (found.some(({ type }) => type === 'trigger' || type === 'view'))
     throw damaged(path, 'it has triggers or views, which a session store does not have')
-  const [hasEvents, hasStops] = ['events', 'stops'].map((name) => tables.includes(name))
-  return { version, hasEvents: hasEvents!, hasAll: hasEvents! && hasStops! }
+  return { version, hasAll: ['events', 'stops'].every((name) => tables.includes(name)) }
 }
 
 function damaged(path: string, why: string, cause?: unknown): AgentError {

@@ -92,6 +92,8 @@ suite('a watcher of a database that was changed', () => {
 test('a database of a version without events is extended when it is opened, and that version can still use it', async () => {
   const { path, store } = await scene()
   await store.close()
+  sql(path, 'DROP TABLE stops')
+  await sqliteStore(path).list()
   sql(path, 'DROP TABLE events')
   const next = sqliteStore(path)
   const writer = await next.open('x')
