@@ -145,7 +145,7 @@ export class Chat {
     const known = nothingNew(list)
     const isLast = list.turns.at(-1)?.run === turn.run
     const options = isLast ? { ...(message !== undefined && { message }) } : await this.#earlier(turn, message)
-    await runner.stop(this.session)
+    await this.stop()
     await this.#whenFree(() => rewindSession(this.#store, this.session, options))
     await this.#whenFree(() => runner.resume(this.session))
     return known
@@ -208,7 +208,7 @@ export class Chat {
   }
 
   stop(): Promise<void> {
-    return this.#rules.runner.stop(this.session)
+    return this.#rules.runner.stop(this.session, { by: this.user })
   }
 
   async delete(): Promise<void> {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
+import { readRuns } from '../sessions/log/read-runs.ts'
 import { sqliteStore } from '../sessions/stores/sqlite-store.ts'
 import { serving, TestChat } from './chat-server.fixture.ts'
 import { hangingAgent } from './crash.fixture.ts'
@@ -39,6 +40,34 @@ test('a run whose server was killed continues when the page reconnects to anothe
   assert.equal(again.messages[1]!.id, chat.messages[1]!.id)
   assert.deepEqual([again.texts, again.states], [['Go.', 'I begin.|Done.'], ['output-available']])
   assert.equal((await server.fetch('ann', 'chat/c/stream')).status, 204)
+})
+
+test('a run that another server works on is stopped by any server over the same store, for its user only', async () => {
+  const fixture = join(import.meta.dirname, 'crash-process.fixture.ts')
+  const child = spawn(process.execPath, ['--conditions=hookloop-source', fixture, database], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  after(() => child.kill('SIGKILL'))
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  const port = (await lines.next()).value as string
+  const chat = new TestChat({ url: `http://127.0.0.1:${port}` }, { id: 'elsewhere' })
+  const sent = chat.sendMessage({ text: 'Go.' })
+  assert.equal((await lines.next()).value, 'working')
+  const here = await serving({ agent: hangingAgent(() => 'worked'), store })
+  assert.equal((await here.fetch('bob', 'chat/elsewhere/stop', { method: 'POST' })).status, 204)
+  assert.equal((await store.list({ user: 'ann', status: 'running' })).length, 1)
+  assert.equal((await here.fetch('ann', 'chat/elsewhere/stop', { method: 'POST' })).status, 204)
+  const [stopped] = await store.list({ user: 'ann' })
+  const [run] = await readRuns(store, stopped!.id)
+  assert.deepEqual(
+    [stopped!.head['status'], run?.final?.message],
+    ['cancelled', 'The run was stopped on request of ann.'],
+  )
+  await sent
+  const again = new TestChat(here, { id: 'elsewhere', messages: structuredClone(chat.messages) })
+  await again.sendMessage({ text: 'Once more.' })
+  assert.equal(again.texts.at(-1), 'I begin.|Done.')
+  child.kill('SIGKILL')
 })
 
 test('a server that is closed suspends its runs after their step, and they continue when the page reconnects', async () => {

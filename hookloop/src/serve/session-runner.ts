@@ -6,6 +6,7 @@ import { checkArgument } from '../state/check-options.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
+import { stopError } from '../state/stop-request.ts'
 import { SessionHandles } from '../sessions/session/session-handles.ts'
 import { sessionPort } from '../sessions/session/session.ts'
 import { checkStore, sessionBusy, type SessionStore } from '../sessions/stores/store.ts'
@@ -41,8 +42,8 @@ export interface SessionRunner {
   send(session: string, input: string | Message, options?: TurnOptions): Promise<SentTurn | undefined>
   /** Resumes a run that was suspended or interrupted. Resolves when it runs, also if it already does. */
   resume(session: string): Promise<void>
-  /** Cancels the run of a session, if there is one. Resolves when it has ended. */
-  stop(session: string): Promise<void>
+  /** Stops the run of a session, if there is one, in whatever process. Resolves when it has ended. `by` is for the record. */
+  stop(session: string, options?: { readonly by?: string }): Promise<void>
 }
 
 /** A runner in this process. */
@@ -64,7 +65,7 @@ export function agentRunner(agent: Agent<unknown>, store: SessionStore): AgentRu
   checkStore('agentRunner', store)
   const parts = partsOf(agent)
   const port = sessionPort(store)
-  const active = new Map<string, { readonly cancel: () => void; readonly ended: Promise<void> }>()
+  const active = new Map<string, { readonly cancel: (by?: string) => void; readonly ended: Promise<void> }>()
   const closing = new AbortController()
   const handles = new SessionHandles()
   const handleOf = (id: string): Session => handles.get(id, () => port.session(parts, id))
@@ -74,7 +75,9 @@ export function agentRunner(agent: Agent<unknown>, store: SessionStore): AgentRu
     const controller = new AbortController()
     const live = begin({ signal: controller.signal, drain: closing.signal })
     const ended = live.run.then(noop, noop) // a run that fails says so in its events
-    active.set(id, { cancel: () => controller.abort(), ended })
+    const cancel = (by?: string): void =>
+      controller.abort(stopError({ ...(by !== undefined && { by }), at: Date.now() }))
+    active.set(id, { cancel, ended })
     void ended.then(() => active.delete(id))
     return accepted(live)
   }
@@ -85,9 +88,12 @@ export function agentRunner(agent: Agent<unknown>, store: SessionStore): AgentRu
     resume: async (id) => {
       if (!active.has(id)) await start(id, (signals) => handleOf(id).resumeStream(signals))
     },
-    stop: async (id) => {
-      active.get(id)?.cancel()
-      await active.get(id)?.ended
+    stop: async (id, { by } = {}) => {
+      const own = active.get(id)
+      own?.cancel(by)
+      if (own !== undefined) return own.ended
+      const { status } = (await store.read(id, { after: Infinity }))?.head ?? {}
+      if (status === 'running') await handleOf(id).stop({ ...(by !== undefined && { by }) })
     },
     close: async () => {
       closing.abort()
