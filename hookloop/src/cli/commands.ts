@@ -28,6 +28,7 @@ export const commands: { readonly [heading: string]: readonly CommandEntry[] } =
     { name: 'sessions delete', summary: 'delete sessions', load: () => import('./commands/sessions-delete.ts') },
     { name: 'sessions prune', summary: 'delete old sessions', load: () => import('./commands/sessions-prune.ts') },
     { name: 'watch', summary: 'follow the events of a session', load: () => import('./commands/watch.ts') },
+    { name: 'stop', summary: 'stop a run, in whatever process', load: () => import('./commands/stop.ts') },
     { name: 'explain', summary: 'explain the decisions of a run', load: () => import('./commands/explain.ts') },
     { name: 'steps', summary: 'list the steps of a session', load: () => import('./commands/steps.ts') },
     { name: 'fork', summary: 'copy a session, up to a step', load: () => import('./commands/fork.ts') },

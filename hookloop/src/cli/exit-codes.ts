@@ -19,7 +19,7 @@ export const exitCodeTable: readonly (readonly [code: ExitCode, meaning: string]
   [exitCodes.completed, 'completed'],
   [exitCodes.failed, 'failed: the model call failed, a hook threw, …'],
   [exitCodes.usage, 'usage error: nothing was run; the command line, or a file or model it names, is wrong'],
-  [exitCodes.stopped, 'stopped by a limit or a policy'],
+  [exitCodes.stopped, 'stopped by a limit, a policy or hookloop stop'],
   [exitCodes.suspended, 'suspended: an approval is pending'],
   [exitCodes.busy, 'busy: the session is locked by another process; try again later'],
   [exitCodes.cancelled, 'cancelled with Ctrl-C'],
@@ -41,5 +41,6 @@ export function interruptionExitCode(by: Interruption = 'SIGINT'): ExitCode {
 }
 
 export function runExitCode({ status }: Pick<Run<unknown>, 'status'>, by: Interruption | undefined): ExitCode {
-  return status === 'cancelled' ? interruptionExitCode(by) : exitCodes[status]
+  if (status !== 'cancelled') return exitCodes[status]
+  return by === undefined ? exitCodes.stopped : interruptionExitCode(by) // another process has stopped it
 }

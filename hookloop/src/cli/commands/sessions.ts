@@ -1,3 +1,5 @@
+import { Option } from 'commander'
+import { isJsonObject } from '../../state/json.ts'
 import type { SessionHead } from '../../sessions/session/session-head.ts'
 import type { ListedSession } from '../../sessions/stores/store.ts'
 import type { CliContext } from '../cli-context.ts'
@@ -13,9 +15,15 @@ import { table, widthOf } from '../terminal/table.ts'
 
 export const command: CommandDefinition = {
   description: 'List sessions, the latest first.',
-  examples: ['hookloop sessions', 'hookloop sessions --status suspended --limit 20', 'hookloop sessions delete k53u'],
+  examples: ['hookloop sessions', 'hookloop sessions --open', 'hookloop sessions --status suspended --limit 20'],
   configure: (command) =>
     filterOptions(storeOptions(command))
+      .addOption(
+        new Option(
+          '--open',
+          'only sessions with a run that has not ended: who runs it, or what it waits for',
+        ).conflicts('status'),
+      )
       .option('--limit <n>', 'list at most so many sessions', wholeNumber)
       .option('--after <session>', 'continue after this session: the last one of the list before'),
   run: sessions,
@@ -34,16 +42,21 @@ const statusColors = new Map<string, StatusColor>([
   ['suspended', 'yellow'],
 ] satisfies [SessionHead['status'], StatusColor][])
 
-type ListFlags = StoreFlags & FilterFlags & { readonly limit?: number; readonly after?: string }
+type ListFlags = StoreFlags &
+  FilterFlags & { readonly limit?: number; readonly after?: string; readonly open?: boolean }
+
+/** The statuses of sessions with a run that has not ended. */
+const openStatuses: readonly string[] = ['running', 'suspended', 'interrupted']
 
 function sessions(flags: ListFlags, cli: CliContext): Promise<void> {
   return withStore(flags, cli, async ({ store, options }) => {
     const { limit, after } = flags
     const page = { ...(limit !== undefined && { limit }), ...(after !== undefined && { after }) }
-    const listed = await store.list({ ...toFilter(flags), ...page })
+    const filter = { ...toFilter(flags), ...(flags.open === true && { status: openStatuses }) }
+    const listed = await store.list({ ...filter, ...page })
     if (flags.json === true) printJson(cli.out, listed.map(toJson))
-    else if (listed.length > 0) cli.out.write(`${overview(listed, cli)}\n`)
-    else if (Object.keys({ ...toFilter(flags), ...page }).length > 0) cli.err.write('No such sessions.\n')
+    else if (listed.length > 0) cli.out.write(`${overview(listed, flags.open === true ? openTable : allTable, cli)}\n`)
+    else if (Object.keys({ ...filter, ...page }).length > 0) cli.err.write('No such sessions.\n')
     else
       cli.err.write(
         `No sessions yet. Start one with: ${cli.command} chat${withAgent(options, agentOptionsFor(flags, undefined, cli.env))}\n`,
@@ -51,15 +64,44 @@ function sessions(flags: ListFlags, cli: CliContext): Promise<void> {
   })
 }
 
-function toJson({ id, head, updatedAt, problem }: ListedSession): object {
-  return { id, updatedAt, ...head, ...(problem !== undefined && { status: 'corrupt', problem }) }
+function toJson({ id, head, updatedAt, lock, stop, problem }: ListedSession): object {
+  const use = { ...(lock !== undefined && { lock }), ...(stop !== undefined && { stop }) }
+  return { id, updatedAt, ...head, ...use, ...(problem !== undefined && { status: 'corrupt', problem }) }
 }
 
-/** A table as wide as the terminal. Titles are cut, or omitted where the terminal is too narrow. */
-function overview(listed: readonly ListedSession[], { out, env }: CliContext): string {
+type SessionTable = {
+  readonly head: readonly string[]
+  readonly row: (session: ListedSession, colors: Colors) => readonly string[]
+}
+
+const allTable: SessionTable = {
+  head: ['SESSION', 'WHEN', 'STATUS', 'AGENT', 'STEPS', 'TOKENS', 'COST', 'TITLE'],
+  row,
+}
+
+const openTable: SessionTable = {
+  head: ['SESSION', 'WHEN', 'STATUS', 'AGENT', 'RUN BY', 'SINCE', 'WAITS FOR'],
+  row: (session, colors) => {
+    const { lock, stop } = session
+    const first = row(session, colors).slice(0, 4)
+    const since = lock?.since === undefined ? '' : ago(Date.now() - lock.since)
+    const stopping = stop && `to stop, on request${stop.by === undefined ? '' : ` of ${stop.by}`}`
+    return [...first, oneLine(lock?.owner ?? '', 40), since, stopping ?? questionOf(session)]
+  },
+}
+
+/** The question that a session waits for. */
+function questionOf({ head: { pending }, problem = '' }: ListedSession): string {
+  const [first] = Array.isArray(pending) ? pending.filter(isJsonObject) : []
+  const { name } = isJsonObject(first?.['toolCall']) ? first['toolCall'] : {}
+  return first === undefined ? problem : `${text(name)}: ${text(first['message'])}`
+}
+
+/** A table as wide as the terminal. The last column is cut, or omitted where the terminal is too narrow. */
+function overview(listed: readonly ListedSession[], shown: SessionTable, { out, env }: CliContext): string {
   const colors = colorsFor(out, env)
-  const head = ['SESSION', 'WHEN', 'STATUS', 'AGENT', 'STEPS', 'TOKENS', 'COST', 'TITLE'].map(colors.bold)
-  const rows = [head, ...listed.map((each) => row(each, colors))]
+  const head = shown.head.map(colors.bold)
+  const rows = [head, ...listed.map((each) => shown.row(each, colors))]
   const narrow = rows.map((cells) => cells.slice(0, -1))
   const room = (out.columns ?? FILE_WIDTH) - widthOf(narrow) - 2
   if (room < MIN_TITLE) return table(narrow)

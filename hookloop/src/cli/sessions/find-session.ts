@@ -8,12 +8,14 @@ const ID_LENGTH = 8
 /** The id of an existing session, from an id or an unambiguous prefix. Without one, the latest session. */
 export async function findSession(store: SessionStore, given: string | undefined): Promise<string> {
   if (given !== undefined) checkSessionId(given)
+  if (given !== undefined && (await store.read(given, { after: Infinity }).catch(() => undefined)) !== undefined)
+    return given
   const all = await store.list()
   if (given === undefined) {
     if (all[0] !== undefined) return all[0].id
     throw new UsageError('No sessions yet.')
   }
-  if (all.some(({ id }) => id === given)) return given
+  if (all.some(({ id }) => id === given)) return given // it cannot be read
   const matches = all.filter(({ id }) => id.startsWith(given))
   if (matches.length === 1) return matches[0]!.id
   if (matches.length === 0) throw sessionUnknown(given)

@@ -38,7 +38,7 @@ export async function openStore(flags: StoreFlags, env: Environment): Promise<Op
   if (flags.store !== undefined) {
     const location = parseLocation(flags.store, '--store')
     const shown = location.kind === 'postgres' ? shownUrl(location.at, env) : shellQuote(location.at)
-    return { store: open(location), isDefault: false, options: ` --store ${shown}` }
+    return { store: await openAt(location), isDefault: false, options: ` --store ${shown}` }
   }
   const file = flags.agent === undefined ? undefined : await loadAgent(flags.agent)
   if (file !== undefined && 'options' in file && file.options.store !== undefined) {
@@ -46,7 +46,8 @@ export async function openStore(flags: StoreFlags, env: Environment): Promise<Op
   }
   const named = env['HOOKLOOP_STORE'] ?? ''
   if (named === 'none') return undefined
-  if (named !== '') return { store: open(parseLocation(named, 'HOOKLOOP_STORE')), isDefault: false, options: '' }
+  if (named !== '')
+    return { store: await openAt(parseLocation(named, 'HOOKLOOP_STORE')), isDefault: false, options: '' }
   return { store: sqliteStore(join(dataFolder(env), 'sessions.db')), isDefault: true, options: '' }
 }
 
@@ -99,6 +100,18 @@ function parseLocation(named: string, by: string): Location {
 function pathKind(path: string): 'file' | 'folder' | undefined {
   const found = statSync(path, { throwIfNoEntry: false })
   return found === undefined ? undefined : found.isDirectory() ? 'folder' : 'file'
+}
+
+/** A database that cannot be reached is reported before anything starts. */
+async function openAt(location: Location): Promise<SessionStore> {
+  const store = open(location)
+  try {
+    if (location.kind === 'postgres') await store.list({ limit: 1 })
+    return store
+  } catch (error) {
+    await store.close()
+    throw error
+  }
 }
 
 function open({ kind, at }: Location): SessionStore {

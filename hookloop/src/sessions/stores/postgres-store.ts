@@ -1,11 +1,12 @@
 import { checkOptions } from '../../state/check-options.ts'
-import { AgentError, messageOf } from '../../errors.ts'
+import { AgentError } from '../../errors.ts'
 import { checkLease, describeLockOwner, isDead, newLockOwner, parseLockOwner, toSessionLock } from './lock-owner.ts'
 import { pruneSessions, selectPage, storedStatuses } from './list-sessions.ts'
 import { OpenWriters, type Batch, type LockedLines } from './open-writers.ts'
 import { changedText, joinChanges, retryChange } from './shared-value.ts'
+import { connectTo, type Pool } from './postgres-connect.ts'
 import { channelOf, Listener, Notifier, STOP } from './postgres-listener.ts'
-import { createTables, PAGE_EVENTS, queriesFor, type PostgresPool, type Queries } from './postgres-queries.ts'
+import { PAGE_EVENTS, queriesFor, type PostgresPool, type Queries } from './postgres-queries.ts'
 import { postgresStops } from './postgres-stops.ts'
 import {
   checkSessionId,
@@ -38,8 +39,6 @@ export type PostgresStoreOptions = {
 const MAX_ATTEMPTS = 4
 /** How often it is checked whether another process has written, without and with notifications. */
 const [POLL_MS, LISTENING_POLL_MS] = [100, 1_000]
-
-type Pool = PostgresPool & { end?(): Promise<void> }
 
 /**
  * A session store in a Postgres database, for any number of processes and machines. The clock of the database decides
@@ -217,39 +216,6 @@ function isConnectionLost(error: unknown): boolean {
   const code = String((error.cause as NodeJS.ErrnoException).code)
   const isAnswer = /^[0-9A-Z]{5}$/.test(code) && !/^(?:08|53|57P)/.test(code)
   return !isAnswer && !code.startsWith('ERR_')
-}
-
-async function connectTo(options: PostgresStoreOptions): Promise<Pool> {
-  const pool = options.pool ?? (await ownPool(options.connectionString!))
-  ignoreIdleErrors(pool)
-  try {
-    await createTables(pool, options.schema ?? 'hookloop')
-    return pool
-  } catch (error) {
-    if (options.pool === undefined) await (pool as Pool).end?.()
-    throw storeFailed('The database cannot be used', error)
-  }
-}
-
-/** A pool replaces a connection that breaks while it is idle. Without a listener, its error would end the process. */
-function ignoreIdleErrors(pool: PostgresPool & { readonly on?: unknown; readonly listenerCount?: unknown }): void {
-  const { on, listenerCount } = pool
-  if (typeof on !== 'function' || typeof listenerCount !== 'function') return
-  if (listenerCount.call(pool, 'error') === 0) on.call(pool, 'error', () => undefined)
-}
-
-async function ownPool(connectionString: string): Promise<Pool> {
-  let pg: typeof import('pg')
-  try {
-    pg = await import('pg')
-  } catch (error) {
-    throw new AgentError('STORE_FAILED', `postgresStore needs the package pg: npm install pg (${messageOf(error)})`, {
-      value: 'pg',
-      cause: error,
-    })
-  }
-  const pool = new pg.default.Pool({ connectionString, allowExitOnIdle: true, connectionTimeoutMillis: 10_000 })
-  return pool
 }
 
 async function lockSession(
