@@ -15,6 +15,7 @@ export const commands: { readonly [heading: string]: readonly CommandEntry[] } =
     { name: 'run', summary: 'run an agent once', load: () => import('./commands/run.ts') },
     { name: 'chat', summary: 'talk to an agent', load: () => import('./commands/chat.ts') },
     { name: 'serve', summary: 'serve an agent to a chat page', load: () => import('./commands/serve.ts') },
+    { name: 'worker', summary: 'run the sessions of a fleet', load: () => import('./commands/worker.ts') },
     { name: 'resume', summary: 'resume a suspended or interrupted run', load: () => import('./commands/resume.ts') },
     { name: 'approvals', summary: 'list pending approvals', load: () => import('./commands/approvals.ts') },
     { name: 'approve', summary: 'approve pending tool calls', load: () => import('./commands/approve.ts') },

@@ -10,14 +10,22 @@ type Interruptible = {
   readonly dispose: () => void
 }
 
-/** Cancels on Ctrl-C, on SIGTERM, and when the output pipe is closed. A second signal exits the process at once. */
-export function interruptible(output: Writable, onInterrupt: (by: Interruption) => void): Interruptible {
+/**
+ * Cancels on Ctrl-C, on SIGTERM, and when the output pipe is closed. A second signal exits the process at once, after
+ * `onExit`.
+ */
+export function interruptible(
+  output: Writable,
+  onInterrupt: (by: Interruption) => void,
+  onExit: () => void = () => undefined,
+): Interruptible {
   const controller = new AbortController()
   let first: { readonly by: Interruption; readonly at: number } | undefined
   const interrupt = (by: Interruption): void => {
     if (first !== undefined) {
-      if (by !== 'EPIPE' && performance.now() - first.at > SAME_PRESS_MS) process.exit(interruptionExitCode(by))
-      return
+      if (by === 'EPIPE' || performance.now() - first.at <= SAME_PRESS_MS) return
+      onExit()
+      process.exit(interruptionExitCode(by))
     }
     first = { by, at: performance.now() }
     onInterrupt(by)

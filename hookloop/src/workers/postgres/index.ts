@@ -1,8 +1,10 @@
 // The only entry point that needs `pg-boss`.
 
-export { serveSessions, type ServeSessionsOptions, type SessionWorker } from './serve-sessions.ts'
+export { serveSessions, type ServeSessionsOptions } from './serve-sessions.ts'
 export { fleet, type FleetOptions } from './fleet.ts'
 export type { QueueOptions } from './queue.ts'
 export type { Fleet, SendTurnOptions, SentTurn } from '../fleet.ts'
+export type { SessionWorker } from '../session-worker.ts'
+export { workerHealth, type WorkerHealthOptions } from '../worker-health.ts'
 export type { Agents, TurnReport, WorkerOptions } from '../turn-driver.ts'
 export type { TurnResult } from '../turn.ts'

@@ -1,4 +1,5 @@
 import { checkOptions, checkPositiveIntegers } from '../../state/check-options.ts'
+import { checkReachable, type SessionWorker } from '../session-worker.ts'
 import { TurnDriver, type WorkerOptions } from '../turn-driver.ts'
 import { expiryOf, type RejectedTurn, type Turn, type TurnResult } from '../turn.ts'
 import { jobIdOf, openQueue, QUEUE, type QueueOptions, type TurnJob } from './queue.ts'
@@ -9,14 +10,6 @@ export type ServeSessionsOptions = WorkerOptions &
     /** How many runs at a time. Default 10. */
     readonly maxRuns?: number
   }
-
-/** A worker that serves sessions. */
-export interface SessionWorker {
-  /** The number of turns that it drives now. */
-  readonly running: number
-  /** Takes no new turns and suspends its runs at the end of their steps; other workers continue them. Resolves when none runs. */
-  close(): Promise<void>
-}
 
 /**
  * Serves sessions as a worker on Postgres alone: it drives the turns that `fleet` sends, one at a time per session. If it dies,
@@ -55,6 +48,12 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Sess
   return {
     get running() {
       return driver.running
+    },
+    get isDraining() {
+      return driver.isDraining
+    },
+    check: async () => {
+      await Promise.all([checkReachable(driver.store), boss.schemaVersion()])
     },
     close: async () => {
       await Promise.all([driver.close(), boss.stop({ graceful: true, timeout: 600_000 })])

@@ -3,6 +3,7 @@ import type { Http2Server, ServerHttp2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { AgentError, messageOf } from '../../errors.ts'
 import { checkOptions } from '../../state/check-options.ts'
+import { checkReachable, type SessionWorker } from '../session-worker.ts'
 import { TurnDriver, type WorkerOptions } from '../turn-driver.ts'
 import { expiryOf, type RejectedTurn, type Turn, type TurnResult } from '../turn.ts'
 import { HANDLER, SERVICE, type Continued } from './protocol.ts'
@@ -21,13 +22,9 @@ export type ServeSessionsOptions = WorkerOptions & {
   readonly service?: string
 }
 
-/** A worker that serves sessions. */
-export interface SessionWorker {
+/** A worker of Restate. */
+export interface RestateWorker extends SessionWorker {
   readonly port: number
-  /** The number of turns that it drives now. */
-  readonly running: number
-  /** Takes no new turns and suspends its runs at the end of their steps; other workers continue them. Resolves when none runs. */
-  close(): Promise<void>
 }
 
 /** Restate would otherwise end an attempt that is quiet for this long, such as one with a slow tool. */
@@ -44,7 +41,7 @@ const retryPolicy = { initialInterval: 50, maxInterval: 2_000, exponentiationFac
  * const worker = await serveSessions({ agent, port: 9080 })
  * process.once('SIGTERM', () => void worker.close())
  */
-export async function serveSessions(options: ServeSessionsOptions): Promise<SessionWorker> {
+export async function serveSessions(options: ServeSessionsOptions): Promise<RestateWorker> {
   const names = ['agent', 'agents', 'onTurn', 'port', 'host', 'admin', 'address', 'service'] as const
   checkOptions('serveSessions', options, names)
   const { port = 9080, host, service = SERVICE } = options
@@ -100,11 +97,18 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Sess
     connection.once('close', () => connections.delete(connection))
   })
   const bound = await listen(server, { port, host })
-  if (options.admin !== undefined) await register(options.admin, options.address ?? `http://localhost:${bound}`)
+  const { admin, address = `http://localhost:${bound}` } = options
+  if (admin !== undefined) await register(admin, address).catch(closeAndThrow(server))
   return {
     port: bound,
     get running() {
       return driver.running
+    },
+    get isDraining() {
+      return driver.isDraining
+    },
+    check: async () => {
+      await Promise.all([checkReachable(driver.store), admin !== undefined && checkEngine(admin)])
     },
     close: async () => {
       const ended = new Promise((resolve) => server.close(resolve))
@@ -136,6 +140,19 @@ async function register(admin: string, uri: string): Promise<void> {
   if (response.ok) return
   const why = `Restate at ${admin} does not accept the worker ${uri}: ${await response.text()}`
   throw new AgentError('AGENT_INVALID_OPTION', why, { value: uri })
+}
+
+/** A worker that is not registered does not keep its process alive. */
+function closeAndThrow(server: Http2Server): (thrown: unknown) => never {
+  return (thrown) => {
+    server.close()
+    throw thrown
+  }
+}
+
+async function checkEngine(admin: string): Promise<void> {
+  const { ok, status } = await fetch(new URL('/health', admin))
+  if (!ok) throw new AgentError('STORE_FAILED', `Restate answers its health check with ${status}.`, { value: status })
 }
 
 type SessionObject = { [HANDLER]: (context: ObjectContext, turn: Turn) => Promise<unknown> }
