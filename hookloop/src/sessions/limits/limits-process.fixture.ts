@@ -2,7 +2,7 @@
 //   run <session>      starts a run. It says "called <session>" when the model is called and "ended <session> <status>" with the number of warnings
 //   resume <session>   resumes it
 //   answer <session>   the model answers. In the session of a name with "tool" it calls a tool first
-//   reject <session>   the model answers 429, with a wait of 300 ms
+//   reject <session>   the model answers 429, with a wait of five minutes
 //   add <times>        adds 1 to the value "count" so many times at once, and says "added"
 import { createInterface } from 'node:readline'
 import type { Use } from '../../agent/capability.ts'
@@ -53,7 +53,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   if (command === 'resume') void report(id, agent.resume(id))
   if (command === 'answer') gated.answer(id)
   if (command === 'reject')
-    gated.answer(id, new AgentError('MODEL_RATE_LIMITED', '429', { value: { retryAfterMs: 300 } }))
+    gated.answer(id, new AgentError('MODEL_RATE_LIMITED', '429', { value: { retryAfterMs: 300_000 } }))
   if (command === 'add') {
     const add = (): Promise<unknown> => store.update('count', (value) => Number(value ?? 0) + 1)
     await Promise.all(Array.from({ length: Number(id) }, add))

@@ -159,17 +159,22 @@ for (const kind of ['sqlite', 'postgres'])
       await Promise.all([first.end(), second.end()])
     })
 
-    test('when one process is answered 429, the calls of another wait as well, and then continue', async () => {
-      const { start } = await open()
+    test('when one process is answered 429, no process calls the model until the time is over, and a success ends that', async () => {
+      const { store, start } = await open()
       const [first, second] = await Promise.all([start('rate'), start('rate')])
       first.tell('run a')
       await first.heard(/^called a/)
       first.tell('reject a')
       await first.heard(/^ended a failed/)
       second.tell('run b')
-      await second.heard(/^called b/)
-      second.tell('answer b')
-      await second.heard(/^ended b completed 1/)
+      await second.heard(/^ended b failed/) // it would have to wait for five minutes
+      assert.deepEqual(await second.heard(/^called/, 0), [])
+      await store.update('rateLimit test/gated', (rate) => ({ ...(rate as object), blockedUntil: 0 }))
+      second.tell('run c')
+      await second.heard(/^called c/)
+      second.tell('answer c')
+      await second.heard(/^ended c completed/)
+      assert.equal(((await valueOf(store, 'rateLimit test/gated')) as { failures: number }).failures, 0)
       await Promise.all([first.end(), second.end()])
     })
 

@@ -17,6 +17,7 @@ import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { clockedStore, gatedModel, unusable, userOf, valueOf } from './limits.fixture.ts'
 import { runLimit, type RunLimitOptions } from './run-limit.ts'
+import { Slots } from './slots.ts'
 
 type Limiting = Partial<RunLimitOptions> & { readonly store: SessionStore; readonly model: LanguageModel }
 
@@ -233,6 +234,21 @@ test('a process that comes back after its lease has expired counts again, and fr
   assert.equal(await held(store), 1)
   model.answer('other')
   await other
+})
+
+test('a place that another process has taken over with the run is not freed by the first one', async () => {
+  const store = memoryStore()
+  const processes = [0, 1].map(() => new Slots({ store, max: 1, leaseMs: 30_000 }))
+  const { signal } = new AbortController()
+  const [first, second] = [
+    await processes[0]!.take('runLimit all', { id: 'run', maxWaitMs: 0, signal }),
+    await processes[1]!.take('runLimit all', { id: 'run', maxWaitMs: 0, signal }),
+  ]
+  assert.ok('release' in first && 'release' in second)
+  await first.release()
+  assert.equal(await held(store), 1)
+  await second.release()
+  assert.equal(await held(store), 0)
 })
 
 test('options of a limit of runs that make no sense are rejected', () => {
