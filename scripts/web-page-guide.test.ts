@@ -6,15 +6,12 @@ import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, before, suite, test } from 'node:test'
+import { readGuide } from './guide.fixture.ts'
 import { buildPackage, type BuiltPackage } from './runtimes/built-package.ts'
 
 // The guide is followed word by word, with the built package. Only npm install is left out: the packages are those of the repository.
 
-const guide = readFileSync('site/guides/put-your-agent-behind-a-web-page.md', 'utf8')
-const files = Object.fromEntries(
-  [...guide.matchAll(/`(\w+\.\w+)`[^\n]*:\n\n```\w+\n([^]*?)```/g)].map(([, name, code]) => [name!, code!]),
-)
-const commands = [...guide.matchAll(/```sh\n([^]*?)```/g)].flatMap(([, lines]) => lines!.trim().split('\n'))
+const { files, commands } = readGuide('site/guides/put-your-agent-behind-a-web-page.md')
 
 test('the guide to a web page prints the files of the example', () => {
   assert.deepEqual(Object.keys(files), ['agent.ts', 'server.ts', 'page.jsx'])
