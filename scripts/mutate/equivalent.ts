@@ -118,4 +118,10 @@ export const equivalent: readonly Equivalent[] = [
     change: 'return → ;',
     why: 'Without events, lines that wait are written a moment sooner, in the same order, or nothing is written.',
   },
+  {
+    file: 'hook-files/trust/trust-store.ts',
+    code: 'this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))))',
+    change: '1 → 2',
+    why: 'A sort uses only the sign.',
+  },
 ]

@@ -1,7 +1,8 @@
 // Changes the code that decides, one change at a time, and lists the changes that no test notices. Works on a copy of the
 // repository. First it runs each test file once, to know how long it takes and what it reaches. Then each change runs only
-// the tests that reach it, cheap ones first, until one fails. A failure that load can cause counts only if it repeats while
-// nothing else runs here, and if the same tests pass without the change right before. Not part of `npm test`.
+// the tests that reach it, cheap ones first, until one fails. What load can cause does not count: a failure of a test that
+// starts processes must repeat, and so must a timeout, while nothing else runs here, and right after the same tests passed
+// without the change. Not part of `npm test`.
 import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -108,12 +109,14 @@ async function judge(copy: string, mutant: Picked, isAlone: boolean): Promise<Ju
     const left = ends - performance.now()
     if (left <= 0) return survived('not all tests were run')
     let failed = await failureWith(copy, mutant, stage, Math.min(left, stage.timeoutMs))
-    if (failed !== undefined && (failed.timedOut || stage.starts)) {
+    if (failed?.timedOut === true) {
       if (!isAlone) return undefined
       const before = performance.now()
       const without = await firstFailure(copy, stage.tests, { timeoutMs: TEST_MS })
       if (without !== undefined) return survived(`fails without the change as well: ${without.title}`)
       failed = await failureWith(copy, mutant, stage, timeoutFor(performance.now() - before))
+    } else if (failed !== undefined && stage.starts) {
+      failed = await failureWith(copy, mutant, stage, stage.timeoutMs)
     }
     if (failed !== undefined) return { file, line, change, killed: true, why: failed.title }
   }

@@ -10,7 +10,10 @@ test('a string is redacted as it is, and as it is written in JSON, in a URL and 
     JSON.stringify(secret),
     JSON.stringify({ inner: JSON.stringify({ secret }) }),
     `https://db.example/?key=${encodeURIComponent(secret)}`,
+    encodeURIComponent(secret).toLowerCase(),
     new URLSearchParams({ key: secret }).toString(),
+    String.raw`{"key": "p\"ss w/rd\n+\u00e9\\9"}`,
+    String.raw`{"key":"p\"ss w\/rd\n+\u00E9\\9"}`,
     `Basic ${Buffer.from(secret).toString('base64')}`,
     Buffer.from(secret).toString('base64url'),
   ]

@@ -90,11 +90,17 @@ function writtenForms(text: string): readonly string[] {
   const bytes = new TextEncoder().encode(plain)
   const base64 = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')).replace(/=+$/, '')
   const url = encodeURIComponent(plain)
+  const json = JSON.stringify(text).slice(1, -1)
+  const ascii = (toHex: (hex: string) => string): string =>
+    json.replace(/[^\0-\x7F]/g, (unit) => `\\u${toHex(unit.charCodeAt(0).toString(16).padStart(4, '0'))}`)
+  const jsons = [json, ascii((hex) => hex), ascii((hex) => hex.toUpperCase())] // other languages escape more
   const forms = [
     text,
-    JSON.stringify(text).slice(1, -1),
-    JSON.stringify(JSON.stringify(text).slice(1, -1)).slice(1, -1),
+    ...jsons,
+    ...jsons.map((each) => each.replaceAll('/', '\\/')),
+    JSON.stringify(json).slice(1, -1),
     url,
+    url.replace(/%../g, (escape) => escape.toLowerCase()),
     url.replaceAll('%20', '+'),
     encodeURI(plain),
     ...(text.length < MIN_SECRET_CHARS ? [] : [base64, base64.replaceAll('+', '-').replaceAll('/', '_')]),

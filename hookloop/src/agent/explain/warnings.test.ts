@@ -30,6 +30,14 @@ function codes(warnings: readonly Warning[]): readonly string[] {
   return warnings.map(({ code, hook: name = '' }) => `${code} ${name}`)
 }
 
+test('a guard whose "when" is asynchronous is a warning that names the option', async () => {
+  const late = guard('beforeStep', (ctx) => ctx, { name: 'late', when: (async () => true) as never })
+  const run = await createAgent({ model: scriptedModel(['Done.']), use: [late] }).run('Go.')
+  const [warning] = run.warnings
+  assert.equal(warning?.code, 'HOOK_INVALID_OPTION')
+  assert.match(warning?.message ?? '', /"late" failed at beforeStep.*"when" returned a promise/)
+})
+
 test('a guard that forgets to return is a warning of the completed run, counted once per message', async () => {
   const run = await agentWith([call, call, call, 'done'], forgets).run('go')
   assert.equal(run.status, 'completed')

@@ -88,6 +88,20 @@ for (const who of ['a tool', 'a tool and a hook that was given the tool itself']
   )
 }
 
+test('the result of a call that was cancelled while it ran says so, and not that time was up', async () => {
+  const controller = new AbortController()
+  const execute: Make['execute'] = async (_args, { signal }) => {
+    setImmediate(() => controller.abort())
+    await delay(60_000, undefined, { signal, ref: false })
+  }
+  const agent = createAgent({ model: scriptedModel([work]), use: [make({ execute })] })
+  const run = await agent.run('hi', { signal: controller.signal })
+  const [execution] = run.state.lastStep!.toolExecutions
+  assert.equal(run.status, 'cancelled')
+  assert.equal(execution!.status, 'outcomeUnknown')
+  assert.match(JSON.stringify(execution!.output), /was cancelled while the tool was running/)
+})
+
 test('a tool with a timeout leaves no listener on a signal that outlives the run', async () => {
   const { signal } = new AbortController()
   for (let i = 0; i < 50; i++) {

@@ -131,6 +131,41 @@ suite('hooks of one trigger', () => {
     })
   }
 
+  test('an asynchronous typed hook of a tool with an asynchronous schema is awaited', async () => {
+    const typed = work(z.object({ n: z.number() }).refine(async () => true))
+    const changes = hook(
+      'beforeToolUse',
+      async (ctx) => {
+        await soon()
+        return ctx.withArgs({ n: 2 })
+      },
+      { name: 'typed', tool: typed },
+    )
+    const run = await runWith({ n: 1 }, {}, typed, changes)
+    assert.deepEqual([done, decisionsOf(run, 'typed').length], [[{ n: 2 }], 1])
+  })
+
+  test('of several hooks that fail, onError gets each failure once, and the hooks after them run', async () => {
+    const seen: string[] = []
+    const fails = (name: string) =>
+      hook(
+        'beforeStep',
+        () => {
+          seen.push(name)
+          throw new Error(name)
+        },
+        { name },
+      )
+    const ignores = hook('onError', (ctx) => (seen.push(ctx.error.message.slice(-5)), ctx.ignore()), {
+      name: 'ignores',
+    })
+    const last = hook('beforeStep', (ctx) => (seen.push('last'), ctx), { name: 'last' })
+    const model = scriptedModel(['done'])
+    const run = await createAgent({ model, use: [fails('first'), fails('other'), last, ignores] }).run('go')
+    assert.equal(run.status, 'completed')
+    assert.deepEqual(seen, ['first', 'first', 'other', 'other', 'last'])
+  })
+
   for (const [what, pattern] of [
     ['a RegExp', /^wor/],
     ['a wildcard', 'wor*'],

@@ -30,6 +30,7 @@ suite('a part of Hookloop that cannot be loaded', () => {
       assert.equal(run.status, 'failed')
       assert.equal(run.status === 'failed' && run.error.code, 'PACKAGE_INCOMPLETE')
       assert.equal(model.requests.length, 1)
+      assert.match(run.state.lastStep!.errors.map(({ during }) => during).join(), /^(?:before|around)ToolUse$/)
     })
   }
 

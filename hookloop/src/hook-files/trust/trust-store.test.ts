@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path'
 import { after, suite, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { fingerprint, hashFiles, type Fingerprint } from './fingerprint.ts'
-import { trustedByHash, TrustStore } from './trust-store.ts'
+import { defaultTrustFile, trustedByHash, TrustStore } from './trust-store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-trust-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -213,6 +213,12 @@ suite('the list of trusted files', () => {
     chownSync(trust.file, 0, 0)
     assert.equal(trust.statusOf(print()), 'trusted')
   })
+})
+
+test('the list is in the configuration folder of the user, unless a variable names another', () => {
+  assert.equal(defaultTrustFile({}), join(homedir(), '.config/hookloop/trust.json'))
+  assert.equal(defaultTrustFile({ XDG_CONFIG_HOME: '/settings' }), '/settings/hookloop/trust.json')
+  assert.equal(defaultTrustFile({ XDG_CONFIG_HOME: '/settings', HOOKLOOP_TRUST: '/list.json' }), '/list.json')
 })
 
 test('files are trusted by the first 16 characters of their hash, and not by fewer or by others', () => {

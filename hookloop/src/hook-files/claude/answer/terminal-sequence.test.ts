@@ -54,6 +54,7 @@ test('other sequences are not allowed, also next to allowed ones', () => {
     `${ESC}]99;i=1:c=1;Title${ST}`,
     `${ESC}]99;i=1:p=close;${ST}`,
     `${ESC}]99;no payload${ST}`,
+    `${ESC}]99;i=1${ST}`,
     `${ESC}]777;precmd${BEL}`,
     `${ESC}]0;${'x'.repeat(5_000)}${BEL}`,
     `${ESC}[2J`,

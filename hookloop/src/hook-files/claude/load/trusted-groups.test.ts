@@ -74,6 +74,16 @@ describe('Claude Code hooks of a project', { concurrency: 2 }, () => {
     assert.deepEqual((await project.run()).marks, ['command-ran'])
   })
 
+  test('of a plugin inside the project include the scripts that it names by CLAUDE_PLUGIN_ROOT', () => {
+    using project = new HookProject()
+    const command = 'sh "$CLAUDE_PLUGIN_ROOT/check"'
+    project.settings({ hooks: { Stop: [{ hooks: [{ type: 'command', command }] }] } }, 'plugin/hooks/hooks.json')
+    project.write('plugin/check', 'exit 0\n')
+    const { groups } = readSettings({ dir: project.dir, home: false, plugins: [project.path('plugin')] })
+    const files = filesOf(groups, project.dir).map(({ path }) => path)
+    assert.ok(files.includes(project.path('plugin/check')), files.join())
+  })
+
   test('do not run if a file was added beside their script', async () => {
     using project = new Marked()
     project.accept()
