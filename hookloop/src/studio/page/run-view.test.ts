@@ -174,6 +174,27 @@ suite('the view of a run', () => {
     await eventually(() => page.title(), `${question.session} · Hookloop studio`)
   })
 
+  pageTest('keeps a row that has changed while an older one was being loaded', async ({ open }) => {
+    const rows = longRun(600)
+    const run = { ...exampleRun.run, status: 'running' as const, live: true, rows: rows.length }
+    await using studio = await fakeStudio({ run: { ...exampleRun, run, rows, details: [] } })
+    const page = await open(studio.url(RUN))
+    await row(page, 599).getByText('call 599').waitFor()
+    const changed = Promise.withResolvers<void>()
+    await page.route('**/api/rows', async (route) => {
+      const response = await route.fetch()
+      await changed.promise
+      await route.fulfill({ response })
+    })
+    await page.evaluate('document.querySelector("#matrix").scrollTop = 8_400')
+    await row(page, 300).and(page.locator('.loading')).waitFor()
+    studio.change({ type: 'rows', rows: [{ ...rows[300]!, text: 'changed' }], total: 600 })
+    await row(page, 300).getByText('changed').waitFor()
+    changed.resolve()
+    await row(page, 301).getByText('call 301').waitFor()
+    await eventually(() => row(page, 300).locator('.what').innerText(), 'changed')
+  })
+
   pageTest(
     'connects again after the studio was lost, and asks for the new rows and the last 500, which may have changed',
     async ({ open, takeProblems }) => {

@@ -61,6 +61,7 @@ export function follow<Line>(
       let error: CallError | undefined
       try {
         for await (const line of open(signal)) {
+          if (signal.aborted) return
           failures = 0
           on.state('open')
           on.line(line)

@@ -92,7 +92,7 @@ export function SessionsView() {
     [...new Set(values)].filter((value) => value !== undefined && value !== '')
 
   return (
-    <main class="page wide">
+    <main class="page wide" aria-busy={isLoadingMore.value}>
       <header class="page-head">
         <h1>Sessions</h1>
         {all !== undefined && (
