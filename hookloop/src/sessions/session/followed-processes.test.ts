@@ -5,6 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { AgentEvent } from '../../state/event.ts'
 import { fileStore } from '../stores/file-store.ts'
 import { killPoints } from '../stores/kills.fixture.ts'
+import { postgresStore } from '../stores/postgres-store.ts'
+import { startPostgres } from '../stores/postgres.fixture.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { checkStory, eventsIn } from './event-log.fixture.ts'
@@ -12,11 +14,22 @@ import { folder, start, type Place } from './session-processes.fixture.ts'
 
 const STREAM = { STREAM: '1' }
 
-function newPlace(kind: 'file' | 'sqlite', name: string): { readonly place: Place; readonly store: SessionStore } {
-  const place = join(folder, `${name}-${kind}`)
-  const store = kind === 'file' ? fileStore(place) : sqliteStore(place)
+async function newPlace(
+  kind: Place['kind'],
+  name: string,
+): Promise<{ readonly place: Place; readonly store: SessionStore }> {
+  const path = join(folder, `${name}-${kind}`)
+  const { place, store } = kind === 'postgres' ? await newDatabase() : { place: path, store: stores[kind](path) }
   after(() => store.close())
-  return { place: { kind, place, world: `${place}.log` }, store }
+  return { place: { kind, place, world: `${path}.log` }, store }
+}
+
+const stores = { file: fileStore, sqlite: sqliteStore } as const
+
+async function newDatabase(): Promise<{ readonly place: string; readonly store: SessionStore }> {
+  const server = await startPostgres()
+  after(() => server.stop())
+  return { place: server.connectionString, store: postgresStore({ connectionString: server.connectionString }) }
 }
 
 /** A process that follows the events of sessions. `until` returns those of one, once it has all of them. */
@@ -37,9 +50,9 @@ function follow(place: Place, ids: readonly string[]) {
   }
 }
 
-for (const kind of ['sqlite', 'file'] as const) {
+for (const kind of ['sqlite', 'file', 'postgres'] as const) {
   test(`another process follows sessions in a ${kind} store that are killed at any write and resumed, without a gap or a repeat`, async () => {
-    const { place, store } = newPlace(kind, 'killed')
+    const { place, store } = await newPlace(kind, 'killed')
     const points = killPoints(Array.from({ length: 18 }, (_, i) => i + 1))
     const ids = points.map((at) => `killed-${at}`)
     const follower = follow(place, ids)
@@ -73,7 +86,7 @@ for (const kind of ['sqlite', 'file'] as const) {
 }
 
 test('another process sees that a run waits, that a second process answers, and that a third one ends it', async () => {
-  const { place } = newPlace('sqlite', 'asked')
+  const { place } = await newPlace('sqlite', 'asked')
   const follower = follow(place, ['s'])
   after(follower.stop)
   await start(place, ['run', 's']).ended
@@ -91,7 +104,7 @@ test('another process sees that a run waits, that a second process answers, and 
 })
 
 test('another process sees a run that is resumed by a changed agent, without a gap in the numbers', async () => {
-  const { place, store } = newPlace('sqlite', 'changed')
+  const { place, store } = await newPlace('sqlite', 'changed')
   const ids = [3, 5, 7, 9, 11].map((at) => `s-${at}`)
   const follower = follow(place, ids)
   after(follower.stop)

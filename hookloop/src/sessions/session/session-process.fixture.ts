@@ -147,16 +147,22 @@ const model: LanguageModel = {
     const reply = await script.infer(request, call)
     const text = textOf(reply.content)
     for (const delta of onDelta === undefined ? [] : (text.match(/.{1,5}/g) ?? [])) {
-      const isStored = stored(delta)
+      const after = await lastSeq() // before it is written: a database answers later
       onDelta!({ type: 'text', delta })
-      await isStored
+      await stored(delta, after)
     }
     return reply
   },
 }
 
-async function stored(delta: string): Promise<void> {
-  for await (const event of store.watch(session, { after: Infinity })) {
+async function lastSeq(): Promise<number> {
+  let last = 0
+  for await (const { seq } of store.watch(session, { follow: false })) last = seq
+  return last
+}
+
+async function stored(delta: string, after: number): Promise<void> {
+  for await (const event of store.watch(session, { after })) {
     if (event.type === 'text' && event.delta === delta) return
   }
 }

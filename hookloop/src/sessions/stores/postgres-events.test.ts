@@ -157,7 +157,7 @@ test('a watcher rejects with the error of the database if the tables are gone', 
   await store.close()
 })
 
-test('tables of a version without events are extended when they are opened, and that version can still use them', async () => {
+test('tables of a version without events are extended when they are opened', async () => {
   const schema = 'earlier'
   const first = postgresStore({ connectionString, schema })
   const writer = await first.open('x', { create: true })
@@ -165,11 +165,12 @@ test('tables of a version without events are extended when they are opened, and 
   await writer.release()
   await first.close()
   await query(`DROP TABLE ${schema}.events`)
+  await query(`UPDATE ${schema}.store SET version = 4`)
   const store = postgresStore({ connectionString, schema })
   const next = await store.open('x')
   assert.deepEqual([next.eventSeq, next.length], [0, 1])
   await next.append(['two'], { events: [event(1)] })
   await follow(store).reach(1)
-  assert.deepEqual((await query(`SELECT max(version) AS version FROM ${schema}.store`))[0], { version: 4 })
+  assert.deepEqual((await query(`SELECT max(version) AS version FROM ${schema}.store`))[0], { version: 5 })
   await store.close()
 })
