@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { attributes, metricNames, providerName } from './conventions.ts'
+import { attributes, metricNames, providerName, workerMetricNames } from './conventions.ts'
 
 for (const [own, conventional] of Object.entries({
   'openai.responses': 'openai',
@@ -24,7 +24,7 @@ for (const [own, conventional] of Object.entries({
 
 test('every attribute and metric is in the docs', () => {
   const page = readFileSync(new URL('../../../site/reference/tracing.md', import.meta.url), 'utf8')
-  const names = [...Object.values(attributes), ...Object.values(metricNames)]
+  const names = [...Object.values(attributes), ...Object.values(metricNames), ...Object.values(workerMetricNames)]
   assert.deepEqual(
     names.filter((name) => !page.includes(`\`${name}\``)),
     [],

@@ -80,6 +80,15 @@ export const metricNames = {
   execution: 'hookloop.execution.duration',
 } as const
 
+export const workerMetricNames = {
+  running: 'hookloop.worker.running',
+  duration: 'hookloop.worker.turn.duration',
+  lag: 'hookloop.worker.turn.lag',
+  retries: 'hookloop.worker.retries',
+  takeovers: 'hookloop.worker.takeovers',
+  open: 'hookloop.sessions.open',
+} as const
+
 /** The error type for an error without a code. */
 export const OTHER_ERROR = '_OTHER'
 

@@ -24,6 +24,10 @@ export function inMemory(options: TracingOptions = {}) {
   const reader = new PeriodicExportingMetricReader({ exporter: metricExporter, exportIntervalMillis: 600_000 })
   const meters = new MeterProvider({ readers: [reader] })
   const tracer = provider.getTracer('test')
+  const latest = (name: string) => {
+    const all = metricExporter.getMetrics().at(-1)?.scopeMetrics ?? []
+    return all.flatMap((scope) => scope.metrics).find(({ descriptor }) => descriptor.name === name)?.dataPoints ?? []
+  }
   return {
     provider,
     meters,
@@ -31,19 +35,18 @@ export function inMemory(options: TracingOptions = {}) {
     tracing: tracing({ tracer, meter: meters.getMeter('test'), ...options }),
     spans: (): readonly ReadableSpan[] => [...exporter.getFinishedSpans()],
     span: (name: string): ReadableSpan => exporter.getFinishedSpans().find((each) => each.name === name)!,
-    /** The measurements of an instrument, with their attributes. Stops measuring. */
+    /** The measurements of a histogram, with their attributes. Stops measuring. */
     measured: async (name: string): Promise<readonly Measured[]> => {
       await meters.shutdown()
-      const all =
-        metricExporter
-          .getMetrics()
-          .at(-1)
-          ?.scopeMetrics.flatMap((scope) => scope.metrics) ?? []
-      const points = all.find((metric) => metric.descriptor.name === name)?.dataPoints ?? []
-      return points.map((point) => {
+      return latest(name).map((point) => {
         const { count, sum } = point.value as Histogram
         return { ...point.attributes, count, sum }
       })
+    },
+    /** The values of a counter or a gauge now, each after its attributes. */
+    values: async (name: string): Promise<readonly unknown[]> => {
+      await meters.forceFlush()
+      return latest(name).flatMap(({ attributes, value }) => [...Object.values(attributes), value])
     },
   }
 }

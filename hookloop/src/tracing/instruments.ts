@@ -2,7 +2,7 @@ import { metrics, type Attributes, type Histogram, type Meter, type MeterProvide
 import type { TokenUsage } from '../state/usage.ts'
 import { attributes, metricNames } from './conventions.ts'
 
-const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
+export const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 const TOKENS = Array.from({ length: 14 }, (_, i) => 4 ** i) // 1, 4, 16 … 67,108,864
 
 type Histograms = { readonly [K in keyof typeof metricNames]: Histogram }

@@ -35,6 +35,8 @@ export type TurnReport = {
   readonly durationMs?: number
   /** How it ended. For `ended`. */
   readonly status?: TurnResult['status'] | 'rejected'
+  /** True if its run had been left without an end: by a worker that died, or that lost the database. For `ended`. */
+  readonly takenOver?: true
   /** Why it was rejected, or must be driven again. */
   readonly error?: { readonly code?: ErrorCode; readonly message: string }
 }
@@ -86,12 +88,15 @@ export class TurnDriver {
     const report = (more: Omit<TurnReport, 'session' | 'turn'>): void => this.#report({ session, turn: id, ...more })
     const took = (): number => Math.round(performance.now() - startedAt)
     report({ type: 'started', ...(sentAt !== undefined && { lagMs: Math.max(0, Date.now() - sentAt) }) })
-    const work = this.#drive(turn, signal)
+    const found = { wasRunning: false }
+    const work = this.#drive(turn, signal, (head) => (found.wasRunning = head.status === 'running'))
     this.#running.add(work)
     try {
       const result = await work
       const { status } = result
-      report({ type: 'ended', status, durationMs: took(), ...(status === 'rejected' && { error: errorOf(result) }) })
+      const more =
+        status === 'rejected' ? { error: errorOf(result) } : found.wasRunning ? ({ takenOver: true } as const) : {}
+      report({ type: 'ended', status, durationMs: took(), ...more })
       return result
     } catch (thrown) {
       const code = thrown instanceof AgentError ? { code: thrown.code } : {}
@@ -108,10 +113,15 @@ export class TurnDriver {
     while (this.#running.size > 0) await Promise.allSettled(this.#running)
   }
 
-  async #drive(turn: Turn, signal: AbortSignal): Promise<TurnResult | RejectedTurn> {
+  async #drive(
+    turn: Turn,
+    signal: AbortSignal,
+    onHead: (head: Partial<SessionHead>) => void,
+  ): Promise<TurnResult | RejectedTurn> {
     if (this.isDraining) throw drained()
     try {
       const head = await this.#head(turn.session)
+      onHead(head)
       const agent = this.#agentFor(turn, head)
       const session = this.#handles.get(turn.session, () => agent.session(turn.session))
       const how = { signal, drain: this.#draining.signal, waitMs: WAIT_MS }

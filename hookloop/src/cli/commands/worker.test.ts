@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect, createServer } from 'node:net'
 import { once } from 'node:events'
@@ -62,9 +62,10 @@ after(async () => {
 const health = ['--health-port', '0', '--host', '127.0.0.1'] as const
 
 /** Starts a worker on Postgres. Resolves with the port of its health checks when it is ready. */
-async function ready(...args: readonly string[]): Promise<Started & { readonly port: number }> {
-  const env = { DATABASE_URL: database.connectionString }
-  const worker = start(['worker', ...args, '--postgres', ...health], { env })
+async function ready(env: NodeJS.ProcessEnv, ...args: readonly string[]): Promise<Started & { readonly port: number }> {
+  const worker = start(['worker', ...args, '--postgres', ...health], {
+    env: { ...env, DATABASE_URL: database.connectionString },
+  })
   workers.push(worker)
   await worker.wrote(/"event":"ready"/)
   const { port } = JSON.parse(await worker.firstLine()) as { readonly port: number }
@@ -101,7 +102,7 @@ async function drained(worker: Started): Promise<Ended> {
 }
 
 test('hookloop worker drives turns on Postgres, by the keys of its agents, and logs lines of JSON', async () => {
-  const worker = await ready(support, '--agent', `code=${coder}`)
+  const worker = await ready({}, support, '--agent', `code=${coder}`)
   for (const [agent, text] of [
     ['support', 'support is done.'],
     ['code', 'coder is done.'],
@@ -126,7 +127,7 @@ test('hookloop worker drives turns on Postgres, by the keys of its agents, and l
 })
 
 test('a worker that drains is not ready, lives until its step has ended, and another worker continues the run', async () => {
-  const worker = await ready(support)
+  const worker = await ready({}, support)
   assert.deepEqual(await get(worker.port, '/readyz'), [200, 'ready'])
   const barrier = join(folder, 'drains')
   const sent = await sessions.send('drains', barrier)
@@ -138,13 +139,13 @@ test('a worker that drains is not ready, lives until its step has ended, and ano
   writeFileSync(barrier, '')
   const ended = await worker.ended
   assert.deepEqual([ended.code, lines(ended).at(-1)!['event']], [0, 'stopped'])
-  const other = await ready(support)
+  const other = await ready({}, support)
   assert.equal((await sent.result()).status, 'completed')
   assert.equal((await drained(other)).code, 0)
 })
 
 test('a second Ctrl-C ends a worker at once, which says how many runs were interrupted', async () => {
-  const worker = await ready(support)
+  const worker = await ready({}, support)
   const barrier = join(folder, 'abandoned')
   await sessions.send('abandoned', barrier)
   await until(() => existsSync(`${barrier}.begun`))
@@ -160,7 +161,7 @@ test('a second Ctrl-C ends a worker at once, which says how many runs were inter
 })
 
 test('a worker is not ready while its database is down, and ready again afterwards', async () => {
-  const worker = await ready(support)
+  const worker = await ready({}, support)
   await database.down()
   try {
     await until(async () => (await get(worker.port, '/readyz'))[1] === 'unreachable')
@@ -174,8 +175,36 @@ test('a worker is not ready while its database is down, and ready again afterwar
   await drained(worker)
 })
 
+test('hookloop worker reports to the OpenTelemetry provider of its process, also the last turn before it ends', async () => {
+  const file = join(folder, 'metrics.jsonl')
+  const telemetry = join(folder, 'telemetry.mjs')
+  writeFileSync(
+    telemetry,
+    `import { writeFileSync } from 'node:fs'
+    import { metrics } from '${import.meta.resolve('@opentelemetry/api')}'
+    import { MeterProvider, PeriodicExportingMetricReader } from '${import.meta.resolve('@opentelemetry/sdk-metrics')}'
+    const done = async () => undefined
+    const exporter = { forceFlush: done, shutdown: done, export({ scopeMetrics }, result) {
+      writeFileSync('${file}', JSON.stringify(scopeMetrics.flatMap((scope) => scope.metrics)))
+      result({ code: 0 })
+    } }
+    const readers = [new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 600_000 })]
+    metrics.setGlobalMeterProvider(new MeterProvider({ readers }))`,
+  )
+  const worker = await ready({ NODE_OPTIONS: `--import ${telemetry}` }, support)
+  await (await sessions.send('measured', 'Hi')).result()
+  await worker.wrote(/"event":"ended"/)
+  await drained(worker)
+  type Metric = { readonly descriptor: { readonly name: string }; readonly dataPoints: readonly { value: unknown }[] }
+  const written = JSON.parse(readFileSync(file, 'utf8')) as readonly Metric[]
+  const found = new Map(written.map(({ descriptor, dataPoints }) => [descriptor.name, dataPoints]))
+  assert.equal(found.get('hookloop.worker.running')?.[0]?.value, 0)
+  assert.ok((found.get('hookloop.worker.turn.duration') ?? []).length >= 1)
+  assert.equal(found.get('hookloop.sessions.open')?.length, 3)
+})
+
 test('hostile requests to the health checks are harmless', async () => {
-  const worker = await ready(support)
+  const worker = await ready({}, support)
   const status = (path: string, method = 'GET'): Promise<number | undefined> =>
     new Promise((resolve, reject) => {
       const sent = request({ host: '127.0.0.1', port: worker.port, path, method }, (response) => {
@@ -205,14 +234,28 @@ test('hostile requests to the health checks are harmless', async () => {
 })
 
 suite('workers on Restate', { skip: noRestate }, () => {
-  test('hookloop worker --restate registers itself and drives turns', async () => {
+  test('hookloop worker --restate registers itself, drives turns, and reports runs that it takes over', async () => {
     const restate = await startRestate()
     const port = await closedPort()
     const engine = ['--restate', restate.admin, '--port', String(port), '--address', `http://127.0.0.1:${port}`]
-    const worker = start(['worker', support, ...engine, '--store', database.connectionString, ...health])
-    workers.push(worker)
-    try {
+    const begin = async (): Promise<Started> => {
+      const worker = start(['worker', support, ...engine, ...health], {
+        env: { HOOKLOOP_STORE: database.connectionString },
+      })
+      workers.push(worker)
       await worker.wrote(/"event":"ready","engine":"restate".*"port"/)
+      return worker
+    }
+    try {
+      const killed = await begin()
+      const barrier = join(folder, 'killed')
+      const left = await fleetOnRestate({ ingress: restate.ingress, store }).send('killed', barrier)
+      await until(() => existsSync(`${barrier}.begun`))
+      killed.kill('SIGKILL')
+      await killed.ended
+      const worker = await begin()
+      assert.equal((await left.result()).status, 'completed')
+      await worker.wrote(/"event":"ended","session":"killed".*"takenOver":true/)
       const at = (JSON.parse(await worker.firstLine()) as { readonly port: number }).port
       assert.deepEqual(await get(at, '/readyz'), [200, 'ready'])
       const sent = await fleetOnRestate({ ingress: restate.ingress, store }).send('on-restate', 'Hi')
@@ -263,7 +306,10 @@ suite('hookloop worker says what is wrong', () => {
     }
     const { level, event, error } = await failed('--postgres', postgres)
     assert.deepEqual([level, event], ['error', 'failed'])
-    assert.match((error as { message: string }).message, /^The session store cannot be used: .*ECONNREFUSED.*Check the/)
+    assert.match(
+      (error as { message: string }).message,
+      /^The database at 127\.0\.0\.1:1\/app cannot be used: .*ECONNREFUSED.*Check the/,
+    )
     const own = await failed('--postgres', postgres, '--store', database.connectionString)
     assert.match(JSON.stringify(own), /The database 127\.0\.0\.1:1\/app cannot be used: .*ECONNREFUSED/)
     const admin = `http://127.0.0.1:${await closedPort()}`

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { AgentError, messageOf } from '../../errors.ts'
 import { checkReachable, type SessionWorker } from '../../workers/session-worker.ts'
+import type { SessionStore } from '../../sessions/stores/store.ts'
 import type { TurnReport } from '../../workers/turn-driver.ts'
 import { workerHealth } from '../../workers/worker-health.ts'
 import { createCliAgent } from '../agents/create-cli-agent.ts'
@@ -91,17 +92,23 @@ export async function worker(files: readonly string[], flags: WorkerFlags, cli: 
       log({ event: 'health', port })
     }
     const loaded = await loadAgents(named, flags, cli)
-    const store = await storeFor(loaded, engine, { flags, env })
+    const store = await reach('The session store', storeFor(loaded, engine, { flags, env }))
     close = () => store.close()
     await reach('The session store', checkReachable(store))
     const agents = withStore(loaded, store)
-    const onTurn = ({ type, ...report }: TurnReport): void => log({ event: type, ...report })
+    const metrics = await metricsOf(store)
+    const onTurn = (report: TurnReport): void => {
+      const { type, ...more } = report
+      log({ event: type, ...more })
+      metrics?.onTurn(report)
+    }
     const started = await reach(engine.shown, serve(engine, { agents, onTurn }, flags))
     running = started.worker
     setReady(running)
     log({ event: 'ready', engine: engine.name, agents: Object.keys(agents), ...started.at })
     await interrupted
     await running.close()
+    await metrics?.flush()
     log({ event: 'stopped' })
     return exitCodes.completed
   } catch (thrown) {
@@ -159,7 +166,7 @@ async function storeFor(
   agents: Agents,
   { name, url }: EngineChoice,
   { flags, env }: { readonly flags: WorkerFlags; readonly env: CliContext['env'] },
-): Promise<NonNullable<ReturnType<typeof sharedStore>>> {
+): Promise<SessionStore> {
   const own = flags.store === undefined ? sharedStore(agents) : undefined
   if (own !== undefined) return own
   const where = flags.store ?? (name === 'postgres' ? url : env['HOOKLOOP_STORE'])
@@ -191,6 +198,24 @@ async function serve(
   return { worker: started, at: { port: started.port } }
 }
 
+type Metrics = { readonly onTurn: (report: TurnReport) => void; readonly flush: () => Promise<void> }
+
+const FLUSH_MS = 5_000
+
+/** Metrics for the provider that the process has registered. None without OpenTelemetry. */
+async function metricsOf(store: SessionStore): Promise<Metrics | undefined> {
+  try {
+    const { metrics } = await import('@opentelemetry/api')
+    const { workerMetrics } = await import('../../tracing/worker-metrics.ts')
+    const provider = metrics.getMeterProvider() as { forceFlush?: (options: object) => Promise<void> }
+    const flush = async (): Promise<void> => provider.forceFlush?.({ timeoutMillis: FLUSH_MS }).catch(() => undefined)
+    return { onTurn: workerMetrics({ store }), flush }
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined
+    throw thrown
+  }
+}
+
 /** A server, a database or a port that the worker needs at start cannot be used. */
 class Unreachable extends Error {}
 
@@ -199,12 +224,11 @@ async function reach<T>(what: string, work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (thrown) {
-    const isUsage =
-      thrown instanceof AgentError && (thrown.code !== 'STORE_FAILED' || /npm install/.test(thrown.message))
-    if (isUsage) throw thrown
-    throw new Unreachable(
-      `${what} cannot be used: ${messageOf(deepest(thrown))}. Check the address, and that the server runs and accepts this worker.`,
-    )
+    const isFailure = thrown instanceof AgentError && thrown.code === 'STORE_FAILED'
+    if (thrown instanceof UsageError || (thrown instanceof AgentError && !isFailure)) throw thrown
+    if (isFailure && thrown.message.includes('npm install')) throw thrown
+    const problem = isFailure ? thrown.message : `${what} cannot be used: ${messageOf(deepest(thrown))}`
+    throw new Unreachable(`${problem}. Check the address, and that the server runs and accepts this worker.`)
   }
 }
 
