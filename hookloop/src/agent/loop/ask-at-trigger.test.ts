@@ -181,3 +181,13 @@ for (const trigger of askTriggers) {
     }
   })
 }
+
+test('a question before a step names the step, counted from 1', async () => {
+  const asks = guard('beforeStep', (ctx) => ctx.ask('Really?'), { name: 'asks' })
+  const asked: unknown[] = []
+  const model = scriptedModel(['A.', 'B.'])
+  const more = hook('onStop', (ctx) => (ctx.state.stepCount > 1 ? ctx : ctx.requestContinuation('more')))
+  const approver = approval(({ toolCall }) => (asked.push(toolCall.args), 'allow'))
+  await createAgent({ model, use: [asks, more, approver] }).run('go')
+  assert.deepEqual(asked, [{ step: 1 }, { step: 2 }])
+})
