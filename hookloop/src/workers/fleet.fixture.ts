@@ -4,10 +4,13 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { readStoredSession } from '../sessions/log/read-session.ts'
 import { postgresStore } from '../sessions/stores/postgres-store.ts'
 import { startPostgres, type PostgresServer } from '../sessions/stores/postgres.fixture.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import type { Fleet } from './fleet.ts'
+import type { TurnReport } from './turn-driver.ts'
 import { fleet as fleetOnPostgres } from './postgres/fleet.ts'
 import { fleet as fleetOnRestate } from './restate/fleet.ts'
 import { noRestate, startRestate, type RestateServer } from './restate/restate.fixture.ts'
@@ -17,6 +20,26 @@ export type EngineName = 'restate' | 'postgres'
 /** The engines that tests can use here. */
 export const engines: readonly EngineName[] = noRestate === false ? ['postgres', 'restate'] : ['postgres']
 if (noRestate !== false) console.error(`Tests of workers on Restate were not run: ${noRestate}`)
+
+/** What a worker says: what it does with a turn, or what it holds. */
+export type WorkerReport =
+  | TurnReport
+  | {
+      readonly type: 'holds'
+      readonly running: number
+      readonly resources: readonly string[]
+      readonly heapUsed: number
+      readonly rss: number
+    }
+
+export type TestWorker = ChildProcess & { readonly reports: readonly WorkerReport[] }
+
+export type WorkerPlace = { readonly database?: string; readonly through?: readonly string[] }
+
+/** Waits for an event that other processes cause. */
+export async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
 
 /** A database, an engine, a client, and workers that are processes. */
 export class TestFleet {
@@ -68,24 +91,31 @@ export class TestFleet {
     return new TestFleet(engine, { database, restate, store, sessions, port: 0, close: () => sessions.close() })
   }
 
-  /** Starts a worker. Resolves when it is ready. */
-  async worker(env: { readonly [name: string]: string } = {}): Promise<ChildProcess> {
+  /** Starts a worker. Resolves when it is ready. `database`: how it reaches the database. `through`: a command that starts it. */
+  async worker(
+    env: { readonly [name: string]: string } = {},
+    { database = this.database.connectionString, through = [] }: WorkerPlace = {},
+  ): Promise<TestWorker> {
     const admin = this.restate === undefined || this.#isRegistered ? '' : this.restate.admin
     this.#isRegistered = true
     const file = join(import.meta.dirname, 'worker-process.fixture.ts')
-    const { connectionString } = this.database
-    const options = ['--conditions=hookloop-source', '--disable-warning=ExperimentalWarning', file]
-    const args = [this.engine, connectionString, this.#world, String(this.#port), admin]
-    const child = spawn(process.execPath, [...options, ...args], {
-      env: { ...process.env, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
+    const options = ['--conditions=hookloop-source', '--disable-warning=ExperimentalWarning', '--expose-gc']
+    if (env['CLOCK_MS'] !== undefined) options.push('--import', join(import.meta.dirname, 'shifted-clock.fixture.ts'))
+    const args = [this.engine, database, this.#world, String(this.#port), admin]
+    const [command, ...all] = [...through, process.execPath, ...options, file, ...args]
+    const reports: WorkerReport[] = []
+    const child = Object.assign(
+      spawn(command!, all, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] }),
+      { reports },
+    )
     let said = ''
     child.stderr.on('data', (text) => (said += String(text)))
+    const lines = createInterface({ input: child.stdout })
+    lines.on('line', (line) => void (line.startsWith('{') && reports.push(JSON.parse(line) as WorkerReport)))
     this.#workers.add(child)
     child.once('exit', () => this.#workers.delete(child))
     await new Promise<void>((resolve, reject) => {
-      child.stdout.on('data', (text) => String(text).includes('ready') && resolve())
+      lines.on('line', (line) => line === 'ready' && resolve())
       child.once('exit', (code) => reject(new Error(`The worker ended with ${code}: ${said}`)))
     })
     return child
@@ -114,6 +144,14 @@ export class TestFleet {
       const [session = '', step, key = '', pid] = line.split(' ')
       return { session, step: Number(step), key, pid: Number(pid) }
     })
+  }
+
+  /** What a session came to: its status, how often it ended, and the outcomes of its calls. */
+  async outcome(id: string) {
+    const { records, state } = await readStoredSession(this.store, id)
+    const ends = records.filter((record) => record.type === 'state' && record.phase === 'ended').length
+    const results = state!.execution!.steps.slice().flatMap((step) => step.toolExecutions.map(({ status }) => status))
+    return { status: state!.execution!.status, ends, results }
   }
 
   async killAll(): Promise<void> {

@@ -27,7 +27,10 @@ export type SendTurnOptions = {
 export interface SentTurn {
   readonly session: string
   readonly turn: string
-  /** Resolves when its run has ended or waits for an answer. Rejects if it could not start, or when the signal aborts. */
+  /**
+   * Resolves when its run has ended or waits for an answer. Rejects if it could not start, or when the signal aborts. While the
+   * engine cannot be reached, it waits.
+   */
   result(options?: { readonly signal?: AbortSignal }): Promise<TurnResult>
 }
 
@@ -56,7 +59,7 @@ export type Engine = {
   readonly agent?: string | undefined
   /** Stores a turn so that it is driven to its end. The same `turn` is stored once. */
   readonly enqueue: (turn: Turn) => Promise<void>
-  /** The result of a turn that was stored. */
+  /** The result of a turn that was stored. Rejects with `STORE_FAILED` if the engine cannot be reached. */
   readonly resultOf: (turn: Pick<Turn, 'session' | 'turn'>, signal?: AbortSignal) => Promise<TurnResult | RejectedTurn>
 }
 
@@ -70,7 +73,9 @@ export function createFleet({ store, agent, enqueue, resultOf }: Engine): Fleet 
       const { turn = crypto.randomUUID() } = options
       const named = agent === undefined ? options : { agent, ...options }
       await enqueue({ ...named, session: checkSessionId(session), turn, input, sentAt: Date.now() })
-      return { session, turn, result: async ({ signal } = {}) => accepted(await resultOf({ session, turn }, signal)) }
+      const result: SentTurn['result'] = async ({ signal } = {}) =>
+        accepted(await whenReached(() => resultOf({ session, turn }, signal), signal))
+      return { session, turn, result }
     },
     answer: async (session, given) => {
       await answerApproval(store, { session, ...given })
@@ -81,10 +86,31 @@ export function createFleet({ store, agent, enqueue, resultOf }: Engine): Fleet 
       if (!(await requestStop(store, { ...options, session }))) return
       const turn = crypto.randomUUID()
       await enqueue({ session, turn }) // after the run; it ends a run that no worker has
-      await resultOf({ session, turn })
+      await whenReached(() => resultOf({ session, turn }))
     },
     watch: (session, options) => store.watch(session, options),
   }
+}
+
+const MAX_PAUSE_MS = 2_000
+
+/** Asks again while the engine cannot be reached: it has the turn, so there will be a result. */
+async function whenReached<T>(ask: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  for (let pauseMs = 50; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+    try {
+      return await ask()
+    } catch (error) {
+      signal?.throwIfAborted()
+      const isUnreachable = error instanceof AgentError && error.code === 'STORE_FAILED' && !isRejection(error.value)
+      if (!isUnreachable) throw error
+    }
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  }
+}
+
+/** The status of an HTTP response that would be the same again. */
+function isRejection(status: unknown): boolean {
+  return typeof status === 'number' && status >= 400 && status < 500
 }
 
 function accepted(result: TurnResult | RejectedTurn): TurnResult {

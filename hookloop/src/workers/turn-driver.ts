@@ -82,7 +82,7 @@ export class TurnDriver {
    * any failure: what has happened is not repeated. Rejects if it must be called again, for example because the store has
    * failed, another worker has the session, or this worker drains.
    */
-  async drive(turn: Turn, signal: AbortSignal): Promise<TurnResult | RejectedTurn> {
+  async drive(turn: Turn, signal?: AbortSignal): Promise<TurnResult | RejectedTurn> {
     const { session, turn: id, sentAt } = turn
     const startedAt = performance.now()
     const report = (more: Omit<TurnReport, 'session' | 'turn'>): void => this.#report({ session, turn: id, ...more })
@@ -115,7 +115,7 @@ export class TurnDriver {
 
   async #drive(
     turn: Turn,
-    signal: AbortSignal,
+    signal: AbortSignal | undefined,
     onHead: (head: Partial<SessionHead>) => void,
   ): Promise<TurnResult | RejectedTurn> {
     if (this.isDraining) throw drained()
@@ -124,8 +124,8 @@ export class TurnDriver {
       onHead(head)
       const agent = this.#agentFor(turn, head)
       const session = this.#handles.get(turn.session, () => agent.session(turn.session))
-      const how = { signal, drain: this.#draining.signal, waitMs: WAIT_MS }
-      if (turn.input === undefined) return resultOf(await resume(session, head, how))
+      const how = { ...(signal !== undefined && { signal }), drain: this.#draining.signal, waitMs: WAIT_MS }
+      if (turn.input === undefined) return resultOf(await resume(session, head, { ...how, expiredAt: turn.expiredAt }))
       if (isInterrupted(head)) await resume(session, head, how).then(resultOf, ignoreEnded)
       return resultOf(await send(session, turn, how))
     } catch (error) {
@@ -172,16 +172,21 @@ function ignoreEnded(error: unknown): void {
   if (!(error instanceof AgentError && error.code === 'RESUME_NOT_SUSPENDED')) throw error
 }
 
-type How = { readonly signal: AbortSignal; readonly drain: AbortSignal; readonly waitMs: number }
+type How = { readonly signal?: AbortSignal; readonly drain: AbortSignal; readonly waitMs: number }
 
 function send(session: Session<unknown>, turn: Turn, how: How): Promise<Run<unknown>> {
-  const { session: _session, agent: _agent, sentAt: _sentAt, input, ...options } = turn
+  const { session: _session, agent: _agent, sentAt: _sentAt, expiredAt: _expiredAt, input, ...options } = turn
   return session.send(input!, { ...options, ...how })
 }
 
 /** Resumes a run, and denies the questions that have expired. */
-function resume(session: Session<unknown>, { pending = [] }: Partial<SessionHead>, how: How): Promise<Run<unknown>> {
-  const expired = pending.filter(({ expiresAt }) => expiresAt !== undefined && expiresAt <= Date.now())
+function resume(
+  session: Session<unknown>,
+  { pending = [] }: Partial<SessionHead>,
+  { expiredAt = 0, ...how }: How & { readonly expiredAt?: number | undefined },
+): Promise<Run<unknown>> {
+  const now = Math.max(Date.now(), expiredAt)
+  const expired = pending.filter(({ expiresAt }) => expiresAt !== undefined && expiresAt <= now)
   const answers: Answers = Object.fromEntries(expired.map(({ id }) => [id, { block: 'The approval has expired.' }]))
   const live = session.resumeStream({ ...how, answers })
   void live[Symbol.asyncIterator]().return?.() // its events are in the store

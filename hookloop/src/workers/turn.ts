@@ -17,6 +17,8 @@ export type Turn = {
   readonly metadata?: JsonObject
   readonly onNewInput?: 'reject' | 'deny'
   readonly deltas?: boolean
+  /** Questions that expire until this time have expired, whatever the clock of the worker says. */
+  readonly expiredAt?: number
   /** When it was sent, by the clock of the sender. */
   readonly sentAt?: number
 }

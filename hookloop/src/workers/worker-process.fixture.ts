@@ -1,7 +1,9 @@
 // A worker as a process, to be killed, paused and started again:
 //   <engine> <database> <world> [<port> <admin>]
 // Its agents call the tool `work` in each of four steps. Each call is a line in the file of the world. It says `ready`.
-// The environment: LEASE_MS of the store, TOOL_MS of each call, EXPIRES_MS of each question.
+// It then prints what it does with each turn, as JSON lines. On SIGUSR2, it says in the same way what it holds.
+// The environment: LEASE_MS of the store, TOOL_MS of each call, EXPIRES_MS of each question. With HOLD, the first call ends with SIGURG.
+import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { tool } from '../agent/tool.ts'
@@ -17,14 +19,19 @@ const [engine, connectionString = '', world = '', port = '0', admin = ''] = proc
 
 const store = postgresStore({ connectionString, leaseMs: Number(process.env['LEASE_MS'] ?? 30_000) })
 
+let holds = process.env['HOLD'] !== undefined
+
 const work = tool({
   name: 'work',
   description: 'Works.',
   input: { type: 'object' },
   execute: async (args, { idempotencyKey, signal }) => {
     const { session, step } = args as { readonly session: string; readonly step: number }
+    const held = holds && once(process, 'SIGURG')
+    holds = false
     appendFileSync(world, `${session} ${step} ${idempotencyKey} ${process.pid}\n`)
-    await pause(Number(process.env['TOOL_MS'] ?? 5), undefined, { signal }).catch(() => undefined)
+    if (held) await held
+    else await pause(Number(process.env['TOOL_MS'] ?? 5), undefined, { signal }).catch(() => undefined)
     return 'done'
   },
 })
@@ -48,15 +55,22 @@ const agents = {
   worker: createAgent({ name: 'worker', model, store, use: [work, ask, asked] }),
   greeter: createAgent({ name: 'greeter', model: scriptedModel(() => 'Hello.'), store }),
 }
+const say = (what: object): boolean => process.stdout.write(`${JSON.stringify(what)}\n`)
 const worker =
   engine === 'restate'
     ? await serveOnRestate({
         agents,
+        onTurn: say,
         port: Number(port),
         host: '127.0.0.1',
         ...(admin !== '' && { admin, address: `http://127.0.0.1:${port}` }),
       })
-    : await serveOnPostgres({ agents, connectionString })
+    : await serveOnPostgres({ agents, onTurn: say, connectionString })
 
 process.once('SIGTERM', () => void worker.close().then(() => process.exit(0)))
+process.on('SIGUSR2', () => {
+  globalThis.gc?.()
+  const { heapUsed, rss } = process.memoryUsage()
+  say({ type: 'holds', running: worker.running, resources: process.getActiveResourcesInfo(), heapUsed, rss })
+})
 process.stdout.write('ready\n')

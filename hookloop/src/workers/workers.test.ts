@@ -1,21 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, suite, test } from 'node:test'
-import { readStoredSession } from '../sessions/log/read-session.ts'
 import { isSoak, kills } from '../sessions/stores/kills.fixture.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { Approval } from '../state/tool-call.ts'
-import { engines, TestFleet } from './fleet.fixture.ts'
+import { engines, TestFleet, until } from './fleet.fixture.ts'
 
 /** Starting a worker takes seconds. */
 const deaths = isSoak ? kills : 4
-
-/** What a session came to: its status, how often it ended, and the outcomes of its calls. */
-async function outcome(fleet: TestFleet, id: string) {
-  const { records, state } = await readStoredSession(fleet.store, id)
-  const ends = records.filter((record) => record.type === 'state' && record.phase === 'ended').length
-  const results = state!.execution!.steps.slice().flatMap((step) => step.toolExecutions.map(({ status }) => status))
-  return { status: state!.execution!.status, ends, results }
-}
 
 for (const engine of engines) {
   suite(`workers on ${engine}`, async () => {
@@ -51,7 +42,7 @@ for (const engine of engines) {
         await fleet.sessions.answer('asks', { approval: pending[0]!.id, answer: 'allow', by: 'jane' })
         pending = await nextQuestion(events)
       }
-      assert.deepEqual(await outcome(fleet, 'asks'), {
+      assert.deepEqual(await fleet.outcome('asks'), {
         status: 'completed',
         ends: 1,
         results: ['ok', 'ok', 'ok', 'ok'],
@@ -69,7 +60,7 @@ for (const engine of engines) {
       const asking = await fleet.sessions.send('asking', 'asking', { agent: 'worker', metadata: { asks: true } })
       assert.equal((await asking.result()).status, 'suspended')
       await fleet.sessions.stop('asking')
-      assert.equal((await outcome(fleet, 'asking')).status, 'cancelled')
+      assert.equal((await fleet.outcome('asking')).status, 'cancelled')
       await fleet.sessions.stop('asking') // nothing runs
     })
 
@@ -80,7 +71,7 @@ for (const engine of engines) {
       const result = await (await fleet.sessions.send('expires', 'expires', options)).result()
       assert.equal(result.status, 'suspended')
       for await (const { type } of events) if (type === 'finished') break
-      const { status, results } = await outcome(fleet, 'expires')
+      const { status, results } = await fleet.outcome('expires')
       assert.deepEqual([status, results], ['completed', ['blocked', 'blocked', 'blocked', 'blocked']])
     })
 
@@ -119,7 +110,7 @@ for (const engine of engines) {
       const calls = fleet.calls().slice(before)
       assert.equal(new Set(calls.map(({ key }) => key)).size, calls.length, 'a call was made twice')
       for (const id of ids) {
-        const { ends, results: outcomes } = await outcome(fleet, id)
+        const { ends, results: outcomes } = await fleet.outcome(id)
         const made = calls.filter(({ session }) => session === id).length
         const unknown = outcomes.filter((status) => status === 'outcomeUnknown').length
         assert.deepEqual([ends, outcomes.length], [1, 4], id)
@@ -135,8 +126,4 @@ async function nextQuestion(events: AsyncIterable<AgentEvent>): Promise<readonly
     if (event.type === 'finished') return []
   }
   return []
-}
-
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 5))
 }

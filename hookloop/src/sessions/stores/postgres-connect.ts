@@ -2,7 +2,15 @@ import { AgentError, messageOf } from '../../errors.ts'
 import { createTables, type PostgresPool } from './postgres-queries.ts'
 import { storeFailed } from './store.ts'
 
-export type Pool = PostgresPool & { end?(): Promise<void> }
+export type Pool = PostgresPool & {
+  /** Only of a pool of the package `pg`. After the timeout, the connection is closed. */
+  query(query: {
+    readonly text: string
+    readonly values: unknown[]
+    readonly query_timeout: number
+  }): ReturnType<PostgresPool['query']>
+  end?(): Promise<void>
+}
 
 /** Connects to the database, and creates the tables if they are missing. */
 export async function connectTo(options: {
@@ -10,13 +18,13 @@ export async function connectTo(options: {
   readonly pool?: PostgresPool
   readonly schema?: string
 }): Promise<Pool> {
-  const pool = options.pool ?? (await ownPool(options.connectionString!))
+  const pool = (options.pool as Pool | undefined) ?? (await ownPool(options.connectionString!))
   ignoreIdleErrors(pool)
   try {
     await createTables(pool, options.schema ?? 'hookloop')
     return pool
   } catch (error) {
-    if (options.pool === undefined) await (pool as Pool).end?.()
+    if (options.pool === undefined) await pool.end?.()
     // Without the error of the driver, which may contain the password.
     if ((error as NodeJS.ErrnoException).code === 'ERR_INVALID_URL') throw badAddress()
     throw storeFailed(`The database${placeOf(options.connectionString)} cannot be used`, reasonOf(error))
@@ -40,7 +48,13 @@ async function ownPool(connectionString: string): Promise<Pool> {
       cause: error,
     })
   }
-  return new pg.default.Pool({ connectionString, allowExitOnIdle: true, connectionTimeoutMillis: 10_000 })
+  return new pg.default.Pool({
+    connectionString,
+    allowExitOnIdle: true,
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  })
 }
 
 function badAddress(): AgentError {

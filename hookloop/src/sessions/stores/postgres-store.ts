@@ -37,6 +37,8 @@ export type PostgresStoreOptions = {
 }
 
 const MAX_ATTEMPTS = 4
+/** A connection that answers nothing for as long as a lease, and at most this long, is broken: packets may get lost without an error. */
+const MAX_QUERY_MS = 60_000
 /** How often it is checked whether another process has written, without and with notifications. */
 const [POLL_MS, LISTENING_POLL_MS] = [100, 1_000]
 
@@ -64,10 +66,13 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       throw error
     }))
   }
+  const timeout = options.pool === undefined && { query_timeout: Math.min(Math.max(leaseMs, 5_000), MAX_QUERY_MS) }
   const query: Query = async (name, values) => {
     const pool = await connect()
+    const text = queries[name]
     try {
-      return (await pool.query(queries[name], values)).rows as readonly Row[]
+      const { rows } = await (timeout ? pool.query({ text, values, ...timeout }) : pool.query(text, values))
+      return rows as readonly Row[]
     } catch (error) {
       throw storeFailed('The database cannot be read or written', error)
     }

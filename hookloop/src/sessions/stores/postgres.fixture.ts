@@ -13,6 +13,10 @@ export type PostgresServer = {
   readonly binaries: string
   /** Ends every connection, as a server that is restarted does. */
   restart(): Promise<void>
+  /** The socket that it listens on. */
+  readonly socket: string
+  /** Ends the server and all its processes as kill -9 does, and starts it again. */
+  kill(): Promise<void>
   /** Ends the server until `up`. */
   down(): Promise<void>
   up(): Promise<void>
@@ -41,6 +45,15 @@ export async function startPostgres(): Promise<PostgresServer> {
     return {
       connectionString: `postgres://hookloop@localhost/postgres?host=${encodeURIComponent(folder)}`,
       binaries: bin,
+      socket: join(folder, '.s.PGSQL.5432'),
+      async kill() {
+        const postmaster = join(data, 'postmaster.pid')
+        const processes = treeOf(Number(readFileSync(postmaster, 'utf8').split('\n')[0]))
+        for (const pid of processes) endAtOnce(pid)
+        await down()
+        rmSync(postmaster, { force: true }) // it would still say that the server is ready
+        await up()
+      },
       async restart() {
         await down()
         await up()
@@ -55,6 +68,21 @@ export async function startPostgres(): Promise<PostgresServer> {
   } catch (error) {
     rmSync(folder, { recursive: true, force: true })
     throw error
+  }
+}
+
+/** A process and its children: those of a Postgres server that was killed would live on for a while. */
+function treeOf(root: number): readonly number[] {
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n')
+  const pairs = lines.map((line) => line.trim().split(/\s+/).map(Number))
+  return [root, ...pairs.flatMap(([pid, parent]) => (parent === root ? [pid!] : []))]
+}
+
+function endAtOnce(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }
 

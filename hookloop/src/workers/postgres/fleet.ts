@@ -1,7 +1,7 @@
 import { checkOptions } from '../../state/check-options.ts'
-import { checkStore, type SessionStore } from '../../sessions/stores/store.ts'
+import { checkStore, storeFailed, type SessionStore } from '../../sessions/stores/store.ts'
 import { createFleet, type Fleet } from '../fleet.ts'
-import type { RejectedTurn, TurnResult } from '../turn.ts'
+import type { RejectedTurn, Turn, TurnResult } from '../turn.ts'
 import { jobIdOf, openQueue, QUEUE, type QueueOptions } from './queue.ts'
 
 /** Options of `fleet`. */
@@ -29,11 +29,13 @@ export async function fleet(options: FleetOptions): Promise<Fleet & { close(): P
   const sessions = createFleet({
     store,
     agent: options.agent,
-    enqueue: async (turn) => void (await boss.send(QUEUE, turn, { id: jobIdOf(turn), singletonKey: turn.session })),
+    enqueue: async (turn) => {
+      await boss.send(QUEUE, turn, { id: jobIdOf(turn), singletonKey: turn.session }).catch(queueFailed)
+    },
     resultOf: async (turn, signal) => {
       const id = jobIdOf(turn)
       for (let pauseMs = 20; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
-        const [job] = await boss.findJobs(QUEUE, { id })
+        const [job] = await boss.findJobs<Turn>(QUEUE, { id }).catch(queueFailed)
         if (job?.state === 'completed') return job.output as unknown as TurnResult | RejectedTurn
         if (job === undefined || job.state === 'failed' || job.state === 'cancelled')
           return { status: 'rejected', code: 'STORE_FAILED', message: `The turn "${turn.turn}" is not in the queue.` }
@@ -43,4 +45,8 @@ export async function fleet(options: FleetOptions): Promise<Fleet & { close(): P
     },
   })
   return { ...sessions, close: () => boss.stop({ graceful: false }) }
+}
+
+function queueFailed(error: unknown): never {
+  throw storeFailed('The queue cannot be read or written', error)
 }

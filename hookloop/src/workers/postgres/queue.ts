@@ -18,6 +18,9 @@ export const QUEUE = 'turns'
 /** A worker that sends no sign of life for this long is dead. The queue allows no less. */
 const HEARTBEAT_SECONDS = 10
 
+/** A connection that answers nothing for this long is broken: packets may get lost without an error. */
+const QUERY_TIMEOUT_MS = 15_000
+
 /** Queries of the queue are short. One more connection listens. */
 const MAX_CONNECTIONS = 4
 
@@ -43,10 +46,14 @@ export async function openQueue(
   checkArgument(caller, ['connectionString', connectionString], isText, 'the address of a Postgres database')
   checkArgument(caller, ['schema', schema], /^[a-z_][a-z0-9_]*$/.test(schema), 'the name of a schema in lower case')
   const { PgBoss: Boss } = await loadQueue()
+  // What pg-boss does not know, it passes to `pg`.
+  const connection = { query_timeout: QUERY_TIMEOUT_MS, keepAlive: true, keepAliveInitialDelayMillis: 10_000 }
   const boss = new Boss({
+    ...connection,
     connectionString,
     schema,
     max: MAX_CONNECTIONS,
+    useListenNotify: supervises,
     supervise: supervises,
     schedule: false,
     superviseIntervalSeconds: 5,

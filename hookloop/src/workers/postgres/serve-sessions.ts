@@ -27,13 +27,15 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Sess
   const boss = await openQueue('serveSessions', options, { supervises: true })
 
   const drive = async ([job]: readonly TurnJob[]): Promise<TurnResult | RejectedTurn> => {
-    const { data: turn, signal } = job!
-    const result = await driver.drive(turn, signal)
+    const { data: turn } = job!
+    // Not the signal of the job: it would cancel a run that lasts longer than the job may, or than a worker may take to end.
+    const result = await driver.drive(turn)
     const expiresAt = expiryOf(result)
     if (expiresAt !== undefined) {
       const { session } = turn
-      const due = { session, turn: `${turn.turn}/expiry` }
-      await boss.send(QUEUE, due, { id: jobIdOf(due), startAfter: new Date(expiresAt), singletonKey: session })
+      const due = { session, turn: `${turn.turn}/expiry`, expiredAt: expiresAt }
+      const startAfter = Math.max(1, expiresAt - Date.now()) / 1_000 // the database has its own clock
+      await boss.send(QUEUE, due, { id: jobIdOf(due), startAfter, singletonKey: session })
     }
     return result
   }

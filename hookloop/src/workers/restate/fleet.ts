@@ -1,4 +1,4 @@
-import { AgentError } from '../../errors.ts'
+import { AgentError, messageOf } from '../../errors.ts'
 import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import { checkStore, type SessionStore } from '../../sessions/stores/store.ts'
 import { createFleet, type Fleet } from '../fleet.ts'
@@ -35,21 +35,22 @@ export function fleet(options: FleetOptions): Fleet {
   const request = async (path: readonly string[], how: Requested = {}): Promise<unknown> => {
     const { body, key, signal } = how
     const address = new URL(path.map(encodeURIComponent).join('/'), ingress.endsWith('/') ? ingress : `${ingress}/`)
-    const response = await fetch(address, {
+    const { status, text } = await fetch(address, {
       method: body === undefined ? 'GET' : 'POST',
       headers: { ...headers, 'content-type': 'application/json', ...(key !== undefined && { 'idempotency-key': key }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal !== undefined && { signal }),
     })
-    const text = await response.text()
-    if (response.ok) return text === '' ? undefined : (JSON.parse(text) as unknown)
-    throw new AgentError(
-      'STORE_FAILED',
-      `Restate at ${address.host} answered ${address.pathname} ${response.status}: ${text}`,
-      {
-        value: response.status,
-      },
-    )
+      .then(async (response) => ({ status: response.status, text: await response.text() }))
+      .catch((error: unknown) => {
+        signal?.throwIfAborted()
+        const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
+        const why = `Restate at ${address.host} cannot be reached: ${messageOf(cause)}`
+        throw new AgentError('STORE_FAILED', why, { cause: error })
+      })
+    if (status >= 200 && status < 300) return text === '' ? undefined : (JSON.parse(text) as unknown)
+    const why = `Restate at ${address.host} answered ${address.pathname} ${status}: ${text}`
+    throw new AgentError('STORE_FAILED', why, { value: status })
   }
   return createFleet({
     store,

@@ -65,7 +65,10 @@ async function launch(folder: string, ports: Ports): Promise<ChildProcess> {
       RESTATE_BIND_PORT: String(ports.node),
       RESTATE_DISABLE_TELEMETRY: 'true',
       RESTATE_LOG_FILTER: 'error',
-      HTTP2_STREAMS_PER_CONNECTION_LIMIT: '2',
+      RESTATE_WORKER__INVOKER__HTTP2_STREAMS_PER_CONNECTION_LIMIT: '2',
+      // A worker that does not answer is dead. The defaults are 40 and 20 seconds.
+      RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_INTERVAL: '2s',
+      RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_TIMEOUT: '3s',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

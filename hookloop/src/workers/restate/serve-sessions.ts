@@ -47,6 +47,7 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Rest
   const { port = 9080, host, service = SERVICE } = options
   const driver = new TurnDriver('serveSessions', options)
   const { endpoint, object, handlers, rpc, CancelledError } = await loadSdk()
+  const connections = new Set<ServerHttp2Session>()
 
   const drive = async (context: ObjectContext, turn: Turn): Promise<TurnResult | RejectedTurn | Continued> => {
     const cancelled = new AbortController()
@@ -70,15 +71,25 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Rest
     const expiresAt = expiryOf(driven)
     if (expiresAt !== undefined) {
       const delay = Math.max(0, expiresAt - (await context.date.now()))
-      self[HANDLER]({ session: turn.session, turn: `${turn.turn}/expiry` }, rpc.sendOpts({ delay }))
+      self[HANDLER](
+        { session: turn.session, turn: `${turn.turn}/expiry`, expiredAt: expiresAt },
+        rpc.sendOpts({ delay }),
+      )
     }
     return driven
   }
 
-  /** While this worker drains, the engine has to call another one. */
+  /** While this worker drains, or if it cannot reach the store, Restate has to call another one. */
   const drainedOr = (thrown: unknown): 'drained' => {
-    if (driver.isDraining && thrown instanceof AgentError && thrown.code === 'SESSION_BUSY') return 'drained'
+    const code = thrown instanceof AgentError ? thrown.code : undefined
+    if (driver.isDraining && code === 'SESSION_BUSY') return 'drained'
+    if (code === 'STORE_FAILED') leave()
     throw thrown
+  }
+
+  /** Restate calls again on a new connection, which may lead to another worker. What the old ones carry may end. */
+  const leave = (): void => {
+    for (const connection of connections) connection.close()
   }
 
   const sessions = object({
@@ -91,7 +102,6 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Rest
     options: { inactivityTimeout: QUIET_MS, abortTimeout: QUIET_MS, retryPolicy },
   })
   const server = process.getBuiltinModule('node:http2').createServer(endpoint().bind(sessions).http2Handler())
-  const connections = new Set<ServerHttp2Session>()
   server.on('session', (connection) => {
     connections.add(connection)
     connection.once('close', () => connections.delete(connection))
@@ -112,7 +122,7 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Rest
     },
     close: async () => {
       const ended = new Promise((resolve) => server.close(resolve))
-      for (const connection of connections) connection.close() // what it carries may end
+      leave()
       await driver.close()
       await ended
     },

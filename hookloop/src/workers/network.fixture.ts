@@ -1,0 +1,82 @@
+// A network between a worker and its database, on loopback, to be cut in two ways.
+import { once } from 'node:events'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+
+type Link = { readonly near: Socket; readonly far: Socket }
+
+export class Network {
+  readonly #server: Server
+  readonly #links = new Set<Link>()
+  #isSilent = false
+
+  private constructor(server: Server) {
+    this.#server = server
+  }
+
+  /** Starts to forward connections to a socket. */
+  static async to(socket: string): Promise<Network> {
+    const server = createServer({ allowHalfOpen: true })
+    const network = new Network(server)
+    server.on('connection', (near) => network.#forward({ near, far: connect({ path: socket, allowHalfOpen: true }) }))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    return network
+  }
+
+  get connectionString(): string {
+    const { port } = this.#server.address() as { readonly port: number }
+    return `postgres://hookloop@127.0.0.1:${port}/postgres`
+  }
+
+  /** The number of connections that are open. */
+  get connections(): number {
+    return this.#links.size
+  }
+
+  /** Resets every connection. New ones are possible. */
+  reset(): void {
+    for (const { near, far } of this.#links) {
+      near.resetAndDestroy()
+      far.destroy()
+    }
+  }
+
+  /** From now on nothing arrives, and no side learns of it. */
+  silence(): void {
+    this.#isSilent = true
+    for (const link of this.#links) part(link)
+  }
+
+  /** What was sent in the meantime arrives now. */
+  heal(): void {
+    this.#isSilent = false
+    for (const link of this.#links) join(link)
+  }
+
+  close(): void {
+    this.#server.close()
+    this.reset()
+  }
+
+  #forward(link: Link): void {
+    this.#links.add(link)
+    const end = (): void => {
+      this.#links.delete(link)
+      link.near.destroy()
+      link.far.destroy()
+    }
+    for (const socket of [link.near, link.far]) socket.on('error', end).on('close', end)
+    if (this.#isSilent) part(link)
+    else join(link)
+  }
+}
+
+function join({ near, far }: Link): void {
+  near.pipe(far)
+  far.pipe(near)
+}
+
+function part({ near, far }: Link): void {
+  near.unpipe(far).pause()
+  far.unpipe(near).pause()
+}
