@@ -34,7 +34,11 @@ export type WorkerReport =
 
 export type TestWorker = ChildProcess & { readonly reports: readonly WorkerReport[] }
 
-export type WorkerPlace = { readonly database?: string; readonly through?: readonly string[] }
+export type WorkerPlace = {
+  readonly port?: number
+  readonly database?: string
+  readonly through?: readonly string[]
+}
 
 /** Waits for an event that other processes cause. */
 export async function until(isTrue: () => boolean): Promise<void> {
@@ -52,7 +56,7 @@ export class TestFleet {
   readonly #port: number
   readonly #closeSessions: () => Promise<void>
   readonly #workers = new Set<ChildProcess>()
-  #isRegistered = false
+  readonly #registered = new Set<number>()
 
   private constructor(
     engine: EngineName,
@@ -91,17 +95,21 @@ export class TestFleet {
     return new TestFleet(engine, { database, restate, store, sessions, port: 0, close: () => sessions.close() })
   }
 
-  /** Starts a worker. Resolves when it is ready. `database`: how it reaches the database. `through`: a command that starts it. */
+  /**
+   * Starts a worker. Resolves when it is ready. `database`: how it reaches the database. `through`: a command that starts it. With a
+   * port of its own, it is a new deployment in Restate.
+   */
   async worker(
     env: { readonly [name: string]: string } = {},
-    { database = this.database.connectionString, through = [] }: WorkerPlace = {},
+    { database = this.database.connectionString, through = [], port = this.#port }: WorkerPlace = {},
   ): Promise<TestWorker> {
-    const admin = this.restate === undefined || this.#isRegistered ? '' : this.restate.admin
-    this.#isRegistered = true
+    const isKnown = this.restate === undefined || this.#registered.has(port)
+    const admin = isKnown ? '' : this.restate.admin
+    this.#registered.add(port)
     const file = join(import.meta.dirname, 'worker-process.fixture.ts')
     const options = ['--conditions=hookloop-source', '--disable-warning=ExperimentalWarning', '--expose-gc']
     if (env['CLOCK_MS'] !== undefined) options.push('--import', join(import.meta.dirname, 'shifted-clock.fixture.ts'))
-    const args = [this.engine, database, this.#world, String(this.#port), admin]
+    const args = [this.engine, database, this.#world, String(port), admin]
     const [command, ...all] = [...through, process.execPath, ...options, file, ...args]
     const reports: WorkerReport[] = []
     const child = Object.assign(
@@ -167,7 +175,7 @@ export class TestFleet {
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as { readonly port: number }

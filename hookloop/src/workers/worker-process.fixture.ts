@@ -2,7 +2,7 @@
 //   <engine> <database> <world> [<port> <admin>]
 // Its agents call the tool `work` in each of four steps. Each call is a line in the file of the world. It says `ready`.
 // It then prints what it does with each turn, as JSON lines. On SIGUSR2, it says in the same way what it holds.
-// The environment: LEASE_MS of the store, TOOL_MS of each call, EXPIRES_MS of each question. With HOLD, the first call ends with SIGURG.
+// The environment: LEASE_MS of the store, TOOL_MS of each call, EXPIRES_MS of each question, VERSION of the agents. With HOLD, the first call ends with SIGURG.
 import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -52,7 +52,13 @@ const model = scriptedModel(({ messages }) => {
 const expiresInMs = Number(process.env['EXPIRES_MS'] ?? 0)
 const asked = approval(expiresInMs > 0 ? { answer: 'suspend', expiresInMs } : 'suspend')
 const agents = {
-  worker: createAgent({ name: 'worker', model, store, use: [work, ask, asked] }),
+  worker: createAgent({
+    name: 'worker',
+    model,
+    store,
+    instructions: `Version ${process.env['VERSION'] ?? 1}.`,
+    use: [work, ask, asked],
+  }),
   greeter: createAgent({ name: 'greeter', model: scriptedModel(() => 'Hello.'), store }),
 }
 const say = (what: object): boolean => process.stdout.write(`${JSON.stringify(what)}\n`)
