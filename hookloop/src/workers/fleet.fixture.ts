@@ -129,10 +129,11 @@ export class TestFleet {
     return child
   }
 
-  /** Asks a worker to end. Resolves with its exit code. */
+  /** Asks a worker to end, and lets a call end that it holds. Resolves with its exit code. */
   async drain(worker: ChildProcess): Promise<number | null> {
     const ended = once(worker, 'exit')
     worker.kill('SIGTERM')
+    worker.kill('SIGURG')
     const [code] = (await ended) as [number | null]
     return code
   }

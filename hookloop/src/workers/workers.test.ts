@@ -76,7 +76,7 @@ for (const engine of engines) {
     })
 
     test('hand their runs over at the end of a step when they are asked to end, and take turns in order', async () => {
-      const worker = await fleet.worker({ TOOL_MS: '300' })
+      const worker = await fleet.worker({ HOLD: '1' })
       const before = fleet.calls().length
       const first = await fleet.sessions.send('drained', 'drained', { agent: 'worker' })
       await until(() => fleet.calls().length > before)

@@ -12,7 +12,7 @@ if (engines.includes('restate'))
     after(() => fleet.stop())
 
     test('a run that workers of an old version have begun is finished by those of a new version', async () => {
-      const old = await fleet.worker({ TOOL_MS: '300' })
+      const old = await fleet.worker({ HOLD: '1' })
       const sent = await fleet.sessions.send('deployed', 'deployed')
       await until(() => fleet.calls().length > 0)
       await fleet.worker({ VERSION: '2' }, { port: await freePort() })
