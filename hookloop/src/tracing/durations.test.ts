@@ -7,7 +7,7 @@ import { scriptedModel } from '../models/scripted.ts'
 import { inMemory, timesOf } from './in-memory.fixture.ts'
 
 test('spans of hooks have their duration, which is not part of the call they judge', async () => {
-  const otel = inMemory()
+  const otel = inMemory({ slowHookMs: 100 })
   const onInput = hook('onUserInput', async (ctx) => (await delay(130), ctx), { name: 'moderate' })
   const judge = guard('afterInference', async (ctx) => (await delay(120), ctx), { name: 'judge' })
   const wait = hook('aroundInference', async (_ctx, next) => (await delay(110), next()), { name: 'wait' })

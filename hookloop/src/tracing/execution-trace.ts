@@ -9,7 +9,7 @@ import type { HookTrigger, PlainTrigger } from '../hooks/triggers.ts'
 import { inputContent, outputContent, systemContent } from './content.ts'
 import { attributes, operations, OTHER_ERROR } from './conventions.ts'
 import { modelFacts, spentBetween, usageFacts } from './facts.ts'
-import { addHookSpan, isShown, type HooksShown } from './hook-spans.ts'
+import { addHookSpan, isShown, type Shown } from './hook-spans.ts'
 import { layOut, type Noted, type Reading } from './hook-times.ts'
 import { InferenceTrace, type Answered } from './inference-trace.ts'
 import type { Instruments } from './instruments.ts'
@@ -22,7 +22,7 @@ export const TRACING = 'tracing'
 export type TraceOptions = {
   readonly spans: Spans
   readonly instruments: Instruments
-  readonly hooks: HooksShown
+  readonly shown: Shown
   readonly agentName: string | undefined
 }
 
@@ -49,7 +49,7 @@ export class ExecutionTrace {
   readonly agentId: string
   readonly #spans: Spans
   readonly #instruments: Instruments
-  readonly #shown: HooksShown
+  readonly #shown: Shown
   readonly #own: Attributes
   readonly #execution: OpenSpan
   readonly #inference: InferenceTrace
@@ -68,7 +68,7 @@ export class ExecutionTrace {
   #hasModel = false
 
   constructor(
-    { spans, instruments, hooks, agentName: ownName }: TraceOptions,
+    { spans, instruments, shown, agentName: ownName }: TraceOptions,
     ctx: Seen,
     { earlier, inside }: { readonly earlier?: SpanContext | undefined; readonly inside?: Context | undefined } = {},
   ) {
@@ -78,7 +78,7 @@ export class ExecutionTrace {
     this.agentId = state.agentId
     this.#spans = spans
     this.#instruments = instruments
-    this.#shown = hooks
+    this.#shown = shown
     this.#inference = new InferenceTrace(spans, instruments)
     this.#tools = new ToolTrace(spans, instruments)
     this.#own = agentName === undefined ? {} : { [attributes.agentName]: agentName }

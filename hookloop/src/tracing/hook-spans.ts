@@ -6,12 +6,12 @@ import type { Spans } from './spans.ts'
 /** Which hook invocations get a span: those with a decision, all, or none. */
 export type HooksShown = 'decisions' | 'all' | 'none'
 
-/** A hook that took this long gets a span even without a decision. */
-const SLOW_MS = 100
+/** A slow hook gets a span even without a decision. */
+export type Shown = { readonly hooks: HooksShown; readonly slowHookMs: number }
 
-export function isShown(entry: Noted, shown: HooksShown): boolean {
-  if (shown === 'none' || isInToolSpan(entry)) return false
-  return shown === 'all' || hasOpinion(entry) || (entry.durationMs ?? 0) >= SLOW_MS
+export function isShown(entry: Noted, { hooks, slowHookMs }: Shown): boolean {
+  if (hooks === 'none' || isInToolSpan(entry)) return false
+  return hooks === 'all' || hasOpinion(entry) || (entry.durationMs ?? 0) >= slowHookMs
 }
 
 export function addHookSpan(spans: Spans, { entry, start, end }: HookTime, parent: Context): void {

@@ -39,7 +39,8 @@ test('hooks without a known duration take no time', () => {
 })
 
 test('a slow hook without a decision is shown', () => {
-  assert.equal(isShown(noted('a', 'beforeStep', 99), 'decisions'), false)
-  assert.equal(isShown(noted('a', 'beforeStep', 100), 'decisions'), true)
-  assert.equal(isShown({ ...noted('a', 'beforeStep'), decision: 'skipped' }, 'decisions'), false)
+  const shown = { hooks: 'decisions', slowHookMs: 100 } as const
+  assert.equal(isShown(noted('a', 'beforeStep', 99), shown), false)
+  assert.equal(isShown(noted('a', 'beforeStep', 100), shown), true)
+  assert.equal(isShown({ ...noted('a', 'beforeStep'), decision: 'skipped' }, shown), false)
 })

@@ -18,6 +18,8 @@ export type TracingOptions = {
   readonly content?: boolean
   /** Which hook invocations get a span: those that decided, changed, failed or were slow; all; or none. Default `'decisions'`. */
   readonly hooks?: HooksShown
+  /** The time from which a hook is slow. Default 100. */
+  readonly slowHookMs?: number
   /** The name of the agent in the names of spans. Default none. */
   readonly agentName?: string
 }
@@ -57,12 +59,12 @@ const MAX_SUSPENDED = 1000
  * createAgent({ model, use: [tracing({ agentName: 'support', content: true })] })
  */
 export function tracing(options: TracingOptions = {}): Capability {
-  const { content = false, hooks = 'decisions', agentName } = checked(options)
+  const { content = false, hooks = 'decisions', slowHookMs = 100, agentName } = checked(options)
   const { tracer = trace.getTracer('hookloop'), meter } = options
   const live = new LiveTraces({
     spans: new Spans(tracer, content),
     instruments: new Instruments(meter),
-    hooks,
+    shown: { hooks, slowHookMs },
     agentName,
   })
   return {
@@ -129,11 +131,13 @@ class LiveTraces {
 
 /** Rejects what would be misread: `content: 'false'` must not turn content on. */
 function checked(options: TracingOptions): TracingOptions {
-  checkOptions('tracing', options, ['tracer', 'meter', 'content', 'hooks', 'agentName'])
-  const { content, hooks, agentName } = options
+  checkOptions('tracing', options, ['tracer', 'meter', 'content', 'hooks', 'slowHookMs', 'agentName'])
+  const { content, hooks, slowHookMs, agentName } = options
   if (content !== undefined && typeof content !== 'boolean')
     throw invalidOption('tracing', '"content" must be true or false', content)
   if (hooks !== undefined) checkChoice('tracing', 'hooks', hooks, ['decisions', 'all', 'none'])
+  if (slowHookMs !== undefined && !(typeof slowHookMs === 'number' && slowHookMs >= 0))
+    throw invalidOption('tracing', '"slowHookMs" must be a number of milliseconds', slowHookMs)
   if (agentName !== undefined && typeof agentName !== 'string')
     throw invalidOption('tracing', '"agentName" must be a string', agentName)
   return options

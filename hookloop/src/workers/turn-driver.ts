@@ -62,6 +62,9 @@ export class TurnDriver {
     checkArgument(caller, ['agent', agent ?? agents], isOne, 'an agent, or agents by key')
     const areAgents = Object.keys(all).length > 0 && Object.values(all).every(isAgent)
     checkArgument(caller, ['agent', agent ?? agents], areAgents, 'an agent, or agents by key')
+    const names = Object.values(all).map((each) => partsOf(each).name)
+    const areDistinct = new Set(names).size === names.length // a session stores the name of its agent
+    checkArgument(caller, ['agents', names], areDistinct, 'agents with different names')
     checkArgument(caller, ['onTurn', onTurn], typeof onTurn === 'function', 'a function')
     this.#agents = all
     this.#onTurn = onTurn
