@@ -58,6 +58,8 @@ const any = Object.keys(kinds).join(' ')
 const schema = { type: 'object' }
 const thirdOptional = ['', '', 'undefined object']
 
+const workerHealth: Row = { args: [Promise.resolve(), {}], accepts: ['', 'undefined object'], options: [1, 'onError'] }
+
 const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
   '.': {
     AgentError: { args: ['HOOK_FAILED', 'x', {}], accepts: [any, any, any] },
@@ -131,7 +133,10 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
       options: [2, 'leaseMs'],
     },
   },
-  './tracing': { tracing: { args: [{}], accepts: ['undefined object'], options: [0, 'tracer'] } },
+  './tracing': {
+    tracing: { args: [{}], accepts: ['undefined object'], options: [0, 'tracer'] },
+    workerMetrics: { args: [{}], accepts: ['undefined object'], options: [0, 'meter', 'store'] },
+  },
   './bash': { bash: { args: [{}], accepts: ['undefined object'], options: [0, 'allow', 'sandbox', 'timeoutMs'] } },
   './files': { files: { args: [{ root: folder }], options: [0, 'root', 'write', 'maxLines'] } },
   './mcp': { mcp: { args: [{ servers: {} }], options: [0, 'servers'] } },
@@ -222,16 +227,15 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
     toNodeListener: { args: [() => new Response()], accepts: ['function'] },
   },
   './restate': {
-    fleet: {
-      args: [{ ingress: 'http://127.0.0.1:1', store }],
-      options: [0, 'ingress', 'store', 'agent', 'service', 'headers'],
-    },
+    workerHealth,
+    fleet: { args: [{ ingress: 'http://127.0.0.1:1', store }], options: [0, 'ingress', 'store', 'agent', 'headers'] },
     serveSessions: {
       args: [{ agent, port: 0, host: '127.0.0.1' }],
       options: [0, 'agent', 'agents', 'onTurn', 'port', 'host', 'admin', 'address', 'service'],
     },
   },
   './pg-workers': {
+    workerHealth,
     fleet: {
       args: [{ connectionString: 'no database', store }],
       options: [0, 'connectionString', 'schema', 'store', 'agent'],

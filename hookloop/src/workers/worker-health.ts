@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AgentError } from '../errors.ts'
+import { checkArgument, checkOptions } from '../state/check-options.ts'
 import type { SessionWorker } from './session-worker.ts'
 
 /** Options of `workerHealth`. */
@@ -32,8 +33,12 @@ const headers = {
  */
 export function workerHealth(
   worker: SessionWorker | Promise<SessionWorker>,
-  { onError = () => undefined }: WorkerHealthOptions = {},
+  options: WorkerHealthOptions = {},
 ): (request: IncomingMessage, response: ServerResponse) => void {
+  checkOptions('workerHealth', options, ['onError'])
+  const { onError = () => undefined } = options
+  const isWorker = ['check', 'then'].some((name) => typeof Object(worker)[name] === 'function')
+  checkArgument('workerHealth', ['worker', worker], isWorker, 'a worker of serveSessions, or a promise of one')
   let state: SessionWorker | 'starting' | 'failed' = 'starting'
   Promise.resolve(worker).then(
     (started) => (state = started),
