@@ -13,6 +13,7 @@ export const measurements: { readonly [name: string]: () => Promise<{ readonly m
   messages: () => import('./measurements/messages.ts'),
   stores: () => import('./measurements/stores.ts'),
   events: () => import('./measurements/events.ts'),
+  workers: () => import('./measurements/workers.ts'),
   'shell-hooks': () => import('./measurements/shell-hooks.ts'),
   imports: () => import('./measurements/imports.ts'),
   cli: () => import('./measurements/cli.ts'),

@@ -103,7 +103,7 @@ for (const engine of engines) {
       const sent = await fleet.sessions.send('expires', 'expires', options)
       assert.equal((await sent.result()).status, 'suspended')
       await fleet.worker({ ...BEHIND, EXPIRES_MS: '1' })
-      await fleet.kill(first)
+      await fleet.drain(first)
       for await (const { type } of events) if (type === 'finished') break
       const { status, results } = await fleet.outcome('expires')
       assert.deepEqual([status, results], ['completed', ['blocked', 'blocked', 'blocked', 'blocked']])

@@ -2,8 +2,9 @@
 //   <engine> <database> <world> [<port> <admin>]
 // Its agents call the tool `work` in each of four steps. Each call is a line in the file of the world. It says `ready`.
 // It then prints what it does with each turn, as JSON lines. On SIGUSR2, it says in the same way what it holds.
-// The environment: LEASE_MS of the store, TOOL_MS of each call, EXPIRES_MS of each question, VERSION of the agents. With HOLD, the first call ends with SIGURG.
-import { once } from 'node:events'
+// The environment: LEASE_MS of the store, TOOL_MS of each call, EXPIRES_MS of each question, VERSION of the agents, CALLS_AT_ONCE for
+// how many calls it makes at a time. With HOLD, the first call ends with SIGURG.
+import { EventEmitter, once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { tool } from '../agent/tool.ts'
@@ -19,6 +20,10 @@ const [engine, connectionString = '', world = '', port = '0', admin = ''] = proc
 
 const store = postgresStore({ connectionString, leaseMs: Number(process.env['LEASE_MS'] ?? 30_000) })
 
+const maxCalls = Number(process.env['CALLS_AT_ONCE'] ?? Infinity)
+const turns = new EventEmitter().setMaxListeners(0)
+let calls = 0
+const isBusy = (): boolean => calls >= maxCalls
 let holds = process.env['HOLD'] !== undefined
 
 const work = tool({
@@ -27,11 +32,15 @@ const work = tool({
   input: { type: 'object' },
   execute: async (args, { idempotencyKey, signal }) => {
     const { session, step } = args as { readonly session: string; readonly step: number }
+    while (isBusy()) await once(turns, 'end')
+    calls += 1
     const held = holds && once(process, 'SIGURG')
     holds = false
     appendFileSync(world, `${session} ${step} ${idempotencyKey} ${process.pid}\n`)
     if (held) await held
     else await pause(Number(process.env['TOOL_MS'] ?? 5), undefined, { signal }).catch(() => undefined)
+    calls -= 1
+    turns.emit('end')
     return 'done'
   },
 })

@@ -39,7 +39,8 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Sess
     }
     return result
   }
-  const how = { localConcurrency: maxRuns, pollingIntervalSeconds: 0.5, notifyPollingIntervalSeconds: 5 }
+  // A turn that is driven again, or at a later time, comes without a notification.
+  const how = { localConcurrency: maxRuns, pollingIntervalSeconds: 0.5, notifyPollingIntervalSeconds: 1 }
   const worker: string = await boss.work<Turn, TurnResult | RejectedTurn>(QUEUE, how, async (jobs) => {
     try {
       return await drive(jobs)

@@ -19,6 +19,7 @@ export const noRestate = binary === undefined ? 'There is no Restate server: npm
 export type RestateServer = {
   readonly ingress: string
   readonly admin: string
+  readonly pid: number
   /** Ends the server as kill -9 does, and starts it again. */
   kill(): Promise<void>
   stop(): Promise<void>
@@ -32,6 +33,9 @@ export async function startRestate(): Promise<RestateServer> {
   return {
     ingress: `http://127.0.0.1:${ingress}`,
     admin: `http://127.0.0.1:${admin}`,
+    get pid() {
+      return server.pid!
+    },
     async kill() {
       await end(server, 'SIGKILL')
       server = await start()
