@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { setImmediate as soon, setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as soon } from 'node:timers/promises'
 import fc from 'fast-check'
 import { approval, type ApprovalOptions } from '../capabilities/approval.ts'
 import { guards } from '../capabilities/guards.ts'
@@ -57,16 +57,17 @@ suite('S01: a hook that does not answer in time', () => {
 
   test('delays nothing if it is an observer, and is in the ledger', async () => {
     let isOver = false
+    const toolRan = Promise.withResolvers<void>()
     const slow = observe(
       'beforeToolUse',
       async () => {
-        await delay(50)
+        await toolRan.promise
         isOver = true
       },
       { name: 'slow' },
     )
     const during: boolean[] = []
-    const { agent } = worker([slow, observe('afterToolUse', () => during.push(isOver))])
+    const { agent } = worker([slow, observe('afterToolUse', () => (during.push(isOver), toolRan.resolve()))])
     const run = await agent.run('Go.')
     assert.deepEqual([during, run.status], [[false], 'completed'])
     assert.ok(run.ledger.some(({ hook: name, mode }) => name === 'slow' && mode === 'observe'))

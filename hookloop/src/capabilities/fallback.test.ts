@@ -222,9 +222,10 @@ test('a cost limit stops a run with an unpriced model, and says how to set the p
 })
 
 test('after a cancellation no other model is called', async () => {
-  const a = scriptedModel([{ text: 'a', delayMs: 60_000 }])
+  const cancel = new AbortController()
+  const a = scriptedModel(() => (setImmediate(() => cancel.abort()), { text: 'a', delayMs: 60_000 }))
   const b = speaking('b')
-  const run = await agentOn(a, fallback([b])).run('go', { signal: AbortSignal.timeout(20) })
+  const run = await agentOn(a, fallback([b])).run('go', { signal: cancel.signal })
   assert.deepEqual([run.status, b.requests.length], ['cancelled', 0])
 })
 

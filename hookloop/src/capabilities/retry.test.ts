@@ -148,14 +148,14 @@ test('the wait that the provider asks for is used', async (t) => {
 test('the wait of the provider overrides the backoff', async () => {
   const model = scriptedModel([failing('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: 1 }), 'Done.'])
   const waits = retry({ backoffMs: long, maxBackoffMs: long })
-  const run = await agentOn(model, waits).run('go', { signal: AbortSignal.timeout(5_000) })
+  const run = await agentOn(model, waits).run('go', { signal: AbortSignal.timeout(120_000) })
   assert.equal(run.status, 'completed')
 })
 
 test('a wait longer than maxRetryAfterMs fails the call at once', async () => {
   const asked = (ms: number) =>
     scriptedModel([failing('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: ms }), 'Done.'])
-  const signal = AbortSignal.timeout(5_000)
+  const signal = AbortSignal.timeout(120_000)
   const patient = await agentOn(asked(50), retry({ maxRetryAfterMs: 50 })).run('go', { signal })
   const hasty = await agentOn(asked(50), retry({ maxRetryAfterMs: 49 })).run('go', { signal })
   const usual = await agentOn(asked(60_001), retry()).run('go', { signal })
@@ -163,9 +163,13 @@ test('a wait longer than maxRetryAfterMs fails the call at once', async () => {
 })
 
 test('a wait longer than the longest timer does not fire at once', async () => {
-  const model = scriptedModel([failing('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: 2 ** 32 }), 'Done.'])
+  const cancel = new AbortController()
+  const model = scriptedModel(() => {
+    setTimeout(() => cancel.abort(), 60)
+    return failing('MODEL_RATE_LIMITED', 'slow down', { retryAfterMs: 2 ** 32 })
+  })
   const waits = retry({ maxRetryAfterMs: Infinity })
-  const run = await agentOn(model, waits).run('go', { signal: AbortSignal.timeout(60) })
+  const run = await agentOn(model, waits).run('go', { signal: cancel.signal })
   assert.deepEqual([run.status, model.requests.length], ['cancelled', 1])
 })
 
@@ -180,7 +184,7 @@ test('waits double up to maxBackoffMs', async (t) => {
     delays.join(' '),
   )
   const capped = agentOn(model, retry({ backoffMs: long, maxBackoffMs: 1 }))
-  assert.equal((await capped.run('go', { signal: AbortSignal.timeout(5_000) })).status, 'failed')
+  assert.equal((await capped.run('go', { signal: AbortSignal.timeout(120_000) })).status, 'failed')
 })
 
 // ── cancellation and guards
@@ -188,9 +192,10 @@ test('waits double up to maxBackoffMs', async (t) => {
 test('a cancellation during the wait ends the run at once', async () => {
   const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
   const before = timers()
-  const model = scriptedModel([failing(), 'Done.'])
+  const cancel = new AbortController()
+  const model = scriptedModel(() => (setImmediate(() => cancel.abort()), failing()))
   const agent = agentOn(model, retry({ backoffMs: 2 ** 30, maxBackoffMs: 2 ** 30 }))
-  const run = await agent.run('go', { signal: AbortSignal.timeout(30) })
+  const run = await agent.run('go', { signal: cancel.signal })
   assert.deepEqual([run.status, model.requests.length], ['cancelled', 1])
   assert.ok(timers() <= before, 'a timer is left behind')
 })
@@ -285,10 +290,9 @@ suite('recorded and replayed', () => {
   test('a cancellation during the wait is one in the replay', async () => {
     const recording = memoryRecording()
     const waits = retry({ backoffMs: long, maxBackoffMs: long })
-    const live = await agentOn(scriptedModel([failing()]), waits).run('go', {
-      effects: recordEffects(recording),
-      signal: AbortSignal.timeout(20),
-    })
+    const cancel = new AbortController()
+    const model = scriptedModel(() => (setImmediate(() => cancel.abort()), failing()))
+    const live = await agentOn(model, waits).run('go', { effects: recordEffects(recording), signal: cancel.signal })
     const again = await agentOn(scriptedModel([]), waits).run('go', { effects: replayEffects(recording) })
     assert.deepEqual([live.status, again.status], ['cancelled', 'cancelled'])
     assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))

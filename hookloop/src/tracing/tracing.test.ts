@@ -185,25 +185,30 @@ test('the name of an unknown tool is in no span', async () => {
 })
 
 test('concurrent calls have separate spans with their ids and results', async () => {
+  const fastEnded = Promise.withResolvers<void>()
   const wait = tool({
     name: 'wait',
     description: '',
     input,
     concurrent: true,
-    execute: async ({ ms }) => {
-      await delay(Number(ms))
-      if (ms === 1) throw new Error('too short')
+    execute: async ({ how }) => {
+      if (how === 'fast') {
+        fastEnded.resolve()
+        throw new Error('too short')
+      }
+      await fastEnded.promise
+      await delay(30)
     },
   })
-  const calls = [30, 1].map((ms) => ({ name: 'wait', id: `call-${ms}`, args: { ms } }))
+  const calls = ['slow', 'fast'].map((how) => ({ name: 'wait', id: how, args: { how } }))
   const { spans } = await trace({ model: scriptedModel([{ toolCalls: calls }, 'Done.']) }, { use: [wait] })
   const reported = spans().filter(({ name }) => name === 'execute_tool wait')
   const [slow, fast] = reported.map(timesOf)
   assert.deepEqual(
     reported.map(({ attributes }) => [attributes['gen_ai.tool.call.id'], attributes['hookloop.tool.status']]),
     [
-      ['call-30', 'ok'],
-      ['call-1', 'failed'],
+      ['slow', 'ok'],
+      ['fast', 'failed'],
     ],
   )
   assert.equal(slow!.start, fast!.start)

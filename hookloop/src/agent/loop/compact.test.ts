@@ -155,10 +155,11 @@ describe('the conversation stays unchanged, the run continues and the ledger rep
   }
 
   test('when the run is cancelled, which then ends as cancelled', async () => {
-    const summarize = (): Promise<string> => new Promise(() => undefined)
+    const cancel = new AbortController()
+    const summarize = (): Promise<string> => (setImmediate(() => cancel.abort()), new Promise(() => undefined))
     const model = looker(3)
     const run = await createAgent({ model, use: [look, compactsAt(2, { summarize })] }).run('go', {
-      signal: AbortSignal.timeout(30),
+      signal: cancel.signal,
     })
     assert.deepEqual([run.status, run.state.messages.length, model.requests.length], ['cancelled', 5, 2])
   })

@@ -239,11 +239,12 @@ for (const [how, break_] of [
 
 test('observers run in the background, and the run settles after them', async () => {
   const seen: string[] = []
-  const slow = observe('beforeExecution', async () => (await delay(30), seen.push('observed')))
+  const stopped = Promise.withResolvers<void>()
+  const slow = observe('beforeExecution', async () => (await stopped.promise, seen.push('observed')))
   const run = await stage()
     .agent(
       slow,
-      hook('onStop', (ctx) => (seen.push('stopped'), ctx)),
+      hook('onStop', (ctx) => (seen.push('stopped'), stopped.resolve(), ctx)),
     )
     .run('go')
   assert.deepEqual([endingOf(run), seen], [completed, ['stopped', 'observed']])

@@ -122,15 +122,16 @@ test('hooks whose names look like a numbered repetition replay', async () => {
 
 test('the timeout of an abandoned inner around hook does not move the clock', async () => {
   const build = (): Agent => {
+    const begun = Promise.withResolvers<void>()
     const outer = hook(
       'aroundInference',
-      (_ctx, next) => Promise.race([next(), delay(5).then(() => saying('cached'))]),
+      (_ctx, next) => Promise.race([next(), begun.promise.then(() => saying('cached'))]),
       {
         name: 'outer',
         priority: 9,
       },
     )
-    const inner = hook('aroundInference', () => never, { name: 'inner', timeoutMs: 20 })
+    const inner = hook('aroundInference', () => (begun.resolve(), never), { name: 'inner', timeoutMs: 20 })
     const late = hook('afterStep', async (ctx) => {
       const { now } = ctx
       await delay(40)

@@ -123,16 +123,20 @@ test('hooks and observers do not see shadow entries in their ledger, also after 
 
 test('a shadow hook runs in the background, and is reported when it has finished', async () => {
   const order: string[] = []
+  const lastStep = Promise.withResolvers<void>()
   const slow = guard(
     'beforeToolUse',
     async (ctx) => {
-      await delay(20)
+      await lastStep.promise
       order.push('shadow')
       return ctx.block('Too late to matter.')
     },
     { name: 'slow' },
   )
-  const after = hook('afterStep', (ctx) => (order.push('afterStep'), ctx))
+  const after = hook('afterStep', (ctx) => {
+    if (order.push('afterStep') === 2) lastStep.resolve()
+    return ctx
+  })
   const { run, of } = await recordEvents(
     createAgent({ model: pushing(), use: [shell, after, shadow(slow)] }).stream('go'),
   )

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as soon, setTimeout as delay } from 'node:timers/promises'
 import { suite, test } from 'node:test'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { approval } from '../../capabilities/approval.ts'
@@ -233,11 +233,9 @@ for (const [how, execute, options] of endings) {
 test('usage of a tool counts when its result is withheld, and when the run is cancelled', async () => {
   const hush = guard('afterToolUse', (ctx) => ctx.block('No.'))
   assert.equal(await costOf([call, 'Done.'], work(paying), hush), 1)
-  const { agent } = agentOn(
-    [call],
-    work((run) => (paying(run), delay(60_000, 'late', { signal: run.signal }))),
-  )
-  const run = await agent.run('go', { signal: AbortSignal.timeout(20) })
+  const cancel = new AbortController()
+  const late = work((run) => (paying(run), cancel.abort(), delay(60_000, 'late', { signal: run.signal })))
+  const run = await agentOn([call], late).agent.run('go', { signal: cancel.signal })
   assert.deepEqual([run.status, run.state.usage.costUsd], ['cancelled', 1])
 })
 
@@ -291,10 +289,9 @@ test('a limit includes usage of a tool before the next model call', async () => 
 
 /** Calls the model that many times concurrently, and returns the first response. */
 function atOnce(times: number, change?: RequestChange): Use {
-  return hook('aroundInference', (_ctx, next) => {
-    const calls = Array.from({ length: times }, () => (change === undefined ? next() : next(change)))
-    return Promise.any(calls)
-  })
+  return hook('aroundInference', (_ctx, next) =>
+    Promise.any(Array.from({ length: times }, () => (change === undefined ? next() : next(change)))),
+  )
 }
 
 /** Limits that allow that many calls, each estimated at a thousand output tokens. */
@@ -317,7 +314,8 @@ for (const change of [undefined, { system: 'Be quick.' }]) {
 
 test('attempts that the hook did not wait for are counted with an upper estimate', async () => {
   const perToken: LanguageModel['cost'] = ({ inputTokens, outputTokens }) => (inputTokens + outputTokens) / 1_000
-  const speak = scriptedModel([{ text: 'Late.', delayMs: 40 }, 'Done.'], { usage: { costUsd: 0.015 } })
+  const answers = [new Promise<never>(() => undefined), 'Done.']
+  const speak = scriptedModel(() => answers.shift()!, { usage: { costUsd: 0.015 } })
   const model = { ...speak, cost: perToken }
   const race = hook('aroundInference', (_ctx, next) => Promise.race([next(), next()]))
   const run = await createAgent({ model, settings, use: [race] }).run('go')
@@ -334,17 +332,20 @@ test('attempts that the hook waited for are counted with their actual usage', as
 })
 
 test('an attempt that guards still judge when another has answered is not made', async () => {
-  let judged = 0
-  const slow = guard('beforeInference', (ctx) => delay(judged++ === 1 ? 20 : 0, ctx))
+  const [answered, judged] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let asked = 0
+  const slow = guard('beforeInference', async (ctx) => {
+    if (asked++ === 1) judged.resolve(await answered.promise)
+    return ctx
+  })
   const { agent, model } = agentOn(
     [call, 'Done.'],
-    work(() => delay(60)),
+    work(() => (answered.resolve(), judged.promise.then(() => soon()))), // the second attempt would be made now
     slow,
     atOnce(2),
     guards({ maxSteps: 1 }),
   )
-  const run = await agent.run('go')
-  assert.deepEqual([run.state.stepCount, model.requests.length], [1, 1])
+  assert.deepEqual([(await agent.run('go')).state.stepCount, model.requests.length], [1, 1])
 })
 
 // ── prices of models

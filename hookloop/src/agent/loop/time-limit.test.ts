@@ -7,6 +7,8 @@ import { createAgent } from '../../create-agent.ts'
 import type { LanguageModel } from '../../state/inference.ts'
 import { guard } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
+import { fakeClock } from '../../testing/fake-clock.ts'
+import { liveEffects } from '../../effects/effects.ts'
 import { memoryRecording } from '../../effects/recording.ts'
 import { recordEffects } from '../../effects/record-effects.ts'
 import { replayEffects } from '../../effects/replay-effects.ts'
@@ -34,7 +36,14 @@ for (const how of ['run', 'stream'] as const) {
 }
 
 test('a model that ignores its signal is abandoned as well, and not called again', async () => {
-  const run = await createAgent({ model: deaf, use: [guards({ maxTimeMs: 50 }), retry({ backoffMs: 1 })] }).run('Go.')
+  const clock = fakeClock()
+  const infer = (): Promise<never> => {
+    setImmediate(() => void clock.advance(50))
+    return new Promise(() => undefined)
+  }
+  const use = [guards({ maxTimeMs: 50 }), retry({ backoffMs: 1 })]
+  const agent = createAgent({ model: { ...deaf, infer }, use })
+  const run = await agent.run('Go.', { effects: liveEffects({ clock }) })
   const { decided, wayOn, failedAttempts } = explanation(run)
   assert.deepEqual([decided.by, decided.reason, failedAttempts.length], ['guards.maxTimeMs', 'timeLimit', 1])
   assert.match(wayOn ?? '', /maxTimeMs/)

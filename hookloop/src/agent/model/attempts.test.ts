@@ -127,9 +127,12 @@ test('a cached response and a call that a guard blocked are not reported as mode
 
 test('a cancelled call is not a failed attempt', async () => {
   for (const use of [[], [again]]) {
-    const signal = AbortSignal.timeout(20)
-    const agent = agentOn([{ text: 'Late.', delayMs: 60_000 }], ...use)
-    const { events, run } = await recordEvents(agent.stream('go', { signal }))
+    const cancel = new AbortController()
+    const agent = agentOn(
+      scriptedModel(() => (setImmediate(() => cancel.abort()), { text: 'Late.', delayMs: 60_000 })),
+      ...use,
+    )
+    const { events, run } = await recordEvents(agent.stream('go', { signal: cancel.signal }))
     assert.deepEqual([run.status, callsIn(events), attemptsOf(run)], ['cancelled', ['0: 1 scripted/script'], []])
   }
 })

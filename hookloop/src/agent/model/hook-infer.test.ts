@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { setTimeout as delay } from 'node:timers/promises'
 import { describe, test } from 'node:test'
 import * as z from 'zod'
 import { guards } from '../../capabilities/guards.ts'
@@ -264,16 +263,23 @@ test('a call that is aborted because the hook failed is counted with an estimate
 test('a hook that has ended, a hook with an effect, a shadow hook and a check of a partial answer call no model', async () => {
   const why: string[] = []
   const keep = (error: unknown): void => void why.push((error as Error).message)
+  const [inStep, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const { critic, agent } = withCritic(
     [],
     hook('beforeExecution', (ctx) => {
-      void delay(5).then(() => ctx.infer({ prompt: 'late' }).catch(keep))
+      late.resolve(inStep.promise.then(() => ctx.infer({ prompt: 'late' })).then(() => undefined, keep))
       return ctx
     }),
-    hook('beforeStep', async (ctx) => (await ctx.infer({ prompt: 'x' }).catch(keep), await delay(10), ctx), {
-      name: 'effect',
-      effect: true,
-    }),
+    hook(
+      'beforeStep',
+      async (ctx) => {
+        await ctx.infer({ prompt: 'x' }).catch(keep)
+        inStep.resolve()
+        await late.promise
+        return ctx
+      },
+      { name: 'effect', effect: true },
+    ),
     shadow(guard('afterStep', async (ctx) => (await ctx.infer({ prompt: 'x' }).catch(keep), ctx), { name: 'shade' })),
   )
   assert.equal((await agent.run('go')).status, 'completed')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as soon } from 'node:timers/promises'
 import { approval } from '../../capabilities/approval.ts'
 import { errorPolicy } from '../../capabilities/error-policy.ts'
 import { createAgent } from '../../create-agent.ts'
@@ -50,20 +50,58 @@ test('a partial answer that failed is retracted before its replacement is sent',
   assert.deepEqual(screens(await recordEvents(agent.stream('hi'))), ['', 'half an ', '', 'cached'])
 })
 
-for (const winner of ['first', 'second']) {
+/** A model whose calls reply with three chunks each, all "a" or all "b", when the test says so. */
+function steered(): LanguageModel & { send(text: string): void; end(text: string): void } {
+  const calls = new Map<string, { send: () => void; end: () => void }>()
+  return {
+    provider: 'test',
+    modelId: 'steered',
+    send: (text) => calls.get(text)!.send(),
+    end: (text) => calls.get(text)!.end(),
+    infer(_request, { onDelta }) {
+      const text = calls.size === 0 ? 'a' : 'b'
+      const { promise, resolve } = Promise.withResolvers<InferenceResponse>()
+      calls.set(text, {
+        send: () => onDelta?.({ type: 'text', delta: text }),
+        end: () => resolve(saying(text.repeat(3))),
+      })
+      return promise
+    },
+  }
+}
+
+for (const [winner, won, lost] of [
+  ['first', 'a', 'b'],
+  ['second', 'b', 'a'],
+] as const) {
   test(`of two concurrent attempts only one is streamed at a time, and the ${winner} one when it wins`, async () => {
-    const paces = winner === 'first' ? [4, 9] : [9, 4]
-    const turns = ['a', 'b'].map((text, i) => ({ chunks: [text, text, text], delayMs: paces[i]! }))
-    const race = hook('aroundInference', (_ctx, next) => Promise.race([next(), next()]))
-    const slow = hook('afterExecution', async (ctx) => (await delay(30), ctx)) // the other attempt keeps streaming meanwhile
-    const seen = screens(
-      await recordEvents(createAgent({ model: scriptedModel(turns), use: [race, slow] }).stream('hi')),
-    )
-    assert.ok(
-      seen.every((text) => /^(a*|b*)$/.test(text)),
-      seen.join(),
-    )
-    assert.equal(seen.at(-1), winner === 'first' ? 'aaa' : 'bbb')
+    for (const order of [
+      [won, won, lost, won],
+      [lost, won, won, lost, won],
+    ]) {
+      const model = steered()
+      const race = hook('aroundInference', async (_ctx, next) => {
+        const attempts = [next(), next()]
+        await soon()
+        for (const text of order) {
+          model.send(text)
+          await soon()
+        }
+        model.end(won)
+        return Promise.race(attempts)
+      })
+      const later = hook('afterExecution', async (ctx) => {
+        model.send(lost)
+        await soon()
+        return ctx
+      })
+      const seen = screens(await recordEvents(createAgent({ model, use: [race, later] }).stream('hi')))
+      assert.ok(
+        seen.every((text) => /^(a*|b*)$/.test(text)),
+        seen.join(),
+      )
+      assert.equal(seen.at(-1), won.repeat(3))
+    }
   })
 }
 
