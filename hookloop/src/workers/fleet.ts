@@ -63,6 +63,9 @@ export type Engine = {
   readonly resultOf: (turn: Pick<Turn, 'session' | 'turn'>, signal?: AbortSignal) => Promise<TurnResult | RejectedTurn>
 }
 
+/** How long an answer waits for the worker that asks: it stores the question a moment before it releases the session. */
+const WAIT_MS = 5_000
+
 /** A fleet on an engine. */
 export function createFleet({ store, agent, enqueue, resultOf }: Engine): Fleet {
   const resume = (session: string): Promise<void> => enqueue({ session, turn: crypto.randomUUID(), sentAt: Date.now() })
@@ -78,7 +81,7 @@ export function createFleet({ store, agent, enqueue, resultOf }: Engine): Fleet 
       return { session, turn, result }
     },
     answer: async (session, given) => {
-      await answerApproval(store, { session, ...given })
+      await answerApproval(store, { waitMs: WAIT_MS, ...given, session })
       await resume(session)
     },
     resume,

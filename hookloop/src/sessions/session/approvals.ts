@@ -1,4 +1,4 @@
-import { checkOptions } from '../../state/check-options.ts'
+import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import { checkedAnswer } from '../../agent/tools/request-approval.ts'
 import { lastStepOf } from '../../state/execution.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
@@ -55,16 +55,20 @@ export async function answerApproval(
     /** The approver, for the record. */
     readonly by?: string
     readonly now?: number
+    /** How long to wait for the process that asks, which has the session locked for a moment longer. Default 0. */
+    readonly waitMs?: number
   },
 ): Promise<void> {
   checkStore('answerApproval', store)
-  checkOptions('answerApproval', options, ['session', 'approval', 'answer', 'by', 'now'])
-  const { session: id, approval, answer: given, by, now = Date.now() } = options
+  checkOptions('answerApproval', options, ['session', 'approval', 'answer', 'by', 'now', 'waitMs'])
+  const { session: id, approval, answer: given, by, now = Date.now(), waitMs } = options
+  const isDuration = waitMs === undefined || (Number.isFinite(waitMs) && waitMs >= 0)
+  checkArgument('answerApproval', ['waitMs', waitMs], isDuration, 'a number of milliseconds')
   const answer = checkedAnswer(given)
   if (answer === 'suspend') {
     throw new AgentError('ANSWER_INVALID', 'To leave an approval open, do not answer it.', { value: given })
   }
-  await lockSession(store, { id }, async (session) => {
+  await lockSession(store, { id, waitMs }, async (session) => {
     const { snapshot, journal } = session
     const asked = approvalIn(snapshot, approval)
     const problem = answerProblem(asked, answer)
