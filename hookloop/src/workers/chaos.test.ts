@@ -14,8 +14,8 @@ const WORKERS = 3
 /** How many runs are in progress at a time. */
 const OPEN = isSoak ? 30 : 10
 const LEASE_MS = 2_000
-/** How long a worker is paused or cut off: longer than its lease. */
-const AWAY_MS = 2 * LEASE_MS
+/** How long a worker is paused or cut off: longer than its lease, or also until the queue has replaced it. */
+const [AWAY_MS, REPLACED_MS] = [2 * LEASE_MS, 18_000]
 
 type Place = { readonly worker: TestWorker; readonly network: Network }
 
@@ -42,6 +42,7 @@ for (const engine of engines) {
         hurt.add(place.worker.pid!)
         return place
       }
+      const awayMs = (): number => (isSoak && random() < 0.25 ? REPLACED_MS : AWAY_MS)
       const failures: { readonly [name: string]: () => Promise<void> } = {
         'kill a worker': async () => {
           const { worker, network } = places.splice(places.indexOf(any()), 1)[0]!
@@ -52,14 +53,14 @@ for (const engine of engines) {
         'pause a worker': async () => {
           const { worker } = any()
           worker.kill('SIGSTOP')
-          await pause(AWAY_MS)
+          await pause(awayMs())
           worker.kill('SIGCONT')
         },
         'reset the connections of a worker': async () => any().network.reset(),
         'cut the network of a worker': async () => {
           const { network } = any()
           network.silence()
-          await pause(AWAY_MS)
+          await pause(awayMs())
           network.heal()
         },
         'kill the database': async () => {
@@ -71,7 +72,7 @@ for (const engine of engines) {
 
       await startWorker() // the first one registers the service
       await Promise.all(Array.from({ length: WORKERS - 1 }, startWorker))
-      let ended = 0
+      let [ended, failed] = [0, 0]
       const ids = Array.from({ length: RUNS }, (_, i) => `chaos-${i}`)
       const waiting = ids.values()
       const drive = async (): Promise<void> => {
@@ -93,7 +94,9 @@ for (const engine of engines) {
         for (const [i, name] of order.entries()) {
           const moment = ((i + random()) / order.length) * 4 * RUNS // as many calls as have been made
           await until(() => fleet.calls().length >= moment || ended === RUNS)
+          if (ended === RUNS) break
           await failures[name]!()
+          failed += 1
         }
       }
       try {
@@ -129,7 +132,7 @@ for (const engine of engines) {
         reports.filter((each) => each.type === 'retried' && each.error?.code === 'SESSION_FENCED'),
       ).length
       console.error(
-        `Seed ${seed} on ${engine}: ${RUNS} runs, ${order.length} failures, ${all.length} workers, ${calls.length} calls, ` +
+        `Seed ${seed} on ${engine}: ${RUNS} runs, ${failed} failures, ${all.length} workers, ${calls.length} calls, ` +
           `${unknown} unknown, ${fenced} fenced.`,
       )
       for (const { network } of places) network.close()

@@ -30,6 +30,7 @@ export async function startRestate(): Promise<RestateServer> {
   const [ingress, admin, node] = await freePorts(3)
   const start = (): Promise<ChildProcess> => launch(folder, { ingress: ingress!, admin: admin!, node: node! })
   let server = await start()
+  process.once('exit', () => server.kill('SIGKILL'))
   return {
     ingress: `http://127.0.0.1:${ingress}`,
     admin: `http://127.0.0.1:${admin}`,
@@ -76,7 +77,6 @@ async function launch(folder: string, ports: Ports): Promise<ChildProcess> {
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  process.once('exit', () => server.kill('SIGKILL'))
   let said = ''
   for (const stream of [server.stdout, server.stderr]) stream.on('data', (text) => (said += String(text)))
   for (let attempt = 0; attempt < 500; attempt++) {
