@@ -282,7 +282,7 @@ suite('requests', () => {
 suite('streams', () => {
   test('a stream without events is kept open by comments, and ends when it is idle for too long; the run continues', async () => {
     const { model, finish } = slowModel()
-    const server = await serving({ model, keepAliveMs: 1, idleMs: 40 })
+    const server = await serving({ model, keepAliveMs: 1, idleMs: 2_000 })
     const text = await bytes(server, 'ann', 'c')
     assert.match(text, /: keep-alive\n\n/)
     assert.match(text, /"status":"running"[^\n]*\n\ndata: \[DONE\]\n\n$/)

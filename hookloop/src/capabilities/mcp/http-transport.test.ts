@@ -252,7 +252,7 @@ test('a request that timed out is closed', async (t) => {
     signal.addEventListener('abort', () => (closed = true))
     return new Promise(() => undefined)
   })
-  const servers = await connected(t, { url, callTimeoutMs: 500 })
+  const servers = await connected(t, { url, callTimeoutMs: 3_000 }) // long enough to have arrived
   await callOnce(servers, 'mcp__it__go')
   await until(() => closed)
 })
