@@ -268,7 +268,7 @@ test('synchronous handlers cost no microtask', async () => {
 test('an observer does not delay the loop, and the run settles after it', async () => {
   const log: string[] = []
   const ended = Promise.withResolvers<void>()
-  const slow = observe('beforeExecution', async () => (await ended.promise, log.push('observed')))
+  const slow = observe('beforeExecution', async () => (await ended.promise, await delay(30), log.push('observed')))
   await runWith(
     slow,
     observe('afterExecution', () => (log.push('ended'), ended.resolve())),

@@ -240,7 +240,7 @@ for (const [how, break_] of [
 test('observers run in the background, and the run settles after them', async () => {
   const seen: string[] = []
   const stopped = Promise.withResolvers<void>()
-  const slow = observe('beforeExecution', async () => (await stopped.promise, seen.push('observed')))
+  const slow = observe('beforeExecution', async () => (await stopped.promise, await delay(30), seen.push('observed')))
   const run = await stage()
     .agent(
       slow,

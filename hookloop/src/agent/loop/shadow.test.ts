@@ -128,6 +128,7 @@ test('a shadow hook runs in the background, and is reported when it has finished
     'beforeToolUse',
     async (ctx) => {
       await lastStep.promise
+      await delay(20)
       order.push('shadow')
       return ctx.block('Too late to matter.')
     },
