@@ -127,7 +127,7 @@ export type StoredEvent = {
 
 /** From where to follow the events of a session, and until when. */
 export type WatchOptions = {
-  /** Only events after this number. Infinity: only events that are stored from now on. Default 0: all events. */
+  /** Only events after this number. Infinity: only events that are stored after the first read has started. Default 0: all events. */
   readonly after?: number
   /** `false`: ends with the last event that is stored now, and at once if there is no session. Default true: waits for more. */
   readonly follow?: boolean
