@@ -65,13 +65,14 @@ test('a run that had to wait says so in its warnings, its events and explain, an
   const [store, model] = [memoryStore(), gatedModel()]
   const first = limited({ store, model }).run('first')
   await model.started(1)
-  t.mock.method(performance, 'now', () => 5_000)
+  let now = 5_000
+  t.mock.method(performance, 'now', () => now) // once: of two mocks of a method, the first one would stay
   const recording = memoryRecording()
   const second = limited({ store, model }).stream('second', { effects: recordEffects(recording) })
   const warned: string[] = []
   for await (const event of second) {
     if (event.type === 'started') {
-      t.mock.method(performance, 'now', () => 7_000)
+      now = 7_000
       await new Promise((resolve) => setImmediate(resolve))
       model.answer('first')
     }
