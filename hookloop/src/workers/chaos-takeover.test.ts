@@ -71,11 +71,11 @@ for (const engine of engines) {
         const sent = await start(cut, lost)
         network.silence()
         if (cut === 'reset') network.reset()
-        const others = await Promise.all([fleet.worker(BEHIND), fleet.worker(BEHIND)])
         lost.kill('SIGURG') // its call ends, and it cannot store that
+        const others = await Promise.all([fleet.worker(BEHIND), fleet.worker(BEHIND)])
         assert.equal((await sent.result()).status, 'completed')
         await until(() => lost.reports.some((each) => each.type === 'retried' && each.error?.code === 'STORE_FAILED'))
-        network.heal()
+        network.replace()
         await checkTakenOver(cut)
         await checkWorks(`after-${cut}`, others)
       })

@@ -12,8 +12,10 @@ const RUNS = isSoak ? 1_000 : 40
 const ROUNDS = isSoak ? 20 : 1
 const WORKERS = 3
 /** How many runs are in progress at a time. */
-const OPEN = isSoak ? 30 : 10
+const OPEN = 10
 const LEASE_MS = 2_000
+/** In the long form, calls last so long that most failures interrupt some. */
+const TOOL_MS = isSoak ? '800' : '100'
 /** How long a worker is paused or cut off: longer than its lease, or also until the queue has replaced it. */
 const [AWAY_MS, REPLACED_MS] = [2 * LEASE_MS, 18_000]
 
@@ -33,7 +35,7 @@ for (const engine of engines) {
       const startWorker = async (): Promise<void> => {
         const network = await Network.to(fleet.database.socket)
         const database = network.connectionString
-        const worker = await fleet.worker({ LEASE_MS: String(LEASE_MS), TOOL_MS: '100' }, { database })
+        const worker = await fleet.worker({ LEASE_MS: String(LEASE_MS), TOOL_MS }, { database })
         places.push({ worker, network })
         all.push(worker)
       }

@@ -53,6 +53,11 @@ export class Network {
     for (const link of this.#links) join(link)
   }
 
+  /** New connections work again. The old ones stay silent, as behind a firewall that has forgotten them. */
+  replace(): void {
+    this.#isSilent = false
+  }
+
   close(): void {
     this.#server.close()
     this.reset()
