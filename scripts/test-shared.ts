@@ -2,7 +2,7 @@
 // None of them may start a process: `npm run test:fast` runs only these.
 import { ChildProcess } from 'node:child_process'
 import { resolve } from 'node:path'
-import { before, suite } from 'node:test'
+import { after, before, suite } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { report } from './test-reporter.ts'
 
@@ -14,9 +14,23 @@ Object.defineProperty(ChildProcess.prototype, 'spawn', {
   },
 })
 
+/** What tests mock. A method that is mocked twice is not restored, and would change the tests of other files. */
+const shared = [
+  [Math, 'random'],
+  [performance, 'now'],
+  [Date, 'now'],
+  [globalThis, 'setTimeout'],
+  [JSON, 'parse'],
+] as const
+const originals = shared.map(([owner, name]): unknown => Reflect.get(owner, name))
+
 for (const file of process.argv.slice(2)) {
   suite(file, async () => {
     before(() => report({ type: 'started', title: file }))
+    after(() => {
+      const left = shared.filter(([owner, name], i) => Reflect.get(owner, name) !== originals[i])
+      if (left.length > 0) throw new Error(`This file leaves mocked: ${left.map(([, name]) => name).join(', ')}`)
+    })
     await import(pathToFileURL(resolve(file)).href)
   })
 }

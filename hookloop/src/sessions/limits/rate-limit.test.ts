@@ -24,9 +24,9 @@ function tooMany(retryAfterMs?: number): ScriptedTurn {
 }
 
 /** Waits are over at once and move the clock of the store. Returns how long each was. */
-function quickly(t: TestContext, store: ClockedStore): number[] {
+function quickly(t: TestContext, store: ClockedStore, random = 0): number[] {
   const waits: number[] = []
-  t.mock.method(Math, 'random', () => 0)
+  t.mock.method(Math, 'random', () => random)
   t.mock.method(systemClock, 'sleep', async (ms: number) => {
     waits.push(ms)
     store.now += ms
@@ -90,8 +90,7 @@ suite('after an answer 429', () => {
 
   test('those that waited do not call at once: each waits up to a quarter longer', async (t) => {
     const store = clockedStore()
-    const waits = quickly(t, store)
-    t.mock.method(Math, 'random', () => 0.5)
+    const waits = quickly(t, store, 0.5)
     await limited(store, [tooMany(8_000)]).run('a')
     await limited(store, ['ok']).run('b')
     assert.deepEqual(waits, [9_000])
