@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { after, afterEach, mock, suite, test } from 'node:test'
 import pg from 'pg'
 import { newLockOwner, parseLockOwner, type LockOwner } from '../sessions/stores/lock-owner.ts'
+import { isSoak } from '../sessions/stores/kills.fixture.ts'
 import { engines, TestFleet, until, type TestWorker } from './fleet.fixture.ts'
 import { Network } from './network.fixture.ts'
 
@@ -11,7 +12,7 @@ const [AHEAD, BEHIND] = [{ CLOCK_MS: String(TEN_MINUTES) }, { CLOCK_MS: String(-
 /** Of a worker that gets lost in its first call. Other workers take its run over when its lease has expired. */
 const SHORT_LEASE = { LEASE_MS: '1000' }
 
-for (const engine of engines) {
+for (const engine of isSoak ? engines : []) {
   suite(`a run on ${engine}`, async () => {
     const fleet = await TestFleet.start(engine)
     const networks: Network[] = []
@@ -138,3 +139,8 @@ for (const engine of engines) {
     }
   })
 }
+
+if (!isSoak)
+  test('workers are tested under failures by npm run test:soak, on at least one engine', () => {
+    assert.ok(engines.length > 0)
+  })

@@ -21,7 +21,7 @@ const [AWAY_MS, REPLACED_MS] = [2 * LEASE_MS, 18_000]
 
 type Place = { readonly worker: TestWorker; readonly network: Network }
 
-for (const engine of engines) {
+for (const engine of isSoak ? engines : []) {
   suite(`workers on ${engine}`, async () => {
     const fleet = await TestFleet.start(engine)
     after(() => fleet.stop())
@@ -164,3 +164,8 @@ function shuffled<T>(values: readonly T[], random: () => number): readonly T[] {
     .toSorted((a, b) => a.place - b.place)
     .map(({ value }) => value)
 }
+
+if (!isSoak)
+  test('workers are tested under failures by npm run test:soak, on at least one engine', () => {
+    assert.ok(engines.length > 0)
+  })
