@@ -144,6 +144,7 @@ const approval = named('approval', () =>
     hash: text,
     tool: optional(text),
     expiresAt: optional(number),
+    expiresInMs: optional(number),
     path: optional(path),
     interruptions: optional(count),
   }),

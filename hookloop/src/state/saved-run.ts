@@ -189,6 +189,7 @@ const approval = shapeOf({
   toolCall,
   asks: listOf(shapeOf({ by: string, message: string })),
   expiresAt: optional(amount),
+  expiresInMs: optional(amount),
   tool: optional(string),
   path: optional(agentPath),
   interruptions: optional(amount),

@@ -48,6 +48,8 @@ export type Approval = {
   /** A hash of the name, description and schema of the tool. If they have changed, the approver is asked again. */
   readonly tool?: string
   readonly expiresAt?: number
+  /** How long it waits in all, as the clocks of two machines may differ. */
+  readonly expiresInMs?: number
   /** The path of the subagent that makes the call; undefined for the agent itself. */
   readonly path?: AgentPath
   /** How often a process died while it ran the call. It may have taken effect, so the approver is asked again. */
@@ -84,11 +86,12 @@ export function approvalFor(
     readonly trigger?: AskTrigger | undefined
     readonly tool?: string | undefined
     readonly expiresAt?: number
+    readonly expiresInMs?: number
     readonly interruptions?: number
     readonly path?: AgentPath | undefined
   },
 ): Approval {
-  const { expiresAt, interruptions, tool } = place
+  const { expiresAt, expiresInMs, interruptions, tool } = place
   const hash = askedHash(call, place)
   return Object.freeze({
     id: approvalId(place.key, hash),
@@ -100,6 +103,7 @@ export function approvalFor(
     ...(place.trigger !== undefined && { trigger: place.trigger }),
     ...(tool !== undefined && { tool }),
     ...(expiresAt !== undefined && { expiresAt }),
+    ...(expiresInMs !== undefined && { expiresInMs }),
     ...(interruptions !== undefined && { interruptions }),
     ...(place.path !== undefined && { path: place.path }),
   })

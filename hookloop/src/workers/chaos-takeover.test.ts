@@ -3,7 +3,6 @@ import { spawnSync } from 'node:child_process'
 import { after, afterEach, mock, suite, test } from 'node:test'
 import pg from 'pg'
 import { newLockOwner, parseLockOwner, type LockOwner } from '../sessions/stores/lock-owner.ts'
-import { isSoak } from '../sessions/stores/kills.fixture.ts'
 import { engines, TestFleet, until, type TestWorker } from './fleet.fixture.ts'
 import { Network } from './network.fixture.ts'
 
@@ -12,7 +11,7 @@ const [AHEAD, BEHIND] = [{ CLOCK_MS: String(TEN_MINUTES) }, { CLOCK_MS: String(-
 /** Of a worker that gets lost in its first call. Other workers take its run over when its lease has expired. */
 const SHORT_LEASE = { LEASE_MS: '1000' }
 
-for (const engine of isSoak ? engines : []) {
+for (const engine of engines) {
   suite(`a run on ${engine}`, async () => {
     const fleet = await TestFleet.start(engine)
     const networks: Network[] = []
@@ -25,7 +24,7 @@ for (const engine of isSoak ? engines : []) {
     /** Sends a message that one worker takes. Resolves in its first call, which does not end. */
     const start = async (id: string, worker: TestWorker) => {
       const sent = await fleet.sessions.send(id, id, { agent: 'worker' })
-      await until(() => callsOf(id).length === 1)
+      await until('the first call', () => callsOf(id).length === 1)
       assert.equal(worker.reports.filter(({ type }) => type === 'started').length, 1)
       return sent
     }
@@ -58,7 +57,7 @@ for (const engine of isSoak ? engines : []) {
       assert.equal((await sent.result()).status, 'completed')
       paused.kill('SIGCONT')
       paused.kill('SIGURG') // its call ends
-      await until(() => paused.reports.some((each) => each.type === 'retried' && each.error?.code === 'SESSION_FENCED'))
+      await until('the worker is fenced', () => hasFailed(paused, 'SESSION_FENCED'))
       await checkTakenOver('paused')
       await checkWorks('after-pause', others)
     })
@@ -75,7 +74,7 @@ for (const engine of isSoak ? engines : []) {
         lost.kill('SIGURG') // its call ends, and it cannot store that
         const others = await Promise.all([fleet.worker(BEHIND), fleet.worker(BEHIND)])
         assert.equal((await sent.result()).status, 'completed')
-        await until(() => lost.reports.some((each) => each.type === 'retried' && each.error?.code === 'STORE_FAILED'))
+        await until('the worker cannot store its call', () => hasFailed(lost, 'STORE_FAILED'))
         network.replace()
         await checkTakenOver(cut)
         await checkWorks(`after-${cut}`, others)
@@ -140,7 +139,7 @@ for (const engine of isSoak ? engines : []) {
   })
 }
 
-if (!isSoak)
-  test('workers are tested under failures by npm run test:soak, on at least one engine', () => {
-    assert.ok(engines.length > 0)
-  })
+/** Whether a worker has tried to drive a turn and could not. */
+function hasFailed({ reports }: TestWorker, code: string): boolean {
+  return reports.some((each) => each.type === 'retried' && each.error?.code === code)
+}

@@ -60,7 +60,7 @@ async function holdings(worker: TestWorker) {
   const known = worker.reports.length
   const all = () => worker.reports.slice(known).flatMap((each) => (each.type === 'holds' ? [each] : []))
   worker.kill('SIGUSR2')
-  await until(() => all().length > 0)
+  await until('the worker says what it holds', () => all().length > 0)
   return all()[0]!
 }
 

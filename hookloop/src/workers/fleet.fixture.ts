@@ -40,9 +40,16 @@ export type WorkerPlace = {
   readonly through?: readonly string[]
 }
 
-/** Waits for an event that other processes cause. */
-export async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 5))
+/** Less than a test may last, so that a test that fails says for what it waited, and ends. */
+const MAX_WAIT_MS = 240_000
+
+/** Waits for something that other processes cause. */
+export async function until(what: string, isTrue: () => boolean): Promise<void> {
+  const end = performance.now() + MAX_WAIT_MS
+  while (!isTrue()) {
+    if (performance.now() > end) throw new Error(`This did not happen in ${MAX_WAIT_MS / 1_000} s: ${what}.`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
 }
 
 /** A database, an engine, a client, and workers that are processes. */

@@ -36,7 +36,9 @@ export class Network {
   /** Resets every connection. New ones are possible. */
   reset(): void {
     for (const { near, far } of this.#links) {
-      near.resetAndDestroy()
+      // Node cannot reset a connection that waits to be closed: its handle would stay, and the process would never end.
+      if (near.writableEnded) near.destroy()
+      else near.resetAndDestroy()
       far.destroy()
     }
   }
@@ -60,7 +62,10 @@ export class Network {
 
   close(): void {
     this.#server.close()
-    this.reset()
+    for (const { near, far } of this.#links) {
+      near.destroy()
+      far.destroy()
+    }
   }
 
   #forward(link: Link): void {

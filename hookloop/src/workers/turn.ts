@@ -35,8 +35,17 @@ export type TurnResult = {
 /** A turn that could not start, for example because the session waits for an answer. */
 export type RejectedTurn = { readonly status: 'rejected'; readonly code: ErrorCode; readonly message: string }
 
-/** When the first question of a result expires. */
-export function expiryOf(result: TurnResult | RejectedTurn): number | undefined {
-  const times = result.status === 'suspended' ? result.pending.flatMap(({ expiresAt }) => expiresAt ?? []) : []
-  return times.length === 0 ? undefined : Math.min(...times)
+/** The turn that denies the first question of a result that expires, and in how many milliseconds it is due. */
+export function expiryOf(
+  { session, turn }: Pick<Turn, 'session' | 'turn'>,
+  result: TurnResult | RejectedTurn,
+): { readonly due: Turn; readonly delayMs: (now: number) => number } | undefined {
+  const pending = result.status === 'suspended' ? result.pending : []
+  const [first] = pending
+    .flatMap(({ expiresAt, expiresInMs = Infinity }) => (expiresAt === undefined ? [] : [{ expiresAt, expiresInMs }]))
+    .toSorted((a, b) => a.expiresAt - b.expiresAt)
+  if (first === undefined) return undefined
+  // The clock of the worker that asked may be ahead of this one, so it is due no later than if it had been asked now.
+  const delayMs = (now: number): number => Math.max(1, Math.min(first.expiresAt - now, first.expiresInMs))
+  return { due: { session, turn: `${turn}/expiry`, expiredAt: first.expiresAt }, delayMs }
 }

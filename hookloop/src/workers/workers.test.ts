@@ -53,7 +53,7 @@ for (const engine of engines) {
       await fleet.worker({ TOOL_MS: '60000' })
       const before = fleet.calls().length
       const sent = await fleet.sessions.send('stopped', 'stopped', { agent: 'worker' })
-      await until(() => fleet.calls().length > before)
+      await until('the next call', () => fleet.calls().length > before)
       await fleet.sessions.stop('stopped', { by: 'jane', reason: 'Wrong branch.' })
       const { status, final } = await sent.result()
       assert.deepEqual([status, final?.message.includes('jane')], ['cancelled', true])
@@ -79,7 +79,7 @@ for (const engine of engines) {
       const worker = await fleet.worker({ HOLD: '1' })
       const before = fleet.calls().length
       const first = await fleet.sessions.send('drained', 'drained', { agent: 'worker' })
-      await until(() => fleet.calls().length > before)
+      await until('the next call', () => fleet.calls().length > before)
       const second = await fleet.sessions.send('drained', 'drained', { agent: 'worker' })
       const ended = fleet.drain(worker)
       await fleet.worker()
@@ -101,7 +101,7 @@ for (const engine of engines) {
       const sent = await Promise.all(ids.map((id) => fleet.sessions.send(id, id, { agent: 'worker' })))
       for (let killed = 0; killed < deaths; killed++) {
         const reached = before + ((killed + 1) * 2 * count) / (deaths + 1)
-        await until(() => fleet.calls().length >= reached)
+        await until('the next call', () => fleet.calls().length >= reached)
         await fleet.kill(workers.shift()!)
         workers.push(await fleet.worker())
       }

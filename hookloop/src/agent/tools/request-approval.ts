@@ -29,7 +29,7 @@ export async function requestApproval(
     trigger: at,
     tool: at === undefined ? fingerprintOf(run.parts, call.name) : undefined,
     path: run.parentLink?.path,
-    ...(expiresInMs !== undefined && { expiresAt: run.now + expiresInMs }),
+    ...(expiresInMs !== undefined && { expiresAt: run.now + expiresInMs, expiresInMs }),
     ...(interruptions !== undefined && { interruptions }),
   })
   run.effects.emit?.({ type: 'asked', step: run.step, at: run.now, approval })

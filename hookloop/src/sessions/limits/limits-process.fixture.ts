@@ -3,6 +3,7 @@
 //   resume <session>   resumes it
 //   answer <session>   the model answers. In the session of a name with "tool" it calls a tool first
 //   reject <session>   the model answers 429, with a wait of five minutes
+//   pause              stops itself, as SIGSTOP does, between two statements: a process that is stopped in one keeps the lock of SQLite
 //   add <times>        adds 1 to the value "count" so many times at once, and says "added"
 import { createInterface } from 'node:readline'
 import type { Use } from '../../agent/capability.ts'
@@ -54,6 +55,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   if (command === 'answer') gated.answer(id)
   if (command === 'reject')
     gated.answer(id, new AgentError('MODEL_RATE_LIMITED', '429', { value: { retryAfterMs: 300_000 } }))
+  if (command === 'pause') process.kill(process.pid, 'SIGSTOP')
   if (command === 'add') {
     const add = (): Promise<unknown> => store.update('count', (value) => Number(value ?? 0) + 1)
     await Promise.all(Array.from({ length: Number(id) }, add))

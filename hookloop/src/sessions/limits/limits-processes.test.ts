@@ -26,7 +26,7 @@ type Worker = {
   readonly child: ChildProcessByStdio<Writable, Readable, null>
   readonly said: readonly string[]
   tell(...commands: readonly string[]): void
-  /** Resolves when it has said so many lines like this one. Returns them. */
+  /** Resolves when it has said so many lines like this one. Returns them. Rejects when a run of it has failed. */
   heard(line: RegExp, count?: number): Promise<readonly string[]>
   end(signal?: NodeJS.Signals): Promise<void>
 }
@@ -46,6 +46,8 @@ async function worker(kind: string, place: string, limit: string): Promise<Worke
       for (;;) {
         const found = said.filter((each) => line.test(each))
         if (found.length >= count) return found
+        const failed = said.find((each) => each.startsWith('failed '))
+        if (failed !== undefined) throw new Error(failed)
         await new Promise((resolve) => output.once('line', resolve))
       }
     },
@@ -130,7 +132,7 @@ for (const kind of ['sqlite', 'postgres'])
       const [first, second] = await Promise.all([start('runs'), start('runs')])
       first.tell('run a', 'run b')
       await first.heard(/^called/, 2)
-      first.child.kill('SIGSTOP')
+      first.tell('pause')
       second.tell('run c', 'run d')
       await second.heard(/^called/, 2)
       first.child.kill('SIGCONT')

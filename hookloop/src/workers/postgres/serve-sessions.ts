@@ -30,12 +30,11 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Sess
     const { data: turn } = job!
     // Not the signal of the job: it would cancel a run that lasts longer than the job may, or than a worker may take to end.
     const result = await driver.drive(turn)
-    const expiresAt = expiryOf(result)
-    if (expiresAt !== undefined) {
-      const { session } = turn
-      const due = { session, turn: `${turn.turn}/expiry`, expiredAt: expiresAt }
-      const startAfter = Math.max(1, expiresAt - Date.now()) / 1_000 // the database has its own clock
-      await boss.send(QUEUE, due, { id: jobIdOf(due), startAfter, singletonKey: session })
+    const expiry = expiryOf(turn, result)
+    if (expiry !== undefined) {
+      const { due, delayMs } = expiry
+      const startAfter = delayMs(Date.now()) / 1_000 // not a time: the database has its own clock
+      await boss.send(QUEUE, due, { id: jobIdOf(due), startAfter, singletonKey: turn.session })
     }
     return result
   }

@@ -14,7 +14,7 @@ if (engines.includes('restate'))
     test('a run that workers of an old version have begun is finished by those of a new version', async () => {
       const old = await fleet.worker({ HOLD: '1' })
       const sent = await fleet.sessions.send('deployed', 'deployed')
-      await until(() => fleet.calls().length > 0)
+      await until('the next call', () => fleet.calls().length > 0)
       await fleet.worker({ VERSION: '2' }, { port: await freePort() })
       assert.equal(await fleet.drain(old), 0)
       assert.equal((await sent.result()).status, 'completed')
@@ -29,7 +29,7 @@ if (engines.includes('restate'))
       await fleet.worker({ TOOL_MS: '60000' }, { port: await freePort() })
       const before = fleet.calls().length
       const sent = await fleet.sessions.send('cancelled', 'cancelled')
-      await until(() => fleet.calls().length > before)
+      await until('the next call', () => fleet.calls().length > before)
       const { admin } = fleet.restate!
       const found = await fetch(new URL('/query', admin), {
         method: 'POST',

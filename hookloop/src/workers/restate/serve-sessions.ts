@@ -68,14 +68,9 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Rest
       const idempotencyKey = context.rand.uuidv4() // Restate keeps the results of invocations that have one
       return { continuedAs: await self[HANDLER](turn, rpc.sendOpts({ idempotencyKey })).invocationId }
     }
-    const expiresAt = expiryOf(driven)
-    if (expiresAt !== undefined) {
-      const delay = Math.max(0, expiresAt - (await context.date.now()))
-      self[HANDLER](
-        { session: turn.session, turn: `${turn.turn}/expiry`, expiredAt: expiresAt },
-        rpc.sendOpts({ delay }),
-      )
-    }
+    const expiry = expiryOf(turn, driven)
+    if (expiry !== undefined)
+      self[HANDLER](expiry.due, rpc.sendOpts({ delay: expiry.delayMs(await context.date.now()) }))
     return driven
   }
 
