@@ -7,11 +7,12 @@ import { readRuns } from '../sessions/log/read-runs.ts'
 import { answerApproval } from '../sessions/session/approvals.ts'
 import { rewindSession, type RewindOptions } from '../sessions/session/rewind-session.ts'
 import type { SessionHead } from '../sessions/session/session-head.ts'
-import type { SessionStore } from '../sessions/stores/store.ts'
+import { whenFree } from '../sessions/session/session-lock.ts'
+import type { SessionStore, WatchOptions } from '../sessions/stores/store.ts'
 import { HttpError } from './http.ts'
 import { prefixOf, sessionOf } from './session-ids.ts'
 import type { SentTurn, SessionRunner } from './session-runner.ts'
-import { hasFailed, readTurns, turnId, type Turn, type TurnList } from './turns.ts'
+import { readTurns, turnId, type Turn, type TurnList } from './turns.ts'
 
 /** A question of a chat, for the option `approvers`. */
 export type Question = {
@@ -51,6 +52,7 @@ export class Chat {
   readonly id: string
   readonly session: string
   readonly #rules: ChatRules
+  readonly #allowed = new Set<Approval>()
 
   constructor(rules: ChatRules, { user, chat }: { readonly user: string; readonly chat: unknown }) {
     this.session = sessionOf({ user, chat })
@@ -71,7 +73,7 @@ export class Chat {
   /** The events until now. */
   async events(after = 0): Promise<readonly AgentEvent[]> {
     const events: AgentEvent[] = []
-    for await (const event of this.#store.watch(this.session, { after, follow: false })) events.push(event)
+    for await (const event of this.#watch({ after, follow: false })) events.push(event)
     return events
   }
 
@@ -86,21 +88,32 @@ export class Chat {
     const ends = AbortSignal.any([signal, rejected.signal])
     const until = AbortSignal.any([signal, started.signal])
     sent?.result({ signal: until }).catch((error: unknown) => until.aborted || rejected.abort(error))
-    for await (const event of this.#store.watch(this.session, { after, signal: ends })) {
+    for await (const event of this.#watch({ after, signal: ends })) {
       if (except?.has(event.run) === true) continue
       started.abort()
       yield event
       if (event.type === 'finished') return
       if (event.type !== 'suspended' || event.seq <= answeredUntil) continue
-      if (event.pending.length === 0 || (await this.#mayAnswerOne(event.pending))) return
+      if (event.pending.length === 0 || event.pending.some(this.isAllowed)) return
     }
     if (rejected.signal.aborted) throw rejected.signal.reason
   }
 
-  /** Whether this user may answer one of the questions. */
-  async #mayAnswerOne(pending: readonly Approval[]): Promise<boolean> {
-    for (const approval of pending) if (await this.mayAnswer(approval)) return true
-    return false
+  /** The events, after it is known which of their questions this user may answer. */
+  async *#watch(options: WatchOptions): AsyncGenerator<AgentEvent> {
+    for await (const event of this.#store.watch(this.session, options)) {
+      if (event.type === 'suspended') await this.#allow(event.pending)
+      yield event
+    }
+  }
+
+  /** Whether this user may answer a question in an event that was read. */
+  readonly isAllowed = (approval: Approval): boolean => this.#allowed.has(approval)
+
+  /** Notes which of the questions this user may answer. Returns whether there is one. */
+  async #allow(pending: readonly Approval[]): Promise<boolean> {
+    for (const approval of pending) if (await this.mayAnswer(approval)) this.#allowed.add(approval)
+    return pending.some(this.isAllowed)
   }
 
   /** Starts a turn. A turn that is sent again, because the connection broke, is not run twice. */
@@ -109,8 +122,9 @@ export class Chat {
     const { turns } = list
     const same = turns.find(({ turn }) => turn === options.turn)
     const isRetry = same === turns.at(-1) && sameJson(same?.message ?? null, message)
-    if (same !== undefined && isRetry && !hasFailed(same)) return this.#again(same)
-    if (same !== undefined) return this.#rewind(same, list, message) // it was edited
+    const hasFailed = same?.status === 'failed' || same?.status === 'cancelled'
+    if (same !== undefined && isRetry && !hasFailed) return this.#again(same)
+    if (same !== undefined) return this.#rewind(same, list, message) // it was edited, or is to be answered again
     const { runner, onNewInput } = this.#rules
     const begin = (): Promise<SentTurn | undefined> =>
       this.#whenFree(() => runner.send(this.session, message, { ...options, onNewInput }))
@@ -197,7 +211,7 @@ export class Chat {
   async reconnect(seen = Infinity): Promise<Following | undefined> {
     const { status, pending = [] } = (await this.head()) ?? {}
     const isWaiting = status === 'suspended' && pending.length > 0
-    const isOpen = status === 'running' || (status === 'suspended' && !(await this.#mayAnswerOne(pending)))
+    const isOpen = status === 'running' || (status === 'suspended' && !(await this.#allow(pending)))
     const list = await this.#turns()
     const last = list.turns.at(-1)
     if (last === undefined) return undefined
@@ -224,16 +238,8 @@ export class Chat {
   }
 
   /** The end of a run is stored a moment before its session is unlocked. */
-  async #whenFree<T>(act: () => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await act()
-      } catch (thrown) {
-        const isEnding = hasCode(thrown, 'SESSION_BUSY') && attempt < MAX_ATTEMPTS
-        if (!isEnding || (await this.head())?.status === 'running') throw thrown
-        await new Promise((resolve) => setTimeout(resolve, ATTEMPT_MS))
-      }
-    }
+  #whenFree<T>(act: () => Promise<T>): Promise<T> {
+    return whenFree(act, { waitMs: WAIT_MS, mayWait: async () => (await this.head())?.status !== 'running' })
   }
 }
 
@@ -242,8 +248,7 @@ export function denial(reason: unknown): Answer {
   return { block: typeof reason === 'string' && reason !== '' ? reason : 'The user denied it.' }
 }
 
-const MAX_ATTEMPTS = 100
-const ATTEMPT_MS = 20
+const WAIT_MS = 2_000
 
 /** What follows what is known now. Taken before a run starts, because the list grows. */
 function nothingNew({ last, runs }: TurnList): Following {

@@ -15,8 +15,8 @@ export class HttpError extends Error {
 
 const common = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 
-export function jsonResponse(body: unknown, status = 200): Response {
-  return Response.json(body, { status, headers: common })
+export function jsonResponse(body: unknown): Response {
+  return Response.json(body, { headers: common })
 }
 
 export function emptyResponse(): Response {
@@ -46,18 +46,11 @@ export function toHttpError(thrown: unknown, report: (error: unknown) => void): 
   return new HttpError(status, message, code === undefined ? {} : { 'x-hookloop-error': code })
 }
 
-/** The response for something that was thrown. */
+/** The response for something that was thrown, as plain text: `useChat` shows the body of an error as its message. */
 export function errorResponse(thrown: unknown, report: (error: unknown) => void): Response {
   const { status, message, headers } = toHttpError(thrown, report)
-  return textResponse(status, message, headers)
-}
-
-/** Plain text: `useChat` shows the body of an error as its message. */
-function textResponse(status: number, message: string, headers: { readonly [name: string]: string }): Response {
-  return new Response(message, {
-    status,
-    headers: { ...common, 'content-type': 'text/plain; charset=utf-8', ...headers },
-  })
+  const type = { 'content-type': 'text/plain; charset=utf-8' }
+  return new Response(message, { status, headers: { ...common, ...type, ...headers } })
 }
 
 /** Reads a JSON object. A form cannot send JSON, so a page of another site cannot send a request in the name of a user. */

@@ -129,5 +129,5 @@ function checkServeOptions(given: Omit<ServeOptions, 'store'>): void {
   checkArgument('serve', ['showHooks', showHooks], typeof showHooks === 'boolean', 'true or false')
   checkArgument('serve', ['path', path], typeof path === 'string' && path.startsWith('/'), 'a path such as /api')
   checkChoice('serve', 'onNewInput', onNewInput, ['deny', 'reject'])
-  checkPositiveIntegers('serve', given, ['maxBodyBytes', 'maxSessionsPerUser', 'keepAliveMs', 'idleMs'])
+  checkPositiveIntegers('serve', given, ['keepAliveMs', 'idleMs'])
 }

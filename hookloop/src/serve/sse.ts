@@ -1,27 +1,33 @@
-/** A server-sent event. */
-export type SseEvent = { readonly id?: string; readonly data: string }
+/** A server-sent event. Data that is not a text is sent as JSON. */
+export type SseEvent<T = unknown> = { readonly id?: string; readonly data: T }
 
 export type SseOptions = {
   /** How long nothing is sent before a comment is: proxies close connections that are idle. */
   readonly keepAliveMs: number
   /** How long the source may have no event, and the client may take none. */
   readonly idleMs: number
-  /** Called when the client has left, or one of both is idle for too long. The source must then end. */
-  readonly onEnd: () => void
-  readonly headers: { readonly [name: string]: string }
+  readonly headers?: { readonly [name: string]: string }
 }
 
 /**
- * Streams events. The next one is read from the source when the client has taken the last one, so a slow client costs no memory.
+ * Streams events until they end, the request is aborted, the client leaves, or one of both is idle for too long: then the signal
+ * aborts, and the source must end. The next event is read from the source when the client has taken the last one, so a slow
+ * client costs no memory.
  */
-export function sseResponse(source: AsyncIterator<SseEvent>, options: SseOptions): Response {
-  const { keepAliveMs, idleMs, onEnd, headers } = options
+export function sseResponse(
+  request: Pick<Request, 'signal'>,
+  events: (signal: AbortSignal) => AsyncIterator<SseEvent>,
+  { keepAliveMs, idleMs, headers }: SseOptions,
+): Response {
+  const ending = new AbortController()
+  request.signal.addEventListener('abort', () => ending.abort(), { once: true })
+  const source = events(ending.signal)
   const encoder = new TextEncoder()
   let timer: ReturnType<typeof setInterval> | undefined
   let [since, isWaiting] = [performance.now(), false]
   const end = (): void => {
     clearInterval(timer)
-    onEnd()
+    ending.abort()
   }
   const body = new ReadableStream<Uint8Array>(
     {
@@ -29,7 +35,7 @@ export function sseResponse(source: AsyncIterator<SseEvent>, options: SseOptions
         timer = setInterval(
           () => {
             const isIdle = performance.now() - since >= idleMs
-            if (isIdle && isWaiting) return onEnd()
+            if (isIdle && isWaiting) return ending.abort()
             if (isIdle) {
               end()
               return controller.error(new Error('The client takes no data.'))
@@ -63,5 +69,6 @@ export function sseResponse(source: AsyncIterator<SseEvent>, options: SseOptions
 }
 
 function toText({ id, data }: SseEvent): string {
-  return `${id === undefined ? '' : `id: ${id}\n`}data: ${data}\n\n`
+  const text = typeof data === 'string' ? data : JSON.stringify(data)
+  return `${id === undefined ? '' : `id: ${id}\n`}data: ${text}\n\n`
 }

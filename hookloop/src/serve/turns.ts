@@ -81,8 +81,3 @@ export function checkTurnId(id: unknown): string {
   if (typeof id === 'string' && id !== '' && id.length <= MAX_TURN_CHARS) return id
   throw new HttpError(400, `The id of a message must be a text of 1 to ${MAX_TURN_CHARS} characters.`)
 }
-
-/** Whether the message of a turn is to be answered again if it is sent again. */
-export function hasFailed({ status }: Turn): boolean {
-  return status === 'failed' || status === 'cancelled'
-}

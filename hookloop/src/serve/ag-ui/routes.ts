@@ -1,11 +1,10 @@
 import type { AgentEvent } from '../../state/event.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
-import type { Answer, Answers, Approval } from '../../state/tool-call.ts'
+import type { Answer, Answers } from '../../state/tool-call.ts'
 import { denial, type Chat, type Following } from '../chat.ts'
 import { HttpError, toHttpError } from '../http.ts'
 import type { Route, UserRequest } from '../route.ts'
-import type { SseEvent } from '../sse.ts'
-import { addAllowed, streamResponse } from '../stream-response.ts'
+import { sseResponse, type SseEvent } from '../sse.ts'
 import { checkTurnId } from '../turns.ts'
 import type { AgUiEnd, AgUiEvent } from './event.ts'
 import { fromUserContent, isCorrection, toAgUiMessages, toSnapshots } from './messages.ts'
@@ -23,7 +22,8 @@ export const agUiRoutes: readonly Route[] = [
       if (typeof runId !== 'string' || runId.length > MAX_RUN_CHARS)
         throw new HttpError(400, `The id of a run must be a text of at most ${MAX_RUN_CHARS} characters.`)
       const taken = await take(request, chat, input)
-      return streamResponse(request, (signal) => sseEvents(request, { chat, runId, signal, ...taken }))
+      const events = (signal: AbortSignal) => sseEvents(request, { chat, runId, signal, ...taken })
+      return sseResponse(request.request, events, request.stream)
     },
   },
 ]
@@ -77,7 +77,7 @@ function toAnswer(payload: Json | undefined): Answer | undefined {
 type Streamed = Taken & { readonly chat: Chat; readonly runId: string; readonly signal: AbortSignal }
 
 async function* sseEvents(request: UserRequest, streamed: Streamed): AsyncGenerator<SseEvent> {
-  for await (const event of agUiEvents(request, streamed)) yield { data: JSON.stringify(event) }
+  for await (const data of agUiEvents(request, streamed)) yield { data }
 }
 
 async function* agUiEvents(
@@ -87,24 +87,19 @@ async function* agUiEvents(
   const place = { threadId: chat.id, runId }
   yield { type: 'RUN_STARTED', ...place, protocolVersion: PROTOCOL_VERSION }
   try {
-    const allowed = new Set<Approval>()
-    const mapper = new AgUiMapper({ showHooks, mayAnswer: (approval) => allowed.has(approval) })
-    const map = async (event: AgentEvent): Promise<readonly AgUiEvent[]> => {
-      await addAllowed(allowed, chat, event)
-      return mapper.map(event)
-    }
+    const mapper = new AgUiMapper({ showHooks, mayAnswer: chat.isAllowed })
     // The mapper needs what the client has of the turn.
     const hasSome = isLoad || following?.sentUntil !== undefined
     const events = hasSome ? await chat.events(isLoad ? 0 : following?.after) : []
     const sentUntil = isLoad ? (events.at(-1)?.seq ?? 0) : (following?.sentUntil ?? 0)
     const sent = events.filter(({ seq }) => seq <= sentUntil)
-    for (const event of sent) await map(event)
+    for (const event of sent) mapper.map(event)
     if (isLoad) yield { type: 'MESSAGES_SNAPSHOT', messages: toAgUiMessages(sent) }
     const isOver = isLoad && (following === undefined || mapper.end !== undefined)
     if (!isOver) yield* mapper.opened()
     if (!isOver && following !== undefined)
       for await (const event of chat.follow({ ...following, after: Math.max(following.after, sentUntil) }, signal))
-        for (const each of await map(event)) {
+        for (const each of mapper.map(event)) {
           yield each
           if (isCorrection(each)) yield* toSnapshots(each, await eventsUntil(chat, event.seq))
         }

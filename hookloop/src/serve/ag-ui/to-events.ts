@@ -4,8 +4,17 @@ import { sameJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { AgentPath } from '../../state/subagent.ts'
 import type { Approval, ToolCall, ToolExecution } from '../../state/tool-call.ts'
 import type { ErrorCode } from '../../errors.ts'
-import { failureText, neverRan, shownDecision, type ChunkOptions } from '../ai-sdk/to-chunks.ts'
-import { textOf } from '../ai-sdk/ui-calls.ts'
+import {
+  callKey,
+  failureText,
+  neverRan,
+  parsedArgs,
+  shownApproval,
+  shownDecision,
+  shownEnd,
+  textOf,
+  type ShownOptions,
+} from '../shown.ts'
 import type { AgUiEnd, AgUiEvent, AgUiOwner, Interrupt } from './event.ts'
 
 type Call = {
@@ -26,7 +35,7 @@ type Call = {
 export class AgUiMapper {
   /** How the run ended, if it has, or the questions of it that the user may answer. */
   end: AgUiEnd | undefined
-  readonly #options: ChunkOptions
+  readonly #options: ShownOptions
   #run: string | undefined
   #step: number | undefined
   #block: 'text' | 'reasoning' | undefined
@@ -37,7 +46,7 @@ export class AgUiMapper {
   #error: ErrorCode | undefined
   #out: AgUiEvent[] = []
 
-  constructor(options: ChunkOptions = {}) {
+  constructor(options: ShownOptions = {}) {
     this.#options = options
   }
 
@@ -108,7 +117,7 @@ export class AgUiMapper {
       case 'suspended':
         return this.#suspend(event.pending, event.step)
       case 'hook': {
-        const decision = this.#options.showHooks === true ? shownDecision(event.entry) : undefined
+        const decision = shownDecision(event.entry, this.#options)
         if (decision !== undefined) this.#custom('hook', decision)
         return
       }
@@ -125,7 +134,7 @@ export class AgUiMapper {
   /** Only the calls of a subagent that were asked about are shown. The rest of it is the result of the call of its parent. */
   #ofSubagent(path: AgentPath, event: OwnEvent): void {
     if (event.type !== 'toolFinished') return
-    const key = keyOf(path, event.call.id)
+    const key = callKey(event.call.id, path)
     const call = this.#asked.get(key)
     if (call === undefined) return
     this.#asked.delete(key)
@@ -225,7 +234,7 @@ export class AgUiMapper {
 
   #endInput(call: Call): void {
     if (call.args !== undefined) return
-    call.args = parsed(call.text)
+    call.args = parsedArgs(call.text)
     this.#out.push({ type: 'TOOL_CALL_END', toolCallId: call.id })
   }
 
@@ -270,7 +279,7 @@ export class AgUiMapper {
   }
 
   #askedOf(path: AgentPath, { id, name }: ToolCall): Call {
-    const key = keyOf(path, id)
+    const key = callKey(id, path)
     const known = this.#asked.get(key)
     if (known !== undefined) return known
     const subagentRunId = `${this.#run}/${path.map(({ step, call }) => `${step}/${call}`).join('/')}`
@@ -293,16 +302,14 @@ export class AgUiMapper {
     if (interrupts.length > 0) this.end = { outcome: { type: 'interrupt', interrupts } }
   }
 
-  #finish({ status, reason, message }: FinalRecord): void {
+  #finish(record: FinalRecord): void {
+    const { status } = record
     this.#endResponse()
     for (const call of this.#calls.values()) if (!call.isFinished) this.#result(call, neverRan)
     this.#closeStep()
     const code = this.#error === undefined ? {} : { code: this.#error }
     if (status === 'failed') this.end = { message: failureText(this.#error), ...code }
-    else {
-      const type = status === 'cancelled' ? 'cancelled' : 'success'
-      this.end = { outcome: { type }, result: { status, reason, ...(status === 'stopped' && { message }) } }
-    }
+    else this.end = { outcome: { type: status === 'cancelled' ? status : 'success' }, result: shownEnd(record) }
   }
 
   #custom(name: string, value: Json): void {
@@ -318,31 +325,16 @@ function stepName(step: number): string {
   return `step ${step + 1}`
 }
 
-function keyOf(path: AgentPath, id: string): string {
-  return [...path.map(({ step, call }) => `${step} ${call}`), id].join('\n')
-}
-
-function parsed(text: string): Json {
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return text
-  }
-}
-
 const answerProperties = { approved: { type: 'boolean' }, reason: { type: 'string' } } as const
 
 function toInterrupt(approval: Approval, call: Call | undefined): Interrupt {
-  const { id, message, by, hash, toolCall, path, trigger, expiresAt, interruptions } = approval
+  const { id, message, toolCall, path, trigger, expiresAt, interruptions } = approval
   const isEditable = trigger === undefined && interruptions === undefined
   const editedArgs = isEditable ? { editedArgs: { type: 'object' } } : {}
   const metadata: JsonObject = {
-    by,
-    hash,
+    ...shownApproval(approval),
     toolCall: { name: toolCall.name, args: toolCall.args },
     ...(path !== undefined && { agents: path.map(({ agent }) => agent) }),
-    ...(trigger !== undefined && { trigger }),
-    ...(interruptions !== undefined && { interruptions }),
   }
   return {
     id,

@@ -1,10 +1,9 @@
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
-import type { Answers, Approval } from '../../state/tool-call.ts'
+import type { Answers } from '../../state/tool-call.ts'
 import { denial, type Chat, type Following } from '../chat.ts'
 import { emptyResponse, HttpError, jsonResponse, toHttpError } from '../http.ts'
 import type { Route, UserRequest } from '../route.ts'
-import type { SseEvent } from '../sse.ts'
-import { addAllowed, streamResponse } from '../stream-response.ts'
+import { sseResponse, type SseEvent } from '../sse.ts'
 import { checkTurnId } from '../turns.ts'
 import { ChunkMapper } from './to-chunks.ts'
 import type { UiChunk } from './ui-chunk.ts'
@@ -35,10 +34,7 @@ export const aiSdkRoutes: readonly Route[] = [
     path: 'chat/:id',
     handle: async (request, id) => {
       const chat = request.chat(id)
-      const events = await chat.events()
-      const allowed = new Set<Approval>()
-      for (const event of events) await addAllowed(allowed, chat, event)
-      return jsonResponse(toUiMessages(events, (approval) => allowed.has(approval)))
+      return jsonResponse(toUiMessages(await chat.events(), chat.isAllowed))
     },
   },
 ]
@@ -77,7 +73,8 @@ function answersIn(parts: readonly Json[]): Answers {
 
 function chunkResponse(request: UserRequest, chat: Chat, following: Following): Response {
   const events = (signal: AbortSignal): AsyncGenerator<SseEvent> => sseEvents(request, { chat, following, signal })
-  return streamResponse(request, events, { 'x-vercel-ai-ui-message-stream': 'v1' })
+  const headers = { 'x-vercel-ai-ui-message-stream': 'v1' }
+  return sseResponse(request.request, events, { ...request.stream, headers })
 }
 
 type Streamed = { readonly chat: Chat; readonly following: Following; readonly signal: AbortSignal }
@@ -85,29 +82,23 @@ type Streamed = { readonly chat: Chat; readonly following: Following; readonly s
 async function* sseEvents(
   { request, stream, report }: UserRequest,
   { chat, following, signal }: Streamed,
-): AsyncGenerator<SseEvent> {
-  const allowed = new Set<Approval>()
-  const mapper = new ChunkMapper({ showHooks: stream.showHooks, mayAnswer: (approval) => allowed.has(approval) })
+): AsyncGenerator<SseEvent<UiChunk | '[DONE]'>> {
+  const mapper = new ChunkMapper({ showHooks: stream.showHooks, mayAnswer: chat.isAllowed })
   const [lastSeq, lastPlace] = lastEventId(request) ?? [following.sentUntil ?? 0, Infinity]
   let isOver = false
   try {
     for await (const event of chat.follow(following, signal)) {
-      await addAllowed(allowed, chat, event)
       for (const [i, chunk] of mapper.map(event).entries()) {
         const isSent = event.seq < lastSeq || (event.seq === lastSeq && i <= lastPlace)
-        if (!isSent) yield { id: `${event.seq}.${i}`, data: JSON.stringify(chunk) }
+        if (!isSent) yield { id: `${event.seq}.${i}`, data: chunk }
         isOver = chunk.type === 'finish'
       }
     }
-    if (!isOver) yield chunkEvent({ type: 'finish', finishReason: 'other', messageMetadata: { status: 'running' } })
+    if (!isOver) yield { data: { type: 'finish', finishReason: 'other', messageMetadata: { status: 'running' } } }
   } catch (thrown) {
-    yield chunkEvent({ type: 'error', errorText: toHttpError(thrown, report).message })
+    yield { data: { type: 'error', errorText: toHttpError(thrown, report).message } }
   }
   yield { data: '[DONE]' }
-}
-
-function chunkEvent(chunk: UiChunk): SseEvent {
-  return { data: JSON.stringify(chunk) }
 }
 
 /** The last chunk that a client has received: the number of its event, and its place among the chunks of that. */

@@ -25,7 +25,8 @@ import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import type { AgentEvent } from '../../state/event.ts'
 import type { LanguageModel } from '../../state/inference.ts'
 import type { Answers, Approval } from '../../state/tool-call.ts'
-import { ChunkMapper, type ChunkOptions } from './to-chunks.ts'
+import type { ShownOptions } from '../shown.ts'
+import { ChunkMapper } from './to-chunks.ts'
 import { toUiMessages } from './ui-message.ts'
 
 const pay = tool({
@@ -74,7 +75,7 @@ async function play(agent: Agent, answer: (pending: readonly Approval[]) => Answ
   }
 }
 
-function chunksOf(events: readonly AgentEvent[], options?: ChunkOptions): UIMessageChunk[] {
+function chunksOf(events: readonly AgentEvent[], options?: ShownOptions): UIMessageChunk[] {
   const mapper = new ChunkMapper(options)
   return events.flatMap((event): readonly UIMessageChunk[] => mapper.map(event))
 }

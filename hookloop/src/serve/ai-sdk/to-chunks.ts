@@ -1,28 +1,19 @@
 import type { AgentEvent, OwnEvent } from '../../state/event.ts'
 import type { FinalRecord } from '../../state/execution.ts'
 import type { FinishReason } from '../../state/inference.ts'
-import type { JsonObject } from '../../state/json.ts'
-import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import type { AgentPath } from '../../state/subagent.ts'
-import type { Answer, Approval, ToolExecution } from '../../state/tool-call.ts'
-import { errorCodes, type ErrorCode } from '../../errors.ts'
+import type { Answer, Approval } from '../../state/tool-call.ts'
+import type { ErrorCode } from '../../errors.ts'
+import { failureText, neverRan, shownDecision, shownEnd, type ShownOptions } from '../shown.ts'
 import { UiCalls, type UiCall } from './ui-calls.ts'
 import type { UiChunk, UiFinishReason } from './ui-chunk.ts'
-
-/** What a stream shows beside the answer. */
-export type ChunkOptions = {
-  /** Decisions of hooks, as transient `data-hook` parts. */
-  readonly showHooks?: boolean
-  /** Whether the user may answer a question. Default: yes. */
-  readonly mayAnswer?: (approval: Approval) => boolean
-}
 
 /**
  * Translates the events of a session to chunks of the UI message stream of the AI SDK. One turn is one message, whose id is that
  * of the run, also after a question was answered. The same events lead to the same chunks, so a stream can continue at any chunk.
  */
 export class ChunkMapper {
-  readonly #options: ChunkOptions
+  readonly #options: ShownOptions
   #run: string | undefined
   #calls = new UiCalls()
   #block: { readonly type: 'text' | 'reasoning'; readonly id: string } | undefined
@@ -34,7 +25,7 @@ export class ChunkMapper {
   #error: ErrorCode | undefined
   #out: UiChunk[] = []
 
-  constructor(options: ChunkOptions = {}) {
+  constructor(options: ShownOptions = {}) {
     this.#options = options
   }
 
@@ -113,8 +104,11 @@ export class ChunkMapper {
       case 'resumed':
         for (const [approval, answer] of Object.entries(event.answers)) this.#answer(approval, answer)
         return
-      case 'hook':
-        return this.#decide(event.entry)
+      case 'hook': {
+        const data = shownDecision(event.entry, this.#options)
+        if (data !== undefined) this.#out.push({ type: 'data-hook', data, transient: true })
+        return
+      }
       case 'error':
         this.#error = event.error.code
         return
@@ -181,47 +175,24 @@ export class ChunkMapper {
   }
 
   #answer(approval: string, answer: Answer): void {
-    const call = this.#calls.asked(approval)
-    if (call === undefined) return
-    this.#out.push(...call.answer(approval, answer))
-  }
-
-  #decide(entry: TimedLedgerEntry): void {
-    const data = this.#options.showHooks === true ? shownDecision(entry) : undefined
-    if (data !== undefined) this.#out.push({ type: 'data-hook', data, transient: true })
+    this.#out.push(...(this.#calls.asked(approval)?.answer(approval, answer) ?? []))
   }
 
   #finish(record: FinalRecord): void {
-    const { status, reason, message } = record
+    const { status, message } = record
     this.#closeBlock()
     for (const call of this.#calls.open()) this.#out.push(...call.finish(neverRan))
     if (status === 'cancelled') this.#out.push({ type: 'abort', reason: message })
-    const metadata: JsonObject = { status, reason, ...(status === 'stopped' && { message }) }
+    const messageMetadata = shownEnd(record)
     if (status === 'failed') {
-      this.#out.push({ type: 'message-metadata', messageMetadata: metadata })
+      this.#out.push({ type: 'message-metadata', messageMetadata })
       this.#out.push({ type: 'error', errorText: failureText(this.#error) })
     }
     const finishReason = status === 'completed' ? toFinishReason(this.#finishReason) : 'other'
-    this.#out.push({ type: 'finish', finishReason, messageMetadata: metadata })
+    this.#out.push({ type: 'finish', finishReason, messageMetadata })
   }
-}
-
-export const neverRan: ToolExecution = Object.freeze({
-  status: 'failed',
-  output: 'The run ended before this call had a result.',
-})
-
-/** What a user reads about a failure. The message of an error may contain paths, addresses or keys. */
-export function failureText(code: ErrorCode | undefined): string {
-  return code === undefined ? 'The run has failed.' : `${errorCodes[code]} (${code})`
 }
 
 function toFinishReason(reason: FinishReason): UiFinishReason {
   return reason === 'withheld' ? 'content-filter' : reason
-}
-
-/** What a page may know of a decision. Hooks that did nothing are not shown, and no values: they are for developers. */
-export function shownDecision({ hook, trigger, decision, message, shadow }: TimedLedgerEntry): JsonObject | undefined {
-  if (decision === undefined) return undefined
-  return { hook, trigger, decision, ...(message !== undefined && { message }), ...(shadow && { shadow }) }
 }

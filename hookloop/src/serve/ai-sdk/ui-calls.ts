@@ -1,6 +1,7 @@
-import { sameJson, type Json, type JsonObject } from '../../state/json.ts'
+import { sameJson, type Json } from '../../state/json.ts'
 import type { AgentPath } from '../../state/subagent.ts'
 import type { Answer, Approval, ToolCall, ToolExecution } from '../../state/tool-call.ts'
+import { callKey, parsedArgs, shownApproval, textOf } from '../shown.ts'
 import type { UiChunk } from './ui-chunk.ts'
 
 type Named = Pick<ToolCall, 'id' | 'name'>
@@ -28,7 +29,7 @@ export class UiCalls {
   }
 
   find(id: string, path?: AgentPath): UiCall | undefined {
-    return this.#calls.get(keyOf(id, path))
+    return this.#calls.get(callKey(id, path))
   }
 
   /** A part for a question only. If it is about a call of the agent itself, that has a part already: both get the result. */
@@ -38,7 +39,7 @@ export class UiCalls {
     const question = this.#create(`${prefix}/${id}`, { id, name, step: -1 })
     const shown = isOwn ? this.#calls.get(id) : undefined
     if (shown !== undefined) shown.also = question
-    else this.#add(keyOf(id, path), question)
+    else this.#add(callKey(id, path), question)
     return question
   }
 
@@ -77,10 +78,6 @@ export class UiCalls {
     const part = this.#part
     return new UiCall(unused, { ...about, isCurrent: () => part === this.#part })
   }
-}
-
-function keyOf(id: string, path: AgentPath = []): string {
-  return [...path.map(({ step, call }) => `${step} ${call}`), id].join('\n')
 }
 
 /** One tool part of a message. */
@@ -131,11 +128,7 @@ export class UiCall {
   /** The arguments that were streamed, if nothing else has ended them. */
   endInput(): readonly UiChunk[] {
     if (this.#input !== undefined || this.#text === undefined) return []
-    try {
-      return this.input(JSON.parse(this.#text) as Json)
-    } catch {
-      return this.input(this.#text)
-    }
+    return this.input(parsedArgs(this.#text))
   }
 
   progress(output: Json): readonly UiChunk[] {
@@ -143,17 +136,11 @@ export class UiCall {
   }
 
   ask(approval: Approval, mayAnswer: boolean): readonly UiChunk[] {
-    const { id, message, by, hash, trigger, expiresAt, interruptions } = approval
+    const { id, message, trigger, expiresAt } = approval
     this.#approval = { id, isOfTrigger: trigger !== undefined }
-    const approvalDescriptor: JsonObject = {
-      by,
-      hash,
-      mayAnswer,
-      ...(trigger !== undefined && { trigger }),
-      ...(expiresAt !== undefined && { expiresAt }),
-      ...(interruptions !== undefined && { interruptions }),
-    }
+    const until = expiresAt === undefined ? {} : { expiresAt }
     const asked = { approvalId: id, toolCallId: this.uiId, reason: message }
+    const approvalDescriptor = { ...shownApproval(approval), mayAnswer, ...until }
     return [{ type: 'tool-approval-request', ...asked, approvalDescriptor }]
   }
 
@@ -198,8 +185,3 @@ export class UiCall {
 }
 
 const allowed: ToolExecution = Object.freeze({ status: 'ok', output: 'Allowed.' })
-
-/** A result as text. */
-export function textOf(output: Json): string {
-  return typeof output === 'string' ? output : JSON.stringify(output)
-}

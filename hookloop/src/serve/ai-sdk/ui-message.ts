@@ -1,8 +1,9 @@
 import type { AgentEvent } from '../../state/event.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
 import type { FilePart, Message, TextPart } from '../../state/message.ts'
+import type { ShownOptions } from '../shown.ts'
 import { turnId } from '../turns.ts'
-import { ChunkMapper, type ChunkOptions } from './to-chunks.ts'
+import { ChunkMapper } from './to-chunks.ts'
 import type { UiChunk } from './ui-chunk.ts'
 
 /** A message of a conversation as `useChat` has it. */
@@ -18,31 +19,21 @@ export type UiPart = { readonly type: string; readonly [field: string]: Json | u
 /** The conversation that the events of a session amount to. Turns that were rewound are not part of it. */
 export function toUiMessages(
   events: Iterable<AgentEvent>,
-  mayAnswer?: ChunkOptions['mayAnswer'],
+  mayAnswer?: ShownOptions['mayAnswer'],
 ): readonly UiMessage[] {
   const mapper = new ChunkMapper({ ...(mayAnswer !== undefined && { mayAnswer }) })
-  let turns: UiTurn[] = []
+  const turns = new Map<string, { input: readonly UiMessage[]; readonly answer: MessageBuilder }>()
   for (const event of events) {
-    if (event.type === 'rewound') turns = turns.filter(({ run }) => !event.runs.includes(run))
-    const chunks = mapper.map(event)
-    if (event.type === 'rewound') continue
-    if (turns.at(-1)?.run !== event.run) turns.push(new UiTurn(event.run))
-    const turn = turns.at(-1)!
-    if (event.type === 'input') turn.input = toUserMessage(event.message, turnId(event))
-    for (const chunk of chunks) turn.answer.add(chunk)
+    if (event.type === 'rewound') {
+      for (const run of event.runs) turns.delete(run)
+      continue
+    }
+    const turn = turns.get(event.run) ?? { input: [], answer: new MessageBuilder(event.run) }
+    turns.set(event.run, turn)
+    if (event.type === 'input') turn.input = [toUserMessage(event.message, turnId(event))]
+    for (const chunk of mapper.map(event)) turn.answer.add(chunk)
   }
-  return turns.flatMap(({ input, answer }) => [...(input === undefined ? [] : [input]), ...answer.messages()])
-}
-
-class UiTurn {
-  readonly run: string
-  input: UiMessage | undefined
-  readonly answer: MessageBuilder
-
-  constructor(run: string) {
-    this.run = run
-    this.answer = new MessageBuilder(run)
-  }
+  return [...turns.values()].flatMap(({ input, answer }) => [...input, ...answer.messages()])
 }
 
 function toUserMessage({ content }: Message, id: string): UiMessage {
@@ -77,7 +68,7 @@ const noOutput = { output: undefined, preliminary: undefined }
 type Draft = { type: string; [field: string]: Json | undefined }
 
 /** Builds a message from chunks, as the reader of the `ai` package does. */
-export class MessageBuilder {
+class MessageBuilder {
   #id: string
   #metadata: JsonObject | undefined
   #parts: Draft[] = []
@@ -144,8 +135,8 @@ export class MessageBuilder {
         return
       }
       case 'tool-output-available': {
-        const preliminary = chunk.preliminary ?? undefined
-        return this.#change(chunk.toolCallId, { state: 'output-available', output: chunk.output, preliminary })
+        const { output, preliminary } = chunk
+        return this.#change(chunk.toolCallId, { state: 'output-available', output, preliminary })
       }
       case 'tool-output-error':
         return this.#change(chunk.toolCallId, { state: 'output-error', errorText: chunk.errorText, ...noOutput })

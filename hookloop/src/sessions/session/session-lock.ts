@@ -37,7 +37,7 @@ export async function lockSession<T>(
   work: (session: LockedSession) => Promise<T>,
 ): Promise<T> {
   const { id, create = false } = locking
-  const writer = await openWhenFree(store, locking)
+  const writer = await whenFree(() => store.open(id, { create }), locking)
   try {
     if (writer.length === 0 && !create) throw sessionUnknown(id)
     const loaded = await loadSession(store, { id, head: writer.head, read: (options) => writer.read(options) })
@@ -59,17 +59,19 @@ export async function lockSession<T>(
 
 const MAX_PAUSE_MS = 100
 
-async function openWhenFree(
-  store: SessionStore,
-  { id, create = false, waitMs = 0, signal }: Locking,
-): Promise<SessionWriter> {
+/** Tries again while a session is locked, until it may no longer wait. */
+export async function whenFree<T>(
+  act: () => Promise<T>,
+  { waitMs = 0, signal, mayWait }: Pick<Locking, 'waitMs' | 'signal'> & { readonly mayWait?: () => Promise<boolean> },
+): Promise<T> {
   const until = performance.now() + waitMs
   for (let pauseMs = 2; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
     try {
-      return await store.open(id, { create })
+      return await act()
     } catch (error) {
       const isBusy = error instanceof AgentError && error.code === 'SESSION_BUSY'
       if (!isBusy || performance.now() >= until || signal?.aborted === true) throw error
+      if ((await mayWait?.()) === false) throw error
     }
     await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
