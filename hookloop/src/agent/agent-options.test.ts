@@ -82,6 +82,17 @@ suite('a schema that cannot be used gets the advice for its library', () => {
     ['another library', { '~standard': { version: 1, vendor: 'acme' } }, /acme does not convert it to JSON Schema/],
     ['nothing', undefined, /(undefined|null) is neither a schema of Zod 4/],
     ['a class', new URL('https://a.example'), /an instance of URL is neither/],
+    ['names of types', { a: 'string' }, /"a" is not a keyword of JSON Schema; write \{ type: 'object', properties/],
+    [
+      'fields with the names of keywords',
+      { title: {}, description: { type: 'string' }, url: 1 },
+      /"title", "desc.* are not/,
+    ],
+    ['JSON Schemas of fields', { city: { type: 'string' }, description: 'Where.' }, /"city" is not a keyword/],
+    ['constructors', { a: String, b: Number }, /"a", "b" are not keywords of JSON Schema/],
+    ['a type that does not exist', { type: 'text' }, /its schema is invalid at "type"/],
+    ['a property that is no schema', { type: 'object', properties: { a: 'string' } }, /invalid at "properties\.a"/],
+    ['required as a boolean', { properties: { a: { type: 'string', required: true } } }, /"properties\.a\.required"/],
     ['a constructor', String, /the function "String" is neither/],
   ] as const) {
     test(what, () => {

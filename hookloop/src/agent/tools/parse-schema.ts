@@ -3,6 +3,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import { jsonSchemaValidator } from '../../state/json-schema.ts'
 import type { Schema } from '../../state/schema.ts'
+import { fieldsProblem, invalidKeyword } from '../../state/schema-problem.ts'
 import { isIncomplete } from '../../hooks/run-hooks.ts'
 import { messageOf } from '../../errors.ts'
 import { andThen, orElse, type MaybePromise } from '../../state/thenable.ts'
@@ -15,8 +16,14 @@ export type Parser = (value: Json) => MaybePromise<Parsed>
 export function toJsonSchema(schema: Schema | JsonObject): JsonObject {
   const problem = schemaProblem(schema)
   if (problem !== undefined) throw new TypeError(problem)
-  if (!isStandard(schema)) return toJson(schema) as JsonObject
+  if (!isStandard(schema)) return validJsonSchema(toJson(schema) as JsonObject)
   return toJson(schema['~standard'].jsonSchema.input({ target: 'draft-2020-12' })) as JsonObject
+}
+
+function validJsonSchema(schema: JsonObject): JsonObject {
+  const problem = invalidKeyword(schema)
+  if (problem !== undefined) throw new TypeError(problem)
+  return schema
 }
 
 /** Why a value is not a schema that can be converted, with the advice for the library that it is from. */
@@ -32,7 +39,7 @@ function schemaProblem(schema: unknown): string | undefined {
   if (!isPlainObject(schema))
     return `${describeValue(schema)} is neither a schema of Zod 4, ArkType or Valibot nor a JSON Schema object`
   if (Object.values(schema).some(isStandard)) return 'its fields are schemas, but it is not one; use z.object({ … })'
-  return undefined
+  return fieldsProblem(schema)
 }
 
 const ZOD_3 =

@@ -6,7 +6,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { totalTokens, type TokenUsage } from '../../state/usage.ts'
 import { guard, hook, inherited } from '../../hooks/hook.ts'
 import type { SessionStore } from '../stores/store.ts'
-import { checkLimit, hostOf } from './limit-waits.ts'
+import { checkLimit, hostOf, keyFor } from './limit-waits.ts'
 
 /** Options of `budget`. At least one limit is required. */
 export type BudgetOptions = {
@@ -54,7 +54,7 @@ export function budget(options: BudgetOptions): Capability {
   const max = { costUsd: maxCost ?? Infinity, tokens: maxTokens ?? Infinity }
   const nameOf = (ctx: Called): string => {
     const conversation = hostOf(ctx).conversation ?? ctx.state.agentId // a subagent has a conversation of its own
-    const of = typeof key === 'function' ? key(ctx.state) : (key ?? `conversation ${conversation}`)
+    const of = keyFor('budget', key ?? `conversation ${conversation}`, ctx.state)
     return `${name} ${of}`
   }
   const change = (ctx: Called, work: (account: Account, now: number) => Account): Promise<Json> =>

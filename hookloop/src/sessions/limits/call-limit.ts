@@ -3,7 +3,7 @@ import type { InferenceRequest } from '../../state/inference.ts'
 import { hook, inherited } from '../../hooks/hook.ts'
 import { AgentError } from '../../errors.ts'
 import type { SessionStore } from '../stores/store.ts'
-import { checkLimit, noteWait } from './limit-waits.ts'
+import { checkLimit, keyFor, noteWait } from './limit-waits.ts'
 import { Slots } from './slots.ts'
 
 /** Options of `callLimit`. */
@@ -41,7 +41,7 @@ export function callLimit(options: CallLimitOptions): Capability {
   const limit = hook(
     'aroundInference',
     async (ctx, next) => {
-      const limited = `${name} ${typeof key === 'string' ? key : key(ctx.request)}`
+      const limited = `${name} ${keyFor('callLimit', key, ctx.request)}`
       const full = `the limit "${limited}" is reached: ${maxCalls} of at most ${maxCalls} calls`
       const taken = await slots.take(limited, { id: crypto.randomUUID(), maxWaitMs, signal: ctx.signal })
       if ('used' in taken) throw callRejected(ctx.request, `${full}. None ended within ${maxWaitMs} ms`)

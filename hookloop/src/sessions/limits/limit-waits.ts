@@ -1,5 +1,6 @@
 import type { EntryWarning } from '../../state/ledger.ts'
-import { checkArgument, checkOptions } from '../../state/check-options.ts'
+import { checkArgument, checkOptions, invalidOption } from '../../state/check-options.ts'
+import { describeValue } from '../../state/describe-value.ts'
 import { checkStore } from '../stores/store.ts'
 import { BaseContext } from '../../hooks/base-context.ts'
 import type { HookHost } from '../../hooks/hook-host.ts'
@@ -36,12 +37,24 @@ export function checkLimit(
 ): void {
   checkOptions(where, options, names)
   checkStore(where, options.store)
-  const { name = where, key = '' } = options
+  const { name = where, key = where } = options
   checkArgument(where, ['name', name], typeof name === 'string' && name !== '', 'a non-empty string')
-  checkArgument(where, ['key', key], typeof key === 'string' || typeof key === 'function', 'a string or a function')
+  const isKey = (typeof key === 'string' && key !== '') || typeof key === 'function'
+  checkArgument(where, ['key', key], isKey, 'a non-empty string or a function')
   for (const [option, [value, min]] of Object.entries(numbers)) {
     const isCount = !/(?:Ms|PerMinute)$/.test(option)
     const isValid = typeof value === 'number' && value >= min && (!isCount || Number.isSafeInteger(value))
     checkArgument(where, [option, value], isValid, `a ${isCount ? 'whole ' : ''}number, ${min} or more`)
   }
+}
+
+/**
+ * What is limited. Throws if a key function returns no text: otherwise all runs without a key would share one limit
+ * unnoticed.
+ */
+export function keyFor<T>(where: string, key: string | ((of: T) => string), of: T): string {
+  if (typeof key === 'string') return key
+  const made: unknown = key(of)
+  if (typeof made === 'string' && made !== '') return made
+  throw invalidOption(where, `the function "key" must return a non-empty string, not ${describeValue(made)}`, made)
 }

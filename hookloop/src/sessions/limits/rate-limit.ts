@@ -8,7 +8,7 @@ import { hook, inherited } from '../../hooks/hook.ts'
 import { toAgentError } from '../../errors.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { callRejected, modelName } from './call-limit.ts'
-import { checkLimit, noteWait } from './limit-waits.ts'
+import { checkLimit, keyFor, noteWait } from './limit-waits.ts'
 
 /** Options of `rateLimit`. */
 export type RateLimitOptions = {
@@ -54,7 +54,7 @@ export function rateLimit(options: RateLimitOptions): Capability {
   const limit = hook(
     'aroundInference',
     async (ctx, next) => {
-      const limited = `${name} ${typeof key === 'string' ? key : key(ctx.request)}`
+      const limited = `${name} ${keyFor('rateLimit', key, ctx.request)}`
       const update: Update = (change) =>
         store.update(limited, (value, now = Date.now()) => change(isJsonObject(value) ? (value as Rate) : unused, now))
       const estimate = Math.min(tokens, totalTokens(estimateUsage(ctx.request)))

@@ -5,7 +5,7 @@ import { guard } from '../../hooks/hook.ts'
 import { onLeave } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
 import type { SessionStore } from '../stores/store.ts'
-import { checkLimit, hostOf, waitWarnings } from './limit-waits.ts'
+import { checkLimit, hostOf, keyFor, waitWarnings } from './limit-waits.ts'
 import { Slots, type Taken } from './slots.ts'
 
 /** Options of `runLimit`. */
@@ -40,7 +40,7 @@ export function runLimit(options: RunLimitOptions): Capability {
     leaseMs: [leaseMs, 100],
   })
   const slots = new Slots({ store, max: maxRuns, leaseMs })
-  const nameOf = (state: AgentState): string => `${name} ${typeof key === 'string' ? key : key(state)}`
+  const nameOf = (state: AgentState): string => `${name} ${keyFor('runLimit', key, state)}`
   /** The slot of a run has the id of its execution, so a process that resumes it takes over the same one. */
   const take = async (state: AgentState, signal: AbortSignal): Promise<Taken> =>
     slots.take(nameOf(state), { id: state.execution!.id, maxWaitMs, signal })

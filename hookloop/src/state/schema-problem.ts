@@ -1,0 +1,85 @@
+import { jsonSchemaValidator } from './json-schema.ts'
+import type { JsonObject } from './json.ts'
+
+const schema = { $ref: '#/$defs/schema' }
+const schemas = { type: 'array', items: schema }
+const named = { type: 'object', additionalProperties: schema }
+const text = { type: 'string' }
+const number = { type: 'number' }
+const count = { type: 'number', minimum: 0 }
+const types = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']
+
+/** The keywords that decide what fits, with the JSON Schema of their values. */
+const keywords: { readonly [keyword: string]: JsonObject } = {
+  type: { anyOf: [{ enum: types }, { type: 'array', items: { enum: types } }] },
+  enum: { type: 'array' },
+  const: {},
+  $ref: text,
+  $dynamicRef: text,
+  required: { type: 'array', items: text },
+  properties: named,
+  patternProperties: named,
+  additionalProperties: schema,
+  unevaluatedProperties: schema,
+  propertyNames: schema,
+  dependentRequired: { type: 'object' },
+  dependentSchemas: named,
+  dependencies: { type: 'object' },
+  items: { anyOf: [schema, schemas] },
+  prefixItems: schemas,
+  additionalItems: schema,
+  unevaluatedItems: schema,
+  contains: schema,
+  minContains: count,
+  maxContains: count,
+  uniqueItems: { type: 'boolean' },
+  allOf: schemas,
+  anyOf: schemas,
+  oneOf: schemas,
+  not: schema,
+  if: schema,
+  then: schema,
+  else: schema,
+  minimum: number,
+  maximum: number,
+  exclusiveMinimum: number,
+  exclusiveMaximum: number,
+  multipleOf: { type: 'number', exclusiveMinimum: 0 },
+  pattern: text,
+  minLength: count,
+  maxLength: count,
+  minItems: count,
+  maxItems: count,
+  minProperties: count,
+  maxProperties: count,
+}
+
+const problemsOf = jsonSchemaValidator({
+  ...schema,
+  $defs: { schema: { type: ['object', 'boolean'], properties: keywords } },
+})
+
+/** Why a JSON Schema is not valid: a keyword has an impossible value. Providers reject requests with such a schema. */
+export function invalidKeyword(value: JsonObject): string | undefined {
+  const [problem] = problemsOf(value)
+  return problem && `its schema is invalid at "${problem.path.join('.')}": ${problem.message}`
+}
+
+/** Keywords that only describe, and whose value may be anything. */
+const annotations =
+  /^(?:\$|x-|(?:default|examples?|deprecated|readOnly|writeOnly|nullable|format|contentEncoding|contentMediaType|contentSchema|definitions)$)/
+
+/**
+ * Why an object is not meant as a JSON Schema: it has fields, but no keyword. By the specification it would accept
+ * everything.
+ */
+export function fieldsProblem(value: object): string | undefined {
+  const entries = Object.entries(value)
+  if (entries.some(([key]) => Object.hasOwn(keywords, key))) return undefined
+  const isText = (key: string, inner: unknown) =>
+    (key === 'title' || key === 'description') && typeof inner === 'string'
+  const fields = entries.filter(([key, inner]) => !annotations.test(key) && !isText(key, inner))
+  if (fields.length === 0) return undefined
+  const names = fields.slice(0, 3).map(([key]) => JSON.stringify(key.slice(0, 40)))
+  return `${names.join(', ')} ${fields.length === 1 ? 'is not a keyword' : 'are not keywords'} of JSON Schema; write { type: 'object', properties: { … } } or z.object({ … })`
+}
