@@ -60,7 +60,7 @@ const otherNames: { readonly [name: string]: string } = {
   disallowed_tools: 'disallowedTools',
   enabled: 'when',
   experimental_context: 'metadata',
-  fallbackModel: 'use: [fallback(model)]',
+  fallbackModel: 'use: [fallback([model])]',
   filter: 'when',
   frequency_penalty: 'frequencyPenalty',
   fn: 'execute | perform',
