@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, before, suite, test } from 'node:test'
+import { freePort } from '../hookloop/src/system/network/free-port.fixture.ts'
 import { readGuide } from './guide.fixture.ts'
 import { buildPackage, type BuiltPackage } from './runtimes/built-package.ts'
 
@@ -18,15 +18,6 @@ test('the guide to a web page prints the files of the example', () => {
   for (const [name, code] of Object.entries(files))
     assert.equal(code, readFileSync(join('examples/web-page', name), 'utf8'))
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 suite('the guide to a web page', () => {
   let built: BuiltPackage

@@ -109,6 +109,18 @@ for (const engine of engines) {
       assert.deepEqual([status, results], ['completed', ['blocked', 'blocked', 'blocked', 'blocked']])
     })
 
+    test('that waits for an answer waits for as long as it may, if the clock of the worker that asked is behind', async () => {
+      await fleet.worker({ ...BEHIND, EXPIRES_MS: String(TEN_MINUTES / 2) })
+      const options = { agent: 'worker', metadata: { asks: true } }
+      const sent = await fleet.sessions.send('waits', 'waits', options)
+      assert.equal((await sent.result()).status, 'suspended')
+      assert.equal(
+        (await (await fleet.sessions.send('next', 'next', { agent: 'worker' })).result()).status,
+        'completed',
+      )
+      assert.equal((await fleet.outcome('waits')).status, 'suspended')
+    })
+
     test('is taken over by its lease from a worker that was killed and whose process ids others cannot see', async () => {
       const apart = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc']
       const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user']

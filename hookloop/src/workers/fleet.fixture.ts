@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -9,6 +8,7 @@ import { readStoredSession } from '../sessions/log/read-session.ts'
 import { postgresStore } from '../sessions/stores/postgres-store.ts'
 import { startPostgres, type PostgresServer } from '../sessions/stores/postgres.fixture.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
+import { freePort } from '../system/network/free-port.fixture.ts'
 import type { Fleet } from './fleet.ts'
 import type { TurnReport } from './turn-driver.ts'
 import { fleet as fleetOnPostgres } from './postgres/fleet.ts'
@@ -181,12 +181,4 @@ export class TestFleet {
     await this.restate?.stop()
     await this.database.stop()
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { readonly port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

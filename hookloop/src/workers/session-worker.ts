@@ -19,3 +19,13 @@ const NO_SESSION = 'hookloop/worker/check'
 export async function checkReachable(store: SessionStore): Promise<void> {
   await store.read(NO_SESSION, { after: Infinity })
 }
+
+/** How far the clock of the store is ahead of the clock of this process. */
+export async function clockOffsetMs(store: SessionStore): Promise<number> {
+  let offset = 0
+  await store.update(NO_SESSION, (value = null, now = Date.now()) => {
+    offset = now - Date.now()
+    return value
+  })
+  return Math.round(offset)
+}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { postgresStore } from '../../sessions/stores/postgres-store.ts'
 import { startPostgres, type PostgresServer } from '../../sessions/stores/postgres.fixture.ts'
 import type { SessionStore } from '../../sessions/stores/store.ts'
+import { freePort } from '../../system/network/free-port.fixture.ts'
 import type { Fleet } from '../../workers/fleet.ts'
 import { fleet as fleetOnPostgres } from '../../workers/postgres/fleet.ts'
 import { fleet as fleetOnRestate } from '../../workers/restate/fleet.ts'
@@ -85,15 +86,6 @@ async function get(port: number, path: string): Promise<readonly [status: number
 
 async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isTrue())) await sleep(5)
-}
-
-/** A port that nothing listens on. */
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { readonly port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 async function drained(worker: Started): Promise<Ended> {
@@ -236,7 +228,7 @@ test('hostile requests to the health checks are harmless', async () => {
 suite('workers on Restate', { skip: noRestate }, () => {
   test('hookloop worker --restate registers itself, drives turns, and reports runs that it takes over', async () => {
     const restate = await startRestate()
-    const port = await closedPort()
+    const port = await freePort()
     const engine = ['--restate', restate.admin, '--port', String(port), '--address', `http://127.0.0.1:${port}`]
     const begin = async (): Promise<Started> => {
       const worker = start(['worker', support, ...engine, ...health], {
@@ -280,7 +272,7 @@ suite('hookloop worker says what is wrong', () => {
     ['a database without an address', [support, '--postgres'], /needs the address of a database.*DATABASE_URL/],
     ['a database that is none', [support, '--postgres', 'mysql://s3cret-word'], /--postgres must be a URL such as/],
     ['a variable that is no database', [support, '--postgres'], /DATABASE_URL must be a URL/, { DATABASE_URL: 'x' }],
-    ['an option of the other engine', [support, '--postgres', postgres, '--port', '1'], /--port and .* are for --rest/],
+    ['an option of the other engine', [support, '--postgres', postgres, '--port', '1'], /--port, .* are for --rest/],
     ['a limit that Restate has', [support, '--restate', 'http://h', '--max-runs', '1'], /--max-runs is for --postgres/],
     ['Restate without a store', [support, '--restate', 'http://127.0.0.1:1'], /needs a store that all workers share/],
     [
@@ -312,7 +304,7 @@ suite('hookloop worker says what is wrong', () => {
     )
     const own = await failed('--postgres', postgres, '--store', database.connectionString)
     assert.match(JSON.stringify(own), /The database 127\.0\.0\.1:1\/app cannot be used: .*ECONNREFUSED/)
-    const admin = `http://127.0.0.1:${await closedPort()}`
+    const admin = `http://127.0.0.1:${await freePort()}`
     const args = ['--restate', admin, '--port', '0', '--store', database.connectionString]
     assert.match(JSON.stringify(await failed(...args)), /Restate at http:\S+ cannot be used: .*ECONNREFUSED/)
   })

@@ -28,6 +28,7 @@ type WorkerFlags = HooksFlags & {
   readonly port?: number
   readonly host?: string
   readonly address?: string
+  readonly identityKey?: readonly string[]
   readonly healthPort?: number
 }
 
@@ -59,6 +60,11 @@ export const command: CommandDefinition = {
         .option('--max-runs <n>', 'runs at a time, with --postgres (default: 10)', wholeNumber)
         .option('-p, --port <number>', 'port that Restate calls (default: 9080)', portNumber)
         .option('--address <url>', 'how Restate reaches this worker (default: http://localhost:<port>)')
+        .option(
+          '--identity-key <key>',
+          'public key of Restate: reject calls that it has not signed; can be repeated',
+          collect,
+        )
         .option('--health-port <number>', 'port for GET /healthz and /readyz (default: none)', portNumber)
         .option('--host <address>', 'address that the ports listen on (default: all)')
         .option('--json', 'log lines of JSON, also on a terminal'),
@@ -126,7 +132,7 @@ export async function worker(files: readonly string[], flags: WorkerFlags, cli: 
 type EngineChoice = { readonly name: 'postgres' | 'restate'; readonly url: string; readonly shown: string }
 
 function engineOf(flags: WorkerFlags, databaseUrl: string | undefined): EngineChoice {
-  const { postgres, restate, port, address, maxRuns } = flags
+  const { postgres, restate, port, address, identityKey, maxRuns } = flags
   if ((postgres === undefined) === (restate === undefined))
     throw new UsageError('Name one engine: --postgres postgres://… or --restate http://…')
   if (restate !== undefined) {
@@ -137,8 +143,10 @@ function engineOf(flags: WorkerFlags, databaseUrl: string | undefined): EngineCh
       throw new UsageError('--restate must be the address of the admin API, such as http://localhost:9070')
     return { name: 'restate', url: restate, shown: `Restate at ${new URL(restate).origin}` }
   }
-  if (port !== undefined || address !== undefined)
-    throw new UsageError('--port and --address are for --restate: workers on Postgres are not called by others.')
+  if (port !== undefined || address !== undefined || identityKey !== undefined)
+    throw new UsageError(
+      '--port, --address and --identity-key are for --restate: workers on Postgres are not called by others.',
+    )
   const url = postgres === true ? (databaseUrl ?? '') : postgres!
   if (url === '') throw new UsageError('--postgres needs the address of a database, or the variable DATABASE_URL.')
   if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url))
@@ -180,7 +188,7 @@ type Started = { readonly worker: SessionWorker; readonly at: { readonly port?: 
 async function serve(
   { name, url }: EngineChoice,
   common: { readonly agents: Agents; readonly onTurn: (report: TurnReport) => void },
-  { maxRuns, port, host, address }: WorkerFlags,
+  { maxRuns, port, host, address, identityKey }: WorkerFlags,
 ): Promise<Started> {
   if (name === 'postgres') {
     const { serveSessions } = await import('../../workers/postgres/serve-sessions.ts')
@@ -194,6 +202,7 @@ async function serve(
     ...(port !== undefined && { port }),
     ...(host !== undefined && { host }),
     ...(address !== undefined && { address }),
+    ...(identityKey !== undefined && { identityKeys: identityKey }),
   })
   return { worker: started, at: { port: started.port } }
 }

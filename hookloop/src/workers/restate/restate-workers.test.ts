@@ -1,7 +1,20 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:http2'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, afterEach, suite, test } from 'node:test'
+import { createAgent } from '../../create-agent.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { readStoredSession } from '../../sessions/log/read-session.ts'
-import { engines, freePort, TestFleet, until } from '../fleet.fixture.ts'
+import { freePort } from '../../system/network/free-port.fixture.ts'
+import { engines, TestFleet, until } from '../fleet.fixture.ts'
+import { fleet as fleetOnRestate } from './fleet.ts'
+import { startRestate } from './restate.fixture.ts'
+import { serveSessions } from './serve-sessions.ts'
 
 // What only Restate has: versions of deployments, and invocations that an operator can cancel.
 
@@ -41,4 +54,56 @@ if (engines.includes('restate'))
       assert.equal(cancelled.status, 202)
       assert.equal((await sent.result()).status, 'cancelled')
     })
+
+    test('a worker with the public key of Restate accepts calls that it has signed, and no others', async () => {
+      const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+      const file = join(mkdtempSync(join(tmpdir(), 'hookloop-key-')), 'key.pem')
+      writeFileSync(file, privateKey.export({ type: 'pkcs8', format: 'pem' }))
+      const restate = await startRestate({ RESTATE_REQUEST_IDENTITY_PRIVATE_KEY_PEM_FILE: file })
+      const port = await freePort()
+      const store = memoryStore()
+      const worker = await serveSessions({
+        agent: createAgent({ model: scriptedModel(() => 'Hello.'), store }),
+        port,
+        host: '127.0.0.1',
+        admin: restate.admin,
+        address: `http://127.0.0.1:${port}`,
+        identityKeys: [identityOf(publicKey)],
+      })
+      try {
+        const sent = await fleetOnRestate({ ingress: restate.ingress, store }).send('signed', 'Hi')
+        assert.equal((await sent.result()).text, 'Hello.')
+        for (const path of ['/discover', '/invoke/hookloop/drive']) assert.equal(await statusOf(port, path), 401)
+      } finally {
+        await worker.close()
+        await restate.stop()
+      }
+    })
   })
+
+test('keys of another form, and an empty list of keys, are rejected', async () => {
+  const agent = createAgent({ model: scriptedModel(() => 'Hello.'), store: memoryStore() })
+  for (const identityKeys of [[], [''], ['publickeyv1_'], ['secret'], 'publickeyv1_abc' as unknown as []])
+    await assert.rejects(serveSessions({ agent, port: 0, identityKeys }), { code: 'AGENT_INVALID_OPTION' })
+})
+
+async function statusOf(port: number, path: string): Promise<unknown> {
+  const connection = connect(`http://127.0.0.1:${port}`)
+  try {
+    const call = connection.request({ ':method': 'POST', ':path': path, 'content-type': 'application/json' })
+    const [headers] = (await once(call.end('{}'), 'response')) as [{ readonly ':status': number }]
+    return headers[':status']
+  } finally {
+    connection.destroy()
+  }
+}
+
+const LETTERS = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+
+/** A public key as Restate writes it, in base 58. */
+function identityOf(key: KeyObject): string {
+  const bytes = Buffer.from(key.export({ format: 'jwk' }).x!, 'base64url')
+  let [rest, text] = [BigInt(`0x${bytes.toString('hex')}`), '']
+  for (; rest > 0n; rest /= 58n) text = LETTERS[Number(rest % 58n)]! + text
+  return `publickeyv1_${'1'.repeat(bytes.findIndex((byte) => byte !== 0))}${text}`
+}

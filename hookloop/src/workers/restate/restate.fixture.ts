@@ -1,10 +1,10 @@
 // A Restate server for the tests of one file, from a package that only `npm test` installs.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { once } from 'node:events'
+import { freePort } from '../../system/network/free-port.fixture.ts'
 
 const binary = globSync(
   join(
@@ -25,10 +25,10 @@ export type RestateServer = {
   stop(): Promise<void>
 }
 
-export async function startRestate(): Promise<RestateServer> {
+export async function startRestate(env: { readonly [name: string]: string } = {}): Promise<RestateServer> {
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-restate-'))
-  const [ingress, admin, node] = await freePorts(3)
-  const start = (): Promise<ChildProcess> => launch(folder, { ingress: ingress!, admin: admin!, node: node! })
+  const [ingress, admin, node] = [await freePort(), await freePort(), await freePort()]
+  const start = (): Promise<ChildProcess> => launch(folder, { ingress, admin, node }, env)
   let server = await start()
   process.once('exit', () => server.kill('SIGKILL'))
   return {
@@ -50,7 +50,7 @@ export async function startRestate(): Promise<RestateServer> {
 
 type Ports = { readonly ingress: number; readonly admin: number; readonly node: number }
 
-async function launch(folder: string, ports: Ports): Promise<ChildProcess> {
+async function launch(folder: string, ports: Ports, env: { readonly [name: string]: string }): Promise<ChildProcess> {
   const options = [
     '--base-dir',
     folder,
@@ -74,6 +74,7 @@ async function launch(folder: string, ports: Ports): Promise<ChildProcess> {
       // A worker that does not answer is dead. The defaults are 40 and 20 seconds.
       RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_INTERVAL: '2s',
       RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_TIMEOUT: '3s',
+      ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -96,18 +97,4 @@ async function end(server: ChildProcess, signal: NodeJS.Signals): Promise<void> 
   if (server.exitCode !== null || server.signalCode !== null) return
   server.kill(signal)
   await once(server, 'exit')
-}
-
-/** Ports that were free a moment ago. */
-async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      return server
-    }),
-  )
-  const ports = servers.map((server) => (server.address() as { readonly port: number }).port)
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
 }

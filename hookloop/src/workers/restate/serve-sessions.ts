@@ -2,8 +2,8 @@ import type { ObjectContext } from '@restatedev/restate-sdk'
 import type { Http2Server, ServerHttp2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { AgentError, messageOf } from '../../errors.ts'
-import { checkOptions } from '../../state/check-options.ts'
-import { checkReachable, type SessionWorker } from '../session-worker.ts'
+import { checkArgument, checkOptions } from '../../state/check-options.ts'
+import { checkReachable, clockOffsetMs, type SessionWorker } from '../session-worker.ts'
 import { TurnDriver, type WorkerOptions } from '../turn-driver.ts'
 import { expiryOf, type RejectedTurn, type Turn, type TurnResult } from '../turn.ts'
 import { HANDLER, SERVICE, type Continued } from './protocol.ts'
@@ -20,6 +20,8 @@ export type ServeSessionsOptions = WorkerOptions & {
   readonly address?: string
   /** The name of the service in Restate. Default `hookloop`. */
   readonly service?: string
+  /** Public keys of Restate, such as `publickeyv1_…`: calls that none of them has signed are rejected. Default: all calls are accepted. */
+  readonly identityKeys?: readonly string[]
 }
 
 /** A worker of Restate. */
@@ -33,6 +35,9 @@ const QUIET_MS = 24 * 3_600_000
 /** A turn is tried until it has a result: a pause would need an operator. */
 const retryPolicy = { initialInterval: 50, maxInterval: 2_000, exponentiationFactor: 2, maxAttempts: 1_000_000_000 }
 
+/** Of what a turn does. */
+const retries = { initialRetryInterval: 50, maxRetryInterval: 2_000 }
+
 /**
  * Serves sessions as a worker of Restate: it drives the turns that `fleet` sends, one at a time per session. Restate calls any
  * worker again if one dies; the session in the store has what has happened.
@@ -42,9 +47,10 @@ const retryPolicy = { initialInterval: 50, maxInterval: 2_000, exponentiationFac
  * process.once('SIGTERM', () => void worker.close())
  */
 export async function serveSessions(options: ServeSessionsOptions): Promise<RestateWorker> {
-  const names = ['agent', 'agents', 'onTurn', 'port', 'host', 'admin', 'address', 'service'] as const
+  const names = ['agent', 'agents', 'onTurn', 'port', 'host', 'admin', 'address', 'service', 'identityKeys'] as const
   checkOptions('serveSessions', options, names)
-  const { port = 9080, host, service = SERVICE } = options
+  const { port = 9080, host, service = SERVICE, identityKeys } = options
+  if (identityKeys !== undefined) checkKeys(identityKeys)
   const driver = new TurnDriver('serveSessions', options)
   const { endpoint, object, handlers, rpc, CancelledError } = await loadSdk()
   const connections = new Set<ServerHttp2Session>()
@@ -55,22 +61,24 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Rest
     let running: Promise<TurnResult | RejectedTurn | 'drained'> | undefined
     const work = (): Promise<TurnResult | RejectedTurn | 'drained'> =>
       (running = driver.drive(turn, cancelled.signal).catch(drainedOr))
-    const driven = await context
-      .run('drive', work, { initialRetryInterval: 50, maxRetryInterval: 2_000 })
-      .catch(async (thrown: unknown) => {
-        if (!(thrown instanceof CancelledError)) throw thrown
-        cancelled.abort()
-        await running?.catch(() => undefined)
-        return work() // how the run has ended
-      })
+    const driven = await context.run('drive', work, retries).catch(async (thrown: unknown) => {
+      if (!(thrown instanceof CancelledError)) throw thrown
+      cancelled.abort()
+      await running?.catch(() => undefined)
+      return work() // how the run has ended
+    })
     if (driven === 'drained') {
       // A new invocation, because this one stays with the version of the workers that has begun it.
       const idempotencyKey = context.rand.uuidv4() // Restate keeps the results of invocations that have one
       return { continuedAs: await self[HANDLER](turn, rpc.sendOpts({ idempotencyKey })).invocationId }
     }
     const expiry = expiryOf(turn, driven)
-    if (expiry !== undefined)
-      self[HANDLER](expiry.due, rpc.sendOpts({ delay: expiry.delayMs(await context.date.now()) }))
+    if (expiry !== undefined) {
+      // The SDK adds the delay to the clock of this worker, and Restate compares the sum with its own.
+      const delayMs = async (): Promise<number> => expiry.delayMs(Date.now()) + (await clockOffsetMs(driver.store))
+      const delay = Math.max(0, Math.round(await context.run('delay', delayMs, retries)))
+      self[HANDLER](expiry.due, rpc.sendOpts({ delay }))
+    }
     return driven
   }
 
@@ -96,7 +104,9 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Rest
     },
     options: { inactivityTimeout: QUIET_MS, abortTimeout: QUIET_MS, retryPolicy },
   })
-  const server = process.getBuiltinModule('node:http2').createServer(endpoint().bind(sessions).http2Handler())
+  const served = endpoint().bind(sessions)
+  if (identityKeys !== undefined) served.withIdentityV1(...identityKeys)
+  const server = process.getBuiltinModule('node:http2').createServer(served.http2Handler())
   server.on('session', (connection) => {
     connections.add(connection)
     connection.once('close', () => connections.delete(connection))
@@ -122,6 +132,17 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Rest
       await ended
     },
   }
+}
+
+/** With an empty list, every call would be accepted. */
+function checkKeys(keys: unknown): void {
+  const areKeys = Array.isArray(keys) && keys.every((key) => typeof key === 'string' && /^publickeyv1_\w+$/.test(key))
+  checkArgument(
+    'serveSessions',
+    ['identityKeys', keys],
+    areKeys && keys.length > 0,
+    'public keys of Restate: publickeyv1_…',
+  )
 }
 
 /** Several processes can listen on one port, where the system can do that: it distributes the connections. */
