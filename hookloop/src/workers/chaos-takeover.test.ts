@@ -118,7 +118,8 @@ for (const engine of engines) {
         (await (await fleet.sessions.send('next', 'next', { agent: 'worker' })).result()).status,
         'completed',
       )
-      assert.equal((await fleet.outcome('waits')).status, 'suspended')
+      const { status, results } = await fleet.outcome('waits')
+      assert.deepEqual([status, results], ['suspended', []])
     })
 
     test('is taken over by its lease from a worker that was killed and whose process ids others cannot see', async () => {
