@@ -9,10 +9,8 @@ import {
   type ChatState,
   type UIMessage,
 } from 'ai'
-import { z } from 'zod'
 import type { Agent } from '../agent/agent.ts'
 import type { Use } from '../agent/capability.ts'
-import { tool } from '../agent/tool.ts'
 import { approval } from '../capabilities/approval.ts'
 import { createAgent } from '../create-agent.ts'
 import { scriptedModel, type ScriptedTurn } from '../models/scripted.ts'
@@ -23,18 +21,16 @@ import { textOf } from '../state/message.ts'
 import { toNodeListener } from './node-listener.ts'
 import { serve, type ServeOptions } from './serve.ts'
 import { agentRunner, type AgentRunner } from './session-runner.ts'
+import { clerkOf, paying, payTool, spawn } from './turn.fixture.ts'
 
 export const paid: string[] = []
 
-export const pay = tool({
-  name: 'pay',
-  description: 'Pays.',
-  input: z.object({ to: z.string() }),
-  ask: true,
-  execute: ({ to }) => {
-    paid.push(to)
-    return `paid ${to}`
-  },
+export const pay = payTool((to) => paid.push(to))
+
+/** An agent that pays Ann, and its subagent that pays Bob: both ask. */
+export const payingBoth = () => ({
+  model: scriptedModel([{ toolCalls: [paying('ann'), spawn] }, 'All done.']),
+  use: [clerkOf(pay, [{ toolCalls: [paying('bob')] }, 'Bob is paid.'])],
 })
 
 /** Answers "n: …" to the n-th message of the user; pays who is named in a message "Pay …". */
@@ -42,7 +38,7 @@ export const clerk = (): LanguageModel =>
   scriptedModel(({ messages }): ScriptedTurn => {
     const said = messages.filter(({ role }) => role === 'user').map(({ content }) => textOf(content))
     const [, to] = /^Pay (\w+)/.exec(said.at(-1)!) ?? []
-    if (to !== undefined && messages.at(-1)!.role === 'user') return { toolCalls: [{ name: 'pay', args: { to } }] }
+    if (to !== undefined && messages.at(-1)!.role === 'user') return { toolCalls: [paying(to)] }
     return `${said.length}: ${said.at(-1)}`
   })
 

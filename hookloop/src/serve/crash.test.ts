@@ -19,7 +19,8 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('a run whose server was killed continues when the page reconnects to another one, in the same message', async () => {
+/** A chat whose run works in a server in another process. */
+async function workingElsewhere(id: string) {
   const fixture = join(import.meta.dirname, 'crash-process.fixture.ts')
   const child = spawn(process.execPath, ['--conditions=hookloop-source', fixture, database], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -27,9 +28,14 @@ test('a run whose server was killed continues when the page reconnects to anothe
   after(() => child.kill('SIGKILL'))
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
   const port = (await lines.next()).value as string
-  const chat = new TestChat({ url: `http://127.0.0.1:${port}` }, { id: 'c' })
+  const chat = new TestChat({ url: `http://127.0.0.1:${port}` }, { id })
   const sent = chat.sendMessage({ text: 'Go.' })
   assert.equal((await lines.next()).value, 'working')
+  return { child, chat, sent }
+}
+
+test('a run whose server was killed continues when the page reconnects to another one, in the same message', async () => {
+  const { child, chat, sent } = await workingElsewhere('c')
   await chat.until(({ states }) => states[0] === 'input-available')
   child.kill('SIGKILL')
   await Promise.all([once(child, 'exit'), sent])
@@ -43,16 +49,7 @@ test('a run whose server was killed continues when the page reconnects to anothe
 })
 
 test('a run that another server works on is stopped by any server over the same store, for its user only', async () => {
-  const fixture = join(import.meta.dirname, 'crash-process.fixture.ts')
-  const child = spawn(process.execPath, ['--conditions=hookloop-source', fixture, database], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  after(() => child.kill('SIGKILL'))
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
-  const port = (await lines.next()).value as string
-  const chat = new TestChat({ url: `http://127.0.0.1:${port}` }, { id: 'elsewhere' })
-  const sent = chat.sendMessage({ text: 'Go.' })
-  assert.equal((await lines.next()).value, 'working')
+  const { child, chat, sent } = await workingElsewhere('elsewhere')
   const here = await serving({ agent: hangingAgent(() => 'worked'), store })
   assert.equal((await here.fetch('bob', 'chat/elsewhere/stop', { method: 'POST' })).status, 204)
   assert.equal((await store.list({ user: 'ann', status: 'running' })).length, 1)

@@ -142,13 +142,17 @@ suite('users', () => {
 })
 
 suite('approvers', () => {
-  const boss = { approvers: (_question: unknown, user: string) => user === 'boss' }
-
-  test('another user answers a question, and the page of the user continues without a request', async () => {
-    const server = await serving(boss)
+  /** A chat with a question that only the boss may answer. */
+  const asking = async () => {
+    const server = await serving({ approvers: (_question, user) => user === 'boss' })
     const chat = new TestChat(server, { id: 'c' })
     const sent = chat.sendMessage({ text: 'Pay ann' })
     await chat.until(({ questions }) => questions.length === 1)
+    return { server, chat, sent }
+  }
+
+  test('another user answers a question, and the page of the user continues without a request', async () => {
+    const { server, chat, sent } = await asking()
     const [question, ...others] = (await (await server.fetch('boss', 'approvals')).json()) as [
       { [field: string]: unknown },
     ]
@@ -166,10 +170,7 @@ suite('approvers', () => {
   })
 
   test('a question says that the user of its chat may not answer, and an answer gets 403', async () => {
-    const server = await serving(boss)
-    const chat = new TestChat(server, { id: 'c' })
-    const sent = chat.sendMessage({ text: 'Pay ann' })
-    await chat.until(({ questions }) => questions.length === 1)
+    const { server, chat, sent } = await asking()
     const part = chat.messages.at(-1)!.parts.find((each) => 'approval' in each) as {
       approval: { descriptor: { mayAnswer: boolean } }
     }
@@ -184,10 +185,7 @@ suite('approvers', () => {
   })
 
   test('a page that is loaded again waits for the answer of another user', async () => {
-    const server = await serving(boss)
-    const chat = new TestChat(server, { id: 'c' })
-    const sent = chat.sendMessage({ text: 'Pay ann' })
-    await chat.until(({ questions }) => questions.length === 1)
+    const { server, sent } = await asking()
     const again = new TestChat(server, { id: 'c' })
     const followed = again.resumeStream()
     await again.until(({ questions }) => questions.length === 1)
@@ -198,10 +196,7 @@ suite('approvers', () => {
   })
 
   test('an answer that is none is answered with 400, and one to a chat that does not exist with 409', async () => {
-    const server = await serving(boss)
-    const chat = new TestChat(server, { id: 'c' })
-    const sent = chat.sendMessage({ text: 'Pay ann' })
-    await chat.until(({ questions }) => questions.length === 1)
+    const { server, chat, sent } = await asking()
     const [id] = chat.questions
     for (const answer of ['yes', 'suspend', {}, { allow: 1 }, null]) {
       const { status } = await post(server, 'boss', { user: 'ann', chat: 'c', id, answer }, 'approvals')

@@ -1,21 +1,15 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { DefaultChatTransport, type UIMessage } from 'ai'
-import { subagents } from '../capabilities/subagents/subagents.ts'
-import { createAgent } from '../create-agent.ts'
 import { guard } from '../hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
-import { paid, pay, serving, slowModel, TestChat, type Served } from './chat-server.fixture.ts'
+import { paid, pay, payingBoth, serving, slowModel, TestChat, type Served } from './chat-server.fixture.ts'
+import { plain } from './turn.fixture.ts'
 
 // The chat and the transport of the `ai` package, unchanged, over HTTP.
 
 async function loaded(server: Served, id: string, user = 'ann'): Promise<UIMessage[]> {
   return (await (await server.fetch(user, `chat/${id}`)).json()) as UIMessage[]
-}
-
-/** Plain JSON, without what only a stream has. */
-function plain(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value, (key, each: unknown) => (key === 'rawInput' ? undefined : each)))
 }
 
 async function checkLoaded(server: Served, chat: TestChat): Promise<void> {
@@ -84,15 +78,7 @@ suite('questions', () => {
   })
 
   test('an agent and its subagent ask in one message, and both continue when both are answered', async () => {
-    const clerk = createAgent({
-      name: 'clerk',
-      model: scriptedModel([{ toolCalls: [{ name: 'pay', args: { to: 'bob' } }] }, 'Bob is paid.']),
-      use: [pay],
-    })
-    const spawn = { name: 'spawn_subagent', args: { subagent: 'clerk', prompt: 'Pay Bob.' } }
-    const model = scriptedModel([{ toolCalls: [{ name: 'pay', args: { to: 'ann' } }, spawn] }, 'All done.'])
-    const use = [subagents({ agents: { clerk: { agent: clerk, description: 'Pays.' } } })]
-    const server = await serving({ model, use })
+    const server = await serving(payingBoth())
     const chat = new TestChat(server)
     await chat.sendMessage({ text: 'Pay both.' })
     const [first, second] = chat.questions
@@ -220,12 +206,18 @@ suite('another answer', () => {
 })
 
 suite('connections', () => {
-  test('stop ends the run, and the next message is answered', async () => {
-    const { model, aborted } = slowModel()
+  /** A chat that has received the beginning of an answer. */
+  const writing = async () => {
+    const { model, finish, aborted } = slowModel()
     const server = await serving({ model })
     const chat = new TestChat(server, { id: 'c' })
     const sent = chat.sendMessage({ text: 'Go.' })
     await chat.until(({ texts }) => texts.at(-1) === 'One ')
+    return { server, chat, sent, finish, aborted }
+  }
+
+  test('stop ends the run, and the next message is answered', async () => {
+    const { server, chat, sent, aborted } = await writing()
     assert.equal((await server.fetch('ann', 'chat/c/stop', { method: 'POST' })).status, 204)
     await Promise.all([sent, aborted])
     assert.deepEqual(
@@ -235,11 +227,7 @@ suite('connections', () => {
   })
 
   test('a page that is loaded again while an answer is written gets all of it', async () => {
-    const { model, finish } = slowModel()
-    const server = await serving({ model })
-    const chat = new TestChat(server, { id: 'c' })
-    const sent = chat.sendMessage({ text: 'Go.' })
-    await chat.until(({ texts }) => texts.at(-1) === 'One ')
+    const { server, chat, sent, finish } = await writing()
     const again = new TestChat(server, { id: 'c', messages: await loaded(server, 'c') })
     assert.deepEqual(again.texts, ['Go.', 'One '])
     const resumed = again.resumeStream()
@@ -250,11 +238,8 @@ suite('connections', () => {
   })
 
   test('the run continues when its reader has left, and a second tab follows it', async () => {
-    const { model, finish } = slowModel()
-    const server = await serving({ model })
-    const [chat, tab] = [new TestChat(server, { id: 'c' }), new TestChat(server, { id: 'c' })]
-    const sent = chat.sendMessage({ text: 'Go.' })
-    await chat.until(({ texts }) => texts.at(-1) === 'One ')
+    const { server, chat, sent, finish } = await writing()
+    const tab = new TestChat(server, { id: 'c' })
     const followed = tab.resumeStream()
     await tab.until(({ texts }) => texts.at(-1) === 'One ')
     await chat.stop() // aborts the request, not the run
@@ -265,11 +250,8 @@ suite('connections', () => {
   })
 
   test('a message while another tab gets an answer is answered with 409', async () => {
-    const { model, finish } = slowModel()
-    const server = await serving({ model })
-    const [chat, tab] = [new TestChat(server, { id: 'c' }), new TestChat(server, { id: 'c' })]
-    const sent = chat.sendMessage({ text: 'Go.' })
-    await chat.until(({ texts }) => texts.at(-1) === 'One ')
+    const { server, sent, finish } = await writing()
+    const tab = new TestChat(server, { id: 'c' })
     await tab.sendMessage({ text: 'Me too.' })
     assert.match(tab.error!.message, /being written/)
     finish()

@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Interrupt, Message, ResumeEntry } from '@ag-ui/client'
-import { z } from 'zod'
-import { tool } from '../../agent/tool.ts'
 import { redactSecrets } from '../../capabilities/redact-secrets.ts'
 import { retry } from '../../capabilities/retry.ts'
-import { subagents } from '../../capabilities/subagents/subagents.ts'
-import { createAgent } from '../../create-agent.ts'
 import { AgentError } from '../../errors.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import type { LanguageModel } from '../../state/inference.ts'
-import { paid, pay, serving, slowModel } from '../chat-server.fixture.ts'
+import { paid, pay, payingBoth, serving, slowModel } from '../chat-server.fixture.ts'
+import { look, noSecrets } from '../turn.fixture.ts'
 import { checkLoaded, Client } from './client.fixture.ts'
 
 // `HttpAgent` of @ag-ui/client, unchanged, over HTTP. It verifies the order of events itself.
@@ -74,26 +71,7 @@ test('the conversation is that of the session: what a client claims was said bef
   assert.doesNotMatch(requests[0]!, /Obey|administrator|root|forged/)
 })
 
-const look = tool({
-  name: 'look',
-  description: 'Looks.',
-  input: z.object({ at: z.string() }),
-  execute: ({ at }, { progress }) => {
-    progress('looking')
-    if (at === 'nothing') throw new Error('There is nothing.')
-    return { seen: at }
-  },
-})
-
 test('calls have their arguments, progress and results, and a guard that blocks one is shown', async () => {
-  const noSecrets = guard(
-    'beforeToolUse',
-    (ctx) => (ctx.toolCall.args.at === 'secrets' ? ctx.block('Not those.') : ctx),
-    {
-      name: 'no-secrets',
-      tool: look,
-    },
-  )
   const toolCalls = ['it', 'nothing', 'secrets'].map((at) => ({ name: 'look', args: { at } }))
   const server = await serving({ model: scriptedModel([{ text: 'See.', toolCalls }, 'Done.']), use: [look, noSecrets] })
   const client = new Client(server)
@@ -114,7 +92,7 @@ test('calls have their arguments, progress and results, and a guard that blocks 
   assert.deepEqual(client.custom('blocked'), [{ toolCallId, toolName: 'look', reason: 'Not those.' }])
   assert.deepEqual(
     client.custom('progress').map((value) => (value as { update: string }).update),
-    ['looking', 'looking'],
+    ['looking at it', 'looking at nothing'],
   )
   await checkLoaded(server, client)
 })
@@ -172,15 +150,7 @@ suite('questions', () => {
   })
 
   test('an agent and its subagent ask, and both continue when both are answered', async () => {
-    const clerk = createAgent({
-      name: 'clerk',
-      model: scriptedModel([{ toolCalls: [{ name: 'pay', args: { to: 'bob' } }] }, 'Bob is paid.']),
-      use: [pay],
-    })
-    const spawn = { name: 'spawn_subagent', args: { subagent: 'clerk', prompt: 'Pay Bob.' } }
-    const model = scriptedModel([{ toolCalls: [{ name: 'pay', args: { to: 'ann' } }, spawn] }, 'All done.'])
-    const use = [subagents({ agents: { clerk: { agent: clerk, description: 'Pays.' } } })]
-    const server = await serving({ model, use })
+    const server = await serving(payingBoth())
     const client = new Client(server)
     await client.say('Pay both.')
     const asked = client.pendingInterrupts.map(({ metadata }) => [metadata!['toolCall'].args.to, metadata!['agents']])

@@ -2,13 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HttpAgent, type Message } from '@ag-ui/client'
 import { EventSchema } from '@ag-ui/core/schemas'
-import { z } from 'zod'
 import type { Agent } from '../../agent/agent.ts'
 import type { Use } from '../../agent/capability.ts'
-import { tool } from '../../agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { retry } from '../../capabilities/retry.ts'
-import { subagents } from '../../capabilities/subagents/subagents.ts'
 import { createAgent } from '../../create-agent.ts'
 import { AgentError } from '../../errors.ts'
 import { guard } from '../../hooks/hook.ts'
@@ -17,33 +14,20 @@ import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import type { AgentEvent } from '../../state/event.ts'
 import type { LanguageModel } from '../../state/inference.ts'
 import type { Answer } from '../../state/tool-call.ts'
+import { answering, clerkOf, look, paying, payTool, plain, play, spawn } from '../turn.fixture.ts'
 import type { AgUiEvent } from './event.ts'
 import { isCorrection, toAgUiMessages, toSnapshots } from './messages.ts'
 import { AgUiMapper } from './to-events.ts'
 
-const pay = tool({
-  name: 'pay',
-  description: 'Pays.',
-  input: z.object({ to: z.string() }),
-  ask: true,
-  execute: ({ to }) => `paid ${to}`,
-})
-const look = tool({ name: 'look', description: 'Looks.', input: z.object({ at: z.string() }), execute: ({ at }) => at })
+const pay = payTool()
 
 function agentWith(model: LanguageModel, use: readonly Use[] = []): Agent {
   return createAgent({ model, store: memoryStore(), use: [pay, look, approval('suspend'), ...use] })
 }
 
 /** The events of a turn. Each question gets the answer. */
-async function play(agent: Agent, answer: Answer = 'allow'): Promise<readonly AgentEvent[]> {
-  const events: AgentEvent[] = []
-  let live = agent.stream('Go.', { session: 's', turn: 'm1' })
-  for (;;) {
-    for await (const event of live) events.push({ ...event, run: 'run-1', seq: events.length + 1 })
-    const run = await live.run
-    if (run.status !== 'suspended') return events
-    live = agent.resumeStream('s', { answers: Object.fromEntries(run.pending.map(({ id }) => [id, answer])) })
-  }
+async function answered(agent: Agent, answer: Answer = 'allow'): Promise<readonly AgentEvent[]> {
+  return (await play(agent, answering(answer))).events
 }
 
 /** The first response is discarded. The second one uses the id of its call again. */
@@ -69,24 +53,22 @@ function flaky(): LanguageModel {
 }
 
 function family(): Agent {
-  const again = { toolCalls: [{ id: 'same', name: 'pay', args: { to: 'bob' } }] }
-  const clerk = createAgent({ name: 'clerk', model: scriptedModel([again, again, 'Paid.']), use: [pay] })
-  const spawn = { name: 'spawn_subagent', args: { subagent: 'clerk', prompt: 'Pay Bob.' } }
-  const model = scriptedModel([{ toolCalls: [{ name: 'pay', args: { to: 'ann' } }, spawn] }, 'All done.'])
-  return agentWith(model, [subagents({ agents: { clerk: { agent: clerk, description: 'Pays.' } } })])
+  const again = { toolCalls: [{ id: 'same', ...paying('bob') }] }
+  const model = scriptedModel([{ toolCalls: [paying('ann'), spawn] }, 'All done.'])
+  return agentWith(model, [clerkOf(pay, [again, again, 'Paid.'])])
 }
 
-const paying = { text: 'I pay.', toolCalls: [{ id: 'c', name: 'pay', args: { to: 'ann' } }] }
+const asking = { text: 'I pay.', toolCalls: [{ id: 'c', ...paying('ann') }] }
 
 const worlds: { readonly [name: string]: () => Promise<readonly AgentEvent[]> } = {
   'a call that is edited, and one with the same id in the next step': () =>
-    play(agentWith(scriptedModel([paying, paying, 'Done.'])), { allow: { to: 'eve' } }),
-  'a call that is denied': () => play(agentWith(scriptedModel([paying, 'Done.'])), { block: 'No.' }),
-  'questions of an agent and of its subagent, twice about the same id': () => play(family()),
+    answered(agentWith(scriptedModel([asking, asking, 'Done.'])), { allow: { to: 'eve' } }),
+  'a call that is denied': () => answered(agentWith(scriptedModel([asking, 'Done.'])), { block: 'No.' }),
+  'questions of an agent and of its subagent, twice about the same id': () => answered(family()),
   'a question at a trigger': () =>
-    play(agentWith(scriptedModel(['Hi.']), [guard('beforeStep', (ctx) => ctx.ask('Begin?'))])),
+    answered(agentWith(scriptedModel(['Hi.']), [guard('beforeStep', (ctx) => ctx.ask('Begin?'))])),
   'an answer that is replaced after it was streamed': async () =>
-    (await play(agentWith(scriptedModel(['Now!'])))).flatMap((event): AgentEvent[] => {
+    (await answered(agentWith(scriptedModel(['Now!'])))).flatMap((event): AgentEvent[] => {
       if (event.type !== 'responded') return [event]
       const { step, at, run, seq } = event
       return [
@@ -94,7 +76,7 @@ const worlds: { readonly [name: string]: () => Promise<readonly AgentEvent[]> } 
         { ...event, text: 'Please.' },
       ]
     }),
-  'a response that is discarded': () => play(agentWith(flaky(), [retry({ backoffMs: 1 })])),
+  'a response that is discarded': () => answered(agentWith(flaky(), [retry({ backoffMs: 1 })])),
 }
 
 /** What the server sends of a run, with the conversation after each correction. */
@@ -120,11 +102,9 @@ async function read(events: readonly AgUiEvent[]): Promise<readonly Message[]> {
   return agent.messages
 }
 
-const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
-
-for (const [name, play] of Object.entries(worlds)) {
+for (const [name, world] of Object.entries(worlds)) {
   test(`${name}: a client that reads from any event has the whole conversation, with nothing twice`, async () => {
-    const events = await play()
+    const events = await world()
     const whole = plain(toAgUiMessages(events))
     for (let from = 1; from <= events.length; from++) {
       const mapper = new AgUiMapper()
@@ -137,7 +117,7 @@ for (const [name, play] of Object.entries(worlds)) {
   })
 
   test(`${name}: every message has an id of its own, and every call one result`, async () => {
-    const messages = toAgUiMessages(await play())
+    const messages = toAgUiMessages(await world())
     const ids = messages.map(({ id }) => id)
     assert.deepEqual(ids, [...new Set(ids)])
     const calls = messages.flatMap((each) => (each.role === 'assistant' ? (each.toolCalls ?? []) : []))
@@ -146,7 +126,7 @@ for (const [name, play] of Object.entries(worlds)) {
   })
 
   test(`${name}: the conversation is the same when the pieces of the answers are no longer stored`, async () => {
-    const events = await play()
+    const events = await world()
     const pieces = ['text', 'reasoning', 'toolCallDelta']
     const kept = events.filter(({ type }) => !pieces.includes(type))
     assert.ok(kept.length < events.length)

@@ -11,12 +11,10 @@ import {
 import { z } from 'zod'
 import type { Agent } from '../../agent/agent.ts'
 import type { Use } from '../../agent/capability.ts'
-import type { Run } from '../../agent/run.ts'
 import { tool } from '../../agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { redactSecrets } from '../../capabilities/redact-secrets.ts'
 import { retry } from '../../capabilities/retry.ts'
-import { subagents } from '../../capabilities/subagents/subagents.ts'
 import { createAgent } from '../../create-agent.ts'
 import { AgentError } from '../../errors.ts'
 import { guard, hook } from '../../hooks/hook.ts'
@@ -24,55 +22,27 @@ import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import type { AgentEvent } from '../../state/event.ts'
 import type { LanguageModel } from '../../state/inference.ts'
-import type { Answers, Approval } from '../../state/tool-call.ts'
 import type { ShownOptions } from '../shown.ts'
+import {
+  answering,
+  clerkOf,
+  look,
+  noSecrets,
+  paying,
+  payTool,
+  plain,
+  play,
+  spawn,
+  type Played,
+} from '../turn.fixture.ts'
 import { ChunkMapper } from './to-chunks.ts'
 import { toUiMessages } from './ui-message.ts'
 
-const pay = tool({
-  name: 'pay',
-  description: 'Pays.',
-  input: z.object({ to: z.string() }),
-  ask: true,
-  execute: ({ to }) => `paid ${to}`,
-})
-const look = tool({
-  name: 'look',
-  description: 'Looks.',
-  input: z.object({ at: z.string() }),
-  execute: ({ at }, { progress }) => {
-    progress(`looking at ${at}`)
-    if (at === 'nothing') throw new Error('There is nothing.')
-    return { seen: at }
-  },
-})
-const noSecrets = guard(
-  'beforeToolUse',
-  (ctx) => (ctx.toolCall.args.at === 'secrets' ? ctx.block('Not those.') : ctx),
-  {
-    name: 'no-secrets',
-    tool: look,
-  },
-)
+const pay = payTool()
 
 function agentWith(turns: readonly ScriptedTurn[] | LanguageModel, use: readonly Use[] = []): Agent {
   const model = Array.isArray(turns) ? scriptedModel(turns as readonly ScriptedTurn[]) : (turns as LanguageModel)
   return createAgent({ model, store: memoryStore(), use: [pay, look, noSecrets, approval('suspend'), ...use] })
-}
-
-type Played = { readonly events: readonly AgentEvent[]; readonly run: Run }
-
-/** The events of a turn. As long as it waits, `answer` is asked. */
-async function play(agent: Agent, answer: (pending: readonly Approval[]) => Answers = () => ({})): Promise<Played> {
-  const events: AgentEvent[] = []
-  let live = agent.stream('Go.', { session: 's', turn: 'm1' })
-  for (;;) {
-    for await (const event of live) events.push({ ...event, run: 'run-1', seq: events.length + 1 })
-    const run = await live.run
-    const answers = run.status === 'suspended' ? answer(run.pending) : {}
-    if (Object.keys(answers).length === 0) return { events, run }
-    live = agent.resumeStream('s', { answers })
-  }
 }
 
 function chunksOf(events: readonly AgentEvent[], options?: ShownOptions): UIMessageChunk[] {
@@ -97,16 +67,11 @@ async function read(chunks: readonly UIMessageChunk[], message?: UIMessage): Pro
 const withoutErrors = (chunks: readonly UIMessageChunk[]): readonly UIMessageChunk[] =>
   chunks.filter(({ type }) => type !== 'error')
 
-/** Plain JSON, without what only a stream has. */
-const plain = (value: unknown): unknown =>
-  JSON.parse(JSON.stringify(value, (key, each: unknown) => (key === 'rawInput' ? undefined : each)))
-
 const toolParts = ({ parts }: UIMessage): readonly (readonly [string, string, string])[] =>
   parts.flatMap((part) => ('toolCallId' in part ? [[part.type, part.toolCallId, part.state] as const] : []))
 
-const allow = (pending: readonly Approval[]): Answers => Object.fromEntries(pending.map(({ id }) => [id, 'allow']))
-const deny = (pending: readonly Approval[]): Answers =>
-  Object.fromEntries(pending.map(({ id }) => [id, { block: 'Too expensive.' }]))
+const allow = answering('allow')
+const deny = answering({ block: 'Too expensive.' })
 
 function call(name: string, args: { readonly [name: string]: string }, id?: string) {
   return { name, args, ...(id !== undefined && { id }) }
@@ -114,19 +79,9 @@ function call(name: string, args: { readonly [name: string]: string }, id?: stri
 
 /** An agent that asks, and one of its subagents asks as well. */
 function family(): Agent {
-  const clerk = createAgent({
-    name: 'clerk',
-    model: scriptedModel([{ toolCalls: [call('pay', { to: 'bob' })] }, 'Bob is paid.']),
-    use: [pay],
-  })
-  const spawn = call('spawn_subagent', { subagent: 'clerk', prompt: 'Pay Bob.' })
-  return agentWith(
-    [
-      { text: 'Two payments.', toolCalls: [call('pay', { to: 'ann' }), call('look', { at: 'it' }), spawn] },
-      'All done.',
-    ],
-    [subagents({ agents: { clerk: { agent: clerk, description: 'Pays.' } } })],
-  )
+  const toolCalls = [paying('ann'), call('look', { at: 'it' }), spawn]
+  const clerk = clerkOf(pay, [{ toolCalls: [paying('bob')] }, 'Bob is paid.'])
+  return agentWith([{ text: 'Two payments.', toolCalls }, 'All done.'], [clerk])
 }
 
 const worlds: { readonly [name: string]: () => Promise<Played> } = {
@@ -145,12 +100,10 @@ const worlds: { readonly [name: string]: () => Promise<Played> } = {
     const late = events.filter(({ type }) => !['text', 'reasoning', 'toolCallDelta', 'toolProgress'].includes(type))
     return { events: late, run }
   },
-  'a call that is allowed': () => play(agentWith([{ toolCalls: [call('pay', { to: 'ann' })] }, 'Done.']), allow),
-  'a call that is denied': () => play(agentWith([{ toolCalls: [call('pay', { to: 'ann' })] }, 'Done.']), deny),
+  'a call that is allowed': () => play(agentWith([{ toolCalls: [paying('ann')] }, 'Done.']), allow),
+  'a call that is denied': () => play(agentWith([{ toolCalls: [paying('ann')] }, 'Done.']), deny),
   'a call that is edited': () =>
-    play(agentWith([{ toolCalls: [call('pay', { to: 'ann' })] }, 'Done.']), (pending) =>
-      Object.fromEntries(pending.map(({ id }) => [id, { allow: { to: 'eve' } }])),
-    ),
+    play(agentWith([{ toolCalls: [paying('ann')] }, 'Done.']), answering({ allow: { to: 'eve' } })),
   'questions of an agent and its subagent': () => play(family(), allow),
   'questions that are denied': () => play(family(), deny),
   'a question at a trigger': () => {
@@ -263,7 +216,7 @@ test('progress of a tool is shown until its result', async () => {
 })
 
 for (const [name, world, count] of [
-  ['an agent', () => play(agentWith([{ toolCalls: [call('pay', { to: 'ann' })] }, 'Done.'])), 1],
+  ['an agent', () => play(agentWith([{ toolCalls: [paying('ann')] }, 'Done.'])), 1],
   ['a subagent', () => play(family()), 2],
   ['a guard at a trigger', () => play(agentWith(['Hi.'], [guard('beforeStep', (ctx) => ctx.ask('Begin?'))])), 1],
 ] as const)

@@ -45,7 +45,7 @@ const nothing: Amounts = { costUsd: 0, tokens: 0 }
  */
 export function budget(options: BudgetOptions): Capability {
   const { store, key, maxCost, maxTokens, perMs, name = 'budget' } = options ?? {}
-  checkLimit('budget', options, ['store', 'key', 'maxCost', 'maxTokens', 'perMs', 'name'], {})
+  checkLimit('budget', options, { maxCost: 0, maxTokens: 0, perMs: 0 })
   for (const [option, value] of Object.entries({ maxCost, maxTokens, perMs }))
     if (value !== undefined && !(Number.isFinite(value) && value > 0))
       throw invalidOption('budget', `"${option}" must be a number above 0`, value)

@@ -32,11 +32,7 @@ export type CallLimitOptions = {
  */
 export function callLimit(options: CallLimitOptions): Capability {
   const { store, maxCalls, key = modelName, maxWaitMs = 60_000, leaseMs = 30_000, name = 'callLimit' } = options ?? {}
-  checkLimit('callLimit', options, ['store', 'maxCalls', 'key', 'maxWaitMs', 'leaseMs', 'name'], {
-    maxCalls: [maxCalls, 1],
-    maxWaitMs: [maxWaitMs, 0],
-    leaseMs: [leaseMs, 100],
-  })
+  checkLimit('callLimit', options, { maxCalls: 1, maxWaitMs: 0, leaseMs: 100 })
   const slots = new Slots({ store, max: maxCalls, leaseMs })
   const limit = hook(
     'aroundInference',

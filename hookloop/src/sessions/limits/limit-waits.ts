@@ -28,22 +28,23 @@ export function hostOf(ctx: object): HookHost {
 
 type LimitOptions = { readonly store: unknown; readonly name?: string; readonly key?: unknown }
 
-/** Checks what all limits over processes have in common: a store, a key, a name, and numbers with the smallest that is valid. */
-export function checkLimit(
+/** Checks the options of a limit over processes: a store, a key, a name, and numbers with the smallest that is valid. */
+export function checkLimit<O extends LimitOptions>(
   where: string,
-  options: LimitOptions,
-  names: readonly string[],
-  numbers: { readonly [option: string]: readonly [value: unknown, min: number] },
+  options: O,
+  numbers: { readonly [option in Exclude<keyof O, keyof LimitOptions>]-?: number },
 ): void {
-  checkOptions(where, options, names)
+  checkOptions(where, options, ['store', 'key', 'name', ...Object.keys(numbers)])
   checkStore(where, options.store)
   const { name = where, key = where } = options
   checkArgument(where, ['name', name], typeof name === 'string' && name !== '', 'a non-empty string')
   const isKey = (typeof key === 'string' && key !== '') || typeof key === 'function'
   checkArgument(where, ['key', key], isKey, 'a non-empty string or a function')
-  for (const [option, [value, min]] of Object.entries(numbers)) {
-    const isCount = !/(?:Ms|PerMinute)$/.test(option)
-    const isValid = typeof value === 'number' && value >= min && (!isCount || Number.isSafeInteger(value))
+  for (const [option, min] of Object.entries<number>(numbers)) {
+    const value = options[option as keyof O] as unknown
+    const isCount = option === 'maxCalls' || option === 'maxRuns'
+    const isNumber = isCount ? Number.isSafeInteger(value) : typeof value === 'number'
+    const isValid = (isNumber && (value as number) >= min) || (value === undefined && !isCount)
     checkArgument(where, [option, value], isValid, `a ${isCount ? 'whole ' : ''}number, ${min} or more`)
   }
 }

@@ -39,13 +39,7 @@ export type RateLimitOptions = {
 export function rateLimit(options: RateLimitOptions): Capability {
   const { store, key = modelName, maxWaitMs = 60_000, maxBackoffMs = 60_000, name = 'rateLimit' } = options ?? {}
   const { maxRequestsPerMinute: requests = Infinity, maxTokensPerMinute: tokens = Infinity } = options ?? {}
-  const names = ['store', 'key', 'maxRequestsPerMinute', 'maxTokensPerMinute', 'maxWaitMs', 'maxBackoffMs', 'name']
-  checkLimit('rateLimit', options, names, {
-    maxRequestsPerMinute: [requests, 1],
-    maxTokensPerMinute: [tokens, 1],
-    maxWaitMs: [maxWaitMs, 0],
-    maxBackoffMs: [maxBackoffMs, 0],
-  })
+  checkLimit('rateLimit', options, { maxRequestsPerMinute: 1, maxTokensPerMinute: 1, maxWaitMs: 0, maxBackoffMs: 0 })
   /** The time that a call takes of the minute of each amount; none if that is not limited. */
   const costMs = (calls: number, used: number): Cost => ({
     requests: (MINUTE_MS * calls) / requests,

@@ -15,6 +15,7 @@ import type { LanguageModel } from '../../state/inference.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
+import { callLimit } from './call-limit.ts'
 import { clockedStore, gatedModel, unusable, userOf, valueOf } from './limits.fixture.ts'
 import { runLimit, type RunLimitOptions } from './run-limit.ts'
 import { Slots } from './slots.ts'
@@ -252,18 +253,17 @@ test('a place that another process has taken over with the run is not freed by t
   assert.equal(await held(store), 0)
 })
 
-test('options of a limit of runs that make no sense are rejected', () => {
+test('options of a limit of runs or calls that make no sense are rejected', () => {
   const store = memoryStore()
-  for (const options of [
-    { store },
-    { maxRuns: 1 },
-    { store, maxRuns: 0 },
-    { store, maxRuns: 1.5 },
-    { store, maxRuns: 1, maxWaitMs: -1 },
-    { store, maxRuns: 1, leaseMs: 0 },
-    { store, maxRuns: 1, key: 5 },
-    { store, maxRuns: 1, name: '' },
-    undefined,
-  ])
-    assert.throws(() => runLimit(options as never), { code: 'AGENT_INVALID_OPTION' })
+  for (const max of [undefined, 0, 1.5]) {
+    assert.throws(() => runLimit({ store, maxRuns: max! }), { code: 'AGENT_INVALID_OPTION' })
+    assert.throws(() => callLimit({ store, maxCalls: max! }), { code: 'AGENT_INVALID_OPTION' })
+  }
+  for (const wrong of [{ store: undefined }, { maxWaitMs: -1 }, { leaseMs: 0 }, { key: 5 }, { name: '' }, { max: 1 }]) {
+    const options = { store, ...wrong } as never as { store: SessionStore }
+    assert.throws(() => runLimit({ maxRuns: 1, ...options }), { code: 'AGENT_INVALID_OPTION' })
+    assert.throws(() => callLimit({ maxCalls: 1, ...options }), { code: 'AGENT_INVALID_OPTION' })
+  }
+  assert.throws(() => runLimit(undefined as never), { code: 'AGENT_INVALID_OPTION' })
+  assert.throws(() => callLimit(undefined as never), { code: 'AGENT_INVALID_OPTION' })
 })

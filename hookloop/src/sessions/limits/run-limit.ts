@@ -34,11 +34,7 @@ export type RunLimitOptions = {
  */
 export function runLimit(options: RunLimitOptions): Capability {
   const { store, maxRuns, key = 'all', maxWaitMs = 60_000, leaseMs = 30_000, name = 'runLimit' } = options ?? {}
-  checkLimit('runLimit', options, ['store', 'maxRuns', 'key', 'maxWaitMs', 'leaseMs', 'name'], {
-    maxRuns: [maxRuns, 1],
-    maxWaitMs: [maxWaitMs, 0],
-    leaseMs: [leaseMs, 100],
-  })
+  checkLimit('runLimit', options, { maxRuns: 1, maxWaitMs: 0, leaseMs: 100 })
   const slots = new Slots({ store, max: maxRuns, leaseMs })
   const nameOf = (state: AgentState): string => `${name} ${keyFor('runLimit', key, state)}`
   /** The slot of a run has the id of its execution, so a process that resumes it takes over the same one. */

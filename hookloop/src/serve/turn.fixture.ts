@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import type { Agent } from '../agent/agent.ts'
+import type { Use } from '../agent/capability.ts'
+import type { Run } from '../agent/run.ts'
+import { tool } from '../agent/tool.ts'
+import { subagents } from '../capabilities/subagents/subagents.ts'
+import { createAgent } from '../create-agent.ts'
+import { guard } from '../hooks/hook.ts'
+import { scriptedModel, type ScriptedTurn } from '../models/scripted.ts'
+import type { AgentEvent } from '../state/event.ts'
+import type { Answers, Approval } from '../state/tool-call.ts'
+
+/** A tool that asks before it pays. */
+export const payTool = (onPaid: (to: string) => void = () => undefined) =>
+  tool({
+    name: 'pay',
+    description: 'Pays.',
+    input: z.object({ to: z.string() }),
+    ask: true,
+    execute: ({ to }) => {
+      onPaid(to)
+      return `paid ${to}`
+    },
+  })
+
+export const look = tool({
+  name: 'look',
+  description: 'Looks.',
+  input: z.object({ at: z.string() }),
+  execute: ({ at }, { progress }) => {
+    progress(`looking at ${at}`)
+    if (at === 'nothing') throw new Error('There is nothing.')
+    return { seen: at }
+  },
+})
+
+export const noSecrets = guard(
+  'beforeToolUse',
+  (ctx) => (ctx.toolCall.args.at === 'secrets' ? ctx.block('Not those.') : ctx),
+  { name: 'no-secrets', tool: look },
+)
+
+/** The subagent `clerk`, which has a tool. `spawn` is the call that starts it. */
+export function clerkOf(pay: Use, turns: readonly ScriptedTurn[]): Use {
+  const agent = createAgent({ name: 'clerk', model: scriptedModel(turns), use: [pay] })
+  return subagents({ agents: { clerk: { agent, description: 'Pays.' } } })
+}
+
+export const spawn = { name: 'spawn_subagent', args: { subagent: 'clerk', prompt: 'Pay Bob.' } }
+
+/** A call of `pay`. */
+export const paying = (to: string) => ({ name: 'pay', args: { to } })
+
+export type Played = { readonly events: readonly AgentEvent[]; readonly run: Run }
+
+/** The events of a turn. As long as it waits, `answer` is asked. */
+export async function play(
+  agent: Agent,
+  answer: (pending: readonly Approval[]) => Answers = () => ({}),
+): Promise<Played> {
+  const events: AgentEvent[] = []
+  let live = agent.stream('Go.', { session: 's', turn: 'm1' })
+  for (;;) {
+    for await (const event of live) events.push({ ...event, run: 'run-1', seq: events.length + 1 })
+    const run = await live.run
+    const answers = run.status === 'suspended' ? answer(run.pending) : {}
+    if (Object.keys(answers).length === 0) return { events, run }
+    live = agent.resumeStream('s', { answers })
+  }
+}
+
+/** Gives each question this answer. */
+export const answering =
+  (answer: Answers[string]) =>
+  (pending: readonly Approval[]): Answers =>
+    Object.fromEntries(pending.map(({ id }) => [id, answer]))
+
+/** Plain JSON, without what only a stream has. */
+export function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value, (key, each: unknown) => (key === 'rawInput' ? undefined : each)))
+}
