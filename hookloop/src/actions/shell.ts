@@ -93,7 +93,11 @@ function answerOf(
   { label, timeoutMs, trigger }: { label: string; timeoutMs: number; trigger: HookTrigger },
 ): unknown {
   const { ended, exitCode, signal, stdout, stderr, problem } = result
-  if (ended === 'timedOut') throw new AgentError('HOOK_TIMED_OUT', `"${label}" timed out after ${timeoutMs} ms.`)
+  if (ended === 'timedOut')
+    throw new AgentError(
+      'HOOK_TIMED_OUT',
+      [`"${label}" timed out after ${timeoutMs} ms.`, problem].filter(Boolean).join(' '),
+    )
   if (ended === 'cancelled') throw actionFailed(label, 'was cancelled')
   if (ended === 'notStarted') throw actionFailed(label, 'could not be started', problem)
   const reason = stderr.head.trim()

@@ -30,15 +30,16 @@ export function showResult(
 function ending(result: ProcessResult, timeoutMs: number): readonly string[] {
   const { ended, exitCode, signal, leftBehind, problem } = result
   const lines: string[] = []
-  if (ended === 'timedOut') {
-    lines.push(`The command did not end within ${timeoutMs} ms. It was ended with all its processes.`)
-    lines.push('Output so far:')
-  } else if (ended === 'cancelled') lines.push('The command was cancelled, and ended with all its processes.')
+  const isWhole = problem === undefined // no process is left
+  const wasEnded = isWhole ? 'ended with all its processes' : 'ended'
+  if (ended === 'timedOut') lines.push(`The command did not end within ${timeoutMs} ms. It was ${wasEnded}.`)
+  else if (ended === 'cancelled') lines.push(`The command was cancelled, and ${wasEnded}.`)
   else if (signal !== null) lines.push(`Ended by signal: ${signal}`)
   else if (exitCode !== 0) lines.push(`Exit code: ${exitCode ?? 'unknown'}`)
-  if (leftBehind === 1) lines.push('One background process was ended with it.')
-  if (leftBehind > 1) lines.push(`${leftBehind} background processes were ended with it.`)
-  if (problem !== undefined) lines.push(problem)
+  if (isWhole && leftBehind === 1) lines.push('One background process was ended with it.')
+  if (isWhole && leftBehind > 1) lines.push(`${leftBehind} background processes were ended with it.`)
+  if (!isWhole) lines.push(problem)
+  if (ended === 'timedOut') lines.push('Output so far:')
   return lines
 }
 

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { JsonObject } from '../../../state/json.ts'
+import { CappedOutput } from '../../../system/processes/capped-output.ts'
 import type { ClaudeEvent } from '../events/claude-events.ts'
 import { bashCall, HookProject, languages, saidOf, scriptIn, type Said } from '../hook-project.fixture.ts'
+import { readProcess } from './read-answer.ts'
 
 /** One row: the output of a script at an event, and its effect. */
 type Row = {
@@ -354,4 +356,14 @@ languages.forEach((language, i) => {
       })
     }
   })
+})
+
+test('a warning about a hook says that some of its processes may still be running', () => {
+  const empty = new CappedOutput({ head: 10, tail: 10 }).result()
+  const problem = '3 of its processes could not be ended, and may still be running.'
+  const result = { exitCode: 0, signal: null, stdout: empty, stderr: empty, leftBehind: 3, problem }
+  for (const ended of ['exited', 'timedOut'] as const) {
+    const read = readProcess({ ...result, ended }, 'PreToolUse', 'lint.sh')
+    assert.match(read.problem ?? '', /^lint\.sh (has ended|timed out)\. 3 of its processes could not be ended/)
+  }
 })

@@ -9,10 +9,12 @@ import { stringIn } from '../../text.ts'
 
 /** Reads the exit code and the output of a command. */
 export function readProcess(result: ProcessResult, event: ClaudeEvent, name: string): HandlerAnswer {
-  const { exitCode, leftBehind } = result
+  const { ended, exitCode, leftBehind, problem } = result
   const answer = readResult(result, event, name)
+  const remaining = ended === 'exited' ? problem : undefined
   return {
     ...(leftBehind > 0 && { problem: `background processes of ${name} were ended` }),
+    ...(remaining !== undefined && { problem: `${name} has ended. ${remaining}` }),
     ...answer,
     ...(exitCode !== null && { exitCode }),
   }
@@ -20,7 +22,7 @@ export function readProcess(result: ProcessResult, event: ClaudeEvent, name: str
 
 function readResult(result: ProcessResult, event: ClaudeEvent, name: string): HandlerAnswer {
   const { ended, exitCode, stdout, stderr, problem } = result
-  if (ended === 'timedOut') return failure('timedOut', `${name} timed out`)
+  if (ended === 'timedOut') return failure('timedOut', [`${name} timed out`, problem].filter(Boolean).join('. '))
   if (ended === 'cancelled') return failure('cancelled', `${name} was cancelled`)
   if (ended === 'notStarted') {
     return failure('notStarted', `${name} could not be started: ${problem ?? 'unknown reason'}`)
