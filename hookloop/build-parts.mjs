@@ -15,7 +15,7 @@ const beginnings = {
     ...under('capabilities', 'approval', 'cache-', 'cancellation', 'context-', 'metadata', 'redact-', 'response-'),
     ...under('capabilities', 'retry-limit', 'self-'),
   ],
-  'json-schema': under('state', 'json-schema', 'schema-index'),
+  'json-schema': under('state', 'json-schema', 'schema-index', 'schema-problem'),
   more: [
     ...under('agent', 'output/', 'subagents/'),
     ...under('agent/loop', 'close-step', 'compact', 'resume', 'step-record'),
@@ -117,7 +117,10 @@ function nameOf(part) {
   return part.replace('#part/', '')
 }
 
-/** Whether a module can import another one on first use: it calls functions and creates instances of classes, no more. */
+/**
+ * Whether a module can import another one on first use: it calls functions and creates instances of classes, no more, and not
+ * while it is loaded.
+ */
 export function canWait(importer, path, file) {
   const text = readFileSync(importer, 'utf8')
   const declared = declarationsIn(file)
@@ -128,6 +131,7 @@ export function canWait(importer, path, file) {
     .filter(([, name]) => name !== '' && !name.startsWith('type '))
     .every(([keyword, name]) => {
       const kind = declared.get(name)
+      if (new RegExp(`^(?:export )?const \\w+(?:: .*)? = (?:new )?${name}\\(`, 'm').test(text)) return false
       const isOnlyCreated = !new RegExp(`\\b(instanceof|extends) ${name}\\b|\\b${name}\\.`).test(text)
       return kind === 'function' || (kind === 'class' && keyword === 'import' && isOnlyCreated)
     })

@@ -52,14 +52,13 @@ const keywords: { readonly [keyword: string]: JsonObject } = {
   maxProperties: count,
 }
 
-const problemsOf = jsonSchemaValidator({
-  ...schema,
-  $defs: { schema: { type: ['object', 'boolean'], properties: keywords } },
-})
+const metaSchema = { ...schema, $defs: { schema: { type: ['object', 'boolean'], properties: keywords } } }
+/** Made when it is first used: the validator is a part of the package that is loaded later. */
+let validate: ReturnType<typeof jsonSchemaValidator> | undefined
 
 /** Why a JSON Schema is not valid: a keyword has an impossible value. Providers reject requests with such a schema. */
 export function invalidKeyword(value: JsonObject): string | undefined {
-  const [problem] = problemsOf(value)
+  const [problem] = (validate ??= jsonSchemaValidator(metaSchema))(value)
   return problem && `its schema is invalid at "${problem.path.join('.')}": ${problem.message}`
 }
 
