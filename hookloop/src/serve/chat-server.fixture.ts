@@ -186,13 +186,15 @@ export class TestChat extends AbstractChat<UIMessage> {
     return this.messages.at(-1)!.parts.flatMap((part) => ('toolCallId' in part ? [part.state] : []))
   }
 
-  /** Resolves when the messages fulfil a condition. */
+  /** Resolves when the messages fulfil a condition. Rejects if the chat fails before they do. */
   async until(isTrue: (chat: this) => boolean): Promise<void> {
-    await new Promise<void>((resolve) => {
+    await new Promise<void>((resolve, reject) => {
       const check = (): void => {
-        if (!isTrue(this)) return
+        const isDone = isTrue(this)
+        if (!isDone && this.status !== 'error') return
         this.#waiting.splice(this.#waiting.indexOf(check), 1)
-        resolve()
+        if (isDone) resolve()
+        else reject(this.error ?? new Error('The chat has failed.'))
       }
       this.#waiting.push(check)
       check()

@@ -38,6 +38,8 @@ export type Following = {
   readonly after: number
   /** A question up to this number does not end the turn: it was answered. */
   readonly answeredUntil?: number
+  /** Questions that were answered just now. A worker that resumes a run without knowing it stores them once more. */
+  readonly answered?: ReadonlySet<string>
   /** The client has the events up to this number. */
   readonly sentUntil?: number
   /** Runs that are not part of it. */
@@ -83,18 +85,21 @@ export class Chat {
 
   /** The events of a turn, until it ends or waits for an answer that this user may give. */
   async *follow(following: Following, signal: AbortSignal): AsyncGenerator<AgentEvent> {
-    const { after, answeredUntil = 0, except, sent } = following
+    const { after, answeredUntil = 0, answered, except, sent } = following
+    const isOpen = (approval: Approval): boolean => answered?.has(approval.id) !== true
     const [rejected, started] = [new AbortController(), new AbortController()]
     const ends = AbortSignal.any([signal, rejected.signal])
     const until = AbortSignal.any([signal, started.signal])
     sent?.result({ signal: until }).catch((error: unknown) => until.aborted || rejected.abort(error))
     for await (const event of this.#watch({ after, signal: ends })) {
       if (except?.has(event.run) === true) continue
+      const isNew = event.seq > answeredUntil
+      if (isNew && event.type === 'suspended' && event.pending.length > 0 && !event.pending.some(isOpen)) continue
       started.abort()
       yield event
       if (event.type === 'finished') return
-      if (event.type !== 'suspended' || event.seq <= answeredUntil) continue
-      if (event.pending.length === 0 || event.pending.some(this.isAllowed)) return
+      if (event.type !== 'suspended' || !isNew) continue
+      if (event.pending.length === 0 || event.pending.filter(isOpen).some(this.isAllowed)) return
     }
     if (rejected.signal.aborted) throw rejected.signal.reason
   }
@@ -192,7 +197,8 @@ export class Chat {
     for (const [approval, answer] of Object.entries(answers))
       await this.#whenFree(() => answerApproval(this.#store, { session: this.session, approval, answer, by }))
     await this.resume()
-    return { after: turns.at(-1)?.after ?? 0, answeredUntil: last, sentUntil: last }
+    const answered = new Set(Object.keys(answers))
+    return { after: turns.at(-1)?.after ?? 0, answeredUntil: last, answered, sentUntil: last }
   }
 
   /** Resumes a run that was suspended or interrupted, unless it runs already. */

@@ -169,6 +169,28 @@ suite('approvers', () => {
     assert.equal((await post(server, 'boss', answer, 'approvals')).status, 409)
   })
 
+  test('a page continues after its answer, although a process that did not know it has just stored the question again', async () => {
+    let resumeAnswered: (() => Promise<void>) | undefined
+    const server = await serving({
+      approvers: async () => {
+        await resumeAnswered?.()
+        return true
+      },
+    })
+    const chat = new TestChat(server, { id: 'late' })
+    await chat.sendMessage({ text: 'Pay dan' })
+    resumeAnswered = async () => {
+      resumeAnswered = undefined
+      const { id } = (await server.store.list())[0]!
+      await server.runner.resume(id)
+      let times = 0
+      for await (const { type } of server.store.watch(id)) if (type === 'suspended' && ++times === 2) break
+    }
+    await chat.addToolApprovalResponse({ id: chat.questions[0]!, approved: true })
+    await chat.until(() => chat.status === 'ready' && chat.questions.length === 0)
+    assert.deepEqual([chat.states, chat.texts.at(-1)], [['output-available'], '1: Pay dan'])
+  })
+
   test('a question says that the user of its chat may not answer, and an answer gets 403', async () => {
     const { server, chat, sent } = await asking()
     const part = chat.messages.at(-1)!.parts.find((each) => 'approval' in each) as {
