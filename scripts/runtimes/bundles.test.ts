@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { build, type BuildOptions } from 'esbuild'
 import { buildPackage, type BuiltPackage } from './built-package.ts'
+import { bunProgram } from './bun-program.ts'
 import { testScenarios } from './run-scenarios.ts'
 
 // A program that is bundled with the built package, alone in a folder without node_modules.
@@ -34,6 +36,21 @@ for (const [name, options] of Object.entries(forms)) {
     const extension = options.format === 'cjs' ? '.cjs' : '.mjs'
     await bundle({ ...options, outdir, outExtension: { '.js': extension } })
     return [process.execPath, join(outdir, `main${extension}`)]
+  })
+}
+
+for (const target of ['node', 'bun']) {
+  const name = `in a bundle made by Bun for ${target === 'bun' ? 'Bun' : 'Node'}`
+  testScenarios(name, async () => {
+    const bun = bunProgram()
+    if (!existsSync(bun)) {
+      console.log(`NOT TESTED ${name}: npm test has not installed Bun, or there is no package of it for this machine.`)
+      return undefined
+    }
+    const outfile = join(folder, `bun-${target}`, 'main.mjs')
+    const main = join(built.folder, 'main.ts')
+    execFileSync(bun, ['build', main, `--target=${target}`, `--outfile=${outfile}`], { stdio: 'pipe' })
+    return target === 'bun' ? [bun, 'run', outfile] : [process.execPath, outfile]
   })
 }
 

@@ -2,6 +2,7 @@ import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before } from 'node:test'
 import { buildPackage, type BuiltPackage } from './built-package.ts'
+import { bunProgram } from './bun-program.ts'
 import { testScenarios } from './run-scenarios.ts'
 
 // The built package on each runtime. The runtimes are packages of scripts/runtimes/package.json.
@@ -32,11 +33,6 @@ for (const { name, program, args } of runtimes) {
     console.log(`NOT TESTED ${name}: there is no package of it for ${system} ${cpu}, or npm test has not installed it.`)
     return undefined
   })
-}
-
-function bunProgram(): string {
-  const kind = cpu === 'arm64' ? 'aarch64' : 'x64-baseline'
-  return join(packages, `@oven/bun-${system}-${kind}/bin/bun`)
 }
 
 function denoProgram(): string {

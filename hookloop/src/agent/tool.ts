@@ -6,6 +6,7 @@ import type { TokenUsage } from '../state/usage.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
 import { checkOptions, optionNames } from '../state/check-options.ts'
+import { isIncomplete } from '../hooks/run-hooks.ts'
 import { parserOf, toJsonSchema, type Parser } from './tools/parse-schema.ts'
 
 /** The second argument of a tool's `execute`. */
@@ -174,6 +175,7 @@ function inputSchemaOf(name: string, input: Schema | JsonObject): JsonObject {
   try {
     return toJsonSchema(input)
   } catch (error) {
+    if (isIncomplete(error)) throw error
     throw invalid(name, `its input schema cannot be converted to JSON Schema: ${messageOf(error)}`, input)
   }
 }

@@ -88,3 +88,16 @@ test('values are valid exactly if the validator without these precautions accept
     { numRuns: 2_000 },
   )
 })
+
+test('a property is checked completely if it is called like a keyword', () => {
+  const text = { type: 'string', pattern: '^a$' }
+  for (const name of ['default', 'enum', 'const', 'examples', 'pattern', 'patternProperties', 'properties', '$id']) {
+    for (const schema of [
+      { properties: { [name]: text } },
+      { $ref: '#/$defs/it', $defs: { it: { properties: { [name]: text } } } },
+    ]) {
+      const validate = jsonSchemaValidator(schema)
+      assert.deepEqual([name, validate({ [name]: 'a' }).length, validate({ [name]: 'b' }).length], [name, 0, 1])
+    }
+  }
+})

@@ -8,6 +8,17 @@ type Test = (text: string) => boolean
 /** Keywords whose values are data, not schemas. */
 const data = new Set(['enum', 'const', 'default', 'examples'])
 
+/** Keywords whose values have schemas by name. A name is not a keyword, even if it is called like one. */
+const named = new Set([
+  'properties',
+  'patternProperties',
+  'dependentSchemas',
+  'dependentRequired',
+  'dependencies',
+  '$defs',
+  'definitions',
+])
+
 /** The patterns of a schema, compiled, and what its references refer to. The patterns of an untrusted schema are not compiled. */
 export class SchemaIndex {
   readonly root: JsonObject
@@ -30,9 +41,13 @@ export class SchemaIndex {
     if (typeof schema !== 'object' || schema === null) return
     if (depth > MAX_DEPTH) throw new TypeError(`the schema is nested more than ${MAX_DEPTH} levels deep`)
     for (const [key, value] of Object.entries(schema)) {
+      if (named.has(key) && isJsonObject(value)) {
+        if (key === 'patternProperties') for (const name of Object.keys(value)) this.#compile(name)
+        for (const inner of Object.values(value)) this.#add(inner, depth + 2)
+        continue
+      }
       if (key.startsWith('unevaluated')) this.hasUnevaluated = true
       if (key === 'pattern' && typeof value === 'string') this.#compile(value)
-      if (key === 'patternProperties' && isJsonObject(value)) for (const name of Object.keys(value)) this.#compile(name)
       if ((key === '$id' || key === '$anchor' || key === '$dynamicAnchor') && typeof value === 'string') {
         this.#named.set(key === '$id' ? value : `#${value}`, schema)
       }

@@ -34,6 +34,13 @@ suite('a part of Hookloop that cannot be loaded', () => {
     })
   }
 
+  test('is not reported as an invalid tool if the tool is defined', () => {
+    const jsonSchema = { input: missing, output: missing }
+    const input: Schema<object, object> = { '~standard': { ...schema(missing)['~standard'], jsonSchema } }
+    const define = () => tool({ name: 'work', description: 'Works.', input, execute: () => 'ran' })
+    assert.throws(define, { code: 'PACKAGE_INCOMPLETE' })
+  })
+
   test('ends the run if a guard needs it', async () => {
     const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'ran' })
     const model = scriptedModel([{ toolCalls: [{ name: 'work', args: {} }] }, 'The model got a result.'])
