@@ -188,7 +188,7 @@ suite('approvers', () => {
     }
     await chat.addToolApprovalResponse({ id: chat.questions[0]!, approved: true })
     await chat.until(() => chat.status === 'ready' && chat.questions.length === 0)
-    assert.deepEqual([chat.states, chat.texts.at(-1)], [['output-available'], '1: Pay dan'])
+    assert.deepEqual([chat.states, chat.texts.at(-1), paid.splice(0)], [['output-available'], '1: Pay dan', ['dan']])
   })
 
   test('a question says that the user of its chat may not answer, and an answer gets 403', async () => {

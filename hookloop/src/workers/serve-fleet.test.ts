@@ -47,7 +47,9 @@ for (const engine of engines) {
       await fleet.worker()
       for (let answered = 1; answered <= 4; answered++) {
         await chat.addToolApprovalResponse({ id: chat.questions[0]!, approved: true })
-        await chat.until(() => chat.status === 'ready' && (chat.questions.length === 1 || answered === 4))
+        const isAnswered = (): boolean => chat.questions.length === 1 || answered === 4
+        await chat.until(() => chat.status === 'error' || (chat.status === 'ready' && isAnswered()))
+        assert.equal(chat.error, undefined)
       }
       assert.equal(chat.texts.at(-1), 'Done.')
       assert.deepEqual(new Set(chat.states), new Set(['output-available']))
