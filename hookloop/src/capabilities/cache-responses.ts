@@ -1,5 +1,6 @@
 import type { Capability } from '../agent/capability.ts'
 import { fingerprintRequest } from '../agent/model/fingerprint-request.ts'
+import { BoundedMap } from '../state/bounded-map.ts'
 import { checkOptions, invalidOption } from '../state/check-options.ts'
 import { isFinishReason, toResponse, type InferenceResponse } from '../state/inference.ts'
 import { hashJson, isJsonObject, toJson, type Json } from '../state/json.ts'
@@ -72,22 +73,15 @@ async function quietly<T>(work: () => T | Promise<T>): Promise<T | undefined> {
   }
 }
 
-const MAX_ENTRIES = 1_000
-
 /** Stores the most recently used responses. */
 function memoryStore(): ResponseStore {
-  const entries = new Map<string, Json>()
-  const put = (key: string, value: Json): void => {
-    entries.delete(key)
-    entries.set(key, value)
-    if (entries.size > MAX_ENTRIES) entries.delete(entries.keys().next().value!)
-  }
+  const entries = new BoundedMap<string, Json>()
   return {
     get: (key) => {
       const value = entries.get(key)
-      if (value !== undefined) put(key, value)
+      if (value !== undefined) entries.set(key, value)
       return value
     },
-    set: put,
+    set: (key, value) => void entries.set(key, value),
   }
 }

@@ -2,12 +2,12 @@ import { isAgent, partsOf } from '../agent/agent-parts.ts'
 import type { Agent } from '../agent/agent.ts'
 import type { RunStream } from '../agent/run-stream.ts'
 import type { Session } from '../agent/session.ts'
+import { BoundedMap } from '../state/bounded-map.ts'
 import { checkArgument } from '../state/check-options.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
 import { stopError } from '../state/stop-request.ts'
-import { SessionHandles } from '../sessions/session/session-handles.ts'
 import { sessionPort } from '../sessions/session/session.ts'
 import { checkStore, sessionBusy, type SessionStore } from '../sessions/stores/store.ts'
 
@@ -67,8 +67,8 @@ export function agentRunner(agent: Agent<unknown>, store: SessionStore): AgentRu
   const port = sessionPort(store)
   const active = new Map<string, { readonly cancel: (by?: string) => void; readonly ended: Promise<void> }>()
   const closing = new AbortController()
-  const handles = new SessionHandles()
-  const handleOf = (id: string): Session => handles.get(id, () => port.session(parts, id))
+  const handles = new BoundedMap<string, Session>() // a handle fires `onSessionStart` once
+  const handleOf = (id: string): Session => handles.getOrAdd(id, () => port.session(parts, id))
 
   const start = async (id: string, begin: (signals: Signals) => RunStream<AgentEvent>): Promise<undefined> => {
     if (active.has(id)) throw sessionBusy(id, 'another run in this process')

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../state/bounded-map.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { Message } from '../state/message.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
@@ -44,8 +45,7 @@ export class TurnList {
 
 type Known = { readonly createdAt: number; readonly list: TurnList }
 
-const MAX_KNOWN = 1_000
-const stores = new WeakMap<SessionStore, Map<string, Known>>()
+const stores = new WeakMap<SessionStore, BoundedMap<string, Known>>()
 
 /**
  * The turns of a session until now. Only events that this process has not read yet are read: a message costs the same in a
@@ -57,13 +57,11 @@ export async function readTurns(
   createdAt: number | undefined,
 ): Promise<TurnList> {
   if (createdAt === undefined) return new TurnList()
-  const sessions = stores.get(store) ?? new Map<string, Known>()
+  const sessions = stores.get(store) ?? new BoundedMap<string, Known>()
   stores.set(store, sessions)
   const before = sessions.get(session)
   const known = before?.createdAt === createdAt ? before : { createdAt, list: new TurnList() }
-  sessions.delete(session) // the one that was used last is at the end
   sessions.set(session, known)
-  if (sessions.size > MAX_KNOWN) sessions.delete(sessions.keys().next().value!)
   const { list } = known
   for await (const event of store.watch(session, { after: list.last, follow: false })) list.add(event)
   return list

@@ -2,7 +2,6 @@ import { partsOf } from '../agent/agent-parts.ts'
 import { exportSession } from '../sessions/session/export-session.ts'
 import { forkSession } from '../sessions/session/fork-session.ts'
 import { sessionPort } from '../sessions/session/session.ts'
-import { sessionUnknown, type SessionStore } from '../sessions/stores/store.ts'
 import { isJsonObject } from '../state/json.ts'
 import { amount, boolean, listOf, must, object, oneOf, optional, shapeOf, string, type Shape } from '../state/shape.ts'
 import type { Api, SessionInfo, Streams, WhatIfRequest } from './api.types.ts'
@@ -16,7 +15,7 @@ import { watchRun } from './run-stream.ts'
 import { runAsPage } from './run-as-page.ts'
 import type { FindRequest, RunInfo } from './run.types.ts'
 import { questionsIn, runExplanation, runInfo, runSummary, type RunView } from './runs.ts'
-import { listSessions, summaryOf, watchSessions } from './sessions.ts'
+import { listSessions, readSummary, watchSessions } from './sessions.ts'
 import { timeReport } from './time.ts'
 import { judgeAgain, runInFork, type OtherHooks } from './what-if.ts'
 
@@ -107,10 +106,10 @@ export const calls: { readonly [K in keyof Api]: Call<Api[K]['request'], Api[K][
     takes: { session: string, question: string, hash: string, answer, resume: optional(boolean) },
     run: async (request, context) => {
       const { store, options, signal } = context
-      const agent = request.resume === true ? await agentFor(await agentOf(request.session, store), context) : undefined
+      const { session, resume = false } = request
+      const agent = resume ? await agentFor((await readSummary(store, session)).agent, context) : undefined
       await answerQuestion(store, request, options.info.user)
-      if (agent !== undefined)
-        context.inBackground(sessionPort(store).resume(partsOf(agent), { session: request.session, signal }))
+      if (agent !== undefined) context.inBackground(sessionPort(store).resume(partsOf(agent), { session, signal }))
       return { answered: request.question }
     },
   },
@@ -179,14 +178,13 @@ export const streams: { readonly [K in keyof Streams]: Stream<Streams[K]['reques
 }
 
 async function sessionInfo(id: string, { store, reader }: Context): Promise<SessionInfo> {
-  const stored = await store.read(id, { after: Infinity })
-  if (stored === undefined) throw sessionUnknown(id)
+  const listed = await readSummary(store, id)
   const [runs, live] = [await reader.runs(id), await reader.isLive(id)]
   const last = runs.at(-1)
-  const listed = summaryOf({ id, head: stored.head, updatedAt: last?.endedAt ?? last?.at ?? 0 })
   const from = last?.forkedFrom?.id
+  const status = listed.status === 'running' && !live ? 'interrupted' : listed.status
   return {
-    summary: { ...listed, live, status: listed.status === 'running' && !live ? 'interrupted' : listed.status },
+    summary: { ...listed, live, status, updatedAt: last?.endedAt ?? last?.at ?? 0 },
     runs: runs.map((run) => runSummary(run, live && run === last)),
     ...(from !== undefined && { from }),
   }
@@ -209,13 +207,6 @@ function findRow({ matrix: { rows } }: RunView, { from, back = false, what }: Fi
     words === undefined ? row.row.decision : contains(row, words)
   const found = back ? rows.slice(0, Math.max(0, from)).findLast(isFound) : rows.slice(from + 1).find(isFound)
   return found?.row.index ?? null
-}
-
-/** The name of the agent of a session. */
-async function agentOf(session: string, store: SessionStore): Promise<string> {
-  const stored = await store.read(session, { after: Infinity })
-  if (stored === undefined) throw sessionUnknown(session)
-  return summaryOf({ id: session, head: stored.head, updatedAt: 0 }).agent
 }
 
 /** The agent that the studio may run, if it has this name. */

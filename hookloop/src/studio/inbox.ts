@@ -1,40 +1,23 @@
-import { answerApproval } from '../sessions/session/approvals.ts'
-import type { ListedSession, SessionStore } from '../sessions/stores/store.ts'
+import { answerApproval, listAsking } from '../sessions/session/approvals.ts'
+import type { SessionStore } from '../sessions/stores/store.ts'
 import { answerProblem, askedHash, type Answer, type Approval } from '../state/tool-call.ts'
 import type { AnswerRequest } from './api.types.ts'
 import { HttpProblem } from './request-rules.ts'
 import type { Question } from './run.types.ts'
+import { summaryOf } from './sessions.ts'
 
 /** The session that asks. */
 type AskedIn = Pick<Question, 'session' | 'title' | 'agent' | 'askedAt'>
 
-/** The statuses of sessions that may wait for an answer. */
-const waiting = ['suspended', 'running', 'interrupted']
-
 /** The questions of all sessions, the oldest first. One whose arguments do not have its hash is forged, and left out. */
 export async function openQuestions(store: SessionStore): Promise<readonly Question[]> {
-  const sessions = await store.list({ status: waiting })
-  const questions = sessions.flatMap((listed) =>
-    approvalsIn(listed)
+  const questions = (await listAsking(store)).flatMap(({ pending, ...listed }) => {
+    const { id: session, title, agent, updatedAt: askedAt } = summaryOf(listed)
+    return pending
       .filter((each) => each.hash === askedHash(each.toolCall, each))
-      .map((approval) => questionOf(approval, askedIn(listed))),
-  )
+      .map((approval) => questionOf(approval, { session, title, agent, askedAt }))
+  })
   return questions.toSorted((a, b) => a.askedAt - b.askedAt)
-}
-
-function askedIn({ id, head, updatedAt }: ListedSession): AskedIn {
-  const { title, agent } = head
-  return { session: id, title: textIn(title), agent: textIn(agent), askedAt: updatedAt }
-}
-
-function textIn(value: unknown): string {
-  return typeof value === 'string' ? value : ''
-}
-
-/** A damaged head must not hide the questions of other sessions. */
-function approvalsIn({ head: { pending } }: ListedSession): readonly Approval[] {
-  const isApproval = (each: unknown): boolean => typeof (each as Partial<Approval> | null)?.toolCall?.name === 'string'
-  return Array.isArray(pending) ? (pending.filter(isApproval) as readonly Approval[]) : []
 }
 
 export function questionOf(approval: Approval, asked: AskedIn): Question {

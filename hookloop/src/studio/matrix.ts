@@ -1,5 +1,4 @@
-import type { Json } from '../state/json.ts'
-import { isJsonObject } from '../state/json.ts'
+import { isJsonObject, type Json } from '../state/json.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import { textOf, type Part } from '../state/message.ts'
 import type { StoredCall, StoredRun, StoredRunEvent, StoredStep, StoredToolCall } from '../state/stored-run.ts'
@@ -244,7 +243,7 @@ function subagentFields(entry: TimedLedgerEntry, made: StoredCall | undefined): 
 }
 
 /** The arguments of a call as a line: the only one by itself, several as JSON. */
-export function argsText(args: Json): string {
+function argsText(args: Json): string {
   const values = isJsonObject(args) ? Object.values(args) : [args]
   const [only] = values
   return values.length === 1 && typeof only === 'string' ? only : JSON.stringify(args)

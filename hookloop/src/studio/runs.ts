@@ -4,6 +4,7 @@ import { followRuns, type LoadedRuns } from '../sessions/log/read-session.ts'
 import type { RecordedRun } from '../sessions/log/recorded-run.ts'
 import { toStoredRun } from '../sessions/log/stored-run.ts'
 import { sessionUnknown, type SessionStore } from '../sessions/stores/store.ts'
+import { BoundedMap } from '../state/bounded-map.ts'
 import { textOf } from '../state/message.ts'
 import type { StoredRun } from '../state/stored-run.ts'
 import { totalTokens } from '../state/usage.ts'
@@ -36,7 +37,7 @@ const MAX_SESSIONS = 16
  */
 export class RunReader {
   readonly #store: SessionStore
-  readonly #known = new Map<string, Known>()
+  readonly #known = new BoundedMap<string, Known>(MAX_SESSIONS)
 
   constructor(store: SessionStore) {
     this.#store = store
@@ -65,10 +66,7 @@ export class RunReader {
     const known = this.#known.get(session)
     const loaded = await followRuns(this.#store, session, known?.loaded)
     const read = { loaded, views: known?.views ?? new Map<number, Viewed>() }
-    this.#known.delete(session) // so that it becomes the latest
     this.#known.set(session, read)
-    const [oldest] = this.#known.keys()
-    if (this.#known.size > MAX_SESSIONS) this.#known.delete(oldest!)
     return read
   }
 }

@@ -17,7 +17,7 @@ import {
 } from './request-rules.ts'
 
 /** The calls and the streams that a server offers, by name. */
-export type Endpoints = {
+type Endpoints = {
   readonly call: (name: string, request: JsonObject) => Promise<unknown>
   readonly stream: (name: string, request: JsonObject, signal: AbortSignal) => AsyncIterator<unknown>
 }

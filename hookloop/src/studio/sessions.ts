@@ -1,5 +1,5 @@
 import { isAbsolute, relative } from 'node:path'
-import type { ListedSession, SessionStore } from '../sessions/stores/store.ts'
+import { sessionUnknown, type ListedSession, type SessionStore } from '../sessions/stores/store.ts'
 import type { Json, JsonObject } from '../state/json.ts'
 import type { SessionsChange, SessionsPage, SessionsRequest, SessionStatus, SessionSummary } from './api.types.ts'
 import { TextSearch } from './text-search.ts'
@@ -38,6 +38,13 @@ export async function listSessions(
     if (batch.length < BATCH) return { sessions }
   }
   return { sessions, ...(position !== undefined && { next: position }) }
+}
+
+/** What lists show of a session. Throws if there is none. */
+export async function readSummary(store: SessionStore, id: string): Promise<SessionSummary> {
+  const stored = await store.read(id, { after: Infinity })
+  if (stored === undefined) throw sessionUnknown(id)
+  return summaryOf({ id, head: stored.head, updatedAt: 0 })
 }
 
 export function summaryOf({ id, head, updatedAt, problem }: ListedSession): SessionSummary {

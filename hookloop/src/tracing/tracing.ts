@@ -1,5 +1,6 @@
 import { trace, type Meter, type SpanContext, type Tracer } from '@opentelemetry/api'
 import type { Capability } from '../agent/capability.ts'
+import { BoundedMap } from '../state/bounded-map.ts'
 import { checkChoice, checkOptions, invalidOption } from '../state/check-options.ts'
 import type { ObserveContext } from '../hooks/context.ts'
 import { observe } from '../hooks/hook.ts'
@@ -81,7 +82,7 @@ class LiveTraces {
   readonly #traces = new WeakMap<AbortSignal, Map<string, ExecutionTrace>>()
   /** By the id of the agent, for its subagents: they have a signal of their own. */
   readonly #parents = new Map<string, ExecutionTrace>()
-  readonly #suspended = new Map<string, SpanContext>()
+  readonly #suspended = new BoundedMap<string, SpanContext>(MAX_SUSPENDED)
 
   constructor(options: TraceOptions) {
     this.#options = options
@@ -101,7 +102,7 @@ class LiveTraces {
       this.#traces.get(signal)?.delete(state.execution.id)
       this.#parents.delete(state.agentId)
     }
-    if (isSuspended) this.#remember(state.execution.id, execution.spanContext)
+    if (isSuspended) this.#suspended.set(state.execution.id, execution.spanContext)
     execution.see(ctx)
   }
 
@@ -120,12 +121,6 @@ class LiveTraces {
     this.#suspended.delete(id)
     this.#traces.set(ctx.signal, ofSignal.set(id, opened))
     return opened
-  }
-
-  #remember(id: string, span: SpanContext): void {
-    const [oldest] = this.#suspended.keys()
-    if (oldest !== undefined && this.#suspended.size >= MAX_SUSPENDED) this.#suspended.delete(oldest)
-    this.#suspended.set(id, span)
   }
 }
 

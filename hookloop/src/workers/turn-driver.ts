@@ -3,10 +3,10 @@ import type { Agent } from '../agent/agent.ts'
 import type { Run } from '../agent/run.ts'
 import type { Session } from '../agent/session.ts'
 import { AgentError, messageOf, type ErrorCode } from '../errors.ts'
+import { BoundedMap } from '../state/bounded-map.ts'
 import { checkArgument } from '../state/check-options.ts'
 import type { Answers } from '../state/tool-call.ts'
 import type { SessionHead } from '../sessions/session/session-head.ts'
-import { SessionHandles } from '../sessions/session/session-handles.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import type { RejectedTurn, Turn, TurnResult } from './turn.ts'
 
@@ -54,7 +54,7 @@ export class TurnDriver {
   readonly #onTurn: (report: TurnReport) => void
   readonly #draining = new AbortController()
   readonly #running = new Set<Promise<unknown>>()
-  readonly #handles = new SessionHandles<Session<unknown>>()
+  readonly #handles = new BoundedMap<string, Session<unknown>>() // a handle fires `onSessionStart` once
 
   constructor(caller: string, { agent, agents, onTurn = () => undefined }: WorkerOptions) {
     const all = agents ?? (agent === undefined ? {} : { agent })
@@ -126,7 +126,7 @@ export class TurnDriver {
       const head = await this.#head(turn.session)
       onHead(head)
       const agent = this.#agentFor(turn, head)
-      const session = this.#handles.get(turn.session, () => agent.session(turn.session))
+      const session = this.#handles.getOrAdd(turn.session, () => agent.session(turn.session))
       const how = { ...(signal !== undefined && { signal }), drain: this.#draining.signal, waitMs: WAIT_MS }
       if (turn.input === undefined) return resultOf(await resume(session, head, { ...how, expiredAt: turn.expiredAt }))
       if (isInterrupted(head)) await resume(session, head, how).then(resultOf, ignoreEnded)

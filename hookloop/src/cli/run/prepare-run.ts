@@ -5,6 +5,7 @@ import { messageOf } from '../../errors.ts'
 import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
 import { sessionPort } from '../../sessions/session/session.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
+import { BoundedMap } from '../../state/bounded-map.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { createCliAgent, type AgentFlags } from '../agents/create-cli-agent.ts'
 import { isInteractive, type CliContext } from '../cli-context.ts'
@@ -75,18 +76,13 @@ export async function prepareRun(given: CommandFlags, { cli, target, onWake }: P
   const { env, command } = cli
   const { session, store, options } = target
   /** Texts that hooks want displayed in place of what the model wrote. */
-  const displayTexts = new Map<string, string>()
+  const displayTexts = new BoundedMap<string, string>(MAX_DISPLAY_TEXTS)
   const flags = restoreOptions(given, target, cli)
   const canSuspend = target.isEphemeral !== true
   const approver =
     flags.json !== true && isInteractive(cli) ? terminalApprover({ stdin: cli.stdin, canSuspend }) : undefined
   const hooksOf = await fileHooks(flags, cli, {
-    onDisplay: (text, replacement) => {
-      displayTexts.delete(text) // so that it becomes the latest
-      displayTexts.set(text, replacement)
-      const [oldest] = displayTexts.keys()
-      if (displayTexts.size > MAX_DISPLAY_TEXTS) displayTexts.delete(oldest!)
-    },
+    onDisplay: (text, replacement) => void displayTexts.set(text, replacement),
     ...(onWake !== undefined && { onWake }),
   })
   const reported: string[] = []

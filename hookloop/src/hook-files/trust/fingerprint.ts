@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { isAbsolute, relative, resolve } from 'node:path'
 import { realPathOf } from '../../system/files/real-path.ts'
-import { BoundedMap } from '../bounded-map.ts'
+import { BoundedMap } from '../../state/bounded-map.ts'
 
 /** The real path of a file and the hash of its content, or of a folder and the hash of the names in it. */
 export type Fingerprint = {

@@ -1,4 +1,4 @@
-import { BoundedMap } from '../bounded-map.ts'
+import { BoundedMap } from '../../state/bounded-map.ts'
 import { hashed } from './fingerprint.ts'
 
 /** What a script mentions that may be other code. */

@@ -7,14 +7,14 @@ import { ChunkMapper } from './to-chunks.ts'
 import type { UiChunk } from './ui-chunk.ts'
 
 /** A message of a conversation as `useChat` has it. */
-export type UiMessage = {
+type UiMessage = {
   readonly id: string
   readonly role: 'user' | 'assistant'
   readonly metadata?: JsonObject
   readonly parts: readonly UiPart[]
 }
 
-export type UiPart = { readonly type: string; readonly [field: string]: Json | undefined }
+type UiPart = { readonly type: string; readonly [field: string]: Json | undefined }
 
 /** The conversation that the events of a session amount to. Turns that were rewound are not part of it. */
 export function toUiMessages(

@@ -7,7 +7,7 @@ import type { SessionStore } from '../stores/store.ts'
 type Slot = { readonly owner: string; readonly until: number }
 type SlotTable = { readonly [id: string]: Slot }
 
-export type SlotsOptions = {
+type SlotsOptions = {
   readonly store: SessionStore
   readonly max: number
   /** How long a slot stays in use after its owner renewed it last. */

@@ -81,9 +81,9 @@ test('an approval whose run has resumed is not listed, even if the run was inter
 
 test('D11: a head that is damaged hides no question of the others', async () => {
   const { store } = await waiting()
-  for (const [i, pending] of [5, 'x', null, [null, 1], { length: 1 }].entries()) {
+  for (const [i, pending] of [5, 'x', null, [null, 1, {}, { toolCall: {} }], { length: 1 }].entries()) {
     const writer = await store.open(`bad${i}`, { create: true })
-    await writer.append([], { head: { pending } })
+    await writer.append([], { head: { status: 'suspended', pending } })
     await writer.release()
   }
   assert.deepEqual(

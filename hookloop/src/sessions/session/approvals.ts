@@ -1,13 +1,12 @@
 import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import { checkedAnswer } from '../../agent/tools/request-approval.ts'
 import { lastStepOf } from '../../state/execution.ts'
-import { isJsonObject, type JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../state/json.ts'
 import { openCallsIn } from '../../state/open-calls.ts'
 import { answerProblem, approvalFits, type Answer, type Approval } from '../../state/tool-call.ts'
 import { AgentError } from '../../errors.ts'
 import type { SessionSnapshot } from '../log/read-session.ts'
-import { checkStore, type SessionStore } from '../stores/store.ts'
-import type { ListOptions } from '../stores/store.ts'
+import { checkStore, type ListedSession, type ListOptions, type SessionStore } from '../stores/store.ts'
 import { lockSession, logEvent, setHead } from './session-lock.ts'
 
 /** An approval that waits for an answer, and the id of its session. */
@@ -25,8 +24,17 @@ export async function listApprovals(
   options: Omit<ListOptions, 'status'> = {},
 ): Promise<readonly PendingApproval[]> {
   checkStore('listApprovals', store)
+  const asking = await listAsking(store, options)
+  return asking.flatMap(({ id, pending }) => pending.map((approval) => ({ ...approval, session: id })))
+}
+
+/** The sessions that wait for an answer, with their approvals. */
+export async function listAsking(
+  store: SessionStore,
+  options: Omit<ListOptions, 'status'> = {},
+): Promise<readonly (ListedSession & { readonly pending: readonly Approval[] })[]> {
   const sessions = await store.list({ ...options, status: waiting })
-  return sessions.flatMap(({ id, head }) => pendingIn(head).map((approval) => ({ ...approval, session: id })))
+  return sessions.map((listed) => ({ ...listed, pending: pendingIn(listed.head) }))
 }
 
 /** A session that was interrupted while it resumed with some answers may wait for others. */
@@ -34,7 +42,8 @@ const waiting = ['suspended', 'running', 'interrupted']
 
 /** A damaged head must not hide the approvals of other sessions. */
 function pendingIn({ pending }: JsonObject): readonly Approval[] {
-  return Array.isArray(pending) ? (pending.filter(isJsonObject) as unknown as readonly Approval[]) : []
+  const isApproval = (each: unknown): boolean => typeof (each as Partial<Approval> | null)?.toolCall?.name === 'string'
+  return Array.isArray(pending) ? (pending.filter(isApproval) as readonly Approval[]) : []
 }
 
 /**

@@ -5,7 +5,7 @@ import type { AgentState } from '../../../state/agent-state.ts'
 import type { Json, JsonObject } from '../../../state/json.ts'
 import type { List } from '../../../state/list.ts'
 import type { Message, Part } from '../../../state/message.ts'
-import { BoundedMap } from '../../bounded-map.ts'
+import { BoundedMap } from '../../../state/bounded-map.ts'
 import { toText } from '../../text.ts'
 import { toClaudeCall } from './tool-names.ts'
 

@@ -1,4 +1,4 @@
-/** A map with a maximum size. It drops the entries that were set first. */
+/** A map with a maximum size. It drops the entry whose last `set` or `getOrAdd` was the longest time ago. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #maxEntries: number
   readonly #onDrop: (value: V) => void
@@ -9,7 +9,6 @@ export class BoundedMap<K, V> extends Map<K, V> {
     this.#onDrop = onDrop
   }
 
-  /** An entry that is set again counts as new. */
   override set(key: K, value: V): this {
     this.delete(key)
     super.set(key, value)
@@ -29,7 +28,8 @@ export class BoundedMap<K, V> extends Map<K, V> {
   }
 
   getOrAdd(key: K, create: () => V): V {
-    if (!this.has(key)) this.set(key, create())
-    return this.get(key)!
+    const value = this.has(key) ? this.get(key)! : create()
+    this.set(key, value)
+    return value
   }
 }
