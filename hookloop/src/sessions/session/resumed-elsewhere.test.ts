@@ -96,6 +96,16 @@ suite('a session with an open run is resumed', () => {
     assert.deepEqual(seen, [])
   })
 
+  test('but not as a stream if its run has ended: onSessionStart fires with the next input, and its changes apply to it', async () => {
+    const store = memoryStore()
+    await counting(store).agent.session('s').send('Hello.')
+    const { seen, agent } = counting(store)
+    const session = agent.session('s')
+    await assert.rejects(session.resumeStream().run, { code: 'RESUME_NOT_SUSPENDED' })
+    assert.deepEqual(seen, [])
+    assert.deepEqual([(await session.send('And now?')).text, seen], ['Start 2.', ['resume']])
+  })
+
   for (const before of ['none', 'blue']) {
     test(`with the variables that hooks set for its commands now, and not with those of before: ${before}`, async () => {
       const store = memoryStore()
