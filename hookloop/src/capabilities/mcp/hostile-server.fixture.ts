@@ -161,6 +161,12 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       ok(message)
     },
   },
+  'many-fields': {
+    call: ({ id }) => {
+      const fields = Array.from({ length: 700_000 }, (_, i) => `"k${i}":1`).join()
+      raw(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[]},${fields}}\n`)
+    },
+  },
   'no-content': { call: (message) => void answer(message, {}) },
   'wrong-content': { call: (message) => void answer(message, { content: 'text' }) },
   'result-is-null': { call: ({ id }) => void raw(`{"jsonrpc":"2.0","id":${String(id)},"result":null}\n`) },

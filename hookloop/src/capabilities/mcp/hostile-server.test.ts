@@ -113,7 +113,7 @@ test('a list with a million invalid tools is read up to its limit', async (t) =>
   assert.match(servers.notes!.at(-1)!, /is too long; 20000 were read/)
 })
 
-for (const how of ['many-icons', 'hostile-progress', 'not-quite-base64']) {
+for (const how of ['many-icons', 'hostile-progress', 'not-quite-base64', 'many-fields']) {
   test(`a million invalid values outside of a result do not block the process (${how})`, async (t) => {
     const servers = await connected(t, hostile(how))
     assert.equal((await callOnce(servers, go)).status, 'ok')

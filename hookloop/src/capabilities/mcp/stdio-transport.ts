@@ -12,7 +12,7 @@ import { killOnExit } from '../../system/processes/kill-on-exit.ts'
 import { waitAtMost } from '../../system/timeout.ts'
 import type { Sdk } from './load-sdk.ts'
 import type { StdioServer } from './settings.ts'
-import { boundMessage, FLOODED, MessageBudget, missingResponse, type McpTransport } from './transport.ts'
+import { FLOODED, MessageBudget, missingResponse, readMessage, type McpTransport } from './transport.ts'
 
 /** How long a server may take to end by itself after its input has ended, and again after SIGTERM. */
 const GRACE_MS = 1_000
@@ -125,17 +125,19 @@ export class StdioTransport implements McpTransport {
       // Some servers print log messages to stdout.
       const message = line.startsWith('{') ? this.#parse(line) : undefined
       if (!this.#budget.received(message)) return this.#abort(FLOODED)
-      if (message !== undefined) this.onmessage?.(boundMessage(message))
+      if (message !== undefined) this.onmessage?.(message)
     }
   }
 
   /** A line that is not a valid message is ignored, unless it answers a request. */
   #parse(line: string): JSONRPCMessage | undefined {
+    let parsed: unknown
     try {
-      return this.#sdk.deserializeMessage(line)
+      parsed = JSON.parse(line)
+      return readMessage(this.#sdk, parsed)
     } catch (thrown) {
       this.onerror?.(thrown as Error)
-      const id = idOf(line)
+      const id = idOf(parsed)
       return id === undefined ? undefined : missingResponse(id, 'its response is not valid')
     }
   }
@@ -161,13 +163,9 @@ export class StdioTransport implements McpTransport {
 }
 
 /** The request that an invalid response belongs to. */
-function idOf(line: string): string | number | undefined {
-  try {
-    const { id, method } = JSON.parse(line) as { id?: unknown; method?: unknown }
-    return method === undefined && (typeof id === 'string' || typeof id === 'number') ? id : undefined
-  } catch {
-    return undefined
-  }
+function idOf(parsed: unknown): string | number | undefined {
+  const { id, method } = Object(parsed) as { readonly id?: unknown; readonly method?: unknown }
+  return method === undefined && (typeof id === 'string' || typeof id === 'number') ? id : undefined
 }
 
 const NEW_LINE = 10

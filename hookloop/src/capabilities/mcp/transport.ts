@@ -1,4 +1,6 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
+import { isJsonObject } from '../../state/json.ts'
+import type { Sdk } from './load-sdk.ts'
 
 /** A transport of the SDK that can say why it ended. */
 export type McpTransport = Transport & {
@@ -22,7 +24,8 @@ const MAX_CHECKED_DEPTH = 16
  * checks it.
  */
 export function boundMessage<M extends JSONRPCMessage>(message: M): M {
-  const body = 'method' in message ? message.params : 'result' in message ? message.result : undefined
+  const part = 'method' in message ? 'params' : 'result' in message ? 'result' : 'error'
+  const body = (message as { readonly [part: string]: unknown })[part]
   if (body === undefined) return message
   let left = MAX_CHECKED_VALUES
   const copy = (value: unknown, depth: number): unknown => {
@@ -39,8 +42,19 @@ export function boundMessage<M extends JSONRPCMessage>(message: M): M {
     }
     return fields
   }
-  const bounded = copy(body, 0) as object
-  return { ...message, ...('method' in message ? { params: bounded } : { result: { ...bounded, [RESULT]: body } }) }
+  const bounded = copy(body, 0)
+  return { ...message, [part]: part === 'result' && isJsonObject(bounded) ? { ...bounded, [RESULT]: body } : bounded }
+}
+
+const FIELDS = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
+
+/** A message with the fields of the protocol, and bounded, before the SDK validates it. Throws if it is not valid. */
+export function readMessage(sdk: Sdk, parsed: unknown): JSONRPCMessage {
+  if (!isJsonObject(parsed)) throw new TypeError('It is not an object.')
+  const known = FIELDS.flatMap((field) => (Object.hasOwn(parsed, field) ? [[field, parsed[field]]] : []))
+  const message = boundMessage(Object.fromEntries(known) as JSONRPCMessage)
+  sdk.parseJSONRPCMessage(message)
+  return message
 }
 
 /** What the server answered, from the result that the SDK returned. */
