@@ -6,10 +6,20 @@ const MAX_PARTS = 10_000
 
 /** The content that a server sent, as message parts. Unknown kinds become a text that says so. */
 export function toParts(content: unknown): readonly (TextPart | FilePart)[] {
-  const blocks = objectsIn(content)
-  const parts = blocks.slice(0, MAX_PARTS).map(toPart)
-  const more = blocks.length - parts.length
-  return more === 0 ? parts : [...parts, text(`[… ${more} more blocks left out …]`)]
+  return firstOf(content, toPart, (more) => text(`[… ${more} more blocks left out …]`))
+}
+
+/** The contents of a resource as message parts. */
+export function toResourceParts(contents: unknown): readonly (TextPart | FilePart)[] {
+  return firstOf(contents, resourcePart, (more) => text(`[… ${more} more contents left out …]`))
+}
+
+/** The objects of a list that a server sent, converted. Of a long list the first ones, and how many more there are. */
+export function firstOf<T>(list: unknown, convert: (item: JsonObject) => T, rest: (more: number) => T): readonly T[] {
+  const items = objectsIn(list)
+  const first = items.slice(0, MAX_PARTS).map(convert)
+  const more = items.length - first.length
+  return more === 0 ? first : [...first, rest(more)]
 }
 
 /** The content as one text for the model. A file is shown as its type and size. */
@@ -34,7 +44,7 @@ function toPart(block: JsonObject): TextPart | FilePart {
 }
 
 /** One part of a resource: a text or a file. */
-export function resourcePart(resource: JsonObject): TextPart | FilePart {
+function resourcePart(resource: JsonObject): TextPart | FilePart {
   if (typeof resource['text'] === 'string') return text(resource['text'])
   if (typeof resource['blob'] !== 'string') return text(`[resource ${label(resource['uri'])} without content]`)
   return file(resource['blob'], resource['mimeType'], nameOf(resource['uri']))

@@ -167,6 +167,15 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       raw(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[]},${fields}}\n`)
     },
   },
+  'many-contents': {
+    capabilities: { tools: {}, resources: {}, prompts: {} },
+    take: ({ id, method, params }) => {
+      const many = `[${'{},'.repeat(1_000_000)}{}]`
+      const list = params?.['uri'] === 'none' || params?.['name'] === 'none' ? '5' : many
+      if (method === 'resources/read') return raw(result(id, `{"contents":${list}}`))
+      return method === 'prompts/get' && raw(result(id, `{"messages":${list}}`))
+    },
+  },
   'no-content': { call: (message) => void answer(message, {}) },
   'wrong-content': { call: (message) => void answer(message, { content: 'text' }) },
   'result-is-null': { call: ({ id }) => void raw(`{"jsonrpc":"2.0","id":${String(id)},"result":null}\n`) },

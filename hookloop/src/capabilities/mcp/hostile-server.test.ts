@@ -120,6 +120,21 @@ for (const how of ['many-icons', 'hostile-progress', 'not-quite-base64', 'many-f
   })
 }
 
+test('a resource or prompt with a million parts is read up to a limit, and one without a list of parts fails', async (t) => {
+  const servers = await connected(t, hostile('many-contents'))
+  const read = (uri: string) => callOnce(servers, 'mcp_read_resource', { server: 'it', uri })
+  const get = (name: string) => callOnce(servers, 'mcp_get_prompt', { server: 'it', name })
+  assert.match((await read('many')).output as string, /990001 more contents left out …\]$/)
+  assert.match((await get('many')).output as string, /990001 more messages left out …\]$/)
+  for (const { status, output } of [await read('none'), await get('none')]) {
+    assert.equal(status, 'failed')
+    assert.match(
+      output as string,
+      /^The MCP server "it" sent an invalid result: its "(contents|messages)" is not a list/,
+    )
+  }
+})
+
 test('content of any length is read in the newest version of the protocol', async (t) => {
   const servers = await connected(t, hostile('newest-protocol'), { maxOutputChars: 100 })
   assert.match((await callOnce(servers, go)).output as string, /290001 more blocks left out …\]$/)

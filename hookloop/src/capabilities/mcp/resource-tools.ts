@@ -2,7 +2,7 @@ import { tool, type Tool } from '../../agent/tool.ts'
 import type { JsonObject } from '../../state/json.ts'
 import type { FilePart, Message, TextPart } from '../../state/message.ts'
 import type { CallOptions, Connection } from './connection.ts'
-import { label, objectsIn, partText, resourcePart, toParts } from './content.ts'
+import { firstOf, label, objectsIn, partText, toParts, toResourceParts } from './content.ts'
 
 const MAX_SHOWN = 200
 
@@ -45,7 +45,7 @@ function readTool(connections: readonly Connection[]): Tool {
     input: inputOf(connections, { uri: { type: 'string', minLength: 1 } }, ['uri']),
     execute: async ({ server, uri }, { signal }) => {
       const parts = await readResource(connectionTo(connections, server), uri as string, { signal })
-      return parts.map(partText).join('\n')
+      return parts.map(partText).join('\n') || undefined
     },
   })
 }
@@ -126,7 +126,7 @@ export async function readResource(
   options: CallOptions,
 ): Promise<readonly (TextPart | FilePart)[]> {
   const { contents } = await connection.request('resources/read', { uri }, options)
-  return objectsIn(contents).map(resourcePart)
+  return toResourceParts(listIn(connection, contents, 'contents'))
 }
 
 /** The messages of a prompt, filled in with arguments. */
@@ -137,9 +137,19 @@ export async function getPrompt(
   options: CallOptions,
 ): Promise<readonly Message[]> {
   const { messages } = await connection.request('prompts/get', { name, arguments: { ...args } }, options)
-  return objectsIn(messages).map(({ role, content }) => ({
+  const toMessage = ({ role, content }: JsonObject): Message => ({
     // Never as a system message: a server must not write instructions with that authority.
     role: role === 'assistant' ? 'assistant' : 'user',
     content: toParts(Array.isArray(content) ? content : [content]),
+  })
+  return firstOf(listIn(connection, messages, 'messages'), toMessage, (more) => ({
+    role: 'user',
+    content: [{ type: 'text', text: `[… ${more} more messages left out …]` }],
   }))
+}
+
+/** A list in a result. Without it the result would look empty. */
+function listIn({ settings }: Connection, value: unknown, name: string): readonly unknown[] {
+  if (Array.isArray(value)) return value
+  throw new Error(`The MCP server "${settings.name}" sent an invalid result: its "${name}" is not a list.`)
 }
