@@ -83,21 +83,34 @@ function eventTypes(): readonly (readonly string[])[] {
   })
 }
 
-test('every promise of the security page names tests that exist', () => {
+/** Promises that name no test, and the tests that they name and that do not exist. */
+function unheld(promises: readonly string[]): readonly string[] {
   const sources = globSync('hookloop/src/**/*.test.ts').map(read).join('\n')
   const literals = sources.matchAll(/\b(?:test|describe)\w*\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g)
   const titles = new Set([...literals].map(([, , title]) => title!.replaceAll(/\\(.)/g, '$1')))
+  return promises.flatMap((promise) => {
+    const named = [...promise.matchAll(/<!-- test: (.*?) -->/g)].map(([, title]) => title!)
+    const missing = named.filter((title) => !titles.has(title))
+    return named.length === 0 ? [promise] : missing
+  })
+}
+
+test('every promise of the security page names tests that exist', () => {
   const promised = read('site/concepts/security.md')
     .split(/^(?=## |Not guaranteed:|Guaranteed)/m)
     .filter((part) => /^(## Hooks|Guaranteed)/.test(part))
   const promises = promised.flatMap((part) => part.split(/^(?=- )/m).slice(1))
   assert.ok(promises.length > 25)
-  const unheld = promises.flatMap((promise) => {
-    const named = [...promise.matchAll(/<!-- test: (.*?) -->/g)].map(([, title]) => title!)
-    const missing = named.filter((title) => !titles.has(title))
-    return named.length === 0 ? [promise] : missing
-  })
-  assert.deepEqual(unheld, [])
+  assert.deepEqual(unheld(promises), [])
+})
+
+test('every promise of the guide to workers, and every failure in it, names tests that exist', () => {
+  const promised = read('site/guides/workers.md')
+    .split(/^(?=## )/m)
+    .filter((part) => /^## What (workers promise|happens when something fails)/.test(part))
+  const promises = promised.flatMap((part) => part.split(/^(?=- |\| a|\| the|\| clocks)/m).slice(1))
+  assert.ok(promises.length >= 14)
+  assert.deepEqual(unheld(promises), [])
 })
 
 test('a value that the docs offer for import is exported', () => {
