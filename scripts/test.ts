@@ -30,7 +30,7 @@ if (!Number.isSafeInteger(seed)) stop('--seed is "random" or a whole number.')
 type Job = { readonly name: string; readonly files: readonly string[] }
 
 const TEST_TIMEOUT_MS = 300_000 * (values.soak ? 10 : 1)
-const JOB_TIMEOUT_MS = 2 * TEST_TIMEOUT_MS
+const JOB_TIMEOUT_MS = 4 * TEST_TIMEOUT_MS
 const CPUS = availableParallelism()
 
 const files = globSync('{hookloop/src,examples,bench,scripts}/**/*.test.ts')

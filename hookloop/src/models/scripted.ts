@@ -1,4 +1,3 @@
-import { BoundedMap } from '../state/bounded-map.ts'
 import { checkArgument, checkOptions } from '../state/check-options.ts'
 import { isPlainObject } from '../state/describe-value.ts'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -54,7 +53,7 @@ export function scriptedModel(
   checkArgument('scriptedModel', ['script', script], isScript, 'a list of replies, or a function of the request')
   const requests: ModelRequest[] = []
   const usage = { inputTokens: 10, outputTokens: 5, ...options.usage }
-  const positions = new BoundedMap<string | undefined, number>(MAX_CONVERSATIONS)
+  const positions = new Map<string | undefined, number>()
   return {
     provider: 'scripted',
     modelId: options.modelId ?? 'script',
@@ -79,9 +78,11 @@ export function scriptedModel(
 const MAX_CONVERSATIONS = 10_000
 
 /** Returns the position of a conversation in the script, and advances it. The least recently used position is dropped. */
-function takeTurn(positions: BoundedMap<string | undefined, number>, conversation: string | undefined): number {
+function takeTurn(positions: Map<string | undefined, number>, conversation: string | undefined): number {
   const at = positions.get(conversation) ?? 0
+  positions.delete(conversation)
   positions.set(conversation, at + 1)
+  if (positions.size > MAX_CONVERSATIONS) positions.delete(positions.keys().next().value)
   return at
 }
 
