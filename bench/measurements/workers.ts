@@ -4,14 +4,14 @@ import { engines, TestFleet, type EngineName, type TestWorker } from '../../hook
 import { round, spread, type Figures, type Measurement } from '../measurement.ts'
 
 // Workers as processes on this machine, with a Postgres server that does not wait for the disk, and runs of five steps: four calls of
-// a tool that waits for 20 ms, and an answer. A worker makes at most two calls at a time, so that waiting limits it and not the
+// a tool that waits for 20 ms, and an answer. A worker makes at most one call at a time, so that waiting limits it and not the
 // processors, which workers, engine, database and client share here. CPU time is of processes; the client does not count.
 
 const COUNTS = [1, 2, 4]
-const CALLS_AT_ONCE = 2
+const CALLS_AT_ONCE = 1
 const STEPS = 5
-const RUNS_PER_WORKER = 60
-const OPEN_PER_WORKER = 8
+const RUNS_PER_WORKER = 100
+const OPEN_PER_WORKER = 3
 const ANSWERS = 40
 
 export const measurement: Measurement = {
@@ -43,7 +43,7 @@ async function measureEngine(engine: EngineName): Promise<Figures> {
       const workers: TestWorker[] = []
       while (workers.length < count)
         workers.push(await fleet.worker({ TOOL_MS: '20', CALLS_AT_ONCE: String(CALLS_AT_ONCE) }))
-      await runAll(fleet, `warm-${count}`, { runs: 5 * count, open: OPEN_PER_WORKER * count })
+      await runAll(fleet, `warm-${count}`, { runs: (RUNS_PER_WORKER / 2) * count, open: OPEN_PER_WORKER * count })
       const runs = RUNS_PER_WORKER * count
       const before = await usage(fleet, workers, database)
       const started = performance.now()

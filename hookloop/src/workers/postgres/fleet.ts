@@ -12,7 +12,8 @@ export type FleetOptions = QueueOptions & {
   readonly agent?: string
 }
 
-const MAX_PAUSE_MS = 500
+/** How often it is checked whether a turn has a result: rarely for one that takes long. */
+const [MIN_PAUSE_MS, MAX_PAUSE_MS] = [20, 500]
 
 /**
  * Sessions that workers on Postgres run.
@@ -34,13 +35,15 @@ export async function fleet(options: FleetOptions): Promise<Fleet & { close(): P
     },
     resultOf: async (turn, signal) => {
       const id = jobIdOf(turn)
-      for (let pauseMs = 20; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+      const startedAt = performance.now()
+      for (;;) {
         const [job] = await boss.findJobs<Turn>(QUEUE, { id }).catch(queueFailed)
         if (job?.state === 'completed') return job.output as unknown as TurnResult | RejectedTurn
         if (job === undefined || job.state === 'failed' || job.state === 'cancelled')
           return { status: 'rejected', code: 'STORE_FAILED', message: `The turn "${turn.turn}" is not in the queue.` }
         signal?.throwIfAborted()
-        await new Promise((resolve) => setTimeout(resolve, pauseMs))
+        const pauseMs = Math.max(MIN_PAUSE_MS, (performance.now() - startedAt) / 10)
+        await new Promise((resolve) => setTimeout(resolve, Math.min(pauseMs, MAX_PAUSE_MS)))
       }
     },
   })
