@@ -42,7 +42,13 @@ async function measureEngine(engine: EngineName): Promise<Figures> {
     for (const count of COUNTS) {
       const workers: TestWorker[] = []
       while (workers.length < count)
-        workers.push(await fleet.worker({ TOOL_MS: '20', CALLS_AT_ONCE: String(CALLS_AT_ONCE) }))
+        workers.push(
+          await fleet.worker({
+            TOOL_MS: '20',
+            CALLS_AT_ONCE: String(CALLS_AT_ONCE),
+            MAX_RUNS: String(OPEN_PER_WORKER),
+          }),
+        )
       await runAll(fleet, `warm-${count}`, { runs: (RUNS_PER_WORKER / 2) * count, open: OPEN_PER_WORKER * count })
       const runs = RUNS_PER_WORKER * count
       const before = await usage(fleet, workers, database)

@@ -3,7 +3,7 @@
 // Its agents call the tool `work` in each of four steps. Each call is a line in the file of the world. It says `ready`.
 // It then prints what it does with each turn, as JSON lines. On SIGUSR2, it says in the same way what it holds.
 // The environment: LEASE_MS of the store, TOOL_MS of each call, EXPIRES_MS of each question, VERSION of the agents, CALLS_AT_ONCE for
-// how many calls it makes at a time. With HOLD, the first call ends with SIGURG.
+// how many calls it makes at a time, MAX_RUNS for how many runs on Postgres. With HOLD, the first call ends with SIGURG.
 import { EventEmitter, once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -80,7 +80,7 @@ const worker =
         host: '127.0.0.1',
         ...(admin !== '' && { admin, address: `http://127.0.0.1:${port}` }),
       })
-    : await serveOnPostgres({ agents, onTurn: say, connectionString })
+    : await serveOnPostgres({ agents, onTurn: say, connectionString, maxRuns: Number(process.env['MAX_RUNS'] ?? 10) })
 
 process.once('SIGTERM', () => void worker.close().then(() => process.exit(0)))
 process.on('SIGUSR2', () => {

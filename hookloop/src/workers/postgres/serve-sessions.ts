@@ -1,3 +1,4 @@
+import type { PgBoss } from 'pg-boss'
 import { checkOptions, checkPositiveIntegers } from '../../state/check-options.ts'
 import { checkReachable, type SessionWorker } from '../session-worker.ts'
 import { TurnDriver, type WorkerOptions } from '../turn-driver.ts'
@@ -26,7 +27,7 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Sess
   const driver = new TurnDriver('serveSessions', options)
   const boss = await openQueue('serveSessions', options, { supervises: true })
 
-  const drive = async ([job]: readonly TurnJob[]): Promise<TurnResult | RejectedTurn> => {
+  const drive: Drive = async ([job]) => {
     const { data: turn } = job!
     // Not the signal of the job: it would cancel a run that lasts longer than the job may, or than a worker may take to end.
     const result = await driver.drive(turn)
@@ -38,15 +39,7 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Sess
     }
     return result
   }
-  // A turn that is driven again, or at a later time, comes without a notification.
-  const how = { localConcurrency: maxRuns, pollingIntervalSeconds: 0.5, notifyPollingIntervalSeconds: 1 }
-  const worker: string = await boss.work<Turn, TurnResult | RejectedTurn>(QUEUE, how, async (jobs) => {
-    try {
-      return await drive(jobs)
-    } finally {
-      setImmediate(() => boss.notifyWorker(worker)) // there may be more
-    }
-  })
+  await takeTurns(boss, drive, () => (driver.isDraining ? 0 : maxRuns))
   return {
     get running() {
       return driver.running
@@ -61,4 +54,47 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Sess
       await Promise.all([driver.close(), boss.stop({ graceful: true, timeout: 600_000 })])
     },
   }
+}
+
+type Drive = (jobs: readonly TurnJob[]) => Promise<TurnResult | RejectedTurn>
+
+/** A turn that is driven again, or at a later time, comes without a notification. */
+const POLLING = { pollingIntervalSeconds: 0.5, notifyPollingIntervalSeconds: 1 }
+
+/**
+ * Drives turns of the queue, so many at a time. A turn that is sent wakes all places of all workers that wait for one, so only
+ * one of each worker waits: the next one is added when it gets a turn.
+ */
+async function takeTurns(boss: PgBoss, drive: Drive, maxRuns: () => number): Promise<void> {
+  const free = new Set<string>()
+  let [busy, isAdding] = [0, false]
+  const add = async (): Promise<void> => {
+    isAdding = true
+    try {
+      const id: string = await boss.work<Turn, TurnResult | RejectedTurn>(QUEUE, POLLING, async (jobs) => {
+        free.delete(id)
+        busy++
+        if (free.size === 0 && !isAdding && busy < maxRuns()) void add().catch(() => undefined) // the queue was closed
+        try {
+          return await drive(jobs)
+        } finally {
+          busy--
+          end(id)
+        }
+      })
+      free.add(id)
+    } finally {
+      isAdding = false
+    }
+  }
+  /** A place whose turn has ended looks for the next one, or it is removed, and the one that is free does. */
+  const end = (id: string): void => {
+    if (free.size > 0 || isAdding) void boss.offWork(QUEUE, { id }).then(() => free.forEach(wake))
+    else {
+      free.add(id)
+      setImmediate(wake, id)
+    }
+  }
+  const wake = (id: string): void => boss.notifyWorker(id)
+  await add()
 }
