@@ -134,9 +134,12 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Rest
   }
 }
 
+/** 32 bytes in base 58. */
+const KEY = /^publickeyv1_[1-9A-HJ-NP-Za-km-z]{32,44}$/
+
 /** With an empty list, every call would be accepted. */
 function checkKeys(keys: unknown): void {
-  const areKeys = Array.isArray(keys) && keys.every((key) => typeof key === 'string' && /^publickeyv1_\w+$/.test(key))
+  const areKeys = Array.isArray(keys) && keys.every((key) => typeof key === 'string' && KEY.test(key))
   checkArgument(
     'serveSessions',
     ['identityKeys', keys],
