@@ -1,5 +1,4 @@
-import type { ListOptions } from '../sessions/stores/store.ts'
-import type { ListedSession, SessionStore } from '../sessions/stores/store.ts'
+import type { ListedSession, SessionFilter, SessionStore } from '../sessions/stores/store.ts'
 import { pause, idsOf, codeOf, oddLines, same, write, type Case } from './store-contract-scene.ts'
 
 /** The contract of reading parts of a session. */
@@ -108,7 +107,7 @@ export const partsContract: readonly Case[] = [
     },
   ],
   [
-    'sessions are listed by status, agent and user, in pages as well',
+    'sessions are listed by status, agent and user, in pages as well, and counted',
     async ({ store }) => {
       const sessions = await store()
       const heads = [
@@ -121,19 +120,25 @@ export const partsContract: readonly Case[] = [
       ] as const
       for (const [id, head] of heads) await write(sessions, id, ['one'], head)
       const writer = await sessions.open('d')
-      const found = async (options: ListOptions): Promise<string> =>
-        idsOf(await sessions.list(options))
-          .toSorted()
-          .join('')
+      const found = async (options: SessionFilter): Promise<string> => {
+        const ids = idsOf(await sessions.list(options))
+        same(await sessions.count(options), ids.length)
+        return ids.toSorted().join('')
+      }
+      same(await found({}), 'abcdef')
       same(await found({ user: 'ann' }), 'acd')
       same(await found({ agent: 'clerk' }), 'abc')
       same(await found({ status: 'running' }), 'd')
       same(await found({ status: 'interrupted' }), 'b')
       same(await found({ status: ['interrupted', 'suspended'] }), 'bc')
+      same(await found({ status: ['running', 'completed'] }), 'adf')
+      same(await found({ status: ['running', 'interrupted', 'suspended'] }), 'bcd')
+      same(await found({ status: 'interrupted', agent: 'cook' }), '')
       same(await found({ status: 'completed', user: 'ann', agent: 'clerk' }), 'a')
       same(await found({ user: '%' }), 'f')
       same(await found({ agent: "x' OR 1=1 --" }), 'f')
       same(await found({ status: [] }), '')
+      same(await codeOf(() => sessions.count({ limit: 1 } as SessionFilter)), 'AGENT_INVALID_OPTION')
       same((await sessions.list({ status: 'interrupted', limit: 1 })).length, 1)
       await writer.append(['two'], { head: { status: 'completed', agent: 'cook' } })
       same([await found({ status: 'completed' }), await found({ user: 'ann' })], ['adf', 'ac'])

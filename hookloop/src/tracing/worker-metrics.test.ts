@@ -37,9 +37,15 @@ test('open sessions are counted by status, and a store that cannot be read distu
     if (status !== 'running') await writer.release()
   }
   let isDown = false
-  const list: typeof store.list = async (given) => (isDown ? Promise.reject(new Error('down')) : store.list(given))
-  const onTurn = workerMetrics({ meter: otel.meters.getMeter('test'), store: { ...store, list } })
+  const count: typeof store.count = async (filter) => (isDown ? Promise.reject(new Error('down')) : store.count(filter))
+  const onTurn = workerMetrics({ meter: otel.meters.getMeter('test'), store: { ...store, count } })
   assert.deepEqual(await otel.values('hookloop.sessions.open'), ['running', 1, 'suspended', 2, 'interrupted', 0])
+  for (let i = 0; i < 1_500; i++) {
+    const writer = await store.open(`waits ${i}`, { create: true })
+    await writer.append(['{}'], { head: { status: 'suspended' } })
+    await writer.release()
+  }
+  assert.deepEqual(await otel.values('hookloop.sessions.open'), ['running', 1, 'suspended', 1_502, 'interrupted', 0])
   isDown = true
   onTurn({ type: 'started' })
   assert.deepEqual(await otel.values('hookloop.worker.running'), [1])

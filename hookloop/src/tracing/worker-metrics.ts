@@ -22,9 +22,6 @@ type Report = {
   readonly error?: { readonly code?: string }
 }
 
-/** A store has no count, so sessions are listed. More than this number would cost the database too much. */
-const MAX_COUNTED = 1_000
-
 const openStatuses = ['running', 'suspended', 'interrupted'] as const
 
 /**
@@ -55,12 +52,12 @@ export function workerMetrics(options: WorkerMetricsOptions = {}): (report: Repo
 
 function countOpen(meter: Meter, store: SessionStore): void {
   checkStore('workerMetrics', store)
-  const description = `Sessions with a run that has not ended, up to ${MAX_COUNTED} of each status.`
+  const description = 'Sessions with a run that has not ended.'
   meter.createObservableGauge(names.open, { unit: '{session}', description }).addCallback(async (gauge) => {
     for (const status of openStatuses) {
       // Without a measurement while the store cannot be reached.
-      const listed = await store.list({ status, limit: MAX_COUNTED }).catch(() => undefined)
-      if (listed !== undefined) gauge.observe(listed.length, { [attributes.status]: status })
+      const n = await store.count({ status }).catch(() => undefined)
+      if (n !== undefined) gauge.observe(n, { [attributes.status]: status })
     }
   })
 }

@@ -95,7 +95,7 @@ describe('hookloop sessions', { concurrency: 2 }, () => {
     assert.match((await project.hookloop(['sessions'])).stdout, /^SESSION .*\naa-2 .*\n$/)
   })
 
-  test('are listed by status and in pages, and old ones are pruned', async () => {
+  test('are listed by status and in pages with their number, and old ones are pruned', async () => {
     const project = new ScriptedProject()
     for (const id of ['a', 'b', 'c']) await project.hookloop(['run', 'x', ...agent, '--session', id])
     const ids = async (...args: string[]): Promise<string> => {
@@ -106,6 +106,8 @@ describe('hookloop sessions', { concurrency: 2 }, () => {
       [await ids('--status', 'completed', '--limit', '2'), await ids('--after', 'b'), await ids('--status', 'failed')],
       ['cb', 'a', ''],
     )
+    const limited = await project.hookloop(['sessions', '--status', 'completed', '--limit', '2'])
+    assert.equal(limited.stderr, 'Listed 2 of 3 sessions.\n')
     const none = await project.hookloop(['sessions', 'prune', '--older-than', '30d'])
     assert.deepEqual([none.code, none.stderr], [0, 'Deleted 0 sessions.\n'])
     assert.equal((await project.hookloop(['sessions', 'prune', '--older-than', 'soon'])).code, 2)

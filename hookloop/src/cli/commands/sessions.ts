@@ -7,7 +7,7 @@ import type { CommandDefinition } from '../command.ts'
 import { filterOptions, storeOptions, toFilter, wholeNumber, type FilterFlags } from '../options.ts'
 import { agentOptionsFor, withAgent } from '../run/session-options.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
-import { ago, dollars, grouped } from '../terminal/amounts.ts'
+import { ago, count, dollars, grouped } from '../terminal/amounts.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
 import { printJson } from '../terminal/json.ts'
 import { oneLine } from '../terminal/printable.ts'
@@ -55,8 +55,10 @@ function sessions(flags: ListFlags, cli: CliContext): Promise<void> {
     const filter = { ...toFilter(flags), ...(flags.open === true && { status: openStatuses }) }
     const listed = await store.list({ ...filter, ...page })
     if (flags.json === true) printJson(cli.out, listed.map(toJson))
-    else if (listed.length > 0) cli.out.write(`${overview(listed, flags.open === true ? openTable : allTable, cli)}\n`)
-    else if (Object.keys({ ...filter, ...page }).length > 0) cli.err.write('No such sessions.\n')
+    else if (listed.length > 0) {
+      cli.out.write(`${overview(listed, flags.open === true ? openTable : allTable, cli)}\n`)
+      if (listed.length === limit) cli.err.write(`Listed ${limit} of ${count(await store.count(filter), 'session')}.\n`)
+    } else if (Object.keys({ ...filter, ...page }).length > 0) cli.err.write('No such sessions.\n')
     else
       cli.err.write(
         `No sessions yet. Start one with: ${cli.command} chat${withAgent(options, agentOptionsFor(flags, undefined, cli.env))}\n`,

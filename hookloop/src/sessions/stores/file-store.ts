@@ -11,7 +11,7 @@ import { addStop, findStop } from './file-stops.ts'
 import { openSession, type Settings } from './file-writer.ts'
 import { folderName, idOfFolder, writeIdFile } from './session-folders.ts'
 import { checkLease } from './lock-owner.ts'
-import { pageOf, pruneSessions } from './list-sessions.ts'
+import { countOf, pageOf, pruneSessions } from './list-sessions.ts'
 import { OpenWriters } from './open-writers.ts'
 import { changedText, retryChange, unlessBusy, type ValueChange } from './shared-value.ts'
 import { StopListeners } from './stop-listeners.ts'
@@ -80,6 +80,8 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
     ),
   )
   const writers = new OpenWriters(watchers, stops, settings.leaseMs)
+  const listed = (): readonly ListedSession[] =>
+    namesInStore(root).flatMap((name) => listSession(name, path().join(root, name)) ?? [])
   const store: SessionStore = {
     async open(id, { create = false } = {}) {
       const own = folderOf(id)
@@ -95,12 +97,12 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
       return attempt(id, () => readPart(id, own, options))
     },
     async list(given = {}) {
-      const listed = namesInStore(root).flatMap((name) => listSession(name, path().join(root, name)) ?? [])
       return pageOf(
-        listed.map((each) => ({ ...each, updatedAt: Math.trunc(each.updatedAt) })),
+        listed().map((each) => ({ ...each, updatedAt: Math.trunc(each.updatedAt) })),
         given,
       )
     },
+    count: async (filter = {}) => countOf(listed(), filter),
     async delete(id, { before = Infinity } = {}) {
       const own = folderOf(id)
       const isDeleted = attempt(

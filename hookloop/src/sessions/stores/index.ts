@@ -10,6 +10,7 @@ export type {
   PagesChange,
   PruneOptions,
   ReadOptions,
+  SessionFilter,
   SessionLock,
   SessionStore,
   SessionWriter,

@@ -30,7 +30,12 @@ async function listed(store: SessionStore): Promise<readonly string[]> {
 
 const expected = ['locked "running" true', 'running "interrupted" false', 'suspended "suspended" false']
 
-test('SQLite finds sessions with an open run by an index, whatever number of others has ended', async (t) => {
+async function checkCounts(store: SessionStore): Promise<void> {
+  const counts = [...status, 'completed'].map((each) => store.count({ status: each }))
+  assert.deepEqual(await Promise.all([...counts, store.count({ status }), store.count()]), [1, 1, 1, 10_000, 3, 10_003])
+}
+
+test('SQLite finds and counts sessions with an open run by an index, whatever number of others has ended', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-open-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, 's.db')
@@ -59,11 +64,16 @@ test('SQLite finds sessions with an open run by an index, whatever number of oth
     .map(({ detail }) => String(detail))
   assert.ok(plan.includes('SEARCH sessions USING INDEX sessions_by_status (status=?)'), plan.join('\n'))
   assert.ok(!plan.some((detail) => detail.startsWith('SCAN sessions')), plan.join('\n'))
+
+  await checkCounts(store)
+  new Tables(observed).count({ status: 'completed' })
+  const counted = database.prepare(`EXPLAIN QUERY PLAN ${texts.at(-1)!}`).all({ statuses: '["completed"]' })
+  assert.match(JSON.stringify(counted), /SEARCH sessions USING COVERING INDEX sessions_by_status/)
   database.close()
   await store.close()
 })
 
-test('Postgres finds sessions with an open run by an index, whatever number of others has ended', async (t) => {
+test('Postgres finds and counts sessions with an open run by an index, whatever number of others has ended', async (t) => {
   const server = await startPostgres()
   t.after(() => server.stop())
   const pool = new pg.Pool({ connectionString: server.connectionString })
@@ -72,7 +82,7 @@ test('Postgres finds sessions with an open run by an index, whatever number of o
   await pool.query(`
     INSERT INTO hookloop.sessions (id, lease_ms, head, status, updated_ms)
     SELECT 'ended ' || i, 30000, '{"status":"completed"}', 'completed', ${Date.now() + 1_000} + i FROM generate_series(1, 10000) AS i`)
-  await pool.query('ANALYZE hookloop.sessions')
+  await pool.query('VACUUM ANALYZE hookloop.sessions')
   const calls: [string, unknown[]][] = []
   const query = pool.query.bind(pool)
   t.mock.method(pool, 'query', (text: string, values: unknown[]) => {
@@ -85,6 +95,11 @@ test('Postgres finds sessions with an open run by an index, whatever number of o
   const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
   assert.match(plan, /sessions_by_status/)
   assert.doesNotMatch(plan, /Seq Scan/)
+
+  await checkCounts(store)
+  await store.count({ status: 'suspended' })
+  const counted = (await query<{ 'QUERY PLAN': string }>(`EXPLAIN ${calls.at(-1)![0]}`, calls.at(-1)![1])).rows
+  assert.match(JSON.stringify(counted), /Index Only Scan using sessions_by_status/)
   await store.close()
   await pool.end()
 })

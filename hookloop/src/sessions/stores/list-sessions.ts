@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { checkOptions, optionNames } from '../../state/check-options.ts'
-import type { Facets, ListedSession, ListOptions, PruneOptions, SessionStore } from './store.ts'
+import type { Facets, ListedSession, ListOptions, PruneOptions, SessionFilter, SessionStore } from './store.ts'
 
 /** A place in a list: the session that the next page follows. */
 export type Position = Pick<ListedSession, 'id' | 'updatedAt'>
@@ -18,15 +18,19 @@ export function facetsOf(head: JsonObject): Facets {
 }
 
 /** The statuses to look for in a store: a session that is listed as interrupted is stored as running. */
-export function storedStatuses({ status }: ListOptions): readonly string[] | undefined {
-  if (status === undefined) return undefined
-  const wanted = typeof status === 'string' ? [status] : status
-  return [...new Set(wanted.map((each) => (each === 'interrupted' ? 'running' : each)))]
+export function storedStatuses(filter: SessionFilter): readonly string[] | undefined {
+  const wanted = wantedStatuses(filter)
+  return wanted && [...new Set(wanted.map((each) => (each === 'interrupted' ? 'running' : each)))]
+}
+
+function wantedStatuses({ status }: SessionFilter): readonly string[] | undefined {
+  return typeof status === 'string' ? [status] : status
 }
 
 /** Whether a listed session is one of those that were asked for. */
-export function isWanted({ head }: ListedSession, { status, agent, user }: ListOptions): boolean {
-  const statuses = typeof status === 'string' ? [status] : status
+function isWanted({ head }: ListedSession, filter: SessionFilter): boolean {
+  const { agent, user } = filter
+  const statuses = wantedStatuses(filter)
   const facets = facetsOf(head)
   return (
     (statuses === undefined || statuses.includes(facets.status ?? '')) &&
@@ -77,10 +81,38 @@ export async function selectPage(
   }
 }
 
-function isPlain({ status, agent, user }: ListOptions): boolean {
+function isPlain({ status, agent, user }: SessionFilter): boolean {
   return status === undefined && agent === undefined && user === undefined
 }
 
+/** The number of sessions that are all in memory. */
+export function countOf(all: readonly ListedSession[], filter: SessionFilter): number {
+  checkOptions('count', filter, filterNames)
+  return all.filter((each) => isWanted(each, filter)).length
+}
+
+/**
+ * Counts sessions in a database. `count` is their number by what is stored, and `locked` the number of those with the stored
+ * status `running` that are locked: the others are interrupted.
+ */
+export async function countSessions(
+  filter: SessionFilter,
+  database: {
+    readonly count: (filter: SessionFilter) => number | Promise<number>
+    readonly locked: (filter: SessionFilter) => number | Promise<number>
+  },
+): Promise<number> {
+  checkOptions('count', filter, filterNames)
+  const stored = await database.count(filter)
+  const wanted = wantedStatuses(filter) ?? []
+  if (wanted.includes('running') === wanted.includes('interrupted')) return stored
+  const running = { ...filter, status: 'running' }
+  const locked = await database.locked(running)
+  const others = wanted.includes('running') ? (await database.count(running)) - locked : locked
+  return Math.max(0, stored - others)
+}
+
+const filterNames = optionNames<SessionFilter>({ status: true, agent: true, user: true })
 const listNames = optionNames<ListOptions>({ after: true, limit: true, status: true, agent: true, user: true })
 const pruneNames = optionNames<PruneOptions>({ olderThan: true, status: true, agent: true, user: true })
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../state/json.ts'
 import type { StopRequest } from '../../state/stop-request.ts'
 import { newLockOwner, toSessionLock } from './lock-owner.ts'
-import { pageOf, pruneSessions } from './list-sessions.ts'
+import { countOf, pageOf, pruneSessions } from './list-sessions.ts'
 import { OpenWriters, type NumberedEvent } from './open-writers.ts'
 import { changedText } from './shared-value.ts'
 import { StopListeners } from './stop-listeners.ts'
@@ -14,6 +14,7 @@ import {
   sessionBusy,
   sessionUnknown,
   useOf,
+  type ListedSession,
   type ReadOptions,
   type SessionLock,
   type SessionStore,
@@ -49,6 +50,13 @@ export function memoryStore(): SessionStore {
     if (found?.lock !== undefined) throw sessionBusy(id, found.lock.owner)
     return found
   }
+  const listed = (): readonly ListedSession[] =>
+    [...sessions].map(([id, { head, updatedAt, lock, stop }]) => ({
+      id,
+      head: headNow(head, lock !== undefined),
+      updatedAt,
+      ...useOf(lock, stop),
+    }))
   const store: SessionStore = {
     async open(id, { create = false } = {}) {
       const found = checkUnlocked(id)
@@ -81,14 +89,9 @@ export function memoryStore(): SessionStore {
       return session && readPart(session, options)
     },
     async list(options = {}) {
-      const all = [...sessions].map(([id, { head, updatedAt, lock, stop }]) => ({
-        id,
-        head: headNow(head, lock !== undefined),
-        updatedAt,
-        ...useOf(lock, stop),
-      }))
-      return pageOf(all, options)
+      return pageOf(listed(), options)
     },
+    count: async (filter = {}) => countOf(listed(), filter),
     async delete(id, { before = Infinity } = {}) {
       const found = checkUnlocked(id)
       if (found === undefined || found.updatedAt >= before) return false

@@ -27,6 +27,9 @@ export function queriesFor(schema: string) {
   const nowMs = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
   const expired = `abs(extract(epoch FROM clock_timestamp() - renewed_at)) * 1000 > least(lease_ms, ${MAX_LEASE_MS})`
   const isOpen = (status: string): string => `${status} IN ('running', 'suspended')`
+  // A parameter that is null does not filter.
+  const filter = `($1::text IS NULL OR agent = $1) AND ($2::text IS NULL OR user_name = $2)
+        AND ($3::text[] IS NULL OR status = ANY ($3))`
   // Nothing is inserted unless the row has this epoch. A concurrent lock waits for the row and then sees the new length.
   const append = `
       WITH locked AS (
@@ -67,12 +70,14 @@ export function queriesFor(schema: string) {
       SELECT key, id, epoch, owner, head, length, updated_ms::float8 AS updated_ms FROM ${sessions} WHERE id = $1`,
     lines: `
       SELECT n, line FROM ${lines} WHERE session = $1 AND n < $2 AND n > $3 ORDER BY n`,
-    // A parameter that is null does not filter.
+    count: `
+      SELECT count(*) AS n FROM ${sessions} WHERE ${filter}`,
+    locks: `
+      SELECT owner FROM ${sessions} WHERE ${filter} AND owner IS NOT NULL AND NOT ${expired}`,
     list: `
       SELECT id, head, owner, ${expired} AS expired, CASE WHEN stop_epoch = epoch THEN stop END AS stop,
         updated_ms::float8 AS updated_ms FROM ${sessions}
-      WHERE ($1::text IS NULL OR agent = $1) AND ($2::text IS NULL OR user_name = $2)
-        AND ($3::text[] IS NULL OR status = ANY ($3))
+      WHERE ${filter}
         AND ($4::float8 IS NULL OR updated_ms < $4 OR (updated_ms = $4 AND id COLLATE "C" > $5))
       ORDER BY sessions.updated_ms DESC, id COLLATE "C" LIMIT $6`,
     lock: `

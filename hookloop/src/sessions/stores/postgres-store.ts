@@ -1,7 +1,7 @@
 import { checkOptions } from '../../state/check-options.ts'
 import { AgentError } from '../../errors.ts'
 import { checkLease, describeLockOwner, isDead, newLockOwner, parseLockOwner, toSessionLock } from './lock-owner.ts'
-import { pruneSessions, selectPage, storedStatuses } from './list-sessions.ts'
+import { countSessions, pruneSessions, selectPage, storedStatuses } from './list-sessions.ts'
 import { OpenWriters, type Batch, type LockedLines } from './open-writers.ts'
 import { changedText, joinChanges, retryChange } from './shared-value.ts'
 import { connectTo, type Pool } from './postgres-connect.ts'
@@ -19,6 +19,7 @@ import {
   sessionUnknown,
   storeFailed,
   type ReadOptions,
+  type SessionFilter,
   type SessionStore,
   type StoredSession,
 } from './store.ts'
@@ -145,9 +146,8 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
           return row && { id, updatedAt: row.updated_ms }
         },
         select: async (after, limit) => {
-          const { agent = null, user = null } = given
           const place = [after?.updatedAt ?? null, after?.id ?? null, limit ?? null]
-          const rows = await query('list', [agent, user, storedStatuses(given) ?? null, ...place])
+          const rows = await query('list', [...filterValues(given), ...place])
           return rows.map((row) => {
             const isLocked = !isUnlocked(row) && !row.expired
             const lock = isLocked ? toSessionLock(parseLockOwner(row.owner)) : undefined
@@ -156,6 +156,11 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
         },
       })
     },
+    count: async (given = {}) =>
+      countSessions(given, {
+        count: async (filter) => Number((await query('count', filterValues(filter)))[0]!.n),
+        locked: async (filter) => (await query('locks', filterValues(filter))).filter((row) => !isUnlocked(row)).length,
+      }),
     async delete(id, { before = Number.MAX_SAFE_INTEGER } = {}) {
       checkSessionId(id)
       const isDeleted = await whenUnlocked(id, query, async (found) => {
@@ -211,6 +216,11 @@ type Row = {
   readonly expired: boolean
   readonly n: string | null
   readonly line: string
+}
+
+function filterValues(filter: SessionFilter): unknown[] {
+  const { agent = null, user = null } = filter
+  return [agent, user, storedStatuses(filter) ?? null]
 }
 
 type Query = (name: keyof Queries, values: unknown[]) => Promise<readonly Row[]>

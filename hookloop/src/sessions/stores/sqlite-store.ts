@@ -1,7 +1,7 @@
 import { checkArgument, checkChoice, checkOptions } from '../../state/check-options.ts'
 import { AgentError } from '../../errors.ts'
 import { checkLease, newLockOwner } from './lock-owner.ts'
-import { pruneSessions, selectPage } from './list-sessions.ts'
+import { countSessions, pruneSessions, selectPage } from './list-sessions.ts'
 import { OpenWriters } from './open-writers.ts'
 import { openDatabase, sqliteFailed, watchDatabase } from './sqlite-database.ts'
 import { Tables } from './sqlite-tables.ts'
@@ -104,6 +104,11 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
         select: (after, limit) => query((each) => each.list({ ...given, after, limit })),
       })
     },
+    count: async (given = {}) =>
+      countSessions(given, {
+        count: (filter) => query((each) => each.count(filter)),
+        locked: (filter) => query((each) => each.locked(filter)),
+      }),
     async delete(id, { before = Infinity } = {}) {
       checkSessionId(id)
       const isDeleted = query((each) => each.delete(id, before))

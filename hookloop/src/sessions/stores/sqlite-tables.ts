@@ -20,7 +20,7 @@ import {
   type Facets,
   type HeadToStore,
   type ListedSession,
-  type ListOptions,
+  type SessionFilter,
   type PagesChange,
   type ReadOptions,
   type StoredSession,
@@ -202,15 +202,13 @@ export class Tables {
     after,
     limit,
     ...filter
-  }: Omit<ListOptions, 'after' | 'limit'> & {
+  }: SessionFilter & {
     readonly after: Position | undefined
     readonly limit: number | undefined
   }): readonly ListedSession[] {
-    const statuses = storedStatuses(filter)
+    const { conditions: filters, values } = conditionsOf(filter)
     const conditions = [
-      ...(filter.agent === undefined ? [] : ['agent = :agent']),
-      ...(filter.user === undefined ? [] : ['user = :user']),
-      ...(statuses === undefined ? [] : ['status IN (SELECT value FROM json_each(:statuses))']),
+      ...filters,
       ...(after === undefined ? [] : ['(updated_at < :at OR (updated_at = :at AND id > :id))']),
     ]
     // As REAL, because an integer that is too large for JavaScript would make the query fail for all sessions.
@@ -219,9 +217,7 @@ export class Tables {
       (SELECT request FROM stops WHERE session = key AND stops.epoch = sessions.epoch) AS stop FROM sessions
       ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`} ORDER BY sessions.updated_at DESC, id LIMIT :limit`
     const rows = this.database.prepare(text).all({
-      ...(filter.agent !== undefined && { agent: filter.agent }),
-      ...(filter.user !== undefined && { user: filter.user }),
-      ...(statuses !== undefined && { statuses: JSON.stringify(statuses) }),
+      ...values,
       ...(after !== undefined && { at: after.updatedAt, id: after.id }),
       limit: limit ?? -1,
     }) as unknown as readonly (Row & { readonly stop: string | null })[]
@@ -229,6 +225,20 @@ export class Tables {
       const lock = hasOwner(row) ? toSessionLock(parseLockOwner(row.owner)) : undefined
       return listedSession({ id, head, updatedAt, lock, stop })
     })
+  }
+
+  count(filter: SessionFilter): number {
+    const { conditions, values } = conditionsOf(filter)
+    const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+    return Number(this.database.prepare(`SELECT count(*) AS n FROM sessions ${where}`).get(values)!['n'])
+  }
+
+  /** The number of sessions that are locked. */
+  locked(filter: SessionFilter): number {
+    const { conditions, values } = conditionsOf(filter)
+    const text = `SELECT owner, CAST(renewed_at AS REAL) AS renewed_at, CAST(lease_ms AS REAL) AS lease_ms FROM sessions
+      WHERE ${['owner IS NOT NULL', ...conditions].join(' AND ')}`
+    return (this.database.prepare(text).all(values) as unknown as readonly Row[]).filter(hasOwner).length
   }
 
   position(id: string): Position | undefined {
@@ -324,6 +334,26 @@ export class Tables {
     }
   }
 }
+
+/** What a filter means for a query, with the values to bind. */
+function conditionsOf(filter: SessionFilter): { readonly conditions: readonly string[]; readonly values: Values } {
+  const { agent, user } = filter
+  const statuses = storedStatuses(filter)
+  return {
+    conditions: [
+      ...(agent === undefined ? [] : ['agent = :agent']),
+      ...(user === undefined ? [] : ['user = :user']),
+      ...(statuses === undefined ? [] : ['status IN (SELECT value FROM json_each(:statuses))']),
+    ],
+    values: {
+      ...(agent !== undefined && { agent }),
+      ...(user !== undefined && { user }),
+      ...(statuses !== undefined && { statuses: JSON.stringify(statuses) }),
+    },
+  }
+}
+
+type Values = { readonly [name: string]: string }
 
 type AppendedRow = { readonly first: number; text: string }
 

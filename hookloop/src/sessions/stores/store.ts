@@ -22,6 +22,8 @@ export interface SessionStore {
    * status `running` is listed as `interrupted` if no process has the session locked.
    */
   list(options?: ListOptions): Promise<readonly ListedSession[]>
+  /** The number of sessions that `list` returns with the same filter, without reading their heads. */
+  count(filter?: SessionFilter): Promise<number>
   /**
    * Deletes a session if it exists, and returns whether it did. With `before`, only if it was last written before that time.
    * Rejects with SESSION_BUSY while it is locked.
@@ -58,12 +60,8 @@ export interface SessionStore {
   close(): Promise<void>
 }
 
-/** Which sessions to list. */
-export type ListOptions = {
-  /** The last session of the page before: as it was listed, or its id. Default: from the latest on. */
-  readonly after?: string | Pick<ListedSession, 'id' | 'updatedAt'>
-  /** The number of sessions. Default: all. */
-  readonly limit?: number
+/** Which sessions to list, to count or to delete. */
+export type SessionFilter = {
   /** Only sessions with this status, or one of these. */
   readonly status?: string | readonly string[]
   /** Only sessions of this agent, by its name. */
@@ -72,8 +70,16 @@ export type ListOptions = {
   readonly user?: string
 }
 
+/** Which sessions to list. */
+export type ListOptions = SessionFilter & {
+  /** The last session of the page before: as it was listed, or its id. Default: from the latest on. */
+  readonly after?: string | Pick<ListedSession, 'id' | 'updatedAt'>
+  /** The number of sessions. Default: all. */
+  readonly limit?: number
+}
+
 /** Which sessions to delete. */
-export type PruneOptions = Pick<ListOptions, 'status' | 'agent' | 'user'> & {
+export type PruneOptions = SessionFilter & {
   /** Sessions that were last written before this time, or longer ago than so many milliseconds. */
   readonly olderThan: Date | number
 }
@@ -199,6 +205,7 @@ const methods = [
   'open',
   'read',
   'list',
+  'count',
   'delete',
   'prune',
   'update',

@@ -83,7 +83,14 @@ if (engines.includes('restate'))
 
 test('keys of another form, and an empty list of keys, are rejected', async () => {
   const agent = createAgent({ model: scriptedModel(() => 'Hello.'), store: memoryStore() })
-  for (const identityKeys of [[], [''], ['publickeyv1_'], ['publickeyv1_abc'], ['secret'], 'publickeyv1_abc' as unknown as []])
+  for (const identityKeys of [
+    [],
+    [''],
+    ['publickeyv1_'],
+    ['publickeyv1_abc'],
+    ['secret'],
+    'publickeyv1_abc' as unknown as [],
+  ])
     await assert.rejects(serveSessions({ agent, port: 0, identityKeys }), { code: 'AGENT_INVALID_OPTION' })
 })
 
