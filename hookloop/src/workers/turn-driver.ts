@@ -6,6 +6,7 @@ import { AgentError, messageOf, type ErrorCode } from '../errors.ts'
 import { BoundedMap } from '../state/bounded-map.ts'
 import { checkArgument } from '../state/check-options.ts'
 import type { Answers } from '../state/tool-call.ts'
+import { wasInterrupted } from '../sessions/session/session-lock.ts'
 import type { SessionHead } from '../sessions/session/session-head.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import type { RejectedTurn, Turn, TurnResult } from './turn.ts'
@@ -91,14 +92,14 @@ export class TurnDriver {
     const report = (more: Omit<TurnReport, 'session' | 'turn'>): void => this.#report({ session, turn: id, ...more })
     const took = (): number => Math.round(performance.now() - startedAt)
     report({ type: 'started', ...(sentAt !== undefined && { lagMs: Math.max(0, Date.now() - sentAt) }) })
-    const found = { wasRunning: false }
-    const work = this.#drive(turn, signal, (head) => (found.wasRunning = head.status === 'running'))
+    let isTakenOver = false
+    const work = this.#drive(turn, signal, (run) => (isTakenOver ||= wasInterrupted(run)))
     this.#running.add(work)
     try {
       const result = await work
       const { status } = result
       const more =
-        status === 'rejected' ? { error: errorOf(result) } : found.wasRunning ? ({ takenOver: true } as const) : {}
+        status === 'rejected' ? { error: errorOf(result) } : isTakenOver ? ({ takenOver: true } as const) : {}
       report({ type: 'ended', status, durationMs: took(), ...more })
       return result
     } catch (thrown) {
@@ -119,18 +120,21 @@ export class TurnDriver {
   async #drive(
     turn: Turn,
     signal: AbortSignal | undefined,
-    onHead: (head: Partial<SessionHead>) => void,
+    onRun: (run: Run<unknown>) => void,
   ): Promise<TurnResult | RejectedTurn> {
     if (this.isDraining) throw drained()
     try {
       const head = await this.#head(turn.session)
-      onHead(head)
       const agent = this.#agentFor(turn, head)
       const session = this.#handles.getOrAdd(turn.session, () => agent.session(turn.session))
       const how = { ...(signal !== undefined && { signal }), drain: this.#draining.signal, waitMs: WAIT_MS }
-      if (turn.input === undefined) return resultOf(await resume(session, head, { ...how, expiredAt: turn.expiredAt }))
-      if (isInterrupted(head)) await resume(session, head, how).then(resultOf, ignoreEnded)
-      return resultOf(await send(session, turn, how))
+      const result = (run: Run<unknown>): TurnResult => {
+        onRun(run)
+        return resultOf(run)
+      }
+      if (turn.input === undefined) return result(await resume(session, head, { ...how, expiredAt: turn.expiredAt }))
+      if (isInterrupted(head)) await resume(session, head, how).then(result, ignoreEnded)
+      return result(await send(session, turn, how))
     } catch (error) {
       if (!(error instanceof AgentError) || callAgain.has(error.code)) throw error
       return { status: 'rejected', code: error.code, message: error.message }

@@ -1,4 +1,5 @@
 import type { AgentState } from '../../state/agent-state.ts'
+import type { FinalRecord } from '../../state/execution.ts'
 import { hashText, type JsonObject } from '../../state/json.ts'
 import type { LedgerRow, TimedLedgerEntry } from '../../state/ledger.ts'
 import { List } from '../../state/list.ts'
@@ -8,7 +9,7 @@ import type { Answers } from '../../state/tool-call.ts'
 import { AgentError } from '../../errors.ts'
 import type { RecordEntry } from '../../effects/recording.ts'
 import { newContext, type CodecContext } from './record-codec.ts'
-import type { SessionRecord, Turns } from './session-records.ts'
+import type { SessionRecord, StateRecord, Turns } from './session-records.ts'
 
 /** A run that has not ended: its last checkpoint, and what happened since. */
 export type OpenRun = {
@@ -129,12 +130,12 @@ export class SessionReader {
     return { ...this.open, at: this.runAt, entries: this.entries.slice() }
   }
 
-  #addState({ phase, diff, ledger = [], at }: Extract<SessionRecord, { type: 'state' }>, state?: AgentState): void {
+  #addState({ phase, diff, ledger = [], at, final }: StateRecord, state?: AgentState): void {
     this.state = state ?? applyDiff(this.state, diff)
     if (ledger.length > 0) this.ledger = this.ledger.concat(ledger)
     this.runAt = at
     this.entries = []
-    if (phase === 'inputBlocked') this.turns = withoutLatest(this.turns) // nothing ran, so it can be sent again
+    if (phase === 'inputBlocked') this.turns = withoutLatest(this.turns, final)
     const isOver = phase === 'inputBlocked' || phase === 'ended' || phase === 'changed'
     this.open = isOver || this.open === undefined ? undefined : { ...this.open, phase, ...sinceCheckpoint }
   }
@@ -152,8 +153,9 @@ function addTurn({ known }: Turns, turn: string | undefined): Turns {
   return turn === undefined ? { known } : { latest: turn, known: [...known.slice(1 - MAX_KNOWN_TURNS), hashTurn(turn)] }
 }
 
-function withoutLatest({ latest, known }: Turns): Turns {
-  return latest === undefined ? { known } : { known: known.slice(0, -1) }
+/** Nothing ran, so the latest turn can be sent again, unless it was cancelled: it must not run then. */
+function withoutLatest({ latest, known }: Turns, final: FinalRecord | undefined): Turns {
+  return latest === undefined || final?.status === 'cancelled' ? { known } : { known: known.slice(0, -1) }
 }
 
 const sinceCheckpoint: Pick<OpenRun, 'downMs' | 'isClosing' | 'ends' | 'given' | 'answers'> = Object.freeze({

@@ -1,3 +1,4 @@
+import type { Run } from '../../agent/run.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { OwnEvent } from '../../state/event.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
@@ -30,6 +31,13 @@ export type Locking = {
   readonly signal?: AbortSignal | undefined
 }
 
+const takenOver = new WeakSet<object>()
+
+/** Whether a run had been left by a process that did not end it: the session said so when it was locked. */
+export function wasInterrupted(run: Run<unknown>): boolean {
+  return takenOver.has(run)
+}
+
 /** Locks a session while `work` runs. */
 export async function lockSession<T>(
   store: SessionStore,
@@ -50,6 +58,7 @@ export async function lockSession<T>(
     })
     await journal.close()
     if (journal.loaded !== undefined) rememberSession(store, id, journal.loaded)
+    if (writer.head['status'] === 'running') takenOver.add(Object(result) as object)
     return result
   } finally {
     // A store that has failed cannot release the lock either. The result of the work says so; the lock expires.

@@ -122,6 +122,34 @@ suite('a turn', () => {
     assert.equal((await agent.run('Go.', request)).text, 'Hello.')
   })
 
+  test('that is cancelled before its input is taken stays cancelled when it is sent again', async () => {
+    for (const others of [[], ['a', 'b']]) {
+      const { agent, model } = scene(memoryStore())
+      const cancelled = { status: 'cancelled', text: '', reason: 'userRequested' }
+      const first = seen(await agent.run('Go.', { ...request, signal: AbortSignal.abort() }))
+      for (const turn of others) assert.equal((await agent.run('Go.', { ...request, turn })).status, 'completed')
+      const calls = model.requests.length
+      const again = seen(await agent.run('Go.', request))
+      assert.deepEqual(again, first)
+      assert.deepEqual({ ...again, ...cancelled }, again)
+      assert.equal(model.requests.length, calls)
+    }
+  })
+
+  test('that is cancelled before its input is taken is known in a process that reads a snapshot', async () => {
+    const store = memoryStore()
+    const long = 'x'.repeat(60_000)
+    await scene(store).agent.run('Go.', { ...request, signal: AbortSignal.abort() })
+    for (let i = 0; i < 6; i++) await scene(store).agent.run(`${i} ${long}`, { session: 's', turn: `turn ${i}` })
+    const { head, lines } = (await store.read('s'))!
+    const other = memoryStore()
+    const writer = await other.open('s', { create: true })
+    await writer.append(lines, { head })
+    await writer.release()
+    assert.ok('snapshot' in head)
+    assert.equal((await scene(other).agent.run('Go.', request)).status, 'cancelled')
+  })
+
   test('returns the typed output, and the error of a run that failed', async () => {
     const store = memoryStore()
     const typed = createAgent({
