@@ -329,12 +329,7 @@ suite('streams', () => {
   test('a failure of the store in a stream is reported to the server, and the client gets no details', async () => {
     const inner = memoryStore()
     const store: SessionStore = {
-      ...(Object.fromEntries(
-        (['open', 'read', 'list', 'delete', 'prune', 'update', 'close'] as const).map((name) => [
-          name,
-          inner[name].bind(inner),
-        ]),
-      ) as unknown as SessionStore),
+      ...inner,
       watch: (id, options) => {
         if (options?.follow === false) return inner.watch(id, options)
         throw new AgentError('STORE_FAILED', 'password hunter2 in /srv/db')
