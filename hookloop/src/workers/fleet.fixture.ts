@@ -32,7 +32,7 @@ export type WorkerReport =
       readonly rss: number
     }
 
-export type TestWorker = ChildProcess & { readonly reports: readonly WorkerReport[] }
+export type TestWorker = ChildProcess & { readonly reports: readonly WorkerReport[]; readonly port: number }
 
 export type WorkerPlace = {
   readonly port?: number
@@ -121,7 +121,7 @@ export class TestFleet {
     const reports: WorkerReport[] = []
     const child = Object.assign(
       spawn(command!, all, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] }),
-      { reports },
+      { reports, port },
     )
     let said = ''
     child.stderr.on('data', (text) => (said += String(text)))

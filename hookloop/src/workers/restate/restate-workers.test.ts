@@ -38,6 +38,20 @@ if (engines.includes('restate'))
       assert.equal(state!.systemPrompt, 'Version 1.', 'a session keeps its prompt')
     })
 
+    test('a worker that joins shares the turns of workers that have served before', async () => {
+      const first = await fleet.worker({}, { port: await freePort() })
+      const greet = async (id: string): Promise<void> => {
+        const sent = await fleet.sessions.send(id, 'Hi', { agent: 'greeter' })
+        assert.equal((await sent.result()).status, 'completed')
+      }
+      // Enough for a connection from each partition of Restate.
+      await Promise.all(Array.from({ length: 200 }, (_, i) => greet(`before-${i}`)))
+      const second = await fleet.worker({}, { port: first.port })
+      for (let i = 0; i < 60; i++) await greet(`after-${i}`)
+      const turns = second.reports.filter(({ type }) => type === 'ended').length
+      assert.ok(turns >= 10, `The second of two workers has had ${turns} of 60 turns.`)
+    })
+
     test('an invocation that is cancelled in Restate stops its run', async () => {
       await fleet.worker({ TOOL_MS: '60000' }, { port: await freePort() })
       const before = fleet.calls().length

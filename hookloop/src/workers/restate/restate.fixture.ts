@@ -70,7 +70,8 @@ async function launch(folder: string, ports: Ports, env: { readonly [name: strin
       RESTATE_BIND_PORT: String(ports.node),
       RESTATE_DISABLE_TELEMETRY: 'true',
       RESTATE_LOG_FILTER: 'error',
-      RESTATE_WORKER__INVOKER__HTTP2_STREAMS_PER_CONNECTION_LIMIT: '2',
+      // Each turn has a connection of its own, so that the workers of one port share the turns. The default is 128.
+      RESTATE_WORKER__INVOKER__HTTP2_STREAMS_PER_CONNECTION_LIMIT: '1',
       // A worker that does not answer is dead. The defaults are 40 and 20 seconds.
       RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_INTERVAL: '2s',
       RESTATE_WORKER__INVOKER__HTTP2_KEEP_ALIVE_TIMEOUT: '3s',

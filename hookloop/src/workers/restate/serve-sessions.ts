@@ -110,6 +110,7 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Rest
   server.on('session', (connection) => {
     connections.add(connection)
     connection.once('close', () => connections.delete(connection))
+    closeWhenIdle(connection)
   })
   const bound = await listen(server, { port, host })
   const { admin, address = `http://localhost:${bound}` } = options
@@ -132,6 +133,18 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Rest
       await ended
     },
   }
+}
+
+/** Otherwise Restate would use it again for the next turn, and a worker that has started since would get none. */
+function closeWhenIdle(connection: ServerHttp2Session): void {
+  let open = 0
+  connection.on('stream', (stream) => {
+    open += 1
+    stream.once('close', () => {
+      open -= 1
+      if (open === 0) connection.close()
+    })
+  })
 }
 
 /** 32 bytes in base 58. */
