@@ -164,7 +164,7 @@ function repositoryGuard(made: Tool, judge: (command: string) => CommandVerdict,
     (ctx) => {
       const { command } = ctx.toolCall.args as BashCall
       const { commands, verdict } = judge(command)
-      const entered = commands.flatMap(({ argv }) => (argv?.[0] === 'cd' ? argv.slice(1) : []))
+      const entered = commands.flatMap(({ argv }) => foldersIn(argv ?? []))
       const folders = mentionsGit(command) ? ['.', ...entered].map((folder) => resolve(cwd, folder)) : []
       const programs = [...new Set(folders.flatMap((folder) => programsInRepository(command, folder)))]
       if (programs.length > 0)
@@ -175,6 +175,13 @@ function repositoryGuard(made: Tool, judge: (command: string) => CommandVerdict,
     },
     { name: 'bash.repository', tool: made, priority: PRIORITY, effect: true }, // it reads files
   )
+}
+
+/** The folders that a command enters: that of `cd`, and those of `git -C`. */
+function foldersIn(argv: readonly string[]): readonly string[] {
+  if (argv[0] === 'cd') return argv.slice(1)
+  if (argv[0] !== 'git') return []
+  return argv.flatMap((word, index) => (word.startsWith('-C') ? [word.slice(2) || (argv[index + 1] ?? '.')] : []))
 }
 
 const withoutBash =

@@ -6,7 +6,7 @@ import { after, suite, test } from 'node:test'
 import { developerCommands, developerRules } from './developer.fixture.ts'
 import { everyday, everydayRules } from './everyday.fixture.ts'
 import { changedIn, createPlace } from './effects-place.fixture.ts'
-import { grammarNames } from './grammar-names.fixture.ts'
+import { grammarEntries } from './grammar-names.fixture.ts'
 import { grammarOf } from './grammar.ts'
 import { generousRules, hostile } from './hostile.fixture.ts'
 import { commandJudge, type CommandVerdict } from './judge-command.ts'
@@ -76,9 +76,11 @@ function combinations(): readonly string[] {
     "'!./payload'",
     '=./payload',
   ]
-  const names = grammarNames.filter((name) => !grammarOf(name)!.flags.has('named') && isInstalled(name.split(' ')[0]!))
-  return names.flatMap((name, place) =>
-    [...grammarOf(name)!.options.keys()].flatMap((option, index) => {
+  const isRead = (name: string): boolean => !grammarOf(name)!.flags.has('named') && isInstalled(name.split(' ')[0]!)
+  const entries = grammarEntries.map((names) => names.filter(isRead)).filter((names) => names.length > 0)
+  return entries.flatMap((names, place) =>
+    [...grammarOf(names[0]!)!.options.keys()].flatMap((option, index) => {
+      const name = names[index % names.length]! // the names of an entry share its words
       const value = values[(place + index) % values.length]!
       const next = values[(place + index * 3 + 1) % values.length]!
       const forms = [

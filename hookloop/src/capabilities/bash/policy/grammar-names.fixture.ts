@@ -11,5 +11,8 @@ export function entriesIn(text: string): readonly (readonly string[])[] {
     .filter(([name]) => name?.startsWith('@') === false)
 }
 
+/** The names of all grammars, by entry. */
+export const grammarEntries: readonly (readonly string[])[] = [files, wrappers, git, development].flatMap(entriesIn)
+
 /** The names of all grammars. */
-export const grammarNames: readonly string[] = [files, wrappers, git, development].flatMap(entriesIn).flat()
+export const grammarNames: readonly string[] = grammarEntries.flat()

@@ -20,7 +20,8 @@ import { wrappers } from './grammars/wrappers.ts'
  * - `!named`: it has effects: a rule must name it, `*` does not.
  * - `!whole`: options are whole words such as `-name`. `!first`: they end at the first operand. `!raw`: there are none.
  * - `!plain`: it is as harmless as the command that it runs. `!assigns`: variables may be set before the command.
- * - `!appends`: its input becomes arguments of the command.
+ * - `!appends`: its input becomes arguments of the command. `!judged`: a rule for it and one for a command that only reads are enough;
+ *   `inner` is the kind of an option with such a command.
  */
 export type Grammar = {
   readonly flags: ReadonlySet<string>

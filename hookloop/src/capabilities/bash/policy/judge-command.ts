@@ -169,7 +169,7 @@ function ownVerdict({ words, hazards, wrapped, writes }: Judged, { rules, place,
   if (wrapped !== undefined && wrapped.texts.length > 0) return ask(`${program} runs shell code`)
   if (wrapped?.isPlain === true && wrapped.starts.length === 1)
     return allow(`${program} is judged by what it runs`, writes)
-  const decision = granted === undefined ? byAllowRules(words, rules, writes) : allow(granted, writes)
+  const decision = granted === undefined ? byAllowRules(words, rules.allow, writes) : allow(granted, writes)
   if (decision.verdict !== 'allow' || place === 'same') return decision
   if (decision.writes !== undefined) return ask('it writes a file after cd')
   const isAffected = findGrammar(words, { isExact: true })?.grammar.usesFolder !== false && place === 'elsewhere'
@@ -201,61 +201,78 @@ const evaluators: ReadonlySet<string> = new Set(
   coproc`.split(/\s+/),
 )
 
-function byAllowRules(words: readonly ParsedWord[], { allow: rules }: Rules, writes: readonly string[]): Decision {
+function byAllowRules(words: readonly ParsedWord[], rules: readonly Rule[], writes: readonly string[]): Decision {
   let closest: { readonly rule: Rule; readonly problem: Problem; readonly form: readonly ParsedWord[] } | undefined
   for (const form of formsOf(words)) {
     for (const rule of rules.filter((each) => allowMatches(each, form))) {
-      const judged = harmIn(form, rule.words)
+      const judged = harmIn(form, rule.words, rules)
       if ('writes' in judged) return allow(rule.name, [...writes, ...judged.writes])
       if (rule.words.length > (closest?.rule.words.length ?? 0)) closest = { rule, problem: judged, form }
     }
   }
   if (closest === undefined)
-    return ask(`no rule allows it${suggestion(words, (findGrammar(words, { isExact: true })?.keys.at(-1) ?? 0) + 1)}`)
+    return ask(
+      `no rule allows it${suggestion(words, rules, (findGrammar(words, { isExact: true })?.keys.at(-1) ?? 0) + 1)}`,
+    )
   const { rule, problem, form } = closest
-  return ask(`${rule.name} does not cover it: ${problem.why}${suggestion(form, problem.index + 1)}`)
+  return ask(`${rule.name} does not cover it: ${problem.why}${suggestion(form, rules, problem.index + 1)}`)
 }
 
 /** The shortest rule that would allow a command. */
-function suggestion(words: readonly ParsedWord[], shortest: number): string {
+function suggestion(words: readonly ParsedWord[], rules: readonly Rule[], shortest: number): string {
   for (let length = shortest; length <= Math.min(words.length, MAX_SUGGESTED); length += 1) {
     const rule = ruleFor(words.slice(0, length))
     if (rule === undefined) return ''
-    if ('writes' in harmIn(words, rule.split(' '))) return `; the rule "${rule}" would allow it`
+    if ('writes' in harmIn(words, rule.split(' '), rules)) return `; the rule "${rule}" would allow it`
   }
   return ''
 }
 
 const MAX_SUGGESTED = 8
 
-/** A command, and the same without harmless options before its subcommand: `git --no-pager log` is judged as `git log`. */
+/**
+ * A command, and the same without harmless options before its subcommand, or before the command that it runs: `git --no-pager log`
+ * is judged as `git log`, and `xargs -0 grep` as `xargs grep`.
+ */
 function formsOf(words: readonly ParsedWord[]): readonly (readonly ParsedWord[])[] {
-  const { keys, before } = findGrammar(words, { isExact: true }) ?? {}
-  if (keys === undefined || before === undefined) return [words]
-  const { problem } = readArguments(before, words, { from: 1, to: keys[1]!, isNamed: isNotNamed })
-  return problem === undefined ? [words, [words[0]!, ...words.slice(keys[1])]] : [words]
+  const { before, grammar } = findGrammar(words, { isExact: true }) ?? {}
+  if (grammar?.flags.has('judged') === true && grammar.operands.includes('command')) {
+    const { problem, starts } = readArguments(grammar, words, { from: 1, isNamed: isNotNamed })
+    return problem === undefined && starts.length === 1 ? [words, [words[0]!, ...words.slice(starts[0])]] : [words]
+  }
+  if (before === undefined) return [words]
+  const { from, to } = before
+  const { problem } = readArguments(before.grammar, words, { from, to, isNamed: isNotNamed })
+  return problem === undefined ? [words, [...words.slice(0, from), ...words.slice(to)]] : [words]
 }
 
 type Harm = Problem | { readonly writes: readonly string[] }
 
 /** The first word of a command that is not known to be harmless and that the rule does not name, or the files that it writes. */
-function harmIn(words: readonly ParsedWord[], rule: readonly string[], depth = 0): Harm {
+function harmIn(words: readonly ParsedWord[], rule: readonly string[], rules: readonly Rule[], depth = 0): Harm {
   const isNamed = (index: number): boolean => isNamedBy(rule[index], words[index]!)
   const known = findGrammar(words, { isExact: true })
   if (known === undefined) return harmInUnknown(words, rule)
   const { grammar, keys, before, name } = known
   const isUnnamed = grammar.flags.has('named') && !keys.slice(0, 2).every(isNamed)
   if (isUnnamed) return { index: keys.at(-1)!, why: `${name} has effects, so a rule must name it` }
-  const earlier = before && readArguments(before, words, { from: 1, to: keys[1]!, isNamed }).problem
+  const earlier = before && readArguments(before.grammar, words, { ...before, isNamed }).problem
   if (earlier !== undefined) return earlier
   const { problem, starts, writes } = readArguments(grammar, words, { from: keys.at(-1)! + 1, isNamed })
   if (problem !== undefined || grammar.flags.has('plain')) return problem ?? { writes } // a plain one is judged by what it runs
   for (const start of starts) {
     const inner = words.slice(start, grammar.operands.includes('command') ? words.length : endOfInner(words, start))
-    const isPure = findGrammar(inner, { isExact: true })?.grammar.flags.has('pure') === true
-    if (depth >= MAX_DEPTH || (grammar.flags.has('appends') && !isPure))
+    const { flags, usesFolder = true } = findGrammar(inner, { isExact: true })?.grammar ?? {}
+    if (depth >= MAX_DEPTH || (grammar.flags.has('appends') && flags?.has('pure') !== true))
       return { index: words.length, why: 'its input may become options' }
-    const judged = harmIn(inner, rule.slice(start), depth + 1)
+    if (grammar.flags.has('judged') && !isNamed(start)) {
+      const isRead = !usesFolder && flags?.has('named') === false
+      const decision = isRead ? byAllowRules(inner, rules, []) : ask(`a rule must name what it runs`)
+      if (decision.verdict !== 'allow' || decision.writes !== undefined)
+        return { index: start, why: `it runs ${textOf(inner[0]!)}: ${decision.rule}` }
+      continue
+    }
+    const judged = harmIn(inner, rule.slice(start), rules, depth + 1)
     if ('why' in judged) return { ...judged, index: judged.index + start }
   }
   return { writes }

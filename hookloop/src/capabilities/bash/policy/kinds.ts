@@ -1,3 +1,4 @@
+import { isHarmlessAwk } from './awk-script.ts'
 import { isHarmlessSed } from './sed-script.ts'
 
 /**
@@ -34,7 +35,26 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   package: (value) => /^(?:@[\w.-]+\/)?\w[\w.-]*(?:(?:@|[=~<>!]=)[\w.^~*-]+)?$/.test(value),
   source: (value) => /^(?:[\w-]+\/)*[\w.-]+\.(?:c|cc|cpp|cxx|h|hpp|o|s)$/.test(value) && !value.startsWith('-'),
   binary: (value) => /^(?:[\w-]+\/)*\w[\w-]*(?:\.(?:o|so|exe|out))?$/.test(value),
-  output: (value) => /^(?:json|yaml|name|wide|jsonpath=.*|custom-columns=.*)$/.test(value),
+  output: (value) =>
+    /^(?:json|yaml|name|wide|(?:jsonpath|jsonpath-as-json|custom-columns|go-template)=.*)$/.test(value),
+  /** A setting of git that only changes what it prints. */
+  setting: (value) =>
+    /^(?:color\.[\w.]+=\w+|core\.(?:quotepath|abbrev)=\w+|core\.pager=cat|advice\.\w+=\w+|log\.\w+=\w+|user\.(?:name|email)=[\w .@+-]*)$/i.test(
+      value,
+    ),
+  /** The name of a setting, not a subcommand. */
+  key: (value) => /^[\w-]+\.[\w.-]+$/.test(value),
+  /** A workspace: its name, or a path below the working directory, with the dots that add what depends on it. */
+  project: (value) =>
+    /^(?:\.\.\.)?\^?!?(?:(?:@[\w.*-]+\/)?[\w*][\w.*-]*|\.(?:\/[\w./*-]*)?|\{[\w./*-]+\})(?:\^?\.\.\.)?$/.test(value) &&
+    !/(?:^|\/)\.\.(?:\/|$)/.test(value),
+  rustfmt: (value) => /^(?:--check|-v|--verbose|-l)$/.test(value),
+  goal: (value) =>
+    /^(?:clean|validate|compile|test-compile|test|package|verify|install|site|dependency:(?:tree|list|analyze|resolve)|help:effective-pom|spotless:check|checkstyle:check)$/.test(
+      value,
+    ),
+  dockerfile: (value) => kinds['below']!(value) && /(?:^|\/)(?:Dockerfile[\w.-]*|[\w.-]+\.Dockerfile)$/.test(value),
+  compose: (value) => kinds['below']!(value) && /(?:^|\/)(?:docker-)?compose[\w.-]*\.ya?ml$/.test(value),
   plus: (value) => value.startsWith('+'),
   /** Letters of `ps` without a dash. The letter `e` would show the environment of processes. */
   ps: (value) => /^(?:[a-df-zA-Z]+|\d+)$/.test(value),
@@ -44,6 +64,7 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   sed: isHarmlessSed,
   awk: isHarmlessAwk,
   jq: (program) => !/(?<![.\w"])(?:env|import|include|modulemeta)\b|\$ENV/.test(program),
+  yq: (program) => !/(?<![.\w"/-])(?:strenv|env|import|include|modulemeta|system|exec)|\$ENV/.test(program),
   printf: (format) => !STORES.test(format),
   /** The name of a program, file or package that is run: only a rule can allow it. */
   run: () => false,
@@ -51,24 +72,6 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
 
 /** The conversion that stores the number of characters written. */
 const STORES = /%[-+ #0-9.*']*[hlLjzt]*n/
-
-/**
- * Whether an awk program only prints. Before the first print nothing can be written or piped: `>` compares, and `|` is part of a
- * pattern. Texts are ignored only if no slash or comment can hide where they end.
- */
-function isHarmlessAwk(program: string): boolean {
-  const code = /[/#]/.test(program) ? program : program.replace(/"(?:[^"\\\n]|\\.)*"/g, '""')
-  const calls = code.matchAll(/([A-Za-z_]\w*)\s*\(/g)
-  return (
-    !/getline|system|ENVIRON|@|\\\n|print[^]*[|>]/.test(code.replace(/\|\||>=/g, ' ')) &&
-    [...calls].every(([, name]) => awkFunctions.has(name!))
-  )
-}
-
-const awkFunctions: ReadonlySet<string> = new Set(
-  `if while for in print printf length substr index split sub gsub match sprintf tolower toupper int sqrt exp log sin cos
-  atan2 rand srand gensub strftime systime asort asorti return exit delete else do`.split(/\s+/),
-)
 
 /** Names of files that no program runs or reads as its settings. A redirection may write them below the working directory. */
 export function isDataFile(path: string): boolean {

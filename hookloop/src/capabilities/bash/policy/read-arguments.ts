@@ -21,8 +21,8 @@ export type Known = {
   readonly grammar: Grammar
   /** The indexes of the program and its subcommands. */
   readonly keys: readonly number[]
-  /** The grammar of the program, if options are between it and its subcommand. */
-  readonly before: Grammar | undefined
+  /** The options before its last subcommands, if there are any, and the grammar that they have. */
+  readonly before: { readonly grammar: Grammar; readonly from: number; readonly to: number } | undefined
 }
 
 /**
@@ -40,12 +40,13 @@ export function findGrammar(
   for (let at = 1; isBeginning(name) && at < Math.min(words.length, MAX_KEYS); at += 1) {
     const longer = `${name} ${textOf(words[at]!)}`
     if (grammarOf(longer) !== undefined || isBeginning(longer)) [name, keys] = [longer, [...keys, at]]
-    else if ((isExact && keys.length > 1) || (!isOption(words[at]!) && !isOption(words[at - 1]!))) break
+    else if ((isExact && keys.at(-1)! >= keys.length) || (!isOption(words[at]!) && !isOption(words[at - 1]!))) break
   }
   const grammar = grammarOf(name)
   if (grammar === undefined) return undefined
-  const isApart = keys.at(-1)! >= keys.length
-  return { name, grammar, keys, before: isApart ? grammarOf(name.split(' ')[0]!) : undefined }
+  const gap = keys.findIndex((key, index) => key > index)
+  const earlier = gap === -1 ? undefined : grammarOf(name.split(' ').slice(0, gap).join(' '))
+  return { name, grammar, keys, before: earlier && { grammar: earlier, from: gap, to: keys[gap]! } }
 }
 
 /** How far to search for subcommands. */
@@ -88,7 +89,7 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
   }
   const isIdle = runsAt === -1 ? operands[0] !== 'run' || operand > 0 : starts.length + texts.length > 0
   const isInformation = words.length === from + 1 && /^(?:--version|--help|-[vVh])$/.test(textOf(words[from]!))
-  if (!isIdle && !isInformation && !flags.has('plain') && to === words.length)
+  if (!isIdle && !isInformation && !flags.has('plain') && !flags.has('judged') && to === words.length)
     problem ??= { index: to, why: 'it runs its input' }
   starts.push(...guesses.map((guess) => guess + runsAt).filter((start) => start < to))
   return { problem, starts, texts, writes }
@@ -122,7 +123,7 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     else if (grammar.options.get(textOf(first))?.kind === 'shell' && second !== undefined) texts.push(textOf(second))
     else starts.push(start)
     if (first.value === null) guesses.push(start + 1 - runsAt)
-    if (!flags.has('plain')) fail(start, `it runs ${shown(first)}`)
+    if (!flags.has('plain') && !flags.has('judged')) fail(start, `it runs ${shown(first)}`)
   }
 
   function readOption(word: ParsedWord): void {
@@ -173,7 +174,7 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
 
   function readValues({ values, kind }: Option, attached: ParsedWord | undefined): void {
     const option = at - 1
-    if (kind === 'command') return readInnerCommand(option)
+    if (kind === 'command' || kind === 'inner') return readInnerCommand(option, kind === 'inner')
     if (kind === 'shell') return readShellText(option, attached)
     if (kind === 'sed') operand = Math.max(operand, 1) // no operand is a script then
     if (attached !== undefined) check(attached, kind, true, option)
@@ -189,11 +190,12 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
   }
 
   /** `find -exec` and similar: up to a semicolon. */
-  function readInnerCommand(option: number): void {
-    fail(option, `${shown(words[option]!)} runs a command`)
+  function readInnerCommand(option: number, isJudged: boolean): void {
+    if (!isJudged) fail(option, `${shown(words[option]!)} runs a command`)
     if (at >= to) return
     if (starts.length < MAX_STARTS) starts.push(at)
-    fail(at, `it runs ${shown(words[at]!)}`)
+    else fail(option, 'it runs many commands')
+    if (!isJudged) fail(at, `it runs ${shown(words[at]!)}`)
     at = endOfInner(words, at) + 1
   }
 

@@ -161,6 +161,7 @@ export const builtinRows: readonly SecurityRow[] = [
   {
     id: 'B12',
     title: 'a rule for find does not cover primaries that run, delete or write',
+    rules: { allow: ['find'], deny: ['touch'] },
     verdict: 'not allow',
     commands: [
       raw`find . -exec touch $M \;`,
@@ -180,6 +181,7 @@ export const builtinRows: readonly SecurityRow[] = [
   {
     id: 'B13',
     title: 'a word is judged after quote removal, and is not allowed if it expands',
+    rules: { allow: ['find'], deny: ['touch'] },
     verdict: 'not allow',
     commands: [
       raw`find . -ex\ec ls \;`,

@@ -5,66 +5,118 @@ export const development = `
 npm: !whole -v,h,s --silent run
 npm test, npm t, npm tst, npm start, npm stop, npm restart, npm run, npm run-script: @npm any*
 npm ls, npm list, npm outdated, npm view, npm info, npm explain, npm why, npm ping, npm root, npm prefix, npm search, npm whoami, npm query, npm
-  help-search: @npm -g,l,a --global,production,link,package-lock-only --omit=dev|optional|peer any*
-npm audit: @npm --audit-level=low|moderate|high|critical|none --omit=dev|optional|peer
+  help-search, npm pkg get, npm sbom: @npm -g,l,a --global,production,link,package-lock-only --omit,include=dev|optional|peer any*
+npm fund, npm doctor: @npm
+npm audit: @npm --production,package-lock-only --include=dev|optional|peer --audit-level=low|moderate|high|critical|none --omit=dev|optional|peer
 npm config get, npm config list, npm config ls: !whole -l --json any*
-npm ci: !named @npm --omit=dev|optional|peer
+npm pack: !named @npm
+npm version: !named @npm -f -m= --force,no-git-tag-version,git-tag-version,allow-same-version,no-commit-hooks --message,preid= target
+npm ci: !named @npm -f --force,legacy-peer-deps,strict-peer-deps,no-bin-links,no-optional --omit,include=dev|optional|peer
 npm install, npm i, npm add, npm uninstall, npm remove, npm rm, npm update, npm dedupe, npm prune: !named @npm -D,E,O,P,S
-  --save,save-dev,save-exact,save-optional,save-prod,no-save,package-lock-only,legacy-peer-deps --omit=dev|optional|peer package*
-pnpm, yarn: !whole -v,h,s,r --silent,recursive -F= --filter= run
-pnpm test, pnpm t, pnpm run, pnpm start, pnpm build, pnpm lint, yarn test, yarn run, yarn start, yarn build, yarn lint: !whole -- -r,s,w
-  --recursive,silent,if-present,parallel,stream,no-bail --filter,F=below any*
+  --save,save-dev,save-exact,save-optional,save-prod,no-save,package-lock-only,legacy-peer-deps,force,strict-peer-deps,prefer-dedupe,no-package-lock,no-optional,engine-strict,audit
+  --omit,include=dev|optional|peer package*
+pnpm: !whole -v,h,s,r,w --silent,recursive,workspace-root,version,if-present,parallel,stream,no-bail,offline -F=project --filter=project run
+@scripts: !whole -- -r,s,w,u -t= --recursive,silent,if-present,parallel,stream,no-bail,coverage,run,ci,passWithNoTests,verbose,runInBand,quiet
+  --watch,watchAll,coverage?true|false --testNamePattern,testPathPattern,maxWorkers= --filter=project -F=project any*
+pnpm test, pnpm t, pnpm run, pnpm start, pnpm build, pnpm lint, pnpm dev, pnpm typecheck, pnpm type-check, pnpm format, pnpm check, pnpm e2e, bun run, bun --bun
+  run, yarn test, yarn run, yarn start, yarn build, yarn lint, yarn dev, yarn typecheck, yarn type-check, yarn format, yarn check, yarn e2e, yarn workspaces run, yarn
+  workspaces foreach run: @scripts
+yarn: !named !whole -s,v,h --silent,frozen-lockfile,immutable,offline,prefer-offline,ignore-scripts,version
+yarn workspace: !named !whole any target any*
+pnpm list, pnpm ls, pnpm why, pnpm outdated, pnpm licenses list, pnpm root, pnpm bin, pnpm audit, pnpm store path, yarn why, yarn list, yarn info, yarn outdated, yarn
+  versions, yarn workspaces info, yarn workspaces list, yarn audit, yarn bin, bun pm ls, bun outdated: !whole -r,g,P,D,A,R --recursive,json,long,parseable,prod,dev,all,global
+  --no-optional,silent,compatible --depth,pattern,level= -F=project --filter=project any*
+bun install, bun i, bun add, bun remove: !named -dDE --dev,exact,frozen-lockfile,production,no-save,dry-run,ignore-scripts package*
+bun test: -t= --watch,coverage,bail,only,todo --timeout,test-name-pattern,rerun-each=any below*
+deno lint, deno check: --json,quiet,rules,all below*
 pnpm install, pnpm i, pnpm add, pnpm remove, yarn install, yarn add, yarn remove: !named !whole -D,E,O,P,r,w
-  --save-dev,dev,exact,frozen-lockfile,immutable,offline,prefer-offline,ignore-scripts,recursive --silent,no-frozen-lockfile --filter=below package*
+  --save-dev,dev,save-exact,prod,production,force,lockfile-only,exact,frozen-lockfile,immutable,offline,prefer-offline,ignore-scripts,recursive --silent,no-frozen-lockfile --filter=below package*
 node, nodejs: !first -vh run any*
+node --check, node -c: below*
 node --test: --watch,test-only,no-warnings,enable-source-maps,trace-warnings,experimental-strip-types,experimental-test-coverage,test-force-exit,trace-uncaught
   --test-reporter=spec|tap|dot|junit|lcov --test-name-pattern,test-skip-pattern,test-concurrency,test-timeout,test-shard= --test-reporter-destination=stdout|stderr below*
 python, python3: !first -VhB run any*
-pytest, py.test, python -m pytest, python3 -m pytest: -qvxsl -# -kmnr=
+python -m json.tool, python3 -m json.tool: --sort-keys,no-ensure-ascii,json-lines,tab,compact,no-indent --indent= any
+python -m venv, python3 -m venv: !named --clear,upgrade,system-site-packages,without-pip --prompt= below
+python -m compileall, python3 -m compileall: -qfl below*
+python -m py_compile, python3 -m py_compile: below*
+pytest, py.test, python -m pytest, python3 -m pytest: -qvxsl -# -kmnr= -p=no:cacheprovider|no:warnings|no:randomly --strict-markers,setup-show,no-cov-on-fail,cache-show,full-trace
+  --durations-min,cov-fail-under,log-level,log-cli-level=
   --lf,last-failed,ff,failed-first,nf,sw,stepwise,collect-only,co,no-header,no-summary,verbose,quiet,exitfirst,showlocals --disable-warnings,no-cov,fixtures,markers,version
   --maxfail,durations,timeout,numprocesses,color,verbosity,deselect= --tb=auto|long|short|line|native|no --capture=fd|sys|no|tee-sys --cov?below
-  --cov-report=term|term-missing| --ignore=below below*
+  --cov-report=term|term-missing|term-missing:skip-covered| --ignore=below below*
 python -m unittest, python3 -m unittest: -vqfcb -k= --verbose,quiet,failfast,catch,buffer,locals discover|
-pip list, pip3 list, python3 -m pip list: -lou --outdated,local,user
-pip install, pip3 install, python3 -m pip install: !named -qU -r=below --quiet,upgrade,user --requirement=below package*
-pip show, pip check, pip3 show, pip3 check, python3 -m pip show: any*
-ruff check: -qv --quiet,verbose,statistics,diff,no-fix,no-cache --select,ignore,line-length= --output-format=text|json|github|concise|full|grouped below*
-mypy: -v --strict,ignore-missing-imports,verbose --python-version= below*
-flake8, pylint, pyright: below*
-tsc: !whole -w,b,v,h --noEmit,watch,build,strict,pretty,skipLibCheck,incremental,showConfig,listFiles,traceResolution,noErrorTruncation,verbose,version,help,dry -p=below
+pip list, pip3 list, python3 -m pip list, python -m pip list, pip freeze, pip3 freeze, python3 -m pip freeze: -loue --outdated,local,user,uptodate,editable,exclude-editable
+  --not-required --format=columns|freeze|json --exclude=
+pip install, pip3 install, python3 -m pip install, python -m pip install: !named -qvU -r=below --quiet,verbose,upgrade,user,no-deps,no-cache-dir,dry-run,pre
+  --disable-pip-version-check,no-input,force-reinstall --requirement,constraint=below package*
+pip config list, pip cache list, pip index versions, pip show, pip check, pip3 show, pip3 check, python3 -m pip show: any*
+ruff check: -qvn --quiet,verbose,statistics,diff,no-fix,no-cache,show-files,show-settings,preview,no-preview,exit-zero,show-fixes,watch
+  --select,ignore,extend-select,extend-ignore,line-length,target-version,exclude= --output-format=text|json|github|concise|full|grouped below*
+ruff format, black, isort: !named -qvl=number --quiet,verbose,check,check-only,diff,fast,safe,no-cache,preview,color,no-color --profile=black| --line-length=number below*
+ruff rule, ruff version, ruff linter: --all any*
+mypy: -v -pm= --strict,ignore-missing-imports,verbose,pretty,no-pretty,show-error-codes,hide-error-codes,show-error-context,show-column-numbers,no-error-summary,no-incremental
+  --namespace-packages,explicit-package-bases,check-untyped-defs,disallow-untyped-defs,warn-unused-ignores,warn-return-any,no-color-output,no-strict-optional
+  --python-version,exclude,package,module,follow-imports= below*
+flake8, pylint, pyright: -v --count,statistics,show-source,verbose,errors-only,stats --max-line-length,max-complexity,select,ignore,extend-ignore,exclude,disable,enable= below*
+tsc, pnpm tsc, yarn tsc, vue-tsc, pnpm vue-tsc: !whole --listFilesOnly,diagnostics,extendedDiagnostics,explainFiles,noUnusedLocals,noUnusedParameters,noImplicitAny,all,preserveWatchOutput
+  --emitDeclarationOnly,declaration,force,allowJs,checkJs,esModuleInterop,isolatedModules,strictNullChecks,noUncheckedIndexedAccess -w,b,v,h --noEmit,watch,build,strict,pretty,skipLibCheck,incremental,showConfig,listFiles,traceResolution,noErrorTruncation,verbose,version,help,dry -p=below
   --pretty,skipLibCheck,noEmit?true|false --target,module,moduleResolution,lib,jsx= --project=below below*
-eslint: --quiet,cache,no-cache,color,no-color,no-error-on-unmatched-pattern,report-unused-disable-directives,debug,version --ext,max-warnings=
-  -f=stylish|json|compact|unix --format=stylish|json|compact|unix below*
-prettier: -cl --check,list-different,no-color,ignore-unknown,no-error-on-unmatched-pattern --log-level= below*
-jest: -iobuwv
+eslint, pnpm eslint, yarn eslint: --no-inline-config,fix-dry-run,stats,no-warn-ignored,no-ignore,exit-on-fatal-error,env-info,pass-on-no-patterns --ignore-pattern,rule,print-config=
+  --quiet,cache,no-cache,color,no-color,no-error-on-unmatched-pattern,report-unused-disable-directives,debug,version --ext,max-warnings=
+  -f=stylish|json|compact|unix|html|tap|junit|checkstyle --format=stylish|json|compact|unix|html|tap|junit|checkstyle below*
+prettier, pnpm prettier, yarn prettier: -cl --check,list-different,no-color,ignore-unknown,no-error-on-unmatched-pattern --log-level= below*
+jest, pnpm jest, yarn jest: -iobuwv --testTimeout,selectProjects,coverageReporters,collectCoverageFrom,testPathIgnorePatterns,changedSince= --findRelatedTests,showConfig,logHeapUsage,randomize
+  --noStackTrace,lastCommit,errorOnDeprecated,no-colors,color,no-color,debug,all,openHandlesTimeout
   --runInBand,coverage,watch,watchAll,verbose,silent,ci,bail,onlyChanged,onlyFailures,passWithNoTests,detectOpenHandles,forceExit,updateSnapshot,listTests,no-cache
   --expand,no-coverage,colors,json -t= --testNamePattern,testPathPattern,testPathPatterns,maxWorkers,shard= --watchAll,coverage,watch,bail,ci?true|false any*
 vitest init, vitest bench: run*
-vitest, vitest run, vitest list: -u -t= --run,coverage,watch,silent,ui,update,passWithNoTests,no-coverage,typecheck --coverage,watch,run?true|false
+vitest, vitest run, vitest list, pnpm vitest, yarn vitest, pnpm vitest run, yarn vitest run: --hideSkippedTests,no-file-parallelism,globals,dom,changed,logHeapUsage,allowOnly,no-color
+  --standalone,isolate,no-isolate,no-watch,clearScreen --maxWorkers,pool,hookTimeout,maxConcurrency=
+  -u -t= --run,coverage,watch,silent,ui,update,passWithNoTests,no-coverage,typecheck --coverage,watch,run?true|false
   --reporter=default|verbose|dot|json|tap|basic --testNamePattern,project,shard,bail,retry,testTimeout= below*
 @cargo: -vqr -pjF= --verbose,quiet,release,all-features,no-default-features,locked,offline,frozen --package,features,bin,example,jobs,profile,message-format=target
   --color=auto|always|never
 @cargo-all: @cargo --all,workspace,lib,bins,tests,benches,examples,all-targets --test,bench,exclude=target
 cargo: !first -vVq --verbose,quiet,list run
 cargo build, cargo b, cargo check, cargo c: @cargo-all --keep-going
+@cargo-tool: -vq --verbose,quiet,locked,offline,frozen --color=auto|always|never
+cargo tree: @cargo-tool -d -ipeF= --all-features,no-default-features,workspace,duplicates,no-dedupe --invert,package,edges,depth,prefix,charset,features=target
+cargo metadata: @cargo-tool -F= --all-features,no-default-features,no-deps --format-version,features=target
+cargo update: !named @cargo-tool --dry-run,workspace --precise= target*
+cargo add: !named @cargo-tool -pF= --dev,build,optional,no-optional,dry-run,no-default-features --package,features=target package*
 cargo doc: @cargo --no-deps,document-private-items,workspace,lib
 cargo test, cargo t, cargo bench, cargo clippy, cargo nextest run: @cargo-all --no-run,no-fail-fast any*
 cargo run, cargo r: !named @cargo any*
-cargo fmt: !named -v --all,check,verbose -p=
+cargo fmt: !named -v --all,check,verbose -p= rustfmt*
+rustfmt: --check,verbose,quiet -vql --edition=2015|2018|2021|2024 below*
+rustc: -vV --verbose,version
+rustup show, rustup toolchain list: -v --verbose
+rustup target list, rustup component list: --installed
 @go: !whole -v,race,short,cover,a,n,x,json,failfast,trimpath,fullpath,u,m,deps,test,versions,e
   -run,bench,count,timeout,tags,p,cpu,parallel,skip,covermode,benchtime,shuffle,ldflags-none,f,list=
 go: !whole run
 go test: @go -coverprofile=data -coverpkg= below*
 go build, go vet, go list: @go below*
+go get, go run: !named @go below*
+go clean -testcache, go clean -cache: !named
+gofmt: -lsde below*
+staticcheck, golangci-lint run, govulncheck: !named -v --fast,timeout=any below*
 go version, go env, go doc, go help, go mod graph, go mod verify, go mod why: !whole -m,v,json,all,short,src any*
 go mod tidy, go mod download, go fmt: !named !whole -v,x,json,n below*
 make, gmake: -kBinqrRsSw -jl?count --jobs,load-average?count
   --keep-going,silent,quiet,dry-run,just-print,always-make,question,no-print-directory,print-directory,ignore-errors target*
+ctest: !named -VNQ -RELEj= --output-on-failure,verbose,quiet,show-only,rerun-failed,stop-on-failure,progress --test-dir=below --timeout,parallel,tests-regex,exclude-regex=
+ninja: !named -nvk -jl=number -C=below target*
 cmake --build: -v -jt= --verbose --parallel?number --target,config=target below
 gcc, g++, cc, c++, clang, clang++: !whole -c,S,E,g,O0,O1,O2,O3,Os,Og,Wall,Wextra,Werror,Wpedantic,pedantic,ansi,fPIC,fsyntax-only,pthread,static,shared,w,v,M,MM,lm,lpthread
   -std=c89|c99|c11|c17|c18|c2x|c23|gnu99|gnu11|gnu17|c++11|c++14|c++17|c++20|c++23 --version -o=binary source*
-gradle, gradlew: !whole -q,i,s,d --info,stacktrace,offline,quiet,continue,parallel,no-daemon,version,dry-run --console=plain| --tests= target*
-docker, docker compose, docker-compose, podman: !first -v --version run
+mvn, mvnw: !named !whole -q,B,o,e,U,X,am,amd,ntp,fae,ff,fn,V,v,N -pl,rf,T= --quiet,batch-mode,offline,errors,also-make,also-make-dependents,no-transfer-progress,fail-at-end,version
+  -DskipTests,DskipITs -DskipTests,DskipITs,Dmaven.test.skip,DfailIfNoTests,Dsurefire.failIfNoSpecifiedTests,Dcheckstyle.skip,Dspotless.check.skip?true|false -Dtest,Dit.test?target goal*
+gradle, gradlew: !whole -x=target -a,w,S,v,m --rerun-tasks,build-cache,no-build-cache,configuration-cache,no-configuration-cache,fail-fast,warn,debug,full-stacktrace,all,refresh-dependencies
+  -q,i,s,d --info,stacktrace,offline,quiet,continue,parallel,no-daemon,version,dry-run --console=plain| --tests= target*
+docker, podman: !first -v --version run
+docker compose, docker-compose: !first -v -fp=compose --version,ansi-none --file=compose --profile,project-name=target run
 docker ps, docker images, docker logs, docker inspect, docker info, docker version, docker stats, docker top, docker port, docker history, docker search, docker diff,
   docker events, docker volume ls, docker volume inspect, docker network ls, docker network inspect, docker image ls, docker image inspect, docker container ls, docker
   container inspect, docker container logs, docker context ls, docker system df, podman ps, podman images, podman logs, podman inspect: -aqlsft -n=
@@ -73,18 +125,35 @@ docker compose ps, docker compose logs, docker compose config, docker compose ls
   docker-compose logs: -aqft -n= --all,quiet,follow,timestamps,services,no-color,no-log-prefix --tail,since,until,format,filter= any*
 docker compose up, docker compose down, docker compose restart, docker compose start, docker compose stop, docker compose build, docker compose pull, docker-compose up,
   docker-compose down: !named -dvq -t= --detach,build,no-build,wait,force-recreate,no-deps,remove-orphans,no-cache,pull,quiet-pull,volumes --timeout= any*
-docker build, docker image build: !named -q -t= --no-cache,pull,quiet --tag,target,platform= .|./
+docker build, docker image build, docker buildx build: !named -q -t= -f=dockerfile --file=dockerfile --no-cache,pull,quiet,load --progress=plain|auto|tty|rawjson --tag,target,platform,label= .|./
 @kubectl: -n= --namespace,context= -A --all-namespaces
-kubectl: @kubectl run
-kubectl logs: @kubectl -fp -lc= --follow,previous,all-containers,timestamps,prefix --selector,container,tail,since,since-time,limit-bytes= any*
-kubectl get, kubectl describe, kubectl top, kubectl explain, kubectl api-resources, kubectl api-versions, kubectl version, kubectl cluster-info, kubectl events: @kubectl -w
-  -lL= --watch,show-labels,no-headers,recursive,client,ignore-not-found --selector,field-selector,sort-by,label-columns= -o=output --output=output any*
-kubectl config view, kubectl config current-context, kubectl config get-contexts, kubectl config get-clusters, kubectl rollout status, kubectl rollout history, kubectl auth
-  can-i: @kubectl --minify -o=output any*
+kubectl: @kubectl --request-timeout=number run
+kubectl logs: @kubectl --ignore-errors --max-log-requests,pod-running-timeout= -fp -lc= --follow,previous,all-containers,timestamps,prefix --selector,container,tail,since,since-time,limit-bytes= any*
+kubectl describe: @kubectl -l= --selector,chunk-size= --show-events?true|false any*
+kubectl top pod, kubectl top pods, kubectl top po: @kubectl -l= --containers,sum,no-headers --selector,field-selector,sort-by= any*
+kubectl top node, kubectl top nodes, kubectl top no: -l= --no-headers,show-capacity --selector,sort-by= any*
+kubectl explain: @kubectl --recursive --api-version= any*
+kubectl api-resources: @kubectl -o=output --output=output --cached,no-headers --namespaced?true|false --api-group,verbs,sort-by=
+kubectl events: @kubectl -w -o=output --output=output --watch,no-headers --for,types= any*
+kubectl rollout status, kubectl rollout history: @kubectl -wl= -o=output --output=output --watch?true|false --timeout,revision,selector=
+  any*
+kubectl auth can-i: @kubectl -q --list,quiet,no-headers --subresource= any*
+kubectl get, kubectl api-versions, kubectl version, kubectl cluster-info: @kubectl -w
+  -lL= -R --show-kind,show-managed-fields,watch-only,output-watch-events,server-print --client,watch?true|false --chunk-size,subresource= --watch,show-labels,no-headers,recursive,client,ignore-not-found --selector,field-selector,sort-by,label-columns= -o=output --output=output any*
+kubectl config view, kubectl config current-context, kubectl config get-contexts, kubectl config get-clusters: @kubectl --minify -o=output --output=output any*
 curl: !named -sSfLIivk46gZ -X=GET|HEAD|OPTIONS -HAe=text -m=number -w=text -o=/dev/null|- -r=text
   --silent,show-error,fail,location,head,include,verbose,compressed,http1.1,http2,ipv4,ipv6,insecure --request=GET|HEAD|OPTIONS --header,user-agent,referer,write-out=text
   --max-time,connect-timeout,retry,retry-delay,max-redirs=number --output=/dev/null|- http*
+gh api: -i -qXt= --include,paginate,slurp,silent --jq,template,cache= any
+terraform plan, tofu plan: !named !whole -no-color,detailed-exitcode,compact-warnings,destroy,refresh-only -input,lock,refresh?true|false -target,parallelism,lock-timeout?
+terraform validate, terraform show, terraform output, terraform state list, terraform state show, terraform providers, terraform version, terraform workspace list,
+  terraform workspace show, terraform graph, tofu validate: !named !whole -no-color,json any
+terraform fmt, tofu fmt: !named !whole -check,diff,recursive,no-color -list,write?true|false below*
+terraform init, tofu init: !named !whole -no-color,upgrade -input,backend?true|false
+helm list, helm status, helm history, helm version, helm template, helm lint, helm get values: -naAqo= --namespace,output=target --all,all-namespaces,short,strict any*
 brew list, brew info, brew search, brew deps, brew outdated, brew --version: -qv1 --json,versions,formula,cask any*
 gh pr list, gh pr view, gh pr status, gh pr diff, gh pr checks, gh issue list, gh issue view, gh run list, gh run view, gh repo view, gh release list, gh release view, gh
-  auth status: -c -BHLRSalsjq= --comments,log,log-failed,verbose,exit-status --limit,state,label,author,assignee,search,base,json,job,repo,jq= any*
+  auth status, gh workflow list, gh workflow view, gh label list, gh repo list, gh search issues, gh search prs, gh search code, gh search repos, gh cache
+  list, gh run watch: --name-only,patch,watch,required,draft,archived,source,fork,no-archived,yaml --template,event,status,workflow,branch,commit,user,created,milestone,head,app,mention,order,sort,language,owner,color,interval,attempt= -twbe=
+  -c -BHLRSalsjq= --comments,log,log-failed,verbose,exit-status --limit,state,label,author,assignee,search,base,json,job,repo,jq= any*
 `

@@ -10,7 +10,7 @@ command: !first !plain -p command
 env: !first !plain !assigns -0 -S=shell --split-string=shell command
 cross-env: !first !plain !assigns command
 exec: !first -cl -a= command
-xargs: !first !appends -0rtxo -ELPns=number -Iad= --null,no-run-if-empty,verbose,exit --max-args,max-procs,max-chars=number --replace,max-lines? --delimiter,arg-file=
+xargs: !first !appends !judged -0rtxo -ELPns=number -Iad= --null,no-run-if-empty,verbose,exit --max-args,max-procs,max-chars=number --replace,max-lines? --delimiter,arg-file=
   command
 sudo, doas: !first !assigns -AbBEeHiKklnPSsVvL -CDghpRrtTuU= --user,group,host,prompt,chdir,chroot,close-from,command-timeout= command
 pkexec: !first --user= command
@@ -31,6 +31,7 @@ script: -aefqt -EIoOTBm= -c=shell --command=shell run*
 screen: !first -aADdmRrxUwi -cehpStT= command
 tmux: any shell
 nix-shell: --run,command=shell run*
+pnpm exec: !first -r -F=project --filter=project --recursive,silent -c=shell --shell-mode=shell command
 npx, npm exec, npm x: !first -yq -pw= --yes --package= -c=shell --call=shell command
 builtin, numactl, prlimit, linux32, linux64, i386, i686, x86_64, uname26, systemd-inhibit, catchsegv, eatmydata, heaptrack, daemonize, trickle, proot, xcrun, setpriv,
   capsh, bwrap, firejail, fakeroot, torify, torsocks, valgrind, gdb, systemd-run, dbus-run-session, unbuffer, rlwrap, cpulimit, busybox, toybox, ld.so, pnpx, bunx, uvx,
@@ -39,7 +40,7 @@ builtin, numactl, prlimit, linux32, linux64, i386, i686, x86_64, uname26, system
 cmake -E env: !first !assigns command
 setarch, runcon, envdir, setuidgid, faketime, gosu, su-exec, chroot, perf, aws-vault exec, direnv exec, docker run, docker exec, docker container run, docker container
   exec, docker compose run, docker compose exec, nerdctl run, nerdctl exec, oc exec, podman run, podman exec, kubectl exec, ip netns exec: !first any command
-hyperfine, concurrently, pee, sem, parallel, yarn exec, pnpm exec, git submodule foreach: !first shell
+hyperfine, concurrently, pee, sem, parallel, yarn exec, git submodule foreach: !first shell
 eval: !raw shell
 trap: shell
 alias: alias*
