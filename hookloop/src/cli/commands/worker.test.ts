@@ -226,7 +226,7 @@ test('hostile requests to the health checks are harmless', async () => {
 })
 
 suite('workers on Restate', { skip: noRestate }, () => {
-  test('hookloop worker --restate registers itself, drives turns, and reports runs that it takes over', async () => {
+  test('hookloop worker --restate registers itself, drives turns, reports runs that it takes over, and logs what the SDK says as JSON', async () => {
     const restate = await startRestate()
     const port = await freePort()
     const engine = ['--restate', restate.admin, '--port', String(port), '--address', `http://127.0.0.1:${port}`]
@@ -252,7 +252,11 @@ suite('workers on Restate', { skip: noRestate }, () => {
       assert.deepEqual(await get(at, '/readyz'), [200, 'ready'])
       const sent = await fleetOnRestate({ ingress: restate.ingress, store }).send('on-restate', 'Hi')
       assert.equal((await sent.result()).text, 'support is done.')
-      assert.equal((await drained(worker)).code, 0)
+      const ended = await drained(worker)
+      assert.deepEqual([ended.code, ended.stderr], [0, ''])
+      const logged = lines(ended).find(({ event }) => event === 'restate')
+      assert.match(String(logged?.['message']), /Accepting requests without validating/)
+      assert.equal(logged?.['level'], 'warn')
     } finally {
       await restate.stop()
     }
@@ -294,7 +298,7 @@ suite('hookloop worker says what is wrong', () => {
       const ended = await hookloop(['worker', support, ...args])
       assert.equal(ended.code, 1)
       assert.doesNotMatch(ended.stdout + ended.stderr, /s3cret-word/)
-      return lines(ended)[0]!
+      return lines(ended).at(-1)!
     }
     const { level, event, error } = await failed('--postgres', postgres)
     assert.deepEqual([level, event], ['error', 'failed'])
@@ -303,7 +307,7 @@ suite('hookloop worker says what is wrong', () => {
       /^The database at 127\.0\.0\.1:1\/app cannot be used: .*ECONNREFUSED.*Check the/,
     )
     const own = await failed('--postgres', postgres, '--store', database.connectionString)
-    assert.match(JSON.stringify(own), /The database 127\.0\.0\.1:1\/app cannot be used: .*ECONNREFUSED/)
+    assert.match(JSON.stringify(own), /The queue in the database at 127\.0\.0\.1:1\/app cannot be used: .*ECONNREFUSED/)
     const admin = `http://127.0.0.1:${await freePort()}`
     const args = ['--restate', admin, '--port', '0', '--store', database.connectionString]
     assert.match(JSON.stringify(await failed(...args)), /Restate at http:\S+ cannot be used: .*ECONNREFUSED/)

@@ -108,7 +108,7 @@ export async function worker(files: readonly string[], flags: WorkerFlags, cli: 
       log({ event: type, ...more })
       metrics?.onTurn(report)
     }
-    const started = await reach(engine.shown, serve(engine, { agents, onTurn }, flags))
+    const started = await reach(engine.shown, serve(engine, { agents, onTurn, log }, flags))
     running = started.worker
     setReady(running)
     log({ event: 'ready', engine: engine.name, agents: Object.keys(agents), ...started.at })
@@ -187,7 +187,14 @@ type Started = { readonly worker: SessionWorker; readonly at: { readonly port?: 
 
 async function serve(
   { name, url }: EngineChoice,
-  common: { readonly agents: Agents; readonly onTurn: (report: TurnReport) => void },
+  {
+    log,
+    ...common
+  }: {
+    readonly agents: Agents
+    readonly onTurn: (report: TurnReport) => void
+    readonly log: (event: WorkerEvent) => void
+  },
   { maxRuns, port, host, address, identityKey }: WorkerFlags,
 ): Promise<Started> {
   if (name === 'postgres') {
@@ -199,6 +206,7 @@ async function serve(
   const started = await serveSessions({
     ...common,
     admin: url,
+    onLog: (entry) => log({ event: 'restate', ...entry }),
     ...(port !== undefined && { port }),
     ...(host !== undefined && { host }),
     ...(address !== undefined && { address }),

@@ -1,4 +1,5 @@
 import { environmentSecrets, keyPatterns, redactor } from '../../state/secrets.ts'
+import type { RestateLog } from '../../workers/restate/serve-sessions.ts'
 import type { TurnReport } from '../../workers/turn-driver.ts'
 import type { CliContext } from '../cli-context.ts'
 import { count, duration } from '../terminal/amounts.ts'
@@ -19,6 +20,7 @@ export type WorkerEvent =
   | { readonly event: 'unreachable' | 'failed'; readonly error: { readonly code?: string; readonly message: string } }
   | { readonly event: 'draining' | 'abandoned'; readonly running: number }
   | { readonly event: 'stopped' }
+  | ({ readonly event: 'restate' } & RestateLog)
 
 type Level = 'info' | 'warn' | 'error'
 
@@ -60,6 +62,7 @@ function decoded(text: string): string {
 
 function levelOf(event: WorkerEvent): Level {
   if (event.event === 'failed') return 'error'
+  if (event.event === 'restate') return event.level
   const isOdd = 'error' in event || event.event === 'abandoned' || ('status' in event && event.status === 'failed')
   return isOdd ? 'warn' : 'info'
 }
@@ -84,6 +87,8 @@ function lineOf(event: WorkerEvent): string {
       return `draining: ${count(event.running, 'run')} to suspend at the end of a step. Ctrl-C again ends the worker at once.`
     case 'abandoned':
       return `ended at once: ${count(event.running, 'run')} interrupted. Other workers resume them.`
+    case 'restate':
+      return `restate: ${event.message}`
     case 'stopped':
       return 'stopped: other workers continue its runs'
     default:

@@ -25,10 +25,15 @@ export async function connectTo(options: {
     return pool
   } catch (error) {
     if (options.pool === undefined) await pool.end?.()
-    // Without the error of the driver, which may contain the password.
-    if ((error as NodeJS.ErrnoException).code === 'ERR_INVALID_URL') throw badAddress()
-    throw storeFailed(`The database${placeOf(options.connectionString)} cannot be used`, reasonOf(error))
+    throw cannotUse('The database', options.connectionString, error)
   }
+}
+
+/** Why something in a database cannot be used, with its address and without the password. */
+export function cannotUse(what: string, connectionString: string | undefined, error: unknown): AgentError {
+  // Without the error of the driver, which may contain the password.
+  if ((error as NodeJS.ErrnoException).code === 'ERR_INVALID_URL') return badAddress()
+  return storeFailed(`${what}${placeOf(connectionString)} cannot be used`, reasonOf(error))
 }
 
 /** A pool replaces a connection that breaks while it is idle. Without a listener, its error would end the process. */

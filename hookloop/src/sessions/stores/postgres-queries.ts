@@ -136,15 +136,35 @@ export function queriesFor(schema: string) {
   }
 }
 
-/** Creates the tables, or adds what an older version does not have. Several processes may do so at the same time. */
-export async function createTables(pool: PostgresPool, schema: string): Promise<void> {
+/** How long to wait for others. A table that is waited for blocks all later queries of it, so that wait is short. */
+export type LockWaits = { readonly forSetupMs: number; readonly forTableMs: number }
+
+const lockWaits: LockWaits = { forSetupMs: 30_000, forTableMs: 5_000 }
+
+/**
+ * Creates the tables, or adds what an older version does not have. Of several processes that do so at the same time, one does it
+ * and the others wait. Rejects if it would have to wait for longer than `waits`, with the connections that hold the locks.
+ */
+export async function createTables(pool: PostgresPool, schema: string, waits = lockWaits): Promise<void> {
   const name = checked(schema)
+  try {
+    await createOrChange(pool, { schema, name, waits })
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code !== LOCK_NOT_AVAILABLE) throw error
+    throw new Error(await lockedMessage(pool, schema, name), { cause: error })
+  }
+}
+
+async function createOrChange(
+  pool: PostgresPool,
+  { schema, name, waits }: { readonly schema: string; readonly name: string; readonly waits: LockWaits },
+): Promise<void> {
   // Only if needed: the database user may not have the right to create tables.
-  if (!(await hasTable(pool, `${name}.store`))) await pool.query(tables(name))
-  const known = await versionsOf(pool, name)
+  if (!(await hasTable(pool, `${name}.store`))) await pool.query(tables(name, waits))
+  const known = await versionsOf(pool, name, waits)
   const isOld = known.version !== null && known.version > 0 && known.version < VERSION
-  if (isOld) await pool.query(tables(name))
-  const { version, usableSince } = isOld ? await versionsOf(pool, name) : known
+  if (isOld) await pool.query(tables(name, waits))
+  const { version, usableSince } = isOld ? await versionsOf(pool, name, waits) : known
   if (version === VERSION) return
   if (version === null || version < VERSION)
     throw new AgentError('SESSION_CORRUPT', `The tables in the schema "${schema}" are not those of a session store.`, {
@@ -160,16 +180,44 @@ async function hasTable(pool: PostgresPool, name: string): Promise<boolean> {
 
 type Versions = { readonly version: number | null; readonly usableSince: number | null }
 
-async function versionsOf(pool: PostgresPool, schema: string): Promise<Versions> {
+async function versionsOf(pool: PostgresPool, schema: string, { forSetupMs }: LockWaits): Promise<Versions> {
   // Through JSON, because older tables do not have the second column.
   const text = `SELECT max(version) AS version, max((to_jsonb(known)->>'usable_since')::integer) AS "usableSince" FROM ${schema}.store AS known`
-  return (await pool.query(text)).rows[0] as Versions
+  const results = await pool.query(`${waitAtMost(forSetupMs)} ${text}`)
+  return [results].flat().at(-1)!.rows[0] as Versions // `pg` returns one result for each statement
+}
+
+const LOCK_NOT_AVAILABLE = '55P03'
+
+/** For the statements after it that are sent with it. */
+function waitAtMost(ms: number): string {
+  return `SELECT set_config('lock_timeout', '${ms}', true);`
+}
+
+/** Who holds locks on the tables, the oldest transaction first: it is the one that others wait for. */
+async function lockedMessage(pool: PostgresPool, schema: string, name: string): Promise<string> {
+  const text = `
+    SELECT DISTINCT concat_ws(', ', 'process ' || pid, nullif(application_name, ''), 'at ' || host(client_addr), state,
+      'since ' || xact_start) AS line, xact_start
+    FROM pg_locks JOIN pg_stat_activity USING (pid)
+    WHERE granted AND pid <> pg_backend_pid() AND datname = current_database()
+      AND ((locktype = 'advisory' AND classid = 0 AND objid = ${SETUP_LOCK})
+        OR relation IN (SELECT oid FROM pg_class WHERE relnamespace = to_regnamespace($1)))
+    ORDER BY xact_start LIMIT 3`
+  const holders = (await pool.query(text, [name])).rows.map((row) => (row as { readonly line: string }).line)
+  const by = ['another connection', ...(holders.length === 0 ? [] : [holders.join('; ')])].join(': ')
+  return (
+    `the tables in the schema "${schema}" have to be created or checked, and are locked by ${by}. ` +
+    'Start again when it has ended, or end it with SELECT pg_terminate_backend(process)'
+  )
 }
 
 /** Also adds what an older version does not have. */
-function tables(schema: string): string {
+function tables(schema: string, { forSetupMs, forTableMs }: LockWaits): string {
   return `
+    ${waitAtMost(forSetupMs)}
     SELECT pg_advisory_xact_lock(${SETUP_LOCK});
+    ${waitAtMost(forTableMs)}
     CREATE SCHEMA IF NOT EXISTS ${schema};
     CREATE TABLE IF NOT EXISTS ${schema}.sessions (
       key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -1,6 +1,7 @@
 import type { Job, PgBoss } from 'pg-boss'
 import { AgentError, messageOf } from '../../errors.ts'
 import { checkArgument } from '../../state/check-options.ts'
+import { cannotUse } from '../../sessions/stores/postgres-connect.ts'
 import type { Turn } from '../turn.ts'
 
 /** Where the turns are stored. */
@@ -60,9 +61,15 @@ export async function openQueue(
     monitorIntervalSeconds: 5,
   })
   boss.on('error', () => undefined) // calls report it, and the connection is opened again
-  await boss.start()
-  if ((await boss.getQueue(QUEUE)) === null) await boss.createQueue(QUEUE, policy).catch(ignoreExisting)
-  return boss
+  try {
+    await boss.start()
+    if ((await boss.getQueue(QUEUE)) === null) await boss.createQueue(QUEUE, policy).catch(ignoreExisting)
+    return boss
+  } catch (error) {
+    const isLate = messageOf(error) === 'Query read timeout'
+    const late = `no answer within ${QUERY_TIMEOUT_MS / 1_000} s. The network may be broken, or another connection has locked the tables in the schema "${schema}"`
+    throw cannotUse('The queue in the database', connectionString, isLate ? new Error(late, { cause: error }) : error)
+  }
 }
 
 /** Two processes may create it at the same time. */

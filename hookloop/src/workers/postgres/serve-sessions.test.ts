@@ -1,11 +1,86 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
+import { PgBoss } from 'pg-boss'
 import { createAgent } from '../../create-agent.ts'
 import { gatedModel } from '../../sessions/limits/limits.fixture.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { startPostgres } from '../../sessions/stores/postgres.fixture.ts'
 import { fleet } from './fleet.ts'
 import { serveSessions } from './serve-sessions.ts'
+
+test('one place of a worker waits for turns, whatever number it drives, and none if it drives as many as it may', async (t) => {
+  const places = watchPlaces(t)
+  const database = await startPostgres()
+  const { connectionString } = database
+  const [model, store] = [gatedModel(), memoryStore()]
+  const worker = await serveSessions({ agent: createAgent({ model, store }), connectionString, maxRuns: 4 })
+  const sessions = await fleet({ connectionString, store })
+  t.after(async () => {
+    await Promise.all([worker.close(), sessions.close()])
+    await database.stop()
+  })
+  let started = 0
+  for (const count of [1, 4, 2, 4, 3]) {
+    const names = Array.from({ length: count }, () => `run ${++started}`)
+    const sent = await Promise.all(names.map((name) => sessions.send(name, name)))
+    await model.started(started)
+    await places.are({ driving: count, waiting: count === 4 ? 0 : 1 })
+    for (const name of names) model.answer(name)
+    await Promise.all(sent.map((each) => each.result()))
+    await places.are({ driving: 0, waiting: 1 })
+  }
+  assert.equal(places.mostWaiting, 1)
+})
+
+type Counts = { readonly driving: number; readonly waiting: number }
+
+/** The places of a worker in the queue: what each does now. */
+function watchPlaces(t: TestContext) {
+  const places = new Map<object, keyof Counts>()
+  const ids = new Map<string, object>()
+  let [mostWaiting, news] = [0, Promise.withResolvers<void>()]
+  const count = (what: keyof Counts): number => [...places.values()].filter((each) => each === what).length
+  const changed = (): void => {
+    mostWaiting = Math.max(mostWaiting, count('waiting'))
+    news.resolve()
+    news = Promise.withResolvers()
+  }
+  const work = Reflect.get(PgBoss.prototype, 'work') as (this: PgBoss, ...given: Work) => Promise<string>
+  const offWork = Reflect.get(PgBoss.prototype, 'offWork')
+  t.mock.method(PgBoss.prototype, 'work', async function (this: PgBoss, ...[queue, options, take]: Work) {
+    const place = {}
+    places.set(place, 'waiting')
+    changed()
+    const id = await work.call(this, queue, options, async (jobs) => {
+      places.set(place, 'driving')
+      changed()
+      try {
+        return await take(jobs)
+      } finally {
+        if (places.has(place)) places.set(place, 'waiting')
+        changed()
+      }
+    })
+    ids.set(id, place)
+    return id
+  })
+  t.mock.method(PgBoss.prototype, 'offWork', async function (this: PgBoss, ...given: OffWork) {
+    places.delete(ids.get(given[1].id)!)
+    changed()
+    return offWork.call(this, ...given)
+  })
+  return {
+    get mostWaiting() {
+      return mostWaiting
+    },
+    async are(wanted: Counts): Promise<void> {
+      while (count('driving') !== wanted.driving || count('waiting') !== wanted.waiting) await news.promise
+    },
+  }
+}
+
+type Work = [queue: string, options: object, take: (jobs: unknown) => Promise<unknown>]
+type OffWork = [queue: string, options: { readonly id: string }]
 
 test('a worker drives as many turns at a time as it may, and takes the next one when one has ended', async (t) => {
   const database = await startPostgres()

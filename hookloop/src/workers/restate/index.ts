@@ -1,6 +1,6 @@
 // The only entry point that needs `@restatedev/restate-sdk`.
 
-export { serveSessions, type RestateWorker, type ServeSessionsOptions } from './serve-sessions.ts'
+export { serveSessions, type RestateLog, type RestateWorker, type ServeSessionsOptions } from './serve-sessions.ts'
 export { fleet, type FleetOptions } from './fleet.ts'
 export type { Fleet, SendTurnOptions, SentTurn } from '../fleet.ts'
 export type { SessionWorker } from '../session-worker.ts'

@@ -1,8 +1,8 @@
-import type { ObjectContext } from '@restatedev/restate-sdk'
+import type { LoggerTransport, ObjectContext } from '@restatedev/restate-sdk'
 import type { Http2Server, ServerHttp2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { AgentError, messageOf } from '../../errors.ts'
-import { checkArgument, checkOptions } from '../../state/check-options.ts'
+import { checkArgument, checkOptions, optionNames } from '../../state/check-options.ts'
 import { checkReachable, clockOffsetMs, type SessionWorker } from '../session-worker.ts'
 import { TurnDriver, type WorkerOptions } from '../turn-driver.ts'
 import { expiryOf, type RejectedTurn, type Turn, type TurnResult } from '../turn.ts'
@@ -22,6 +22,17 @@ export type ServeSessionsOptions = WorkerOptions & {
   readonly service?: string
   /** Public keys of Restate, such as `publickeyv1_…`: calls that none of them has signed are rejected. Default: all calls are accepted. */
   readonly identityKeys?: readonly string[]
+  /** Receives what the SDK of Restate logs. Default: it writes to the console. */
+  readonly onLog?: (entry: RestateLog) => void
+}
+
+/** A message of the SDK of Restate. */
+export type RestateLog = {
+  readonly level: 'info' | 'warn' | 'error'
+  readonly message: string
+  /** The session and the invocation that it is about. */
+  readonly session?: string
+  readonly invocation?: string
 }
 
 /** A worker of Restate. */
@@ -47,9 +58,9 @@ const retries = { initialRetryInterval: 50, maxRetryInterval: 2_000 }
  * process.once('SIGTERM', () => void worker.close())
  */
 export async function serveSessions(options: ServeSessionsOptions): Promise<RestateWorker> {
-  const names = ['agent', 'agents', 'onTurn', 'port', 'host', 'admin', 'address', 'service', 'identityKeys'] as const
-  checkOptions('serveSessions', options, names)
-  const { port = 9080, host, service = SERVICE, identityKeys } = options
+  checkOptions('serveSessions', options, optionsOfWorker)
+  const { port = 9080, host, service = SERVICE, identityKeys, onLog } = options
+  checkArgument('serveSessions', ['onLog', onLog], onLog === undefined || typeof onLog === 'function', 'a function')
   if (identityKeys !== undefined) checkKeys(identityKeys)
   const driver = new TurnDriver('serveSessions', options)
   const { endpoint, object, handlers, rpc, CancelledError } = await loadSdk()
@@ -105,6 +116,7 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Rest
     options: { inactivityTimeout: QUIET_MS, abortTimeout: QUIET_MS, retryPolicy },
   })
   const served = endpoint().bind(sessions)
+  if (onLog !== undefined) served.setLogger(toLogger(onLog))
   if (identityKeys !== undefined) served.withIdentityV1(...identityKeys)
   const server = process.getBuiltinModule('node:http2').createServer(served.http2Handler())
   server.on('session', (connection) => {
@@ -145,6 +157,41 @@ function closeWhenIdle(connection: ServerHttp2Session): void {
       if (open === 0) connection.close()
     })
   })
+}
+
+const optionsOfWorker = optionNames<ServeSessionsOptions>({
+  agent: true,
+  agents: true,
+  onTurn: true,
+  port: true,
+  host: true,
+  admin: true,
+  address: true,
+  service: true,
+  identityKeys: true,
+  onLog: true,
+})
+
+/** Messages that are repeated when the SDK repeats the steps of an invocation, and those for developers of the SDK, are left out. */
+function toLogger(onLog: (entry: RestateLog) => void): LoggerTransport {
+  return ({ level, replaying, context }, ...parts) => {
+    if (replaying || !isShown(level)) return
+    const message = parts
+      .map((part) => (part instanceof Error ? messageOf(part) : String(part)))
+      .join(' ')
+      .trim()
+    const { key: session, invocationId: invocation } = context ?? {}
+    onLog({
+      level,
+      message,
+      ...(session !== undefined && { session }),
+      ...(invocation !== undefined && { invocation }),
+    })
+  }
+}
+
+function isShown(level: string): level is RestateLog['level'] {
+  return level === 'info' || level === 'warn' || level === 'error'
 }
 
 /** 32 bytes in base 58. */
