@@ -7,6 +7,7 @@ import {
   hashJson,
   inexactNumber,
   isJsonObject,
+  quoteInexactNumbers,
   sameJson,
   toJson,
   toSizedJson,
@@ -137,6 +138,29 @@ test('an inexact number is an integer that JavaScript writes differently, or one
   ])
     assert.equal(found(`{"a":${exact}}`), undefined)
   assert.equal(found(`{"a":"${'x'.repeat(20_000_000)}","b":1e400}`), '1e400')
+})
+
+test('a number of a million digits takes linear time', () => {
+  for (const digits of [`0.${'0'.repeat(1_000_000)}1`, '9'.repeat(1_000_000), `1${'0'.repeat(1_000_000)}1`])
+    assert.equal(inexactNumber(`[${digits}]`), digits)
+})
+
+test('inexact numbers become strings in a JSON text, and everything else stays as it is', () => {
+  const exact = '{"a":[1,-2.5e3,0.1234567890123456789,"9007199254740993","\\\\\\"1e400"]}'
+  assert.equal(quoteInexactNumbers(exact), exact)
+  assert.equal(
+    quoteInexactNumbers('{"9007199254740993":9007199254740993, "b":[1,-1e400 ,2]}'),
+    '{"9007199254740993":"9007199254740993", "b":[1,"-1e400" ,2]}',
+  )
+  fc.assert(
+    fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
+      const text = JSON.stringify(value, undefined, 1)
+      const isQuoted = quoteInexactNumbers(text) !== text
+      assert.equal(isQuoted, inexactNumber(text) !== undefined)
+      if (!isQuoted) return
+      JSON.parse(quoteInexactNumbers(text))
+    }),
+  )
 })
 
 test('undefined, a function and a symbol on their own become null in a lossy copy', () => {

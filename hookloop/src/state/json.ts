@@ -227,26 +227,45 @@ const NUMBER = /-?\d[\d.eE+-]*/y
 
 /** The first number in a JSON text that JavaScript cannot represent: an integer that it would write differently, or one that is too large. */
 export function inexactNumber(text: string): string | undefined {
-  if (!MAY_BE_INEXACT.test(text)) return undefined
+  return MAY_BE_INEXACT.test(text) ? inexactNumbersIn(text).next().value?.token : undefined
+}
+
+/** The JSON text with such numbers as strings, so that parsing it loses nothing. The same text if there are none. */
+export function quoteInexactNumbers(text: string): string {
+  if (!MAY_BE_INEXACT.test(text)) return text
+  const parts: string[] = []
+  let from = 0
+  for (const { at, token } of inexactNumbersIn(text)) {
+    parts.push(text.slice(from, at), `"${token}"`)
+    from = at + token.length
+  }
+  return from === 0 ? text : [...parts, text.slice(from)].join('')
+}
+
+function* inexactNumbersIn(text: string): Generator<{ readonly at: number; readonly token: string }, undefined> {
   // Without a regular expression for strings: one of several megabytes exceeds its stack.
   for (let at = 0; at < text.length; at++) {
-    if (text[at] === '"') {
-      at = endOfString(text, at)
-      continue
-    }
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) at = endOfString(text, at)
+    if (code !== MINUS && (code < DIGIT_0 || code > DIGIT_9)) continue
     NUMBER.lastIndex = at
     const token = NUMBER.exec(text)?.[0]
     if (token === undefined) continue
-    if (isInexact(token)) return token
+    if (isInexact(token)) yield { at, token }
     at += token.length - 1
   }
-  return undefined
 }
 
+const [QUOTE, BACKSLASH, MINUS, DIGIT_0, DIGIT_9] = [34, 92, 45, 48, 57]
+/** No number that JavaScript writes is longer. */
+const MAX_NUMBER_CHARS = 1_100
+
 function isInexact(token: string): boolean {
+  if (token.length > MAX_NUMBER_CHARS) return true
   const number = Number(token)
   if (Number.isNaN(number)) return false // not JSON at all
   if (!Number.isFinite(number)) return true
+  if (token.length < 16) return false
   const { digits, zeros } = decimalOf(token)
   if (digits.length < 16 || zeros < 0) return false // short, or no integer
   const written = decimalOf(String(number))
@@ -261,10 +280,11 @@ function decimalOf(token: string): { readonly digits: string; readonly zeros: nu
 }
 
 /** The index of the closing quote of a string that starts here. */
-function endOfString(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at++) {
-    if (text[at] === '"') return at
-    if (text[at] === '\\') at++
+export function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let before = at
+    while (text.charCodeAt(before - 1) === BACKSLASH) before--
+    if ((at - before) % 2 === 0) return at
   }
   return text.length
 }

@@ -7,10 +7,11 @@ import { describeFailure, isSessionLost } from './describe-failure.ts'
 import { HttpTransport } from './http-transport.ts'
 import type { Sdk } from './load-sdk.ts'
 import { anything, plainRequest, readPages, type Listed } from './pages.ts'
-import { fingerprintsOf, type ServerTool } from './server-tools.ts'
+import { KnownTools, type ServerTool } from './server-tools.ts'
 import type { ServerSettings } from './settings.ts'
 import { StdioTransport } from './stdio-transport.ts'
-import { completeResult, type McpTransport } from './transport.ts'
+import { completeResult, exactResult } from './read-message.ts'
+import type { McpTransport } from './transport.ts'
 
 /** A connected server. */
 type Connected = {
@@ -19,7 +20,7 @@ type Connected = {
   /** The list of tools when it was connected. */
   readonly listed: Listed
   /** Its tools as listed last. */
-  known: ReturnType<typeof fingerprintsOf>
+  known: KnownTools
   /** Whether the server has reported a change of its tools. */
   isStale: boolean
   /** Whether the server no longer knows the session. */
@@ -29,6 +30,13 @@ type Connected = {
 export type CallOptions = {
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((update: JsonObject) => void) | undefined
+}
+
+/** What a tool returned. */
+export type ToolResult = {
+  readonly result: JsonObject
+  /** The same with numbers that JavaScript would round as strings. */
+  readonly exact: JsonObject
 }
 
 /** How long to wait for an answer to the newest protocol version, which old servers may ignore. */
@@ -65,7 +73,7 @@ export class Connection {
   }
 
   /** Calls a tool if it has not changed since it was offered. Only the signal limits its time. */
-  async callTool(tool: ServerTool, args: JsonObject, { signal, onProgress }: CallOptions): Promise<JsonObject> {
+  async callTool(tool: ServerTool, args: JsonObject, { signal, onProgress }: CallOptions): Promise<ToolResult> {
     const connected = await this.#ready(signal)
     await this.#checkUnchanged(connected, tool, signal)
     const token = `call-${this.#calls++}`
@@ -74,10 +82,12 @@ export class Connection {
     const options = { timeout: MAX_TIMER_MS, toolDefinition: tool.definition as never, ...(signal && { signal }) }
     try {
       return await this.#send(connected, async () => {
-        const result = completeResult(await connected.client.callTool(params, options))
+        const answer: unknown = await connected.client.callTool(params, options)
+        const result = completeResult(answer)
         const problem = resultProblem(result)
-        if (problem === undefined) return result as JsonObject
-        throw Object.assign(new Error(problem), { code: 'INVALID_RESULT' })
+        if (problem !== undefined) throw Object.assign(new Error(problem), { code: 'INVALID_RESULT' })
+        const isExact = (result as JsonObject)['structuredContent'] === undefined
+        return { result: result as JsonObject, exact: (isExact ? result : exactResult(answer)) as JsonObject }
       })
     } finally {
       this.#progressListeners.delete(token)
@@ -183,7 +193,7 @@ export class Connection {
       client.getServerCapabilities()?.tools === undefined
         ? { items: [], isComplete: true }
         : await readPages(client, { method: 'tools/list', key: 'tools' }, { timeout })
-    const connected = { client, transport, listed, known: fingerprintsOf(listed), isStale: false, isSessionLost: false }
+    const connected = { client, transport, listed, known: new KnownTools(listed), isStale: false, isSessionLost: false }
     client.setNotificationHandler('notifications/tools/list_changed', () => {
       connected.isStale = true
     })
@@ -227,15 +237,15 @@ export class Connection {
   /** After a change of the tools they are listed again before the next call, so that only the offered tool is called. */
   async #checkUnchanged(connected: Connected, tool: ServerTool, signal: AbortSignal | undefined): Promise<void> {
     if (connected.isStale) {
-      connected.known = fingerprintsOf(await this.list('tools/list', 'tools', { signal }))
+      connected.known = new KnownTools(await this.list('tools/list', 'tools', { signal }))
       connected.isStale = false
     }
-    const { names, fingerprints, isComplete } = connected.known
-    if (fingerprints.has(tool.fingerprint)) return
-    if (names.has(tool.ownName)) {
+    const { known } = connected
+    if (known.hasSame(tool)) return
+    if (known.hasName(tool)) {
       throw new Error(`${this.#title} has changed this tool since it was offered. ${NOT_MADE}`)
     }
-    if (isComplete) throw new Error(`${this.#title} no longer has this tool. ${NOT_MADE}`)
+    if (known.isComplete) throw new Error(`${this.#title} no longer has this tool. ${NOT_MADE}`)
   }
 }
 

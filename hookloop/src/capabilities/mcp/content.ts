@@ -71,7 +71,14 @@ export function objectsIn(value: unknown): readonly JsonObject[] {
 }
 
 function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value.toWellFormed() : ''
+  if (typeof value === 'string') return value.toWellFormed()
+  return `[a text block whose "text" is not a string: it is ${kindOf(value)}]`
+}
+
+function kindOf(value: Json | undefined): string {
+  if (value === undefined) return 'missing'
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'a list' : isJsonObject(value) ? 'an object' : `a ${typeof value}`
 }
 
 const MAX_LABEL = 500

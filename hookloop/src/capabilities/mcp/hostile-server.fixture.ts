@@ -111,6 +111,20 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       ok(message)
     },
   },
+  'answers-from-a-file': {
+    call: ({ id }) => void raw(`${readFileSync(process.env['ANSWER']!, 'utf8').replace('"ID"', String(id))}\n`),
+  },
+  'large-integers': {
+    tools: [
+      { name: 'go', inputSchema: anything, outputSchema: { ...anything, properties: { id: { type: 'integer' } } } },
+    ],
+    call: ({ id }) =>
+      void raw(result(id, '{"content":[],"structuredContent":{"id":9007199254740993,"far":[1e400],"near":12}}')),
+  },
+  'text-is-a-number': {
+    call: (message) =>
+      void answer(message, { content: [{ type: 'text', text: 5 }, { type: 'text' }, { type: 'text', text: null }] }),
+  },
   gigantic: { call: (message) => void say(message, 'x'.repeat(40_000_000)) },
   large: { call: (message) => void say(message, `begin${'x'.repeat(3_000_000)}end`) },
   'large-error': {
@@ -124,13 +138,13 @@ const behaviours: { readonly [name: string]: Behaviour } = {
     call: ({ id }) =>
       void raw(`{"jsonrpc":"2.0","id":${String(id)},"result":{"content":[],"structuredContent":${deep(50_000)}}}\n`),
   },
-  // Millions of invalid values, each within the limit for a message.
-  'content-of-numbers': { call: ({ id }) => void raw(result(id, `{"content":[${'1,'.repeat(7_000_000)}1]}`)) },
-  'content-of-objects': { call: ({ id }) => void raw(result(id, `{"content":[${'{},'.repeat(1_000_000)}{}]}`)) },
-  'content-of-lists': { call: ({ id }) => void raw(result(id, `{"content":[${'[],'.repeat(1_000_000)}[]]}`)) },
+  // As many invalid values as a message may have.
+  'content-of-numbers': { call: ({ id }) => void raw(result(id, `{"content":[${'1,'.repeat(200_000)}1]}`)) },
+  'content-of-objects': { call: ({ id }) => void raw(result(id, `{"content":[${'{},'.repeat(100_000)}{}]}`)) },
+  'content-of-lists': { call: ({ id }) => void raw(result(id, `{"content":[${'[],'.repeat(100_000)}[]]}`)) },
   'many-annotations': {
     call: ({ id }) => {
-      const priorities = `{"priority":"x"},`.repeat(300_000)
+      const priorities = `{"priority":"x"},`.repeat(60_000)
       raw(result(id, `{"content":[],"_meta":{"a":[${priorities}1]},"annotations":[${priorities}1],"isError":"no"}`))
     },
   },
@@ -143,14 +157,14 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       raw(
         result(
           id,
-          `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"experimental":{"a":[${'1,'.repeat(500_000)}1]}},` +
-            `"serverInfo":{"name":"x","version":"1","icons":[${'{},'.repeat(1_000_000)}{}]}}`,
+          `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"experimental":{"a":[${'1,'.repeat(40_000)}1]}},` +
+            `"serverInfo":{"name":"x","version":"1","icons":[${'{},'.repeat(100_000)}{}]}}`,
         ),
       ),
     call: ok,
   },
   'list-of-objects': {
-    take: ({ id, method }) => method === 'tools/list' && raw(result(id, `{"tools":[${'{},'.repeat(1_000_000)}{}]}`)),
+    take: ({ id, method }) => method === 'tools/list' && raw(result(id, `{"tools":[${'{},'.repeat(100_000)}{}]}`)),
   },
   'hostile-progress': {
     call: (message) => {
@@ -163,14 +177,14 @@ const behaviours: { readonly [name: string]: Behaviour } = {
   },
   'many-fields': {
     call: ({ id }) => {
-      const fields = Array.from({ length: 700_000 }, (_, i) => `"k${i}":1`).join()
+      const fields = Array.from({ length: 200_000 }, (_, i) => `"k${i}":1`).join()
       raw(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[]},${fields}}\n`)
     },
   },
   'many-contents': {
     capabilities: { tools: {}, resources: {}, prompts: {} },
     take: ({ id, method, params }) => {
-      const many = `[${'{},'.repeat(1_000_000)}{}]`
+      const many = `[${'{},'.repeat(100_000)}{}]`
       const list = params?.['uri'] === 'none' || params?.['name'] === 'none' ? '5' : many
       if (method === 'resources/read') return raw(result(id, `{"contents":${list}}`))
       return method === 'prompts/get' && raw(result(id, `{"messages":${list}}`))
@@ -279,13 +293,13 @@ const behaviours: { readonly [name: string]: Behaviour } = {
   'newest-protocol': {
     take: newest,
     call: ({ id }) => {
-      const texts = `{"type":"text","text":"x"},`.repeat(300_000)
+      const texts = `{"type":"text","text":"x"},`.repeat(80_000)
       raw(result(id, `{"resultType":"complete","content":[${texts}{"type":"text","text":"end"}]}`))
     },
   },
   'newest-protocol-objects': {
     take: newest,
-    call: ({ id }) => void raw(result(id, `{"resultType":"complete","content":[${'{},'.repeat(1_000_000)}1]}`)),
+    call: ({ id }) => void raw(result(id, `{"resultType":"complete","content":[${'{},'.repeat(100_000)}1]}`)),
   },
   'asks-in-between': {
     take: newest,

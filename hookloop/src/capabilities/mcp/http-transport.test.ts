@@ -4,11 +4,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, describe, test, type TestContext } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { breaking, served, type Answer } from './breaking-server.fixture.ts'
 import { callOnce, connected, runCalls, until } from './mcp.fixture.ts'
 import { mcp } from './mcp.ts'
-import { serve, serveModern, serveSessions, type Served } from './real-server.fixture.ts'
+import { serve, serveModern, serveSessions } from './real-server.fixture.ts'
 
 const add = 'mcp__it__add'
 const numbers = { a: 1, b: 2 }
@@ -18,13 +19,6 @@ const CALL_LOG = join(folder, 'calls')
 process.env['CALL_LOG'] = CALL_LOG // the servers are in this process
 after(() => rmSync(folder, { recursive: true }))
 const read = (file: string): string => readFileSync(file, 'utf8')
-
-/** A server behind a port, closed when the test ends. */
-async function served(t: TestContext, made: Promise<Served> | Promise<Awaited<ReturnType<typeof serveSessions>>>) {
-  const server = await made
-  t.after(() => server.close())
-  return server
-}
 
 for (const [protocol, start] of Object.entries({ newest: serveModern, 'sessions of 2025': serveSessions })) {
   describe(`a server over HTTP, ${protocol}`, () => {
@@ -150,34 +144,6 @@ test('a server that does not exist cannot be connected, and the error says why',
   t.after(() => servers.close())
   assert.deepEqual([servers.tools, servers.notes!.length], [[], 1])
 })
-
-type Answer = (id: number, request: Request) => Response | Promise<Response>
-
-/** A server that works until its tool is called, and then answers as given. */
-async function breaking(t: TestContext, answer: Answer, get?: () => Response): Promise<string> {
-  const { url } = await served(
-    t,
-    serve(async (request) => {
-      if (request.method === 'GET' && get !== undefined) return get()
-      if (request.method !== 'POST') return new Response(null, { status: 405 })
-      const { id, method } = (await request.json()) as { id?: number; method: string }
-      if (id === undefined) return new Response(null, { status: 202 })
-      if (method === 'tools/call') return answer(id, request)
-      const results: { [method: string]: object } = {
-        initialize: {
-          protocolVersion: '2025-06-18',
-          capabilities: { tools: {} },
-          serverInfo: { name: 'x', version: '1' },
-        },
-        'tools/list': { tools: [{ name: 'go', inputSchema: { type: 'object' } }] },
-      }
-      const result = results[method]
-      const error = { code: -32_601, message: 'Method not found' }
-      return Response.json({ jsonrpc: '2.0', id, ...(result === undefined ? { error } : { result }) })
-    }),
-  )
-  return url
-}
 
 const cut = (text: string): ReadableStream => {
   return new ReadableStream({

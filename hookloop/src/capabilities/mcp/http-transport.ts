@@ -3,7 +3,9 @@ import type { JSONRPCMessage, StreamableHTTPClientTransport, TransportSendOption
 import { waitAtMost } from '../../system/timeout.ts'
 import type { Sdk } from './load-sdk.ts'
 import type { HttpServer } from './settings.ts'
-import { boundMessage, FLOODED, MessageBudget, missingResponse, type McpTransport } from './transport.ts'
+import { boundedFetch } from './bounded-fetch.ts'
+import { missingResponse, readMessages } from './read-message.ts'
+import { FLOODED, MessageBudget, type McpTransport } from './transport.ts'
 
 /** How long ending the session may take. */
 const END_SESSION_MS = 1_000
@@ -14,6 +16,8 @@ const MIN_RETRY_MS = 1_000
 
 /** The same as `TransportSendOptions`, but without `undefined` for omitted options. */
 type SendOptions = NonNullable<Parameters<StreamableHTTPClientTransport['send']>[1]>
+
+type OpenRequest = { readonly controller: AbortController; response?: JSONRPCMessage }
 
 /**
  * Streamable HTTP: the SDK's transport, which by itself would wait without a limit. A request whose stream breaks off gets an
@@ -29,8 +33,9 @@ export class HttpTransport implements McpTransport {
 
   readonly #inner: StreamableHTTPClientTransport
   readonly #budget = new MessageBudget()
-  readonly #open = new Map<string | number, AbortController>()
-  #oversized: string | undefined
+  readonly #open = new Map<string, OpenRequest>()
+  readonly #sdk: Sdk
+  #rejected: string | undefined
   #closing: Promise<void> | undefined
 
   constructor(
@@ -38,9 +43,13 @@ export class HttpTransport implements McpTransport {
     { url, headers, fetch = globalThis.fetch }: HttpServer & { readonly url: URL },
     { maxMessageBytes }: { readonly maxMessageBytes: number },
   ) {
-    const bounded = boundedFetch(fetch, maxMessageBytes, (why) => (this.#oversized = why))
+    this.#sdk = sdk
     this.#inner = new sdk.StreamableHTTPClientTransport(url, {
-      fetch: bounded,
+      fetch: boundedFetch(fetch, {
+        maxBytes: maxMessageBytes,
+        rewrite: (text) => this.#rewrite(text),
+        rejected: (why) => (this.#rejected = why),
+      }),
       ...(headers && { requestInit: { headers: { ...headers } } }),
       reconnectionScheduler: (reconnect, delay) => {
         const timer = setTimeout(reconnect, Math.max(delay, MIN_RETRY_MS)).unref()
@@ -77,7 +86,7 @@ export class HttpTransport implements McpTransport {
     }
     const { id } = message
     const controller = new AbortController()
-    this.#open.set(id, controller)
+    this.#open.set(String(id), { controller })
     const signals = [controller.signal, ...(options.requestSignal ? [options.requestSignal] : [])]
     try {
       await this.#inner.send(message, {
@@ -86,9 +95,9 @@ export class HttpTransport implements McpTransport {
         onRequestStreamEnd: () => this.#streamEnded(id, given),
       })
     } catch (thrown) {
-      this.#open.delete(id)
-      const oversized = this.#takeOversized()
-      throw oversized === undefined ? thrown : new Error(oversized, { cause: thrown })
+      this.#open.delete(String(id))
+      const rejected = this.#takeRejected()
+      throw rejected === undefined ? thrown : new Error(rejected, { cause: thrown })
     }
   }
 
@@ -101,39 +110,46 @@ export class HttpTransport implements McpTransport {
     await this.#inner.close()
   }
 
-  #receive(message: JSONRPCMessage): void {
-    if (!this.#budget.received(message)) return this.#abort(FLOODED)
-    const isResponse = !('method' in message)
-    if (isResponse && message.id !== undefined) void this.#closeStreamLater(message.id)
-    this.onmessage?.(boundMessage(message))
+  /** What the SDK parses and validates: bounded messages. The complete ones replace them when they arrive. */
+  #rewrite(text: string): string | undefined {
+    const messages = readMessages(this.#sdk, text)
+    for (const message of messages) {
+      if ('method' in message) continue
+      const open = this.#open.get(String(message.id))
+      if (open !== undefined) open.response = message
+    }
+    if (messages.length === 0 && !this.#budget.received()) this.#abort(FLOODED)
+    const texts = messages.map((message) => JSON.stringify(message))
+    return texts.length > 1 ? `[${texts.join()}]` : texts[0]
   }
 
-  /** The stream of an answered request should end by itself; otherwise it would be read forever. */
-  async #closeStreamLater(id: string | number): Promise<void> {
-    const controller = this.#open.get(id)
-    this.#open.delete(id)
-    await sleep(LINGER_MS, undefined, { ref: false })
-    controller?.abort()
+  #receive(message: JSONRPCMessage): void {
+    if (!this.#budget.received(message)) return this.#abort(FLOODED)
+    if ('method' in message) return this.onmessage?.(message)
+    const key = String(message.id)
+    const { response = message, controller } = this.#open.get(key) ?? {}
+    this.#open.delete(key)
+    if (controller !== undefined) void abortLater(controller)
+    this.onmessage?.(response)
   }
 
   #streamEnded(id: string | number, options: TransportSendOptions): void {
-    if (!this.#open.delete(id)) return
+    if (!this.#open.delete(String(id))) return
     options.onRequestStreamEnd?.()
     this.onmessage?.(
-      missingResponse(id, this.#takeOversized() ?? 'the connection was closed before the response arrived'),
+      missingResponse(id, this.#takeRejected() ?? 'the connection was closed before the response arrived'),
     )
   }
 
-  #takeOversized(): string | undefined {
-    const why = this.#oversized
-    this.#oversized = undefined
+  #takeRejected(): string | undefined {
+    const why = this.#rejected
+    this.#rejected = undefined
     return why
   }
 
   #cancel(id: unknown): void {
-    if (typeof id !== 'string' && typeof id !== 'number') return
-    this.#open.get(id)?.abort()
-    this.#open.delete(id)
+    this.#open.get(String(id))?.controller.abort()
+    this.#open.delete(String(id))
   }
 
   #abort(why: string): void {
@@ -142,45 +158,8 @@ export class HttpTransport implements McpTransport {
   }
 }
 
-type Fetch = typeof globalThis.fetch
-const NEW_LINE = 10
-const RETURN = 13
-
-/** A fetch with a size limit for each body, or for each event of a stream. */
-function boundedFetch(fetch: Fetch, maxBytes: number, tooLarge: (why: string) => void): Fetch {
-  return async (input, init) => {
-    const response = await fetch(input, init)
-    if (response.body === null) return response
-    const isStream = /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')
-    const { status, statusText, headers } = response
-    const fits = isStream ? eventLimit(maxBytes) : bodyLimit(maxBytes)
-    const limit = new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        if (fits(chunk)) return controller.enqueue(chunk)
-        const why = `it sent an answer of more than ${maxBytes} bytes`
-        tooLarge(why)
-        controller.error(new Error(why))
-      },
-    })
-    return new Response(response.body.pipeThrough(limit), { status, statusText, headers })
-  }
-}
-
-function bodyLimit(maxBytes: number): (chunk: Uint8Array) => boolean {
-  let bytes = 0
-  return (chunk) => (bytes += chunk.length) <= maxBytes
-}
-
-/** An event ends with an empty line. The limit applies to each event. */
-function eventLimit(maxBytes: number): (chunk: Uint8Array) => boolean {
-  let [bytes, isLineStart] = [0, false]
-  return (chunk) => {
-    for (const byte of chunk) {
-      if (byte === RETURN) continue
-      if (byte === NEW_LINE && isLineStart) bytes = 0
-      isLineStart = byte === NEW_LINE
-      if (++bytes > maxBytes) return false
-    }
-    return true
-  }
+/** The stream of an answered request should end by itself; otherwise it would be read forever. */
+async function abortLater(controller: AbortController): Promise<void> {
+  await sleep(LINGER_MS, undefined, { ref: false })
+  controller.abort()
 }

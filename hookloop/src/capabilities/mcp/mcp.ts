@@ -91,7 +91,7 @@ async function openServer(connection: Connection): Promise<Opened> {
   const { settings } = connection
   try {
     const { client, listed } = await connection.open()
-    const { tools, notes } = chooseTools(listed.items, settings)
+    const { tools, notes } = await chooseTools(listed.items, settings)
     const { resources, prompts } = client.getServerCapabilities() ?? {}
     const cut = `The list of tools of the MCP server "${settings.name}" is too long; ${listed.items.length} were read.`
     return {

@@ -1,6 +1,6 @@
 import type { Client } from '@modelcontextprotocol/client'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
-import { completeResult } from './transport.ts'
+import { completeResult } from './read-message.ts'
 
 /** A list that was read page by page, and whether all of it was read. */
 export type Listed = { readonly items: readonly Json[]; readonly isComplete: boolean }

@@ -3,7 +3,10 @@ import type { JsonObject } from '../../state/json.ts'
 import type { FilePart, Message, TextPart } from '../../state/message.ts'
 import type { CallOptions, Connection } from './connection.ts'
 import { firstOf, label, objectsIn, partText, toParts, toResourceParts } from './content.ts'
+import type { Listed } from './pages.ts'
 
+/** So many arguments of a prompt are listed. */
+const MAX_ARGUMENTS = 100
 const MAX_SHOWN = 200
 
 /** Tools for reading the resources and prompts of the servers that have some. */
@@ -31,8 +34,9 @@ function listTool(connections: readonly Connection[]): Tool {
       const templates = await connection
         .list('resources/templates/list', 'resourceTemplates', { signal })
         .catch(() => none)
-      const lines = [...objectsIn(resources.items).map(resourceLine), ...objectsIn(templates.items).map(resourceLine)]
-      return shortened(lines, resources.isComplete && templates.isComplete) || 'There are none.'
+      const items = [...resources.items, ...templates.items]
+      const isComplete = resources.isComplete && templates.isComplete
+      return linesOf({ items, isComplete }, resourceLine) || 'There are none.'
     },
   })
 }
@@ -64,8 +68,7 @@ function promptTool(connections: readonly Connection[]): Tool {
     execute: async ({ server, name, arguments: args }, { signal }) => {
       const connection = connectionTo(connections, server)
       if (name === undefined) {
-        const { items, isComplete } = await connection.list('prompts/list', 'prompts', { signal })
-        return shortened(objectsIn(items).map(promptLine), isComplete) || 'There are none.'
+        return linesOf(await connection.list('prompts/list', 'prompts', { signal }), promptLine) || 'There are none.'
       }
       const messages = await getPrompt(connection, name as string, (args ?? {}) as { [name: string]: string }, {
         signal,
@@ -108,15 +111,18 @@ function resourceLine(resource: JsonObject): string {
 }
 
 function promptLine(prompt: JsonObject): string {
-  const args = objectsIn(prompt['arguments']).map(
-    (each) => `${label(each['name'])}${each['required'] === true ? '' : '?'}`,
-  )
+  const all = objectsIn(prompt['arguments'])
+  const args = all
+    .slice(0, MAX_ARGUMENTS)
+    .map((each) => `${label(each['name'])}${each['required'] === true ? '' : '?'}`)
+  if (all.length > args.length) args.push(`… ${all.length - args.length} more`)
   return `${label(prompt['name'])}(${args.join(', ')}) ${label(prompt['description'])}`
 }
 
-function shortened(lines: readonly string[], isComplete: boolean): string {
-  const more = lines.length > MAX_SHOWN ? `… and ${lines.length - MAX_SHOWN} more` : isComplete ? '' : '… and more'
-  return [...lines.slice(0, MAX_SHOWN), ...(more === '' ? [] : [more])].join('\n')
+function linesOf({ items, isComplete }: Listed, lineOf: (item: JsonObject) => string): string {
+  const all = objectsIn(items)
+  const more = all.length > MAX_SHOWN ? `… and ${all.length - MAX_SHOWN} more` : isComplete ? '' : '… and more'
+  return [...all.slice(0, MAX_SHOWN).map(lineOf), ...(more === '' ? [] : [more])].join('\n')
 }
 
 /** The contents of a resource as message parts. */

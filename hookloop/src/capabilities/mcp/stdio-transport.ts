@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 import { messageOf } from '../../errors.ts'
-import { CappedOutput, GrowingBuffer, joinCapped } from '../../system/processes/capped-output.ts'
+import { CappedOutput, joinCapped } from '../../system/processes/capped-output.ts'
 import { executableProblem } from '../../system/processes/executable-problem.ts'
 import { minimalEnvironment } from '../../system/processes/minimal-environment.ts'
 import { withTagLimit, newTag, TAG_VARIABLE } from '../../system/processes/process-tag.ts'
@@ -12,7 +12,9 @@ import { killOnExit } from '../../system/processes/kill-on-exit.ts'
 import { waitAtMost } from '../../system/timeout.ts'
 import type { Sdk } from './load-sdk.ts'
 import type { StdioServer } from './settings.ts'
-import { FLOODED, MessageBudget, missingResponse, readMessage, type McpTransport } from './transport.ts'
+import { LineReader } from './line-reader.ts'
+import { readMessage } from './read-message.ts'
+import { FLOODED, MessageBudget, type McpTransport } from './transport.ts'
 
 /** How long a server may take to end by itself after its input has ended, and again after SIGTERM. */
 const GRACE_MS = 1_000
@@ -123,22 +125,9 @@ export class StdioTransport implements McpTransport {
     }
     for (const line of lines) {
       // Some servers print log messages to stdout.
-      const message = line.startsWith('{') ? this.#parse(line) : undefined
+      const message = line.startsWith('{') ? readMessage(this.#sdk, line, (error) => this.onerror?.(error)) : undefined
       if (!this.#budget.received(message)) return this.#abort(FLOODED)
       if (message !== undefined) this.onmessage?.(message)
-    }
-  }
-
-  /** A line that is not a valid message is ignored, unless it answers a request. */
-  #parse(line: string): JSONRPCMessage | undefined {
-    let parsed: unknown
-    try {
-      parsed = JSON.parse(line)
-      return readMessage(this.#sdk, parsed)
-    } catch (thrown) {
-      this.onerror?.(thrown as Error)
-      const id = idOf(parsed)
-      return id === undefined ? undefined : missingResponse(id, 'its response is not valid')
     }
   }
 
@@ -159,41 +148,5 @@ export class StdioTransport implements McpTransport {
     if (this.#isClosed) return
     this.#isClosed = true
     this.onclose?.()
-  }
-}
-
-/** The request that an invalid response belongs to. */
-function idOf(parsed: unknown): string | number | undefined {
-  const { id, method } = Object(parsed) as { readonly id?: unknown; readonly method?: unknown }
-  return method === undefined && (typeof id === 'string' || typeof id === 'number') ? id : undefined
-}
-
-const NEW_LINE = 10
-
-/** Splits a stream of bytes into lines of limited length. Characters that are split between chunks are joined. */
-export class LineReader {
-  readonly #maxBytes: number
-  /** The start of a line. It grows in place: chunks of one byte must not cost an object each. */
-  #pending: GrowingBuffer
-
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes
-    this.#pending = new GrowingBuffer(maxBytes)
-  }
-
-  /** The lines that end in this chunk, or undefined if the current line is too long. */
-  read(chunk: Buffer): readonly string[] | undefined {
-    const lines: string[] = []
-    let from = 0
-    for (let at = chunk.indexOf(NEW_LINE); at !== -1; at = chunk.indexOf(NEW_LINE, from)) {
-      const start = this.#pending.bytes
-      if (start.length + at - from > this.#maxBytes) return undefined
-      const line = start.length === 0 ? chunk.subarray(from, at) : Buffer.concat([start, chunk.subarray(from, at)])
-      lines.push(line.toString('utf8').replace(/\r$/, ''))
-      if (start.length > 0) this.#pending = new GrowingBuffer(this.#maxBytes)
-      from = at + 1
-    }
-    const rest = this.#pending.fill(chunk.subarray(from))
-    return rest.length === 0 ? lines : undefined
   }
 }

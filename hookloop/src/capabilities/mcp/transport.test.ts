@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { toParts, toText } from './content.ts'
-import { LineReader } from './stdio-transport.ts'
+import { LineReader } from './line-reader.ts'
 import { MessageBudget } from './transport.ts'
-import { ToolNames } from './server-tools.ts'
+import { chooseTools, ToolNames } from './server-tools.ts'
+import { readSettings } from './settings.ts'
 import { cleanText, redactMessage } from './clean-text.ts'
 
 test('lines are the same however the bytes are split', () => {
@@ -72,6 +73,17 @@ test('tools of one server have unique names, the same every time', () => {
       )
     }),
   )
+})
+
+test('other work continues while the large schemas of a server are read', async () => {
+  const keys = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`k${i}`, 1]))
+  const inputSchema = { type: 'object', default: keys }
+  const listed = Array.from({ length: 100 }, (_, i) => ({ name: `tool_${i}`, inputSchema }))
+  let isDone = false
+  const others = new Promise<boolean>((resolve) => setImmediate(() => resolve(isDone)))
+  const { tools } = await chooseTools(listed, readSettings({ servers: { it: { command: 'x' } } })[0]!)
+  isDone = true
+  assert.deepEqual([tools.length, await others], [100, false])
 })
 
 test('secrets are removed from messages, also without their prefix', () => {
