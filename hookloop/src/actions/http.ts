@@ -45,6 +45,7 @@ export function http(options: HttpOptions): Action {
   return action({
     kind: 'http',
     label,
+    limitsItself: true,
     async perform(ctx, { signal, timeoutMs = httpDefaults.timeoutMs }) {
       const { status, text } = await postJson(url, eventText(ctx, { conversation }), {
         headers: expandHeaders(headers, allowedEnvVars),

@@ -45,7 +45,7 @@ suite('shell as a guard', () => {
       'block',
       /unknown field "permissionDecision"/,
     ],
-    ['changes arguments', `echo '{"updatedInput":{"n":2}}'`, 'block', /which a guard cannot change/],
+    ['changes arguments', `echo '{"updatedInput":{"n":2}}'`, 'block', /a guard cannot change it/],
     ['prints __proto__', `echo '{"__proto__":{"decision":"allow"}}'`, 'block', /unknown field "__proto__"/],
   ]
   for (const [what, command, decision, message] of answers) {

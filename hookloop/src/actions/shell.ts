@@ -55,6 +55,7 @@ export function shell(options: ShellOptions): Action {
   return action({
     kind: 'shell',
     label,
+    limitsItself: true,
     async perform(ctx, { signal, timeoutMs = shellDefaults.timeoutMs }) {
       const passed = Object.fromEntries(passEnv.map((name) => [name, process.env[name]]))
       const result = await runProcess(run, {

@@ -50,6 +50,7 @@ export function subagent(options: SubagentOptions): Action {
   return action({
     kind: 'subagent',
     label,
+    limitsItself: true,
     async perform(ctx, { mode, signal, timeoutMs = subagentDefaults.timeoutMs }) {
       const input = questionAbout(ctx, question, { maxChars, conversation: false })
       const timeout = AbortSignal.timeout(Math.min(timeoutMs, MAX_TIMER_MS))

@@ -6,12 +6,14 @@ import { explain } from '../agent/explain/explain.ts'
 import { createAgent } from '../create-agent.ts'
 import { textOf } from '../state/message.ts'
 import { totalTokens } from '../state/usage.ts'
-import { hook } from '../hooks/hook.ts'
+import { guard, hook } from '../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedTurn } from '../models/scripted.ts'
 import { memoryStore } from '../sessions/stores/memory-store.ts'
+import { liveEffects } from '../effects/effects.ts'
 import { recordEffects } from '../effects/record-effects.ts'
 import { memoryRecording } from '../effects/recording.ts'
 import { replayEffects } from '../effects/replay-effects.ts'
+import { fakeClock } from '../testing/fake-clock.ts'
 import { guards } from './guards.ts'
 import {
   getCritique,
@@ -94,7 +96,9 @@ describe('a critic that fails', () => {
       assert.deepEqual(stopped.ending, ['stopped', 'errorForbade', 'selfCritique.decide'])
       assert.match(stopped.message, /^The critic gave no verdict: /)
       assert.equal(stopped.run.text, 'answer 1')
-      assert.equal((await judged(script, { options: { onFailure: 'approve' } })).ending[0], 'completed')
+      const approved = await judged(script, { options: { onFailure: 'approve' } })
+      assert.equal(approved.ending[0], 'completed')
+      assert.match(approved.run.warnings[0]!.message, /^The critic gave no verdict, so the answer was not judged: /)
     })
   }
 
@@ -109,6 +113,27 @@ describe('a critic that fails', () => {
     const tight = { options: { onFailure: 'approve' as const }, use: [guards({ maxTokens: 15 })] }
     const { ending, by } = await judged([], tight)
     assert.deepEqual([ending, by.requests.length], [['stopped', 'tokenLimit', 'guards.maxTokens'], 0])
+  })
+
+  test('because the time of the run is over ends the run by the time limit, whatever a failure means', async () => {
+    for (const onFailure of ['stop', 'approve'] as const) {
+      const clock = fakeClock({ auto: true })
+      const options = { onFailure, model: scriptedModel([{ text: 'Hm.', delayMs: 60_000 }]) }
+      const use = [selfCritique(options), guards({ maxTimeMs: 1_000 })]
+      const agent = createAgent({ model: scriptedModel(['Because.']), use })
+      const run = await agent.run('Why?', { effects: liveEffects({ clock }) })
+      assert.equal(run.status === 'stopped' && run.final.reason, 'timeLimit')
+    }
+  })
+
+  test('because a guard forbade it, with the reason "completed", does not complete the run', async () => {
+    const forbid = guard('beforeInference', (ctx) =>
+      ctx.state.stepCount > 0 ? ctx.stop('Enough.', { reason: 'completed' }) : ctx,
+    )
+    for (const onFailure of ['stop', 'approve'] as const) {
+      const { ending } = await judged([], { options: { onFailure }, use: [forbid] })
+      assert.equal(ending[0], 'stopped')
+    }
   })
 })
 

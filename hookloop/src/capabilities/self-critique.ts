@@ -4,7 +4,9 @@ import { checkState, type AgentState } from '../state/agent-state.ts'
 import type { ModelSource } from '../state/inference.ts'
 import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
 import { textOf } from '../state/message.ts'
-import { messageOf } from '../errors.ts'
+import { AgentError, messageOf } from '../errors.ts'
+import { BaseContext } from '../hooks/base-context.ts'
+import type { HookContext } from '../hooks/context.ts'
 import { guard, hook, type Hook } from '../hooks/hook.ts'
 import { shorten } from '../state/text.ts'
 import { objectSchema } from '../state/schema.ts'
@@ -50,6 +52,8 @@ export type SelfCritique = {
   readonly sentBack?: boolean
   /** Why there is no verdict. */
   readonly failure?: string
+  /** Whether that is because a guard or a limit ended the run. */
+  readonly isForbidden?: boolean
 }
 
 /** The metadata key of the latest verdict. */
@@ -109,7 +113,7 @@ function rememberTask(): Hook {
 }
 
 /** Calls the critic, and sends the answer back if it is to be revised. */
-function judgeAnswer({ model, instructions = DEFAULT_INSTRUCTIONS, maxRetries }: Policy): Hook {
+function judgeAnswer({ model, instructions = DEFAULT_INSTRUCTIONS, maxRetries, onFailure }: Policy): Hook {
   return hook(
     'onStop',
     async (ctx) => {
@@ -123,7 +127,9 @@ function judgeAnswer({ model, instructions = DEFAULT_INSTRUCTIONS, maxRetries }:
         const { output } = await ctx.infer({ ...request, ...(model !== undefined && { model }) })
         critique = toCritique(output)
       } catch (thrown) {
-        return ctx.withState((state) => withCritique(state, { ...current, failure: messageOf(thrown) }))
+        const failed = { ...current, failure: messageOf(thrown), isForbidden: isForbidden(thrown) }
+        const next = ctx.withState((state) => withCritique(state, failed))
+        return onFailure === 'stop' || failed.isForbidden ? next : withWarning(next, failed.failure)
       }
       const sentBack = critique.verdict === 'revise' && rounds < maxRetries
       const judged = { ...current, rounds: rounds + Number(sentBack), critique, sentBack }
@@ -140,20 +146,35 @@ function decide({ maxRetries, onFailure }: Policy): Hook {
     'onStop',
     (ctx) => {
       if (ctx.outcome.stopReason !== 'completed' || isUnjudgedSubagent(ctx.state)) return ctx
-      const { steps, critique, failure, rounds = 0, sentBack } = getCritique(ctx.state) ?? {}
+      const known = getCritique(ctx.state)
+      const { steps, critique, failure, rounds = 0, sentBack } = known ?? {}
       if (steps !== ctx.state.stepCount || critique === undefined) {
-        if (onFailure === 'approve') return ctx
-        const why = failure ?? 'it was not called'
-        return ctx.stop(`The critic gave no verdict: ${why}`, { reason: 'errorForbade' })
+        // The least urgent reason: the run has the reason of the limit that ended it.
+        const reason = known?.isForbidden === true ? 'finishReason' : 'errorForbade'
+        if (onFailure === 'approve' && reason === 'errorForbade') return ctx
+        return ctx.stop(`The critic gave no verdict: ${failure ?? 'it was not called'}`, { reason })
       }
       const { verdict, summary } = critique
       if (verdict === 'give_up') return ctx.stop(`The critic gave up: ${summary}`, { value: { rounds } })
       if (verdict === 'approve' || sentBack === true) return ctx
       const value = { value: rounds, limit: maxRetries }
-      return ctx.stop(`Not approved after ${rounds} rounds: ${summary}`, { reason: 'retryLimit', value })
+      return ctx.stop(`Not approved after ${rounds} ${rounds === 1 ? 'round' : 'rounds'}: ${summary}`, {
+        reason: 'retryLimit',
+        value,
+      })
     },
     { name: 'selfCritique.decide' },
   )
+}
+
+/** An answer that was approved only because its critic failed. */
+function withWarning<C extends HookContext<'onStop'>>(ctx: C, why: string): C {
+  const message = `The critic gave no verdict, so the answer was not judged: ${why}`
+  return BaseContext.change(ctx as never, { warnings: [{ code: 'HOOK_FAILED', message }] }) as never
+}
+
+function isForbidden(thrown: unknown): boolean {
+  return thrown instanceof AgentError && ['MODEL_FORBIDDEN', 'RUN_TIMED_OUT', 'RUN_CANCELLED'].includes(thrown.code)
 }
 
 /** The answer of a subagent is a tool result for its parent, whose own answer is judged. */

@@ -17,8 +17,10 @@ export type Action = {
    * deterministic apart from these calls.
    */
   readonly asks?: true
-  /** The default time limit of the hook. An action that does not call models enforces its time limit itself. */
+  /** The default time limit of the hook. */
   readonly timeoutMs?: number
+  /** It enforces the time limit of the hook itself. Otherwise the hook fails when its time is over, even if `perform` continues. */
+  readonly limitsItself?: true
   /** Subagents inherit it even if it is used with `hook`, as they inherit all guards. */
   readonly inherited?: true
   /** With a hook at `beforeToolUse`: it gets only calls whose arguments fit the tool. */
@@ -53,6 +55,7 @@ const names = optionNames<Action>({
   label: true,
   asks: true,
   timeoutMs: true,
+  limitsItself: true,
   inherited: true,
   fitting: true,
   perform: true,

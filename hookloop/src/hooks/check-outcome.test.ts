@@ -37,6 +37,8 @@ function twoFaced(): object {
 const unknown: { readonly [what: string]: readonly [unknown, RegExp] } = {
   undefined: [undefined, /returned undefined/],
   null: [null, /returned null/],
+  'a decision that is undefined': [{ decision: undefined }, /returned "decision" as undefined/],
+  'a symbol as a key': [{ [Symbol('decision')]: 'block' }, /a symbol as a key/],
   'a decision of another vocabulary': [{ decision: 'deny' }, /"decision":"deny"/],
   'a decision that is not a string': [{ decision: true }, /"decision" must be one of block, ask, allow/],
   'a function as a decision': [{ decision: () => 'block' }, /"decision" as the function/],

@@ -28,6 +28,10 @@ export function outcomeJson(returned: unknown, mode: Mode): JsonObject {
 
 /** Also reads fields that are inherited or not enumerable, and rejects what JSON would leave out. */
 function copyOf(returned: { readonly [key: string]: unknown }): Json {
+  const [symbol] = Object.getOwnPropertySymbols(returned)
+  if (symbol !== undefined) throw invalid('an object with a symbol as a key, which is not an outcome', undefined)
+  // A decision that was looked up and not found must not count as no opinion.
+  if ('decision' in returned && returned['decision'] === undefined) throw invalid('"decision" as undefined', undefined)
   const names = new Set([...Object.keys(shapes), ...Object.getOwnPropertyNames(returned)])
   const read = new Map<string, unknown>()
   for (const name of names) {
@@ -74,10 +78,9 @@ function checkAbilities(outcome: HookOutcome, trigger: HookTrigger, mode: Mode):
   const changes: readonly Ability[] = mode === 'transform' && hook !== 'around' ? hook : []
   const can = (...needed: readonly Ability[]): boolean =>
     needed.some((ability) => guard.includes(ability) || changes.includes(ability))
-  const reject = (what: string): never => {
-    throw new AgentError('HOOK_OUTCOME_INVALID', `Its outcome has ${what}, which has no effect at ${trigger}.`, {
-      value: outcome,
-    })
+  const reject = (what: string, why = ''): never => {
+    const message = `Its outcome has ${what}, which has no effect at ${trigger}${why}.`
+    throw new AgentError('HOOK_OUTCOME_INVALID', message, { value: outcome })
   }
   const { decision, votes = [], recovery } = outcome
   if (decision === 'block' && !can('block', 'permit')) reject('a block')
@@ -90,7 +93,7 @@ function checkAbilities(outcome: HookOutcome, trigger: HookTrigger, mode: Mode):
   if (recovery !== undefined && !changes.includes('recover')) reject(recovery.decision)
   for (const [name, ability] of changing) {
     if (outcome[name] !== undefined && !changes.includes(ability)) {
-      reject(mode === 'guard' ? `a change of its ${name}, which a guard cannot change` : `a change of its ${name}`)
+      reject(`a change of its ${name}`, mode === 'guard' ? `: a guard cannot change it` : undefined)
     }
   }
 }

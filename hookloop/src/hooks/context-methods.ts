@@ -15,7 +15,7 @@ import { exactJson, toJson, type Json, type JsonObject } from '../state/json.ts'
 import type { List } from '../state/list.ts'
 import { isReplyPart, toInput, toMessages, type Message } from '../state/message.ts'
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
-import { AgentError } from '../errors.ts'
+import { AgentError, messageOf } from '../errors.ts'
 import type { CompactOptions } from './compaction.ts'
 import { toTokens, type TokenUsage } from '../state/usage.ts'
 import { BaseContext, type AskOptions, type Mode, type Verdict, type Vote } from './base-context.ts'
@@ -86,6 +86,7 @@ function voted(decision: Vote['decision'], reason: StopReason, message: string, 
 /** JavaScript callers may pass anything as a message; the ledger stores text. */
 function textFrom(message: unknown): string {
   if (typeof message === 'string') return message
+  if (message instanceof Error) return messageOf(message)
   try {
     return JSON.stringify(message) ?? ''
   } catch {

@@ -66,6 +66,8 @@ export class Invocation implements Origin {
   declare fits: ((asked?: { readonly byShadow: boolean }) => boolean | Promise<boolean>) | undefined
   /** The model calls of the hook that is running. */
   declare inference: HookInference | undefined
+  /** Model calls that hooks request when they cannot make one any more. */
+  declare late: LateCalls | undefined
 
   constructor(host: HookHost, plan: Plan, state: AgentState, facts: FactValues, callIndex?: number) {
     this.host = host
@@ -98,7 +100,9 @@ export class Invocation implements Origin {
 
   async infer(options: InferOptions, turn: number): Promise<unknown> {
     const { running, host } = this
-    if (running === undefined || turn !== this.turn) throw misused('the hook has ended. Await the call in the hook')
+    const isLate = running === undefined || turn !== this.turn
+    if ((isLate || host.ended !== undefined) && (this.late ??= new LateCalls()).isTooMany()) return neverEnds()
+    if (isLate) throw misused('the hook has ended. Await the call in the hook')
     if (running.effect) {
       throw misused('a hook with effect: true is recorded as one effect. Remove effect, or split it into two hooks')
     }
@@ -203,11 +207,35 @@ export class Invocation implements Origin {
   }
 }
 
+const MAX_LATE_CALLS = 100
+
+/**
+ * Counts the calls of a hook whose time is over. Each of them fails at once, so a hook that tries again until it succeeds would
+ * block the process: no timer could end it.
+ */
+export class LateCalls {
+  #count = 0
+
+  isTooMany(): boolean {
+    return ++this.#count > MAX_LATE_CALLS
+  }
+}
+
+/** What a call beyond that returns: the hook waits for ever, and is left behind. */
+export function neverEnds(): Promise<never> {
+  return new Promise(() => undefined)
+}
+
 const GUARD_TIMEOUT_MS = 60_000
 
 /** How long a handler may take. */
 export function timeLimitOf({ timeoutMs, action, mode }: StackedHook): number {
   return timeoutMs ?? action?.timeoutMs ?? (mode === 'guard' ? GUARD_TIMEOUT_MS : Infinity)
+}
+
+/** How long a handler is waited for. An action that limits itself, such as a command, ends in its own way. */
+export function enforcedLimitOf(hook: StackedHook): number {
+  return hook.action?.limitsItself === true ? Infinity : timeLimitOf(hook)
 }
 
 /** The time limit of a hook in an invocation. */
@@ -221,8 +249,7 @@ export class HookTime implements TimeLimit {
   }
 
   get ms(): number {
-    const { action } = this.hook
-    return action !== undefined && action.asks !== true ? Infinity : timeLimitOf(this.hook) // an action enforces its own
+    return enforcedLimitOf(this.hook)
   }
 
   key(): string {

@@ -14,14 +14,14 @@ export async function performHook(invocation: Invocation, hook: StackedHook, ctx
   const known = invocation.performed?.get(hook.name)
   if (known !== undefined) return { draft: { ...apply(known), spent: undefined } } // counted already
   if (hook.action?.asks === true) {
-    return { draft: apply(await outcomeOfAction(hook, { ctx, signal: invocation.host.signal })) }
+    return { draft: apply(await outcomeOfAction(hook, ctx)) }
   }
   const key = invocation.keyFor(hook.name)
   // In a scope: a hook that has timed out continues in the background and must not move the clock of the run.
   const scope = invocation.host.effects.scope(key)
   const effect = { key, kind: 'hook', input: () => describe(before), mode: hook.mode } as const
-  const outcome = await scope.perform<Json>(effect, async (signal) => {
-    if (hook.action !== undefined) return outcomeOfAction(hook, { ctx, signal })
+  const outcome = await scope.perform<Json>(effect, async () => {
+    if (hook.action !== undefined) return outcomeOfAction(hook, ctx)
     const returned = await hook.handle(ctx as never, undefined as never)
     return toJson(toOutcome(before, BaseContext.accept(returned, invocation)))
   })
@@ -38,11 +38,8 @@ export function joinPerformed(invocation: Invocation, { draft, scope }: Performe
   return draft
 }
 
-async function outcomeOfAction(
-  { handle, mode, timeoutMs }: StackedHook,
-  { ctx, signal }: { readonly ctx: BaseContext; readonly signal: AbortSignal },
-): Promise<Json> {
-  const how: ActionRun = { mode, signal, timeoutMs }
+async function outcomeOfAction({ handle, mode, timeoutMs }: StackedHook, ctx: BaseContext): Promise<Json> {
+  const how: ActionRun = { mode, signal: ctx.signal, timeoutMs }
   return outcomeJson(await handle(ctx as never, how as never), mode)
 }
 

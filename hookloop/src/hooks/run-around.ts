@@ -1,7 +1,7 @@
 import type { LedgerEntry } from '../state/ledger.ts'
 import { AgentError } from '../errors.ts'
 import { describeValue } from '../state/describe-value.ts'
-import { HookTime, type Invocation } from './invocation.ts'
+import { HookTime, LateCalls, neverEnds, type Invocation } from './invocation.ts'
 import { explainThrown } from './missing-method.ts'
 import { errorOpinion } from './failure-text.ts'
 import { applies, isFatal } from './run-hooks.ts'
@@ -36,7 +36,9 @@ async function runLayer<R, N>(call: AroundCall<R, N>, { hook, index, change }: L
   let calls = 0
   let [returned, skipsItself] = [false, false]
   const failures = new Set<unknown>()
+  const late = new LateCalls()
   const next = (inner?: N): Promise<R> => {
+    if ((returned || invocation.host.ended !== undefined) && late.isTooMany()) return neverEnds()
     if (returned) throw misused(hook, 'called next() after it had returned. Await the result of next()')
     calls++
     const result = runAround(call, index + 1, call.merge(change, inner))

@@ -5,12 +5,12 @@ import { isLeftByLimit, timedOut } from '../effects/effects.ts'
 import { withTimeout } from '../system/timeout.ts'
 import { BaseContext, type Draft, type Mode } from './base-context.ts'
 import { errorOpinion, failureText, setModelText } from './failure-text.ts'
-import { HookTime, opinionOf, type Invocation } from './invocation.ts'
+import { enforcedLimitOf, HookTime, opinionOf, type Invocation } from './invocation.ts'
 import { explainThrown } from './missing-method.ts'
 import { joinPerformed, performHook, type Performed } from './perform-hook.ts'
 import type { StackedHook } from './stack.ts'
 import { isThenable } from '../state/thenable.ts'
-import { specOf } from './triggers.ts'
+import { specOf, type HookTrigger } from './triggers.ts'
 
 // The composition rules: transforms run one after the other, then guards on the result, then observers. Only handlers
 // that return a promise are awaited; a synchronous one costs no microtask.
@@ -144,7 +144,7 @@ export function runObservers(invocation: Invocation, hooks: readonly StackedHook
     const started = invocation.startOfHook()
     let error: unknown
     try {
-      const own = hook.timeoutMs === undefined ? invocation : invocation.copyFor(hook)
+      const own = enforcedLimitOf(hook) === Infinity ? invocation : invocation.copyFor(hook)
       const ctx = own.context('observe')
       if (hook.when !== undefined && !applies(hook, ctx)) continue
       const result =
@@ -159,9 +159,10 @@ export function runObservers(invocation: Invocation, hooks: readonly StackedHook
 }
 
 /** Work of an observer, which fails and is aborted after the time limit of the hook. */
-function withinTime(own: Invocation, { name, timeoutMs }: StackedHook, work: PromiseLike<unknown>): typeof work {
-  if (timeoutMs === undefined) return work
-  return withTimeout(work, timeoutMs, () => own.abort(timedOut(name, { ms: timeoutMs })), { unref: true })
+function withinTime(own: Invocation, hook: StackedHook, work: PromiseLike<unknown>): typeof work {
+  const ms = enforcedLimitOf(hook)
+  if (ms === Infinity) return work
+  return withTimeout(work, ms, () => own.abort(timedOut(hook.name, { ms })), { unref: true })
 }
 
 export function isTyped({ tool, triggers, action }: StackedHook): boolean {
@@ -258,7 +259,7 @@ class StartedHook extends HookTime {
   /** The hook threw or timed out. Throws what `fail` throws. */
   async fail(thrown: unknown): Promise<void> {
     const { invocation, hook, started, index } = this
-    if (isLeftByLimit(thrown)) invocation.host.leave?.(`${hook.mode} "${hook.name}" at ${invocation.trigger}`)
+    if (isLeftByLimit(thrown)) invocation.host.leave?.(nameInRun(hook, invocation.trigger))
     try {
       await invocation.endTurn(isTimeout(thrown, this.key()) ? 'timedOut' : 'threw')
     } catch (fatal) {
@@ -266,6 +267,11 @@ class StartedHook extends HookTime {
     }
     fail(invocation, hook, { thrown, started, index })
   }
+}
+
+/** A hook, for messages: `guard "no-push" at beforeToolUse`. */
+export function nameInRun({ mode, name }: StackedHook, trigger: HookTrigger): string {
+  return `${mode === 'transform' ? 'hook' : mode} "${name}" at ${trigger}`
 }
 
 function isTimeout(thrown: unknown, key: string): boolean {
@@ -318,7 +324,7 @@ function isOtherwiseSame(before: Draft, after: Draft): boolean {
 }
 
 function applyVerdict(invocation: Invocation, by: string, verdict: NonNullable<Draft['verdict']>): void {
-  const message = verdict.message ?? `Not permitted by "${by}".`
+  const message = verdict.message?.trim() ? verdict.message : `Not permitted by "${by}".`
   if (verdict.decision === 'block') invocation.blocked ??= { by, message }
   if (verdict.decision === 'ask') {
     const kind = verdict.byDefault === true ? 'defaultAsks' : 'asks'

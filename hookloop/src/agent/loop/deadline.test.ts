@@ -9,7 +9,7 @@ import { liveEffects, type EffectsFactory } from '../../effects/effects.ts'
 import { recordEffects } from '../../effects/record-effects.ts'
 import { memoryRecording } from '../../effects/recording.ts'
 import { replayEffects } from '../../effects/replay-effects.ts'
-import { action } from '../../hooks/action.ts'
+import { action, type Action } from '../../hooks/action.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
@@ -23,6 +23,19 @@ import { tool, type Tool } from '../tool.ts'
 
 const never = new Promise<never>(() => undefined)
 const work: ScriptedTurn = { toolCalls: [{ name: 'work' }] }
+const silent = { provider: 'fake', modelId: 'silent', infer: () => never }
+
+/** Tries again as long as it fails. */
+async function untilDone<T>(attempt: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await attempt()
+    } catch {
+      continue
+    }
+  }
+}
+
 const hanging = z.object({}).refine(() => never)
 
 function worker(how: Partial<Parameters<typeof tool>[0]> = {}): Tool {
@@ -65,9 +78,9 @@ const cases: readonly (readonly [string, readonly Use[], RegExp])[] = [
   [
     'a hook',
     [worker(), hook('beforeStep', () => never, { name: 'stuck' })],
-    /Left behind: transform "stuck" at beforeStep\./,
+    /Left behind: hook "stuck" at beforeStep\./,
   ],
-  ['a hook at onUserInput', [hook('onUserInput', () => never, { name: 'stuck' })], /transform "stuck" at onUserInput/],
+  ['a hook at onUserInput', [hook('onUserInput', () => never, { name: 'stuck' })], /hook "stuck" at onUserInput/],
   [
     'a hook at beforeToolUse',
     [worker(), hook('beforeToolUse', () => never, { name: 'stuck' })],
@@ -94,7 +107,29 @@ const cases: readonly (readonly [string, readonly Use[], RegExp])[] = [
     [worker(), guard('beforeStep', action({ kind: 'fake', label: 'fake', perform: () => never }), { name: 'stuck' })],
     /guard "stuck" at beforeStep/,
   ],
-  ['a hook around a tool', [worker(), hook('aroundToolUse', () => never)], /Time limit reached/],
+  [
+    'a hook around a tool',
+    [worker(), hook('aroundToolUse', () => never)],
+    /Left behind: hooks around the tool "work"\./,
+  ],
+  [
+    'a hook that repeats a tool until it succeeds, with a tool',
+    [
+      worker({ execute: () => never }),
+      hook('aroundToolUse', async (_ctx, next) => {
+        for (;;) {
+          const execution = await next()
+          if (execution.status === 'ok') return execution
+        }
+      }),
+    ],
+    /Left behind: tool "work"\./,
+  ],
+  [
+    'a hook that repeats a model call until it succeeds, with a model',
+    [hook('aroundInference', (_ctx, next) => untilDone(() => next({ model: silent })))],
+    /time limit of 1000 ms/,
+  ],
   [
     'a tool inside a hook',
     [worker({ execute: () => never }), hook('aroundToolUse', (_ctx, next) => next())],
@@ -196,7 +231,29 @@ const declared = {
     hook('aroundToolUse', look, { name: 'slow', timeoutMs: 50 }),
   'hook around the model': (look: (ctx: { readonly signal: AbortSignal }) => Promise<never>) =>
     hook('aroundInference', look, { name: 'slow', timeoutMs: 50 }),
+  'custom action': (look: (ctx: { readonly signal: AbortSignal }) => Promise<never>) =>
+    guard(
+      'beforeToolUse',
+      fake((_ctx, { signal }) => look({ signal })),
+      { name: 'slow', timeoutMs: 50 },
+    ),
+  'custom action with a time limit of its own': (look: (ctx: { readonly signal: AbortSignal }) => Promise<never>) =>
+    hook(
+      'beforeStep',
+      fake((_ctx, { signal }) => look({ signal }), { timeoutMs: 50 }),
+      { name: 'slow' },
+    ),
+  'custom action that calls models': (look: (ctx: { readonly signal: AbortSignal }) => Promise<never>) =>
+    hook(
+      'beforeStep',
+      fake((_ctx, { signal }) => look({ signal }), { asks: true }),
+      { name: 'slow', timeoutMs: 50 },
+    ),
 } as const
+
+function fake(perform: Action['perform'], more: Partial<Action> = {}): Action {
+  return action({ kind: 'fake', label: 'fake', perform, ...more })
+}
 
 for (const [kind, declare] of Object.entries(declared)) {
   test(`the signal of a ${kind} aborts at its own timeout, and that of the run does not`, async () => {
@@ -244,6 +301,40 @@ test('the signal of a tool aborts at the timeout of the tool', async () => {
   const agent = createAgent({ model: scriptedModel([work, 'Done.']), use: [slow] })
   const run = await runOn(fakeClock(), (effects) => agent.run('Go.', { effects }))
   assert.deepEqual([aborted, run.status], [true, 'completed'])
+})
+
+test('a tool is aborted, and its outcome is unknown, when the hook around it times out', async () => {
+  let aborted = false
+  const slow = worker({
+    execute: (_args, { signal }) => (signal.addEventListener('abort', () => (aborted = true)), never),
+  })
+  const around = hook('aroundToolUse', (_ctx, next) => next(), { timeoutMs: 50 })
+  const agent = createAgent({ model: scriptedModel([work, 'Done.']), use: [slow, around] })
+  const run = await runOn(fakeClock(), (effects) => agent.run('Go.', { effects }))
+  const execution = run.state.execution!.steps.at(0)!.toolExecutions[0]
+  assert.deepEqual([aborted, execution?.status, run.status], [true, 'outcomeUnknown', 'completed'])
+})
+
+test('a hook that calls a model until it succeeds is left behind at the time limit, and does not block the process', async () => {
+  const stubborn = hook('beforeStep', (ctx) =>
+    untilDone(() => ctx.infer({ model: silent, prompt: 'Hi.' })).then(() => ctx),
+  )
+  const agent = createAgent({ model: scriptedModel(['Done.']), use: [stubborn, guards({ maxTimeMs: 1000 })] })
+  const run = await runOn(fakeClock(), (effects) => agent.run('Go.', { effects }))
+  assert.match(run.status === 'stopped' ? run.final.message : '', /Left behind: hook "hook:beforeStep" at beforeStep/)
+})
+
+test('a custom action that hangs blocks as a guard after the time limit of guards', async () => {
+  const clock = fakeClock()
+  const guarded = guard(
+    'beforeToolUse',
+    fake(() => never),
+    { name: 'stuck' },
+  )
+  const agent = createAgent({ model: scriptedModel([work, 'Done.']), use: [worker(), guarded] })
+  const run = await runOn(clock, (effects) => agent.run('Go.', { effects }))
+  assert.equal(run.state.execution!.steps.at(0)!.toolExecutions[0]?.status, 'blocked')
+  assert.match(run.warnings[0]!.message, /"stuck" failed at beforeToolUse, so it blocked: No answer within 60000 ms/)
 })
 
 test('a subagent without a limit of its own sees the time that its parent has left', async () => {

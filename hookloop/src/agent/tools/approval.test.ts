@@ -329,3 +329,23 @@ for (const how of ['maybe', undefined, { answer: 'ask' }, { answer: 'suspend', e
     assert.throws(() => approval(how as 'deny'), { code: 'AGENT_INVALID_OPTION' })
   })
 }
+
+for (const [what, answer, problem] of [
+  ['throws', () => Promise.reject(new Error('The chat is down.')), /The chat is down\./],
+  ['returns an unknown answer', () => 'deny' as never, /"deny" is not an answer/],
+  ['returns nothing', () => undefined as never, /undefined is not an answer/],
+] as const) {
+  test(`an approver that ${what} denies the call, and run.warnings says so`, async () => {
+    const { run, status } = await play([asking, approval(answer)])
+    assert.equal(status, 'blocked')
+    const [warning] = run.warnings
+    assert.match(warning!.message, /^The approver failed, so the question was denied: /)
+    assert.match(warning!.message, problem)
+  })
+}
+
+test('a block or a denial with an empty reason still tells the model that the call was not permitted', async () => {
+  const silent = guard('beforeToolUse', (ctx) => ctx.block(' '), { name: 'silent' })
+  assert.equal((await play([silent])).output, 'Not permitted by "silent".')
+  assert.equal((await play([asking, approval(() => ({ block: '' }))])).output, 'Denied.')
+})

@@ -124,7 +124,11 @@ class AroundTool {
   readonly #how: Attempt & { readonly trail: Trail }
   #attempts = 0
   #running = 0
-  #succeeded: ToolExecution | undefined
+  /** The result of an attempt that had, or may have had, its effect. */
+  #done: ToolExecution | undefined
+  /** Ends attempts that no hook waits for any more. */
+  readonly #concluded = new AbortController()
+  readonly #signal: AbortSignal
   /** What all attempts and the hooks have spent. */
   #spent = noTokens
 
@@ -132,10 +136,12 @@ class AroundTool {
     this.#run = run
     this.#at = at
     this.#how = how
+    this.#signal = AbortSignal.any([how.signal, this.#concluded.signal])
   }
 
   async run(hooks: readonly StackedHook[]): Promise<AroundRecord> {
     const execution = await this.#runHooks(hooks)
+    if (this.#running > 0) this.#concluded.abort(new Error(abandonedByHook.output as string))
     return { execution: withUsage(execution, this.#spent), trail: this.#how.trail.entries }
   }
 
@@ -161,7 +167,8 @@ class AroundTool {
       if (this.#running > 0) return endedWhileRunning(run.effects.time, thrown) ?? abandonedByHook
       const message = messageOf(thrown)
       // A tool that has run is not reported as failed because a hook failed afterwards.
-      return this.#succeeded ? withheldExecution(this.#succeeded, 'hookloop', message) : failedExecution(message)
+      if (this.#done === undefined) return failedExecution(message)
+      return this.#done.status === 'ok' ? withheldExecution(this.#done, 'hookloop', message) : this.#done
     }
   }
 
@@ -175,15 +182,17 @@ class AroundTool {
     const key = `${this.#how.effect.key}/${++this.#attempts}`
     this.#running++
     let isRecorded = true
+    const onSpend = (usage: Partial<TokenUsage>): void => this.#spend(usage)
     const effect = { key, kind: 'tool', input: () => describeCall(call) } as const
     const execution = await this.#run.effects.scope(key).perform(effect, async () => {
       isRecorded = false
       // Counted at once: a hook may not wait for the attempt to end.
-      return new StartedTool(this.#run, this.#at, { ...this.#how, onSpend: (usage) => this.#spend(usage) }).execute()
+      return new StartedTool(this.#run, this.#at, { ...this.#how, signal: this.#signal, onSpend }).execute()
     })
     if (isRecorded && execution.usage !== undefined) this.#spend(execution.usage)
     this.#running--
-    if (execution.status === 'ok') this.#succeeded = execution
+    if (execution.status === 'ok') this.#done = execution
+    if (execution.status === 'outcomeUnknown') this.#done ??= execution
     return execution
   }
 }
@@ -331,8 +340,11 @@ const aroundLimit: WorkLimit = {
   ms: Infinity,
   abort: () => 0,
   graceMs: () => GRACE_MS + 250,
-  leave: () => new LeftBehind('the hooks around the tool did not stop when the signal aborted'),
+  leave: () => new LeftBehind(HOOKS_LEFT),
 }
+
+/** The result of a call whose hooks did not stop at the end of the run. */
+export const HOOKS_LEFT = 'The hooks around the tool did not stop when the run ended.'
 
 /** Progress as JSON. A value that cannot be converted must not break the tool. */
 function toShown(update: unknown, redact?: Redact): Json {

@@ -1,5 +1,6 @@
 import type { ToolDescription } from '../../state/inference.ts'
 import type { EntryWarning } from '../../state/ledger.ts'
+import { describeValue } from '../../state/describe-value.ts'
 import { exactJson, hashJson, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { approvalFor, type Answer, type Approval, type Ask, type AskTrigger } from '../../state/tool-call.ts'
 import { AgentError, messageOf, toAgentError } from '../../errors.ts'
@@ -46,6 +47,7 @@ export async function requestApproval(
   }
   const askedAt = run.now
   let given: AskedAnswer
+  let failure: AgentError | undefined
   try {
     given = (await run.effects.perform<Json>(
       { key: `${key}/approval`, kind: 'approval', input: () => ({ id: approval.id, message: approval.message }) },
@@ -66,12 +68,12 @@ export async function requestApproval(
     )) as AskedAnswer
   } catch (thrown) {
     if (thrown instanceof AgentError && isFatal(thrown)) throw thrown
-    given = {
-      block: `The question could not be answered: ${failureText(toAgentError(thrown, 'HOOK_FAILED'), false)}`,
-    }
+    failure = toAgentError(thrown, 'HOOK_FAILED')
+    given = { block: `The question could not be answered: ${failureText(failure, false)}` }
   }
   // After a crash, the replayed clock is behind until something new happens: the time in between is counted already.
   run.addWaited(run.now - (run.now < run.resumedAt ? askedAt : Math.max(askedAt, run.resumedAt)))
+  if (failure !== undefined && run.ended === undefined) noteFailure(run, call, failure, at)
   noteAnswer(run, call, given, approval.message, at)
   if (given !== 'suspend') {
     emitAnswered(run, approval, given)
@@ -79,6 +81,17 @@ export async function requestApproval(
   }
   call.approval = approval
   return undefined
+}
+
+/** A warning, because an approver that fails looks like one that denies everything. */
+function noteFailure(
+  run: RunContext,
+  call: Pick<ActiveCall, 'id'>,
+  { code, message: why }: AgentError,
+  at: AskTrigger | undefined,
+): void {
+  const message = `The approver failed, so the question was denied: ${why}`
+  run.noteLoop(at ?? 'beforeToolUse', { ...placeOf(call, at), warnings: [{ code, message }] })
 }
 
 function emitAnswered(run: RunContext, { id }: Approval, answer: Answer): void {
@@ -99,7 +112,8 @@ const fingerprints = new WeakMap<ToolDescription, string>()
 /** Checks an answer. Anything but the three forms of an answer and `suspend` throws ANSWER_INVALID. */
 export function checkedAnswer(answer: unknown): AskedAnswer {
   if (answer === 'allow' || answer === 'suspend') return answer
-  if (isJsonObject(answer) && typeof answer['block'] === 'string') return Object.freeze({ block: answer['block'] })
+  if (isJsonObject(answer) && typeof answer['block'] === 'string')
+    return Object.freeze({ block: answer['block'].trim() === '' ? 'Denied.' : answer['block'] })
   if (isJsonObject(answer) && isJsonObject(answer['allow'])) {
     try {
       return Object.freeze({ allow: exactJson(answer['allow'], 'edited arguments') as JsonObject })
@@ -109,13 +123,9 @@ export function checkedAnswer(answer: unknown): AskedAnswer {
   }
   throw new AgentError(
     'ANSWER_INVALID',
-    `${describeAnswer(answer)} is not an answer. Use 'allow', { allow: arguments } or { block: 'reason' }.`,
+    `${describeValue(answer)} is not an answer. Use 'allow', { allow: arguments } or { block: 'reason' }.`,
     { value: answer },
   )
-}
-
-function describeAnswer(answer: unknown): string {
-  return typeof answer === 'string' ? `"${answer}"` : `A ${answer === null ? 'null' : typeof answer}`
 }
 
 export function noteAnswer(

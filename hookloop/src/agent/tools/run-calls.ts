@@ -10,7 +10,7 @@ import type { BudgetShare } from '../subagents/child-run.ts'
 import { callsOfChild, closedChild } from '../subagents/closed-child.ts'
 import { childOf, concludeChild, resumeChild, startChild, takeWaiting } from '../subagents/delegated-call.ts'
 import { authorizeCall, type Authorization } from './authorize-call.ts'
-import { effectsFailed, executeCall, executionIn, leftByLimit, type CallToExecute } from './execute-call.ts'
+import { effectsFailed, executeCall, executionIn, HOOKS_LEFT, leftByLimit, type CallToExecute } from './execute-call.ts'
 import { notRunAgain, resolveInterrupted } from './interrupted-call.ts'
 import { noOutput, stoppedExecution, withheldExecution } from './result.ts'
 
@@ -191,5 +191,6 @@ function noteEnd(run: RunContext, call: ActiveCall, { status, output, truncated 
   const decision = status !== 'ok' ? status : truncated === true ? 'truncated' : 'no output'
   const message = status === 'ok' ? {} : { message: typeof output === 'string' ? output : JSON.stringify(output) }
   if (output === leftByLimit.output) run.leave(`tool "${call.name}"`)
+  if (output === HOOKS_LEFT) run.leave(`hooks around the tool "${call.name}"`)
   run.noteLoop('aroundToolUse', { call: call.id, decision, ...message })
 }

@@ -34,6 +34,7 @@ export function claudeAction(
     kind: 'claude',
     label,
     fitting: true,
+    limitsItself: true,
     async perform(ctx, { signal, mode }) {
       const payload = payloadsFor(ctx, around).find((each) => each.event === event)
       if (payload === undefined) return {}

@@ -137,6 +137,7 @@ function hooksFor(table: HookTable, group: TriggerRunner, groups: readonly HookG
       label: name,
       inherited: true,
       fitting: true,
+      limitsItself: true,
       ...(table.asksModels && { asks: true }),
       perform,
     })
