@@ -124,4 +124,28 @@ export const equivalent: readonly Equivalent[] = [
     change: '1 → 2',
     why: 'A sort uses only the sign.',
   },
+  {
+    file: 'sessions/limits/slots.ts',
+    code: 'let used = 0',
+    change: '0 → 1',
+    why: 'A store always calls the change, which sets it.',
+  },
+  {
+    file: 'sessions/limits/slots.ts',
+    code: 'if (line.isEmpty) this.#lines.delete(name)',
+    change: 'this.#lines.delete(name) → void 0',
+    why: 'An empty line works like a new one. It frees memory.',
+  },
+  {
+    file: 'sessions/limits/slots.ts',
+    code: '#length = 0',
+    change: '0 → 1',
+    why: 'The line is never empty then, so it is not deleted, which only takes memory.',
+  },
+  {
+    file: 'capabilities/bash/policy/judge-command.ts',
+    code: 'return { index: words.length - 1, why: `the harmless words of ${name} are not known, so a rule must match all words` }',
+    change: '1 → 2',
+    why: 'It is where the search for a rule to suggest starts. A rule with fewer words does not cover the command.',
+  },
 ]

@@ -23,6 +23,8 @@ suite('npm run mutate', () => {
     ],
     "const a = { decision: 'block', message: `b ${c + 'd'}` }": ["'block' → 'block-changed'"],
     'const a = b.some(c) ? true : false': ['b.some(c) → !(b.some(c))', 'some → every', 'true → false', 'false → true'],
+    'const a = { priority: 200 }, b = { priority: -900 }, c = { priority: 0 }': ['200 → 0', '900 → 0', '0 → 1'],
+    'const a = b.toString()': [],
     "import { a } from 'b'": [],
   }
   for (const [source, changes] of Object.entries(cases)) {

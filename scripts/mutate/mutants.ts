@@ -44,7 +44,13 @@ const operators: { readonly [operator: string]: string } = {
   '||': '&&',
 }
 
-const methods: { readonly [name: string]: string } = { some: 'every', every: 'some', min: 'max', max: 'min' }
+/** A map, because `toString` is a property of every object. */
+const methods: ReadonlyMap<string, string> = new Map([
+  ['some', 'every'],
+  ['every', 'some'],
+  ['min', 'max'],
+  ['max', 'min'],
+])
 
 function changesOf(node: AnyNode, parents: readonly AnyNode[], code: string): readonly Change[] {
   const textOf = ({ start, end }: { start: number; end: number }): string => code.slice(start, end)
@@ -78,7 +84,7 @@ function changesOf(node: AnyNode, parents: readonly AnyNode[], code: string): re
       return replaced(`(${textOf(node.argument)})`)
     case 'MemberExpression': {
       const { property, computed } = node
-      const other = computed || property.type !== 'Identifier' ? undefined : methods[property.name]
+      const other = computed || property.type !== 'Identifier' ? undefined : methods.get(property.name)
       return other === undefined ? [] : [{ start: property.start, end: property.end, text: other }]
     }
     case 'Literal':
@@ -94,12 +100,18 @@ function literalChanges(
   replaced: (text: string) => readonly Change[],
 ): readonly Change[] {
   if (typeof value === 'boolean') return replaced(String(!value))
-  if (typeof value === 'number') return replaced(String(value + 1))
+  if (typeof value === 'number') return replaced(String(isPriority(parents) && value !== 0 ? 0 : value + 1))
   const parent = parents.at(-1)!
   const isName = typeof value === 'string' && /^[\w.-]+$/.test(value)
   const isFixed = /^(Import|Export)/.test(parent.type) || isKey(parent, start)
   if (!isName || isFixed || parent.type === 'BinaryExpression') return [] // a comparison is changed as a whole
   return replaced(`'${value}-changed'`)
+}
+
+/** A priority is compared with others, which are far from it. */
+function isPriority(parents: readonly AnyNode[]): boolean {
+  const property = parents.findLast(({ type }) => type !== 'UnaryExpression')
+  return property?.type === 'Property' && property.key.type === 'Identifier' && property.key.name === 'priority'
 }
 
 function isKey(parent: AnyNode, start: number): boolean {

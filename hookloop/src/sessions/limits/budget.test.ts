@@ -16,7 +16,7 @@ import type { Json, JsonObject } from '../../state/json.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
 import type { SessionStore } from '../stores/store.ts'
-import { budget } from './budget.ts'
+import { budget, type BudgetOptions } from './budget.ts'
 import { clockedStore, gatedModel } from './limits.fixture.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-budget-'))
@@ -260,6 +260,86 @@ test('a reservation that has expired is counted when its call is settled after a
   assert.deepEqual(await account(store, 'ann'), { period: 0, costUsd: 0, tokens: 2_000, reserved: {} })
 })
 
+test('a run that would exceed the cost stops at the limit of the cost, and one that uses all of it completes', async () => {
+  const store = memoryStore()
+  const run = async (key: string, maxCost: number) => {
+    const use = [budget({ store, key, maxCost, maxTokens: 100_000 })]
+    return createAgent({ model: model(), store, use }).run('Go.', { session: `${key} ${maxCost}` })
+  }
+  const stopped = await run('ann', 0.5)
+  assert.ok(stopped.status === 'stopped' && stopped.reason === 'costLimit')
+  const estimate = Number(/the call may cost ([\d.]*\d)/.exec(stopped.final.message)![1])
+  assert.match(stopped.final.message, /^The budget ann is used up: 0 of 0.5 USD are spent or reserved/)
+  assert.equal((await run('ann', estimate)).status, 'completed')
+  assert.equal((await run('bob', estimate - 0.001)).status, 'stopped')
+})
+
+test('a run that needs exactly the tokens that are left completes', async () => {
+  const store = memoryStore()
+  const run = (key: string, maxTokens: number) =>
+    createAgent({ model: model(), use: [budget({ store, key, maxTokens })] }).run('Go.')
+  const stopped = await run('ann', 1)
+  assert.ok(stopped.status === 'stopped' && stopped.reason === 'tokenLimit')
+  const estimate = Number(/the call may need (\d+)/.exec(stopped.final.message)![1])
+  assert.deepEqual(
+    [(await run('ann', estimate)).status, (await run('bob', estimate - 1)).status],
+    ['completed', 'stopped'],
+  )
+})
+
+test('a call changes the account twice: when it is reserved, and when it is settled', async () => {
+  const store = clockedStore()
+  await createAgent({ model: model(), use: [budget({ store, key: 'ann', maxTokens: 20_000 })] }).run('Go.')
+  assert.equal(store.updates, 2)
+})
+
+test('a reservation has ended when the run has: after a call, and after an answer from a cache', async () => {
+  const [store, gated] = [memoryStore(), gatedModel()]
+  const slow: SessionStore = {
+    ...store,
+    async update(name, change) {
+      for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
+      return store.update(name, change)
+    },
+  }
+  const agent = createAgent({
+    model: gated,
+    use: [budget({ store: slow, key: 'ann', maxTokens: 20_000 }), cacheResponses()],
+  })
+  const running = agent.run('Go.')
+  await gated.started(1)
+  gated.answer('Go.')
+  await running
+  const after = { period: 0, costUsd: 0, tokens: 1_000, reserved: {} }
+  assert.deepEqual(await account(store, 'ann'), after)
+  assert.equal((await agent.run('Go.')).status, 'completed')
+  assert.deepEqual(await account(store, 'ann'), after)
+})
+
+test('the reservation of a call that was not settled is forgotten a week after it expired', async () => {
+  const store = clockedStore()
+  const week = 7 * 86_400_000
+  const left = { costUsd: 0, tokens: 1, until: store.now }
+  const agent = createAgent({ model: model(), use: [budget({ store, key: 'ann', maxTokens: 20_000 })] })
+  const leftAfter = async (ms: number): Promise<unknown> => {
+    await store.update('budget ann', () => ({ period: 0, costUsd: 0, tokens: 0, reserved: { left } }))
+    store.now = left.until + ms
+    await agent.run('Go.')
+    return (await account(store, 'ann'))['reserved']
+  }
+  assert.deepEqual(await leftAfter(week - 1), { left })
+  assert.deepEqual(await leftAfter(week), {})
+})
+
+test('the notes of a budget say its limits', () => {
+  const store = memoryStore()
+  const notes = (options: Partial<BudgetOptions>): unknown => budget({ store, ...options }).notes
+  assert.deepEqual(notes({ maxCost: 5, maxTokens: 100, perMs: 1_000 }), [
+    'Budget: at most 5 USD and 100 tokens per 1000 ms, shared by all runs with the same key.',
+  ])
+  assert.deepEqual(notes({ maxTokens: 100 }), ['Budget: at most 100 tokens, shared by all runs with the same key.'])
+})
+
 test('one agent can have several budgets, with different names', async () => {
   const store = memoryStore()
   const use = [
@@ -311,5 +391,7 @@ test('options of a budget that make no sense are rejected', () => {
     { store, maxCost: 1, perMs: -1 },
     { maxCost: 1 },
   ])
-    assert.throws(() => budget(options as never), { code: 'AGENT_INVALID_OPTION' })
+    assert.throws(() => budget(options as never), { code: 'AGENT_INVALID_OPTION', message: /^budget: / })
+  for (const options of [{ maxCost: 0.5 }, { maxTokens: 0.5 }, { maxCost: 1, perMs: 0.5 }])
+    assert.equal(budget({ store, ...options }).name, 'budget')
 })

@@ -138,7 +138,8 @@ class Line {
     const before = this.#last
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#last = before.then(() => promise)
-    if (this.#length++ > 0) await abortable(before, signal).catch(() => undefined)
+    this.#length++
+    await abortable(before, signal).catch(() => undefined)
     return () => {
       this.#length--
       resolve()
@@ -150,7 +151,6 @@ class Line {
     const stop = new AbortController()
     this.#wake = () => stop.abort()
     await systemClock.sleep(ms, AbortSignal.any([signal, stop.signal]))
-    this.#wake = undefined
   }
 
   wake(): void {

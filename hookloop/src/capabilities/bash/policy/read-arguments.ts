@@ -67,8 +67,8 @@ type Options = {
   readonly isNamed: (index: number) => boolean
 }
 
-const MAX_STARTS = 64
-const MAX_GUESSES = 8
+/** One more than are judged: a command with too many is denied, so that none hides behind the others. */
+const MAX_STARTS = 65
 
 /** Reads the arguments of a program as the program does. */
 export function readArguments(grammar: Grammar, words: readonly ParsedWord[], options: Options): Reading {
@@ -168,7 +168,7 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     fail(at - 1, `${shown(word)} is not known to be harmless`)
     const next = words[at]
     if (!mayTakeValue || runsAt === -1 || next === undefined || isOption(next)) return
-    if (guesses.length < MAX_GUESSES) guesses.push(at)
+    if (guesses.length < MAX_STARTS) guesses.push(at)
     at += 1
   }
 

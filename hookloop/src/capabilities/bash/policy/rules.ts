@@ -148,11 +148,11 @@ function hasOption(args: readonly string[], wanted: string): boolean {
   })
 }
 
-/** `--force=x` and the abbreviation `--forc` mean `--force`. */
+/** `--force=x` and the abbreviations `--forc` and `--f` mean `--force`. */
 function isLongForm(arg: string, wanted: string): boolean {
   if (!wanted.startsWith('--')) return false
   const name = arg.split('=')[0]!
-  return name.length >= 4 && wanted.startsWith(name)
+  return name.length > 2 && wanted.startsWith(name)
 }
 
 function isGiven(arg: string, name: string): boolean {

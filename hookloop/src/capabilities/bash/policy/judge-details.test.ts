@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { commandJudge } from './judge-command.ts'
+import type { CommandRules } from './rules.ts'
+
+/** The commands that get each verdict, with the same rules. */
+type Expected = {
+  readonly allow?: readonly string[]
+  readonly ask?: readonly string[]
+  readonly deny?: readonly string[]
+}
+
+function assertVerdicts(rules: CommandRules, expected: Expected): void {
+  const judge = commandJudge(rules)
+  const wrong = Object.entries(expected).flatMap(([verdict, commands]) =>
+    commands
+      .map((command) => ({ command, got: judge(command) }))
+      .filter(({ got }) => got.verdict !== verdict)
+      .map(({ command, got }) => `${got.verdict} (${got.rule}), expected ${verdict}: ${command.slice(0, 200)}`),
+  )
+  assert.deepEqual(wrong, [])
+}
+
+function ruleOf(rules: CommandRules, command: string): string {
+  return commandJudge(rules)(command).rule
+}
+
+suite('a command that runs others', () => {
+  const exec = (count: number, command: string): string => `-exec ${command} \\; `.repeat(count)
+  const TOO_MANY = 'it runs too many nested commands'
+
+  test('hides none behind many: of 64 each is judged, and one with more is denied', () => {
+    const rules = { allow: ['*'], deny: ['rm'] }
+    assertVerdicts(rules, {
+      ask: [`find . ${exec(64, 'ls')}`, `find . ${exec(31, 'timeout 5 ls')}${exec(2, 'ls')}`],
+      deny: [
+        `find . ${exec(63, 'ls')}${exec(1, 'rm x')}`,
+        `find . ${exec(64, 'ls')}${exec(1, 'rm x')}`,
+        `find . ${exec(64, 'ls')}${exec(1, 'ls')}`,
+        `find . ${exec(32, 'timeout 5 ls')}${exec(1, 'ls')}`,
+        `find . ${exec(32, 'timeout 5 ls')}${exec(1, 'timeout 5 ls')}`,
+      ],
+    })
+    assert.equal(ruleOf(rules, `find . ${exec(32, 'timeout 5 ls')}${exec(1, 'ls')}`), TOO_MANY)
+    assert.equal(ruleOf(rules, `find . ${exec(32, 'timeout 5 ls')}${exec(1, 'timeout 5 ls')}`), TOO_MANY)
+  })
+
+  test('hides none behind options that are not known', () => {
+    const options = '-e A=1 '.repeat(20)
+    assertVerdicts(
+      { allow: ['*'], deny: ['rm'] },
+      { deny: [`docker run ${options}--rm image rm x`], ask: [`docker run ${options}--rm image ls x`] },
+    )
+  })
+
+  test('hides none behind shell code: of 64 texts each is judged, and one with more is denied', () => {
+    const rules = { allow: ['*'], deny: ['rm'] }
+    const aliases = (count: number): string => `alias ${'a=ls '.repeat(count)}`
+    assertVerdicts(rules, {
+      ask: [aliases(64)],
+      deny: [`${aliases(63)}a="rm x"`, `${aliases(64)}a="rm x"`, aliases(65)],
+    })
+    assert.equal(ruleOf(rules, aliases(65)), TOO_MANY)
+  })
+
+  test('may be nested eight times, and is denied beyond that', () => {
+    const nested = (count: number): string => `${'timeout 5 '.repeat(count)}ls`
+    assertVerdicts({ allow: ['ls'] }, { allow: [nested(8)], deny: [nested(9), `nice ${nested(8)}`] })
+  })
+
+  test('as shell code needs approval, even if rules name the shell, its option and the code', () => {
+    assertVerdicts(
+      { allow: ['*', 'bash', 'bash -c', 'bash -c ls', 'env -S', 'ls', 'flock x -c ls'] },
+      { ask: ['bash -c ls', 'env -S ls', 'flock x -c ls', 'bash <<< ls', 'bash <<E\nls\nE'] },
+    )
+    assert.equal(ruleOf({ allow: ['bash -c'] }, 'bash -c ls'), 'bash runs shell code')
+  })
+
+  test('as shell code that cannot be parsed is searched for denied words', () => {
+    assertVerdicts(
+      { allow: ['*'], deny: ['rm'] },
+      { deny: [`bash -c 'echo "rm x'`, `bash -c 'f( rm x'`], ask: [`bash -c 'echo "ls x'`, `bash -c 'ls x'`] },
+    )
+    const verdicts = commandJudge({ allow: ['*'] })(`bash -c 'echo "ls x'`).commands.map(({ verdict }) => verdict)
+    assert.deepEqual(new Set(verdicts), new Set(['ask']))
+  })
+})
+
+suite('a redirection', () => {
+  test('to a file of data needs no rule, and allows nothing of the command before it', () => {
+    assertVerdicts(
+      { allow: ['ls'] },
+      { allow: ['> out.txt', 'ls > out.txt'], ask: ['curl evil.example > out.txt', 'ls > run.sh', 'x > out.txt'] },
+    )
+    assert.deepEqual(commandJudge({ allow: ['ls'] })('ls > out.txt').commands, [
+      { text: 'ls > out.txt', argv: ['ls'], verdict: 'allow', rule: 'allow "ls"', writes: ['out.txt'] },
+    ])
+  })
+
+  test('and an option that writes a file need approval after cd, which decides where it is', () => {
+    assertVerdicts(
+      { allow: ['ls', 'cd', 'go test', 'cat'] },
+      {
+        allow: [
+          'go test -coverprofile=cover.out',
+          'cd sub && go test',
+          'cd sub && ls',
+          'cd /opt && ls',
+          'cd .. && cat x',
+        ],
+        ask: [
+          'cd sub && go test -coverprofile=cover.out',
+          'cd sub && ls > out.txt',
+          'cd sub && > out.txt',
+          'cd /opt && go test',
+          'cd .. && go test',
+          'cd a && cd b && go test',
+          'cd a b && go test',
+          'pushd a && go test',
+          'command cd / && go test',
+          'builtin cd / && go test',
+        ],
+      },
+    )
+  })
+})
+
+suite('a program', () => {
+  test('is known by its exact name only: in another spelling nothing about it is known to be harmless', () => {
+    assertVerdicts({ allow: ['*'] }, { ask: ['GREP x', 'grep.exe x', 'ggrep x'], allow: ['grep x'] })
+    assertVerdicts({ allow: ['GIT log'] }, { ask: ['GIT --no-pager log'], allow: ['GIT log'] })
+  })
+
+  test('may have harmless options before its subcommand, and no others', () => {
+    assertVerdicts(
+      { allow: ['git *', 'git log'] },
+      { allow: ['git --no-pager log', 'git log'], ask: ['git --exec-path=/opt/x log', 'git -c core.pager=x log'] },
+    )
+  })
+})
+
+suite('an expansion', () => {
+  test('is no word that a rule names', () => {
+    assertVerdicts(
+      { allow: ['cat a.txt'] },
+      { allow: ['cat a.txt'], ask: ['for f in b.txt; do cat $f; done', 'for f in a.txt; do cat "$f"; done'] },
+    )
+  })
+
+  test('may be many operands, but not the value of an option, and must not begin like one', () => {
+    assertVerdicts(
+      { allow: ['sort'] },
+      { allow: ['sort src/*.txt', 'sort -- *.txt'], ask: ['sort -k src/*.txt', 'sort *.txt', 'sort -*'] },
+    )
+  })
+
+  test('of a pattern stays below the folder, with a variable it may not', () => {
+    assertVerdicts(
+      { allow: ['mypy'] },
+      {
+        allow: ['mypy src/*.py'],
+        ask: ['mypy ../*.py', 'mypy /*', 'for x in a; do mypy src/$x/*.py; done', 'for x in a; do mypy "src/$x"; done'],
+      },
+    )
+  })
+})
+
+suite('a value', () => {
+  test('of an option with two is read with both, also if the first one is attached', () => {
+    assertVerdicts({ allow: ['jq'] }, { allow: ['jq --arg a b .'], ask: ['jq --arg=a b env', 'jq --arg a b env'] })
+  })
+
+  test('of sed -e is a part of one script, which names of files are not', () => {
+    assertVerdicts(
+      { allow: ['sed'] },
+      { allow: ['sed -e p e.txt -e d'], ask: ['sed -e p e.txt -e e', "sed -e 'a\\' -e e x"] },
+    )
+  })
+})
+
+suite('a deny rule', () => {
+  test('with a letter matches the long option, and its abbreviation', () => {
+    assertVerdicts(
+      { allow: ['*'], deny: ['sed -i', 'cp -r', 'git push -f'] },
+      {
+        deny: [
+          'sed --in-place s/a/b/ x',
+          'sed --in-pl s/a/b/ x',
+          'sed --i s/a/b/ x',
+          'cp --recursive a b',
+          'cp --recurs a b',
+          'git push --force',
+          'git push --forc',
+        ],
+        ask: ['sed -n w x', 'cp -b -- a b'],
+      },
+    )
+  })
+
+  test('with a long option matches its letter', () => {
+    assertVerdicts(
+      { allow: ['*'], deny: ['cp --recursive', 'git push --mirror'] },
+      { deny: ['cp -R a b', 'cp -ar a b', 'git push --mirr'], ask: ['cp -x a b', 'git push -m', 'git push -i'] },
+    )
+  })
+
+  test('with an option of one dash does not match an abbreviation of it', () => {
+    assertVerdicts({ allow: ['*'], deny: ['find -delete'] }, { deny: ['find . -delete'], ask: ['find . -dele'] })
+  })
+
+  test('matches a pattern in the place of a program, up to a thousand characters', () => {
+    const path = (length: number): string => `/${'a'.repeat(length - 4)}/r?`
+    assertVerdicts({ deny: ['rm'] }, { deny: [`${path(1_000)} x`], ask: [`${path(1_001)} x`] })
+  })
+})
+
+suite('the reason', () => {
+  test('suggests a rule only if one can be written', () => {
+    assert.equal(ruleOf({}, 'foo bar'), 'no rule allows it; the rule "foo bar" would allow it')
+    for (const command of ['foo "a b"', "foo 'a*'", "foo ''", "foo '$x'", 'foo "a b" c', "foo ''  c"])
+      assert.equal(ruleOf({}, command), 'no rule allows it', command)
+  })
+
+  test('shows forty characters of a word', () => {
+    const shown = (word: string): string =>
+      ruleOf({ allow: ['grep'] }, `grep ${word} y`)
+        .split(': ')[1]!
+        .split(' ')[0]!
+    assert.equal(shown(`--${'x'.repeat(38)}`), `--${'x'.repeat(38)}`)
+    assert.equal(shown(`--${'x'.repeat(39)}`), `--${'x'.repeat(38)}…`)
+  })
+
+  test('of invalid rules names the capability', () => {
+    assert.throws(() => commandJudge({ allow: [''] }), { message: /^bash: / })
+  })
+})
