@@ -167,7 +167,8 @@ function ownVerdict({ words, hazards, wrapped, writes }: Judged, { rules, place,
     return ask(program === '' ? 'the program it runs is not literal' : 'not all of its words are literal')
   if (evaluators.has(program)) return ask(`${program} is a builtin that changes the shell or evaluates text`)
   if (wrapped !== undefined && wrapped.texts.length > 0) return ask(`${program} runs shell code`)
-  if (wrapped?.isPlain === true && wrapped.starts.length === 1)
+  const isPath = program.includes('/') // `./timeout` may be any program, so a rule must name it
+  if (wrapped?.isPlain === true && wrapped.starts.length === 1 && !isPath)
     return allow(`${program} is judged by what it runs`, writes)
   const decision = granted === undefined ? byAllowRules(words, rules.allow, writes) : allow(granted, writes)
   if (decision.verdict !== 'allow' || place === 'same') return decision

@@ -76,6 +76,29 @@ suite('a command that runs others', () => {
     assert.equal(ruleOf({ allow: ['bash -c'] }, 'bash -c ls'), 'bash runs shell code')
   })
 
+  test('is known by its exact name only', () => {
+    const paths = [
+      './timeout 5 ls',
+      'bin/nice ls',
+      '/usr/bin/env ls',
+      './command ls',
+      'timeout 5 ./nice ls',
+      './time ls',
+    ]
+    const asked = ['TIMEOUT 5 ls', 'gtimeout 5 ls', ...paths]
+    assertVerdicts({ allow: ['ls'] }, { allow: ['timeout 5 ls', 'timeout 5 nice ls'], ask: asked })
+    assertVerdicts(
+      { allow: ['ls', '/usr/bin/env'] },
+      { allow: ['/usr/bin/env ls'], ask: ['/usr/bin/env rm x', ...paths.slice(0, 2)] },
+    )
+  })
+
+  test('runs what is up to a semicolon or a plus sign if it is find, and otherwise all words', () => {
+    const texts = (command: string): readonly string[] => commandJudge({})(command).commands.map(({ text }) => text)
+    assert.deepEqual(texts('find . -exec ls a \\; -exec wc {} + -print').slice(1), ['ls a', 'wc {}'])
+    assert.deepEqual(texts('timeout 5 ls a + b \\; c').slice(1), ['ls a + b ; c'])
+  })
+
   test('as shell code that cannot be parsed is searched for denied words', () => {
     assertVerdicts(
       { allow: ['*'], deny: ['rm'] },
@@ -126,6 +149,22 @@ suite('a redirection', () => {
 })
 
 suite('a program', () => {
+  test('that is a builtin which changes the shell needs approval, even if rules name all its words', () => {
+    const commands = [
+      'export A=b',
+      'umask 000',
+      'set -e',
+      'shift',
+      'history -c',
+      'hash x',
+      'source x',
+      'read x',
+      'exec ls',
+    ]
+    assertVerdicts({ allow: ['*', 'ls', ...commands.filter((each) => !each.includes('='))] }, { ask: commands })
+    assert.match(ruleOf({ allow: ['umask 000'] }, 'umask 000'), /^umask is a builtin/)
+  })
+
   test('is known by its exact name only: in another spelling nothing about it is known to be harmless', () => {
     assertVerdicts({ allow: ['*'] }, { ask: ['GREP x', 'grep.exe x', 'ggrep x'], allow: ['grep x'] })
     assertVerdicts({ allow: ['GIT log'] }, { ask: ['GIT --no-pager log'], allow: ['GIT log'] })
