@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import * as z from 'zod'
+import { tool } from '../agent/tool.ts'
+import { createAgent } from '../create-agent.ts'
 import { guard, hook, observe } from '../hooks/hook.ts'
 import type { HookOutcome } from '../hooks/outcome.ts'
+import { anHour, countWith, endWith } from '../system/processes/processes.fixture.ts'
+import { scriptedModel } from '../models/scripted.ts'
+import type { Warning } from '../state/warning.ts'
 import { fire } from '../testing/fire.ts'
 import { shell, type ShellOptions } from './shell.ts'
 
@@ -89,6 +95,31 @@ suite('shell as a guard', () => {
     const outcome = await judge('(sleep 60 &) ; echo \'{"decision":"allow"}\'')
     assert.equal(outcome.decision, 'allow')
   })
+})
+
+suite('processes of a command that cannot be ended', { skip: process.platform !== 'linux' && 'it reads /proc' }, () => {
+  const endings: readonly [what: string, command: string, called: RegExp][] = [
+    ['exits normally', 'exit 0', /^done$/],
+    ['allows', `echo '{"decision":"allow","reason":"ok"}'`, /^done$/],
+    ['blocks', 'echo never >&2; exit 2', /never/],
+    ['fails', 'echo oops >&2; exit 1', /failed/],
+  ]
+  for (const [what, command, called] of endings) {
+    test(`are a warning of the run if it ${what}`, async (t) => {
+      const hour = anHour()
+      const judges = guard('beforeToolUse', shell({ command: `(sleep ${hour} > /dev/null 2>&1 &) ; ${command}` }))
+      const work = tool({ name: 'work', description: 'Works.', input: z.object({}), execute: () => 'done' })
+      const model = scriptedModel([{ toolCalls: [{ name: 'work', args: {} }] }, 'Done.'])
+      const kill = t.mock.method(process, 'kill', () => true)
+      const run = await createAgent({ model, use: [work, judges] }).run('Go.')
+      kill.mock.restore()
+      assert.equal(countWith(hour), 1)
+      endWith(hour)
+      assert.match(String(run.state.execution!.steps.at(0)!.toolExecutions[0]!.output), called)
+      const [{ message }] = run.warnings as [Warning]
+      assert.match(message, /1 of its processes could not be ended, and may still be running\./)
+    })
+  }
 })
 
 suite('shell as a hook', () => {

@@ -66,7 +66,9 @@ export function shell(options: ShellOptions): Action {
         signal,
         output: { head: maxOutputBytes, tail: 1_024 },
       })
-      return readOutcome(answerOf(result, { label, timeoutMs, trigger: ctx.trigger }), ctx, 'shell')
+      const outcome = readOutcome(answerOf(result, { label, timeoutMs, trigger: ctx.trigger }), ctx, 'shell')
+      const warning = { code: 'ACTION_WARNING', message: `"${label}" has ended. ${result.problem}` } as const
+      return result.problem === undefined ? outcome : { ...outcome, warnings: [warning] }
     },
   })
 }
@@ -93,22 +95,21 @@ function answerOf(
   result: ProcessResult,
   { label, timeoutMs, trigger }: { label: string; timeoutMs: number; trigger: HookTrigger },
 ): unknown {
-  const { ended, exitCode, signal, stdout, stderr, problem } = result
+  const { ended, exitCode, signal, stdout, stderr, problem = '' } = result
+  const failed = (how: string, details = ''): AgentError =>
+    actionFailed(label, how, [details, problem].filter((text) => text !== '').join('. '))
   if (ended === 'timedOut')
-    throw new AgentError(
-      'HOOK_TIMED_OUT',
-      [`"${label}" timed out after ${timeoutMs} ms.`, problem].filter(Boolean).join(' '),
-    )
-  if (ended === 'cancelled') throw actionFailed(label, 'was cancelled')
-  if (ended === 'notStarted') throw actionFailed(label, 'could not be started', problem)
+    throw new AgentError('HOOK_TIMED_OUT', `"${label}" timed out after ${timeoutMs} ms. ${problem}`.trim())
+  if (ended === 'cancelled') throw failed('was cancelled')
+  if (ended === 'notStarted') throw failed('could not be started')
   const reason = stderr.head.trim()
   if (exitCode === 2) return blockAt(trigger, reason === '' ? `"${label}" blocked it.` : reason)
   if (exitCode !== 0) {
-    const how = exitCode === null ? `was killed by ${signal ?? 'a signal'}` : `exited with ${exitCode}`
-    throw actionFailed(label, how, reason.slice(0, 500))
+    throw failed(
+      exitCode === null ? `was killed by ${signal ?? 'a signal'}` : `exited with ${exitCode}`,
+      reason.slice(0, 500),
+    )
   }
-  if (stdout.droppedBytes > 0) {
-    throw actionFailed(label, `printed ${stdout.totalBytes} bytes, more than "maxOutputBytes"`)
-  }
+  if (stdout.droppedBytes > 0) throw failed(`printed ${stdout.totalBytes} bytes, more than "maxOutputBytes"`)
   return parseAnswer(stdout.head, label)
 }

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { executableProblem } from './executable-problem.ts'
 import { minimalEnvironment } from './minimal-environment.ts'
 import { anHour, countWith, runScript, until } from './processes.fixture.ts'
@@ -62,6 +63,28 @@ while time.time() < end:
         else assert.match(problem, /could not be ended, and may still be running/)
       },
     )
+
+  const escapes: { readonly [what: string]: (hour: string) => string } = {
+    'starts another in a new session and exits, three times': (hour) =>
+      `env -i setsid bash -c 'env -i setsid bash -c "env -i setsid sleep ${hour} &" &' > /dev/null 2>&1 & true`,
+    'forks twice and clears its environment': (hour) =>
+      `(env -i setsid bash -c '(setsid sleep ${hour} &) ; exit' > /dev/null 2>&1 &) ; true`,
+    'lowers the soft limit that marks it': (hour) =>
+      `(ulimit -Sm 5; env -i setsid sleep ${hour} > /dev/null 2>&1 &) ; true`,
+    'lowers the limit that marks it, but stays in its session': (hour) =>
+      `(ulimit -m 5; env -i sleep ${hour} > /dev/null 2>&1 &) ; true`,
+    'lowers the limit that marks it, but has its environment': (hour) =>
+      `(ulimit -m 5; setsid sleep ${hour} > /dev/null 2>&1 &) ; true`,
+    'is stopped': (hour) =>
+      `(env -i setsid bash -c 'sleep ${hour} & kill -STOP $!; kill -STOP $$' > /dev/null 2>&1 &) ; sleep 0.1`,
+  }
+  for (const [what, script] of Object.entries(escapes))
+    test(`P01 a process that ${what} does not outlive the command`, async () => {
+      const hours = Array.from({ length: 5 }, anHour)
+      for (const hour of hours) await runScript(script(hour))
+      await sleep(200) // one that was not found would have started by then
+      assert.deepEqual(hours.map(countWith), [0, 0, 0, 0, 0])
+    })
 
   test('P02 a pipe that a child holds open does not delay the call', async () => {
     const hour = anHour()

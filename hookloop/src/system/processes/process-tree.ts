@@ -21,6 +21,8 @@ const MAX_NEW = 64
 const MANY = 8
 const LOOK_MS = 3
 const LOOKS = 6
+/** On a busy machine other processes start all the time. */
+const MAX_LOOKS = 5
 
 /**
  * A process and all its descendants, including those that left its group and session, were adopted by init, or cleared their
@@ -40,6 +42,15 @@ export class ProcessTree {
 
   /** The members that are alive. */
   members(): readonly ProcessInfo[] {
+    for (let look = 1; ; look++) {
+      const before = lastPid()
+      const found = this.#look()
+      // None were seen. One may have started another and exited during the look, unless nothing was started then.
+      if (found.length > 0 || look === MAX_LOOKS || lastPid() === before) return found
+    }
+  }
+
+  #look(): readonly ProcessInfo[] {
     const { pid: root, started } = this.#root
     const living = listProcessesSince(root, this.#startedAt).filter(
       (found) => !found.isZombie && found.started >= started,

@@ -11,6 +11,15 @@ export function anHour(): string {
 
 /** How many processes have this word in their command line. */
 export function countWith(word: string): number {
+  return pidsWith(word).length
+}
+
+/** Ends them, for tests in which they are left. */
+export function endWith(word: string): void {
+  for (const pid of pidsWith(word)) process.kill(pid, 'SIGKILL')
+}
+
+function pidsWith(word: string): readonly number[] {
   const found = readdirSync('/proc').filter((name) => {
     if (!/^\d+$/.test(name)) return false
     try {
@@ -19,7 +28,7 @@ export function countWith(word: string): number {
       return false
     }
   })
-  return found.length
+  return found.map(Number)
 }
 
 export async function until(isSo: () => boolean, ms = 10_000): Promise<boolean> {
