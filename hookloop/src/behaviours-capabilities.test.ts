@@ -1,3 +1,4 @@
+import { textOfJson } from './state/json.ts'
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -56,9 +57,7 @@ async function runWith(use: readonly Use[], ...calls: Asked): Promise<Run> {
 
 function resultsOf(run: Run): readonly string[] {
   const executions = run.state.execution!.steps.slice().flatMap((step) => step.toolExecutions)
-  return executions.map(
-    ({ status, output }) => `${status}: ${typeof output === 'string' ? output : JSON.stringify(output)}`,
-  )
+  return executions.map(({ status, output }) => `${status}: ${textOfJson(output)}`)
 }
 
 function folderFor(t: TestContext, name: string, text: string): string {

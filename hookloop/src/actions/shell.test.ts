@@ -7,6 +7,7 @@ import { guard, hook, observe } from '../hooks/hook.ts'
 import type { HookOutcome } from '../hooks/outcome.ts'
 import { anHour, countWith, endWith } from '../system/processes/processes.fixture.ts'
 import { scriptedModel } from '../models/scripted.ts'
+import { textOfJson } from '../state/json.ts'
 import type { Warning } from '../state/warning.ts'
 import { fire } from '../testing/fire.ts'
 import { shell, type ShellOptions } from './shell.ts'
@@ -115,7 +116,7 @@ suite('processes of a command that cannot be ended', { skip: process.platform !=
       kill.mock.restore()
       assert.equal(countWith(hour), 1)
       endWith(hour)
-      assert.match(String(run.state.execution!.steps.at(0)!.toolExecutions[0]!.output), called)
+      assert.match(textOfJson(run.state.execution!.steps.at(0)!.toolExecutions[0]!.output), called)
       const [{ message }] = run.warnings as [Warning]
       assert.match(message, /1 of its processes could not be ended, and may still be running\./)
     })

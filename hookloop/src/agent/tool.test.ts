@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import * as v from 'valibot'
 import { z } from 'zod'
 import { createAgent } from '../create-agent.ts'
-import type { Json, JsonObject } from '../state/json.ts'
+import { textOfJson, type Json, type JsonObject } from '../state/json.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import { fromStateJson } from '../state/saved-run.ts'
 import type { Schema } from '../state/schema.ts'
@@ -29,7 +29,7 @@ async function useOnce(call: ScriptedCall, ...use: readonly Use[]): Promise<Used
   const [result] = model.requests[1]?.messages.at(-1)?.content ?? []
   const entries = run.ledger.filter((entry) => entry.hook === 'hookloop' && entry.call === step.toolCalls[0]!.id)
   const output = result?.type === 'tool-result' ? result.output : null
-  const read = typeof output === 'string' ? output : JSON.stringify(output)
+  const read = textOfJson(output)
   return { run, execution: step.toolExecutions[0]!, read, entries }
 }
 

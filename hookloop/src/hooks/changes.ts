@@ -1,7 +1,7 @@
 import { shorten } from '../state/text.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
-import type { Json } from '../state/json.ts'
+import { textOfJson, type Json } from '../state/json.ts'
 import type { Change } from '../state/ledger.ts'
 import type { List } from '../state/list.ts'
 import { textOf, type Message } from '../state/message.ts'
@@ -102,6 +102,6 @@ export function shortChange({ path, before, after }: Change): Change {
 
 /** A value, or the beginning of its text if that is long. */
 function short(value: Json): Json {
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const text = textOfJson(value)
   return text.length <= MAX_TEXT ? value : shorten(text, MAX_TEXT)
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
+import { isJsonObject, textOfJson, type Json, type JsonObject } from '../state/json.ts'
 
 // The content of a request in a format that is the same for all providers, one line per item:
 //
@@ -134,7 +134,7 @@ function textIn(content: Json | undefined): string {
 
 function words(value: Json | undefined): string {
   if (value === undefined || value === null) return ''
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  return textOfJson(value)
 }
 
 function object(value: Json | undefined): JsonObject {

@@ -48,11 +48,6 @@ export function shownApproval({ by, hash, trigger, interruptions }: Approval): J
   }
 }
 
-/** A result as text. */
-export function textOf(output: Json): string {
-  return typeof output === 'string' ? output : JSON.stringify(output)
-}
-
 /** Arguments that were streamed. They may be incomplete. */
 export function parsedArgs(text: string): Json {
   try {

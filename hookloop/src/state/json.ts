@@ -67,6 +67,11 @@ export function canonicalText(value: Json): string {
   )
 }
 
+/** A string as it is, and any other value as JSON. */
+export function textOfJson(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
 /** A short hash. Equal JSON values have equal hashes. */
 export function hashJson(value: Json): string {
   return hashText(canonicalText(value))

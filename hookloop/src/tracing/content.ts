@@ -1,5 +1,4 @@
 import type { InferenceResponse } from '../state/inference.ts'
-import type { Json } from '../state/json.ts'
 import type { FilePart, Message, Part } from '../state/message.ts'
 import { attributes } from './conventions.ts'
 
@@ -19,10 +18,6 @@ export function inputContent(messages: Iterable<Message>): Texts {
 export function outputContent({ content, finishReason }: Pick<InferenceResponse, 'content' | 'finishReason'>): Texts {
   const message = { role: 'assistant', parts: content.map(toPart), finish_reason: finishReason }
   return { [attributes.outputMessages]: JSON.stringify([message]) }
-}
-
-export function textOfJson(value: Json): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 function toPart(part: Part): object {

@@ -1,6 +1,6 @@
+import { textOfJson } from '../state/json.ts'
 import type { Context } from '@opentelemetry/api'
 import type { ObserveContext } from '../hooks/context.ts'
-import { textOfJson } from './content.ts'
 import { attributes, operations } from './conventions.ts'
 import { usageFacts } from './facts.ts'
 import { substituteOf, type Reading } from './hook-times.ts'

@@ -1,6 +1,6 @@
 import type { ContinuationEvaluation } from '../../state/continuation.ts'
 import type { ErrorRecord } from '../../state/execution.ts'
-import type { Json } from '../../state/json.ts'
+import { textOfJson } from '../../state/json.ts'
 import type { Change, TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Warning } from '../../state/warning.ts'
 import type { Usage } from '../../state/usage.ts'
@@ -110,7 +110,7 @@ export function explanation(explained: Explainable): Explanation {
     blocked: [...calls.flatMap((call) => blockedCall(call, blocks)), ...withheldAnswers(ledger)].toSorted(byStep),
     failed: calls.flatMap(({ step, name, result }) =>
       result?.status === 'failed' || result?.status === 'outcomeUnknown'
-        ? [{ step, tool: name, message: textOf(result.output) }]
+        ? [{ step, tool: name, message: textOfJson(result.output) }]
         : [],
     ),
     asked: ledger.filter(isAnswer).map(({ step, trigger, call, decision, message, value }) => ({
@@ -151,7 +151,7 @@ function blockedCall(
   // The message of the block itself: a hook may have rewritten the result for the model.
   const entry = blocks.get(placeOf(step, id, trigger))
   const by = entry?.hook ?? result.by ?? 'hookloop'
-  const message = entry?.error ?? entry?.message ?? textOf(result.output)
+  const message = entry?.error ?? entry?.message ?? textOfJson(result.output)
   return [{ step, tool: name, by, message, withheld, ...blockDetails(entry) }]
 }
 
@@ -257,8 +257,4 @@ function placeOf(step: number, call: string | undefined, trigger = ''): string {
 
 function byStep(a: { readonly step: number }, b: { readonly step: number }): number {
   return a.step - b.step
-}
-
-function textOf(output: Json): string {
-  return typeof output === 'string' ? output : JSON.stringify(output)
 }

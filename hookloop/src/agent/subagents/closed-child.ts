@@ -1,5 +1,5 @@
 import type { Step } from '../../state/execution.ts'
-import type { Json } from '../../state/json.ts'
+import { textOfJson, type Json } from '../../state/json.ts'
 import { isInChild, type OpenExecution } from '../../state/open-calls.ts'
 import type { OpenChild } from '../../state/subagent.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
@@ -42,6 +42,6 @@ function lineOf({ name, args, execution }: MadeCall): string {
 }
 
 function short(value: Json): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const text = textOfJson(value)
   return text.length <= MAX_CHARS ? text : `${text.slice(0, MAX_CHARS).toWellFormed()}…`
 }

@@ -1,3 +1,4 @@
+import { textOfJson } from '../../state/json.ts'
 import { answerProblem, type Ask, type ToolExecution } from '../../state/tool-call.ts'
 import type { ActiveCall } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
@@ -55,7 +56,7 @@ function questionAbout({ name, interruptions = 1 }: ActiveCall, by: string): Ask
 
 /** The result of an interrupted call that was not run again: it may have had an effect, whatever prevented the second run. */
 export function notRunAgain({ output, by }: ToolExecution): ToolExecution {
-  const why = typeof output === 'string' ? output : JSON.stringify(output)
+  const why = textOfJson(output)
   const text = `${INTERRUPTED} It was not run again: ${why}`
   return Object.freeze({ ...interrupted, output: text, ...(by !== undefined && { by }) })
 }

@@ -1,4 +1,4 @@
-import { toJson, toSizedJson } from '../../state/json.ts'
+import { toJson, toSizedJson, textOfJson } from '../../state/json.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { messageOf } from '../../errors.ts'
 import type { Redact } from '../capability.ts'
@@ -35,7 +35,7 @@ export function toExecution(
 function redacted(value: unknown, maxChars: number, redact: Redact): ToolExecution {
   try {
     const output = toJson(redact(toJson(value)))
-    return capped(output, typeof output === 'string' ? output : JSON.stringify(output), maxChars)
+    return capped(output, textOfJson(output), maxChars)
   } catch (error) {
     return failedExecution(`The tool ran, but its result cannot be converted to JSON. ${messageOf(error)}`)
   }

@@ -1,3 +1,4 @@
+import { textOfJson } from '../../state/json.ts'
 import { isInChild } from '../../state/open-calls.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { modelText } from '../../hooks/failure-text.ts'
@@ -189,7 +190,7 @@ function setResult(after: Invocation | undefined, run: RunContext, call: ActiveC
 function noteEnd(run: RunContext, call: ActiveCall, { status, output, truncated }: ToolExecution): void {
   if (status === 'ok' && truncated !== true && output !== noOutput) return
   const decision = status !== 'ok' ? status : truncated === true ? 'truncated' : 'no output'
-  const message = status === 'ok' ? {} : { message: typeof output === 'string' ? output : JSON.stringify(output) }
+  const message = status === 'ok' ? {} : { message: textOfJson(output) }
   if (output === leftByLimit.output) run.leave(`tool "${call.name}"`)
   if (output === HOOKS_LEFT) run.leave(`hooks around the tool "${call.name}"`)
   run.noteLoop('aroundToolUse', { call: call.id, decision, ...message })

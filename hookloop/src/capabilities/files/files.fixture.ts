@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Use } from '../../agent/capability.ts'
 import type { Run } from '../../agent/run.ts'
 import { createAgent } from '../../create-agent.ts'
-import type { JsonObject } from '../../state/json.ts'
+import { textOfJson, type JsonObject } from '../../state/json.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { observe } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
@@ -110,7 +110,7 @@ export function statuses(executions: readonly ToolExecution[]): readonly string[
 }
 
 function textOf({ output }: ToolExecution): string {
-  return typeof output === 'string' ? output : JSON.stringify(output)
+  return textOfJson(output)
 }
 
 export type Ran = {

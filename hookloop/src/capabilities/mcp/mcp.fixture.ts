@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createAgent } from '../../create-agent.ts'
 import type { Run } from '../../agent/run.ts'
 import type { Use } from '../../agent/capability.ts'
-import type { Json } from '../../state/json.ts'
+import { textOfJson, type Json } from '../../state/json.ts'
 import { scriptedModel, type ScriptedCall } from '../../models/scripted.ts'
 import { mcp, type Mcp } from './mcp.ts'
 import type { McpOptions, McpServer } from './settings.ts'
@@ -41,7 +41,7 @@ export function runCalls(use: readonly Use[], calls: readonly ScriptedCall[], si
 /** The output of one call as text. */
 export async function outputOf(use: Use | readonly Use[], name: string, args: Json = {}): Promise<string> {
   const { output } = await callOnce(use, name, args)
-  return typeof output === 'string' ? output : JSON.stringify(output)
+  return textOfJson(output)
 }
 
 /** The result of one call. */

@@ -3,7 +3,7 @@ import { checkArgument, readOptions } from '../../state/check-options.ts'
 import { isPlainObject } from '../../state/describe-value.ts'
 import { parserOf } from '../../agent/tools/parse-schema.ts'
 import { checkState, type AgentState } from '../../state/agent-state.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, textOfJson, type Json, type JsonObject } from '../../state/json.ts'
 import { nameValue, readNamed, type NamedValues, type Naming, type NamingLimits } from '../../state/named-values.ts'
 import { AgentError } from '../../errors.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
@@ -166,7 +166,7 @@ const NO_MORE = 'No more data of this type is accepted now. Continue without it,
 
 function withRetriesLeft(output: Json, left: number): string {
   if (left < 0) return NO_MORE
-  const problem = typeof output === 'string' ? output : JSON.stringify(output)
+  const problem = textOfJson(output)
   if (left === 0) return `${problem}\n${NO_MORE}`
   return `${problem}\nYou may try ${left} more ${left === 1 ? 'time' : 'times'}.`
 }

@@ -1,5 +1,5 @@
 import type { ModelSource } from '../../state/inference.ts'
-import type { Json } from '../../state/json.ts'
+import { textOfJson } from '../../state/json.ts'
 import type { Message, Part } from '../../state/message.ts'
 import type { CompactOptions } from '../../hooks/compaction.ts'
 
@@ -62,10 +62,10 @@ function partText({ role }: Message, part: Part, limit: number): readonly string
     case 'text':
       return [`[${role}] ${withoutMiddle(part.text, limit)}`]
     case 'tool-call':
-      return [`[${role} calls ${part.toolName}] ${withoutMiddle(textOf(part.input), limit)}`]
+      return [`[${role} calls ${part.toolName}] ${withoutMiddle(textOfJson(part.input), limit)}`]
     case 'tool-result': {
       const what = part.isError === true ? 'failure' : 'result'
-      return [`[${what} of ${part.toolName}] ${withoutMiddle(textOf(part.output), limit)}`]
+      return [`[${what} of ${part.toolName}] ${withoutMiddle(textOfJson(part.output), limit)}`]
     }
     case 'file':
       return [`[${role} shows a file] ${part.filename ?? ''} (${part.mediaType})`]
@@ -74,10 +74,6 @@ function partText({ role }: Message, part: Part, limit: number): readonly string
     default:
       return part satisfies never
   }
-}
-
-function textOf(value: Json): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 function withoutMiddle(text: string, limit: number): string {

@@ -1,3 +1,4 @@
+import { textOfJson } from '../../state/json.ts'
 import type { SessionUpdate, ToolCallUpdate } from '@agentclientprotocol/sdk'
 import type { AgentEvent, OwnEvent } from '../../state/event.ts'
 import type { AgentPath } from '../../state/subagent.ts'
@@ -88,7 +89,7 @@ export class TurnUpdates {
       case 'toolProgress': {
         const toolCallId = this.#ids.get(keyOf(event.callId, path))
         if (toolCallId === undefined) return []
-        const text = typeof event.update === 'string' ? event.update : JSON.stringify(event.update)
+        const text = textOfJson(event.update)
         const content = [{ type: 'content', content: { type: 'text', text } } as const]
         return [{ sessionUpdate: 'tool_call_update', toolCallId, content }]
       }

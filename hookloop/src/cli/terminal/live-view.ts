@@ -1,5 +1,5 @@
 import type { EmittedEvent } from '../../state/event.ts'
-import type { Json } from '../../state/json.ts'
+import { textOfJson, type Json } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Approval, ToolCall } from '../../state/tool-call.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
@@ -179,7 +179,7 @@ export class LiveView {
 
   #toolProgress({ callId, update }: Event<'toolProgress'>): void {
     const name = this.#running.get(callId)?.split(': ')[0]
-    if (name !== undefined) this.#running.set(callId, `${name}: ${oneLine(valueText(update), 60)}`)
+    if (name !== undefined) this.#running.set(callId, `${name}: ${oneLine(textOfJson(update), 60)}`)
   }
 
   #toolFinished({ call, execution, durationMs }: Event<'toolFinished'>): void {
@@ -193,7 +193,7 @@ export class LiveView {
     const judge = this.#judges.get(call.id)
     const isBlocked = withheld === true || status === 'blocked'
     // The error of a guard was shown before.
-    const reason = isBlocked && judge?.hook === by && judge?.error !== undefined ? 'it failed' : valueText(output)
+    const reason = isBlocked && judge?.hook === by && judge?.error !== undefined ? 'it failed' : textOfJson(output)
     const text = oneLine(reason, status === 'ok' ? width : MAX_MESSAGE)
     const who = judge?.hook === by && judge !== undefined ? hookName(judge) : oneLine(by ?? 'a hook', 100)
     if (withheld === true) return this.#row('red', '⊘', `${name}${took} ${red(`withheld by ${who}`)}: ${text}`)
@@ -205,7 +205,7 @@ export class LiveView {
       case 'outcomeUnknown':
         return this.#row('yellow', '?', `${name}${took} was interrupted; its outcome is unknown`)
       case 'blocked':
-        this.#shown.add(valueText(output))
+        this.#shown.add(textOfJson(output))
         return this.#row('red', '⊘', `${callText(call, this.#screen)} ${red(`blocked by ${who}`)}: ${text}`)
       default:
         return status satisfies never
@@ -301,8 +301,4 @@ function callText({ name, args }: ToolCall, { width, colors }: Screen): string {
 /** Most errors name the model already. */
 function withName(message: string, model: string): string {
   return message.startsWith(model) ? message : `${oneLine(model, 60)}: ${message}`
-}
-
-function valueText(value: Json): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }

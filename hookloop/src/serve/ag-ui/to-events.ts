@@ -1,6 +1,6 @@
 import type { AgentEvent, OwnEvent } from '../../state/event.ts'
 import type { FinalRecord } from '../../state/execution.ts'
-import { sameJson, type Json, type JsonObject } from '../../state/json.ts'
+import { sameJson, textOfJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { AgentPath } from '../../state/subagent.ts'
 import type { Approval, ToolCall, ToolExecution } from '../../state/tool-call.ts'
 import type { ErrorCode } from '../../errors.ts'
@@ -12,7 +12,6 @@ import {
   shownApproval,
   shownDecision,
   shownEnd,
-  textOf,
   type ShownOptions,
 } from '../shown.ts'
 import type { AgUiEnd, AgUiEvent, AgUiOwner, Interrupt } from './event.ts'
@@ -258,7 +257,7 @@ export class AgUiMapper {
 
   #result(call: Call, { status, output }: ToolExecution): void {
     const { id: toolCallId, name, owner } = call
-    const content = textOf(output)
+    const content = textOfJson(output)
     const tag = owner.subagentRunId === undefined ? {} : { subagentRunId: owner.subagentRunId }
     call.isFinished = true
     const result = {

@@ -1,7 +1,7 @@
-import { sameJson, type Json } from '../../state/json.ts'
+import { sameJson, textOfJson, type Json } from '../../state/json.ts'
 import type { AgentPath } from '../../state/subagent.ts'
 import type { Answer, Approval, ToolCall, ToolExecution } from '../../state/tool-call.ts'
-import { callKey, parsedArgs, shownApproval, textOf } from '../shown.ts'
+import { callKey, parsedArgs, shownApproval } from '../shown.ts'
 import type { UiChunk } from './ui-chunk.ts'
 
 type Named = Pick<ToolCall, 'id' | 'name'>
@@ -164,10 +164,10 @@ export class UiCall {
       case 'ok':
         return [{ type: 'tool-output-available', toolCallId, output: execution.output }, ...others]
       case 'blocked':
-        return [...this.#denial(textOf(execution.output)), { type: 'tool-output-denied', toolCallId }, ...others]
+        return [...this.#denial(textOfJson(execution.output)), { type: 'tool-output-denied', toolCallId }, ...others]
       case 'failed':
       case 'outcomeUnknown':
-        return [{ type: 'tool-output-error', toolCallId, errorText: textOf(execution.output) }, ...others]
+        return [{ type: 'tool-output-error', toolCallId, errorText: textOfJson(execution.output) }, ...others]
       default:
         return execution.status satisfies never
     }

@@ -1,10 +1,10 @@
 import { basename, resolve } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { isTrigger } from '../../../hooks/triggers.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import { isJsonObject, textOfJson, type Json, type JsonObject } from '../../../state/json.ts'
 import { claudeEventNames, eventSpec, isClaudeEvent, type ClaudeEvent } from './claude-events.ts'
 import type { Payload } from './common-payload.ts'
-import { stringIn, toText } from '../../text.ts'
+import { stringIn } from '../../text.ts'
 import { namesOf, toClaudeCall } from './tool-names.ts'
 import { emptyTranscript } from './transcripts.ts'
 
@@ -81,7 +81,7 @@ function toClaudeFields(given: JsonObject, cwd: string): JsonObject {
 }
 
 function outputFields({ status, output = null }: JsonObject): JsonObject {
-  return status === 'failed' ? { error: toText(output) } : { tool_response: output }
+  return status === 'failed' ? { error: textOfJson(output) } : { tool_response: output }
 }
 
 function callFields({ id, name, args }: JsonObject, cwd: string): JsonObject {

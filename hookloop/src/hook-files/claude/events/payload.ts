@@ -4,7 +4,7 @@ import { TASKS_KEY, TITLE_KEY, type AgentState } from '../../../state/agent-stat
 import type { ContinuationOutcome, StopReason } from '../../../state/continuation.ts'
 import type { ErrorRecord, Step } from '../../../state/execution.ts'
 import type { InferenceResponse } from '../../../state/inference.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import { isJsonObject, textOfJson, type Json, type JsonObject } from '../../../state/json.ts'
 import { textOf, type Message, type Part } from '../../../state/message.ts'
 import type { Subagent } from '../../../state/subagent.ts'
 import type { ToolCall, ToolExecution } from '../../../state/tool-call.ts'
@@ -17,7 +17,7 @@ import {
   type Payload,
   type PayloadOptions,
 } from './common-payload.ts'
-import { stringIn, toText } from '../../text.ts'
+import { stringIn } from '../../text.ts'
 import { toClaudeCall } from './tool-names.ts'
 import { failureIn, toClaudeOutput } from './tool-outputs.ts'
 
@@ -166,10 +166,10 @@ function afterToolPayloads(
   ]
   if (status === 'blocked') {
     const isAutomatic = by !== undefined && by !== 'approval' && !/(?:^|:)claude$/.test(by)
-    return isAutomatic ? payload('PermissionDenied', { reason: toText(output) }) : []
+    return isAutomatic ? payload('PermissionDenied', { reason: textOfJson(output) }) : []
   }
   const duration = durationMs === undefined ? {} : { duration_ms: Math.round(durationMs) }
-  const failure = status === 'ok' ? failureIn(toolCall.name, output) : toText(output)
+  const failure = status === 'ok' ? failureIn(toolCall.name, output) : textOfJson(output)
   if (failure === undefined) {
     const { input } = toClaudeCall(toolCall.name, toolCall.args, cwd)
     return payload('PostToolUse', { tool_response: toClaudeOutput(toolCall.name, output, input), ...duration })
@@ -203,7 +203,7 @@ function batchPayloads(make: MakePayload, step: Step, { cwd }: PayloadOptions): 
   const calls = step.toolCalls.map((call, i) => {
     const { name, input } = toClaudeCall(call.name, call.args, cwd)
     const output = step.toolExecutions[i]?.output
-    const response = output === undefined ? {} : { tool_response: toText(output) }
+    const response = output === undefined ? {} : { tool_response: textOfJson(output) }
     return { tool_name: name, tool_input: input, tool_use_id: call.id, ...response }
   })
   return [make('PostToolBatch', { ...permissionMode, tool_calls: calls })]
@@ -246,7 +246,7 @@ function subagentStopPayload(
     agent_id: subagent.call,
     agent_type: subagent.name,
     agent_transcript_path: transcript_path!,
-    last_assistant_message: toText(output ?? null),
+    last_assistant_message: textOfJson(output ?? null),
   }
   return make('SubagentStop', { ...permissionMode, ...input }, subagent.name)
 }

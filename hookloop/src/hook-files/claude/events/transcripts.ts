@@ -2,11 +2,10 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AgentState } from '../../../state/agent-state.ts'
-import type { Json, JsonObject } from '../../../state/json.ts'
+import { textOfJson, type Json, type JsonObject } from '../../../state/json.ts'
 import type { List } from '../../../state/list.ts'
 import type { Message, Part } from '../../../state/message.ts'
 import { BoundedMap } from '../../../state/bounded-map.ts'
-import { toText } from '../../text.ts'
 import { toClaudeCall } from './tool-names.ts'
 
 type Stored = { readonly path: string; readonly written: List<Message>; readonly last: string | null }
@@ -89,7 +88,7 @@ function blockOf(part: Part, cwd: string): readonly JsonObject[] {
       return [{ type: 'tool_use', id: part.toolCallId, name, input }]
     }
     case 'tool-result': {
-      const result = { type: 'tool_result', tool_use_id: part.toolCallId, content: toText(part.output) }
+      const result = { type: 'tool_result', tool_use_id: part.toolCallId, content: textOfJson(part.output) }
       return [part.isError === true ? { ...result, is_error: true } : result]
     }
     case 'file':

@@ -1,6 +1,6 @@
 import { expandHeaders } from '../../../actions/http.ts'
 import type { Inspection } from '../../../actions/inspect.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import { isJsonObject, textOfJson, type Json, type JsonObject } from '../../../state/json.ts'
 import { messageOf } from '../../../errors.ts'
 import { postJson, PostTimeout } from '../../../system/network/post-json.ts'
 import type { Command } from '../../../system/processes/process-tag.ts'
@@ -22,7 +22,6 @@ import {
   type PromptHandler,
 } from '../load/handlers.ts'
 import { environmentFor, shellFor, substituted, variablesFor, type EnvironmentRules } from './hook-environment.ts'
-import { toText } from '../../text.ts'
 import type { Payload } from '../events/common-payload.ts'
 
 /** What handlers get from the agent that they run for. */
@@ -221,7 +220,7 @@ function fillInput(template: JsonObject, payload: JsonObject): JsonObject {
 function textAt(payload: JsonObject, path: string): string {
   let value: Json | undefined = payload
   for (const key of path.split('.')) value = isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
-  return value === undefined ? '' : toText(value)
+  return value === undefined ? '' : textOfJson(value)
 }
 
 async function ask(handler: PromptHandler, payload: Payload, context: HandlerContext): Promise<HandlerAnswer> {
