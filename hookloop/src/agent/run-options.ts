@@ -115,7 +115,7 @@ export function pauseWhen({ shouldPause, drain }: WaitOptions & { readonly shoul
 
 type ShouldPause = ((state: AgentState) => Promise<boolean>) | undefined
 
-function isId(value: unknown): boolean {
+export function isId(value: unknown): boolean {
   return typeof value === 'string' && value !== '' && value.length <= 256 && value.isWellFormed()
 }
 

@@ -28,14 +28,15 @@ for (const engine of engines) {
 
     test('lose no run, make no call twice and report only interrupted calls as unknown when workers, engine, database and network fail', async () => {
       const random = generator(seed)
+      const toWorkers = await Network.to(fleet.port)
       const places: Place[] = []
       const all: TestWorker[] = []
       /** Workers that failed, or whose database did. */
       const hurt = new Set<number>()
       const startWorker = async (): Promise<void> => {
         const network = await Network.to(fleet.database.socket)
-        const database = network.connectionString
-        const worker = await fleet.worker({ LEASE_MS: String(LEASE_MS), TOOL_MS }, { database })
+        const place = { database: network.connectionString, host: toWorkers.host }
+        const worker = await fleet.worker({ LEASE_MS: String(LEASE_MS), TOOL_MS }, place)
         places.push({ worker, network })
         all.push(worker)
       }
@@ -69,7 +70,16 @@ for (const engine of engines) {
           for (const { worker } of places) hurt.add(worker.pid!)
           await fleet.database.kill()
         },
-        ...(fleet.restate !== undefined && { 'kill the engine': () => fleet.restate!.kill() }),
+        ...(fleet.restate !== undefined && {
+          'kill the engine': () => fleet.restate!.kill(),
+          'reset the connections of the engine to workers': async () => toWorkers.reset(),
+          'cut the network between the engine and workers': async () => {
+            toWorkers.silence()
+            await pause(awayMs())
+            if (random() < 0.5) toWorkers.heal()
+            else toWorkers.replace()
+          },
+        }),
       }
 
       await startWorker() // the first one registers the service
@@ -137,7 +147,7 @@ for (const engine of engines) {
         `Seed ${seed} on ${engine}: ${RUNS} runs, ${failed} failures, ${all.length} workers, ${calls.length} calls, ` +
           `${unknown} unknown, ${fenced} fenced.`,
       )
-      for (const { network } of places) network.close()
+      for (const { network } of [...places, { network: toWorkers }]) network.close()
     })
   })
 }

@@ -36,6 +36,7 @@ export type TestWorker = ChildProcess & { readonly reports: readonly WorkerRepor
 
 export type WorkerPlace = {
   readonly port?: number
+  readonly host?: string
   readonly database?: string
   readonly through?: readonly string[]
 }
@@ -60,7 +61,8 @@ export class TestFleet {
   readonly store: SessionStore
   readonly sessions: Fleet
   readonly #world = join(mkdtempSync(join(tmpdir(), 'hookloop-fleet-')), 'world')
-  readonly #port: number
+  /** Where Restate reaches workers that have no port of their own. */
+  readonly port: number
   readonly #closeSessions: () => Promise<void>
   readonly #workers = new Set<ChildProcess>()
   readonly #registered = new Set<number>()
@@ -77,7 +79,7 @@ export class TestFleet {
     this.restate = parts.restate
     this.store = parts.store
     this.sessions = parts.sessions
-    this.#port = parts.port
+    this.port = parts.port
     this.#closeSessions = parts.close
     writeFileSync(this.#world, '')
   }
@@ -103,12 +105,17 @@ export class TestFleet {
   }
 
   /**
-   * Starts a worker. Resolves when it is ready. `database`: how it reaches the database. `through`: a command that starts it. With a
-   * port of its own, it is a new deployment in Restate.
+   * Starts a worker. Resolves when it is ready. `database`: how it reaches the database. `host`: how Restate reaches it. `through`: a
+   * command that starts it. With a port of its own, it is a new deployment in Restate.
    */
   async worker(
     env: { readonly [name: string]: string } = {},
-    { database = this.database.connectionString, through = [], port = this.#port }: WorkerPlace = {},
+    {
+      database = this.database.connectionString,
+      through = [],
+      port = this.port,
+      host = `127.0.0.1:${port}`,
+    }: WorkerPlace = {},
   ): Promise<TestWorker> {
     const isKnown = this.restate === undefined || this.#registered.has(port)
     const admin = isKnown ? '' : this.restate.admin
@@ -116,7 +123,7 @@ export class TestFleet {
     const file = join(import.meta.dirname, 'worker-process.fixture.ts')
     const options = ['--conditions=hookloop-source', '--disable-warning=ExperimentalWarning', '--expose-gc']
     if (env['CLOCK_MS'] !== undefined) options.push('--import', join(import.meta.dirname, 'shifted-clock.fixture.ts'))
-    const args = [this.engine, database, this.#world, String(port), admin]
+    const args = [this.engine, database, this.#world, String(port), admin, host]
     const [command, ...all] = [...through, process.execPath, ...options, file, ...args]
     const reports: WorkerReport[] = []
     const child = Object.assign(

@@ -1,5 +1,6 @@
 import { AgentError } from '../errors.ts'
-import { checkOptions } from '../state/check-options.ts'
+import { isId } from '../agent/run-options.ts'
+import { checkArgument, checkOptions } from '../state/check-options.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
@@ -68,12 +69,14 @@ const WAIT_MS = 5_000
 
 /** A fleet on an engine. */
 export function createFleet({ store, agent, enqueue, resultOf }: Engine): Fleet {
-  const resume = (session: string): Promise<void> => enqueue({ session, turn: crypto.randomUUID(), sentAt: Date.now() })
+  const resume = async (session: string): Promise<void> =>
+    enqueue({ session: checkSessionId(session), turn: crypto.randomUUID(), sentAt: Date.now() })
   return {
     store,
     send: async (session, input, options = {}) => {
       checkOptions('send', options, ['turn', 'agent', 'metadata', 'onNewInput', 'deltas'])
       const { turn = crypto.randomUUID() } = options
+      checkArgument('send', ['turn', turn], isId(turn), 'a text of 1 to 256 characters')
       const named = agent === undefined ? options : { agent, ...options }
       await enqueue({ ...named, session: checkSessionId(session), turn, input, sentAt: Date.now() })
       const result: SentTurn['result'] = async ({ signal } = {}) =>

@@ -1,4 +1,4 @@
-// A network between a worker and its database, on loopback, to be cut in two ways.
+// A network between a worker and its database, or between Restate and its workers, on loopback, to be cut in two ways.
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
@@ -13,19 +13,24 @@ export class Network {
     this.#server = server
   }
 
-  /** Starts to forward connections to a socket. */
-  static async to(socket: string): Promise<Network> {
+  /** Starts to forward connections to a socket, or to a port of this machine. */
+  static async to(target: string | number): Promise<Network> {
+    const place = typeof target === 'string' ? { path: target } : { port: target, host: '127.0.0.1' }
     const server = createServer({ allowHalfOpen: true })
     const network = new Network(server)
-    server.on('connection', (near) => network.#forward({ near, far: connect({ path: socket, allowHalfOpen: true }) }))
+    server.on('connection', (near) => network.#forward({ near, far: connect({ ...place, allowHalfOpen: true }) }))
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     return network
   }
 
-  get connectionString(): string {
+  get host(): string {
     const { port } = this.#server.address() as { readonly port: number }
-    return `postgres://hookloop@127.0.0.1:${port}/postgres`
+    return `127.0.0.1:${port}`
+  }
+
+  get connectionString(): string {
+    return `postgres://hookloop@${this.host}/postgres`
   }
 
   /** The number of connections that are open. */

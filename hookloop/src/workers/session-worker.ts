@@ -6,7 +6,7 @@ export interface SessionWorker {
   readonly running: number
   /** Whether `close` was called. */
   readonly isDraining: boolean
-  /** Rejects if the store or the engine cannot be reached. */
+  /** Rejects if the store or the queue cannot be reached. Restate calls the worker, so it is not asked. */
   check(): Promise<void>
   /** Takes no new turns and suspends its runs at the end of their steps; other workers continue them. Resolves when none runs. */
   close(): Promise<void>

@@ -5,7 +5,7 @@ import type { SessionWorker } from './session-worker.ts'
 
 /** Options of `workerHealth`. */
 export type WorkerHealthOptions = {
-  /** Receives why the store or the engine could not be reached, at most once per second. Default: it is not reported. */
+  /** Receives why the store or the queue could not be reached, at most once per second. Default: it is not reported. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -25,7 +25,7 @@ const headers = {
 /**
  * Answers the probes of an orchestrator, as a listener for `createServer` of `node:http`. `GET /healthz` answers 200 while the
  * process lives. `GET /readyz` answers 200 while the worker takes turns, and 503 while it starts or drains, or while the store
- * or the engine cannot be reached.
+ * or the queue cannot be reached.
  *
  * @example
  * const worker = serveSessions({ agent, connectionString })
@@ -71,7 +71,7 @@ const READY = 'ready'
 async function reach(worker: SessionWorker, onError: (error: unknown) => void): Promise<boolean> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(
-    () => reject(new AgentError('STORE_FAILED', `The store or the engine did not answer within ${TIMEOUT_MS} ms.`)),
+    () => reject(new AgentError('STORE_FAILED', `The store or the queue did not answer within ${TIMEOUT_MS} ms.`)),
     TIMEOUT_MS,
   )
   try {

@@ -1,5 +1,5 @@
 // A worker as a process, to be killed, paused and started again:
-//   <engine> <database> <world> [<port> <admin>]
+//   <engine> <database> <world> [<port> <admin> <host>]
 // Its agents call the tool `work` in each of four steps. Each call is a line in the file of the world. It says `ready`.
 // It then prints what it does with each turn, as JSON lines. On SIGUSR2, it says in the same way what it holds.
 // The environment: LEASE_MS of the store, TOOL_MS of each call, EXPIRES_MS of each question, VERSION of the agents, CALLS_AT_ONCE for
@@ -16,7 +16,7 @@ import { postgresStore } from '../sessions/stores/postgres-store.ts'
 import { serveSessions as serveOnPostgres } from './postgres/serve-sessions.ts'
 import { serveSessions as serveOnRestate } from './restate/serve-sessions.ts'
 
-const [engine, connectionString = '', world = '', port = '0', admin = ''] = process.argv.slice(2)
+const [engine, connectionString = '', world = '', port = '0', admin = '', host = ''] = process.argv.slice(2)
 
 const store = postgresStore({ connectionString, leaseMs: Number(process.env['LEASE_MS'] ?? 30_000) })
 
@@ -78,7 +78,7 @@ const worker =
         onTurn: say,
         port: Number(port),
         host: '127.0.0.1',
-        ...(admin !== '' && { admin, address: `http://127.0.0.1:${port}` }),
+        ...(admin !== '' && { admin, address: `http://${host}` }),
       })
     : await serveOnPostgres({ agents, onTurn: say, connectionString, maxRuns: Number(process.env['MAX_RUNS'] ?? 10) })
 

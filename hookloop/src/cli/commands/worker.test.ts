@@ -310,7 +310,7 @@ suite('hookloop worker says what is wrong', () => {
     assert.match(JSON.stringify(own), /The queue in the database at 127\.0\.0\.1:1\/app cannot be used: .*ECONNREFUSED/)
     const admin = `http://127.0.0.1:${await freePort()}`
     const args = ['--restate', admin, '--port', '0', '--store', database.connectionString]
-    assert.match(JSON.stringify(await failed(...args)), /Restate at http:\S+ cannot be used: .*ECONNREFUSED/)
+    assert.match(JSON.stringify(await failed(...args)), /Restate at 127\S+ cannot be reached: .*ECONNREFUSED/)
   })
 
   test('a package that is missing is named with the command that installs it', async () => {

@@ -1,8 +1,8 @@
 import { checkOptions } from '../../state/check-options.ts'
 import { checkStore, storeFailed, type SessionStore } from '../../sessions/stores/store.ts'
 import { createFleet, type Fleet } from '../fleet.ts'
-import type { RejectedTurn, Turn, TurnResult } from '../turn.ts'
-import { jobIdOf, openQueue, QUEUE, type QueueOptions } from './queue.ts'
+import type { RejectedTurn, TurnResult } from '../turn.ts'
+import { fromStored, jobIdOf, openQueue, QUEUE, toStored, type QueueOptions, type Stored } from './queue.ts'
 
 /** Options of `fleet`. */
 export type FleetOptions = QueueOptions & {
@@ -31,14 +31,14 @@ export async function fleet(options: FleetOptions): Promise<Fleet & { close(): P
     store,
     agent: options.agent,
     enqueue: async (turn) => {
-      await boss.send(QUEUE, turn, { id: jobIdOf(turn), singletonKey: turn.session }).catch(queueFailed)
+      await boss.send(QUEUE, toStored(turn), { id: jobIdOf(turn), singletonKey: turn.session }).catch(queueFailed)
     },
     resultOf: async (turn, signal) => {
       const id = jobIdOf(turn)
       const startedAt = performance.now()
       for (;;) {
-        const [job] = await boss.findJobs<Turn>(QUEUE, { id }).catch(queueFailed)
-        if (job?.state === 'completed') return job.output as unknown as TurnResult | RejectedTurn
+        const [job] = await boss.findJobs(QUEUE, { id }).catch(queueFailed)
+        if (job?.state === 'completed') return fromStored(job.output as unknown as Stored<TurnResult | RejectedTurn>)
         if (job === undefined || job.state === 'failed' || job.state === 'cancelled')
           return { status: 'rejected', code: 'STORE_FAILED', message: `The turn "${turn.turn}" is not in the queue.` }
         signal?.throwIfAborted()

@@ -12,7 +12,19 @@ export type QueueOptions = {
   readonly schema?: string
 }
 
-export type TurnJob = Job<Turn>
+export type TurnJob = Job<Stored<Turn>>
+
+/** A value as Postgres can store it: its JSON rejects NUL and half a surrogate pair, which messages and answers may contain. */
+export type Stored<T extends object> = T | { readonly json: string }
+
+export function toStored<T extends object>(value: T): Stored<T> {
+  const json = JSON.stringify(value)
+  return /\\u(?:0000|d[89a-f])/i.test(json) ? { json } : value
+}
+
+export function fromStored<T extends object>(stored: Stored<T>): T {
+  return 'json' in stored ? (JSON.parse(stored.json) as T) : stored
+}
 
 export const QUEUE = 'turns'
 

@@ -3,7 +3,16 @@ import { checkOptions, checkPositiveIntegers } from '../../state/check-options.t
 import { checkReachable, type SessionWorker } from '../session-worker.ts'
 import { TurnDriver, type WorkerOptions } from '../turn-driver.ts'
 import { expiryOf, type RejectedTurn, type Turn, type TurnResult } from '../turn.ts'
-import { jobIdOf, openQueue, QUEUE, type QueueOptions, type TurnJob } from './queue.ts'
+import {
+  fromStored,
+  jobIdOf,
+  openQueue,
+  QUEUE,
+  toStored,
+  type QueueOptions,
+  type Stored,
+  type TurnJob,
+} from './queue.ts'
 
 /** Options of `serveSessions`. */
 export type ServeSessionsOptions = WorkerOptions &
@@ -28,16 +37,16 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Sess
   const boss = await openQueue('serveSessions', options, { supervises: true })
 
   const drive: Drive = async ([job]) => {
-    const { data: turn } = job!
+    const turn = fromStored(job!.data)
     // Not the signal of the job: it would cancel a run that lasts longer than the job may, or than a worker may take to end.
     const result = await driver.drive(turn)
     const expiry = expiryOf(turn, result)
     if (expiry !== undefined) {
       const { due, delayMs } = expiry
       const startAfter = delayMs(Date.now()) / 1_000 // not a time: the database has its own clock
-      await boss.send(QUEUE, due, { id: jobIdOf(due), startAfter, singletonKey: turn.session })
+      await boss.send(QUEUE, toStored(due), { id: jobIdOf(due), startAfter, singletonKey: turn.session })
     }
-    return result
+    return toStored(result)
   }
   await takeTurns(boss, drive, () => (driver.isDraining ? 0 : maxRuns))
   return {
@@ -56,7 +65,7 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Sess
   }
 }
 
-type Drive = (jobs: readonly TurnJob[]) => Promise<TurnResult | RejectedTurn>
+type Drive = (jobs: readonly TurnJob[]) => Promise<Stored<TurnResult | RejectedTurn>>
 
 /** A turn that is driven again, or at a later time, comes without a notification. */
 const POLLING = { pollingIntervalSeconds: 0.5, notifyPollingIntervalSeconds: 1 }
@@ -71,17 +80,21 @@ async function takeTurns(boss: PgBoss, drive: Drive, maxRuns: () => number): Pro
   const add = async (): Promise<void> => {
     isAdding = true
     try {
-      const id: string = await boss.work<Turn, TurnResult | RejectedTurn>(QUEUE, POLLING, async (jobs) => {
-        free.delete(id)
-        busy++
-        if (free.size === 0 && !isAdding && busy < maxRuns()) void add().catch(() => undefined) // the queue was closed
-        try {
-          return await drive(jobs)
-        } finally {
-          busy--
-          end(id)
-        }
-      })
+      const id: string = await boss.work<Stored<Turn>, Stored<TurnResult | RejectedTurn>>(
+        QUEUE,
+        POLLING,
+        async (jobs) => {
+          free.delete(id)
+          busy++
+          if (free.size === 0 && !isAdding && busy < maxRuns()) void add().catch(() => undefined) // the queue was closed
+          try {
+            return await drive(jobs)
+          } finally {
+            busy--
+            end(id)
+          }
+        },
+      )
       free.add(id)
     } finally {
       isAdding = false

@@ -1,9 +1,10 @@
-import { AgentError, messageOf } from '../../errors.ts'
+import { AgentError } from '../../errors.ts'
 import { checkArgument, checkOptions } from '../../state/check-options.ts'
+import { hashText } from '../../state/json.ts'
 import { checkStore, type SessionStore } from '../../sessions/stores/store.ts'
 import { createFleet, type Fleet } from '../fleet.ts'
 import type { RejectedTurn, TurnResult } from '../turn.ts'
-import { HANDLER, SERVICE, type Continued } from './protocol.ts'
+import { HANDLER, SERVICE, unreachable, type Continued } from './protocol.ts'
 
 /** Options of `fleet`. */
 export type FleetOptions = {
@@ -34,6 +35,8 @@ export function fleet(options: FleetOptions): Fleet {
   checkStore('fleet', store)
   const request = async (path: readonly string[], how: Requested = {}): Promise<unknown> => {
     const { body, key, signal } = how
+    const dots = path.find((each) => each === '.' || each === '..')
+    if (dots !== undefined) throw unaddressable(dots)
     const address = new URL(path.map(encodeURIComponent).join('/'), ingress.endsWith('/') ? ingress : `${ingress}/`)
     const { status, text } = await fetch(address, {
       method: body === undefined ? 'GET' : 'POST',
@@ -44,9 +47,7 @@ export function fleet(options: FleetOptions): Fleet {
       .then(async (response) => ({ status: response.status, text: await response.text() }))
       .catch((error: unknown) => {
         signal?.throwIfAborted()
-        const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
-        const why = `Restate at ${address.host} cannot be reached: ${messageOf(cause)}`
-        throw new AgentError('STORE_FAILED', why, { cause: error })
+        throw unreachable(address.host, error)
       })
     if (status >= 200 && status < 300) return text === '' ? undefined : (JSON.parse(text) as unknown)
     const why = `Restate at ${address.host} answered ${address.pathname} ${status}: ${text}`
@@ -56,10 +57,10 @@ export function fleet(options: FleetOptions): Fleet {
     store,
     agent: options.agent,
     enqueue: async (turn) => {
-      await request([service, turn.session, HANDLER, 'send'], { body: turn, key: turn.turn })
+      await request([service, turn.session, HANDLER, 'send'], { body: turn, key: keyOf(turn.turn) })
     },
     resultOf: async ({ session, turn }, signal) => {
-      for (let place = [service, session, HANDLER, turn]; ;) {
+      for (let place = [service, session, HANDLER, keyOf(turn)]; ;) {
         const path = ['restate', 'invocation', ...place, 'attach']
         const result = (await request(path, { signal })) as TurnResult | RejectedTurn | Continued
         if (!('continuedAs' in result)) return result
@@ -67,6 +68,16 @@ export function fleet(options: FleetOptions): Fleet {
       }
     },
   })
+}
+
+/** The id of a turn for Restate, which accepts few characters in the header and in the path of a request. */
+function keyOf(turn: string): string {
+  return /^\w[\w.:-]*$/.test(turn) ? turn : `hash-${hashText(turn)}`
+}
+
+function unaddressable(session: string): AgentError {
+  const why = `A session on Restate cannot have the id "${session}", which means another place in the path of a URL.`
+  return new AgentError('SESSION_ID_INVALID', why, { value: session })
 }
 
 type Requested = {

@@ -12,8 +12,9 @@ import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { readStoredSession } from '../../sessions/log/read-session.ts'
 import { freePort } from '../../system/network/free-port.fixture.ts'
 import { engines, TestFleet, until } from '../fleet.fixture.ts'
+import { Network } from '../network.fixture.ts'
 import { fleet as fleetOnRestate } from './fleet.ts'
-import { startRestate } from './restate.fixture.ts'
+import { noRestate, startRestate } from './restate.fixture.ts'
 import { serveSessions } from './serve-sessions.ts'
 
 // What only Restate has: versions of deployments, and invocations that an operator can cancel.
@@ -69,6 +70,35 @@ if (engines.includes('restate'))
       assert.equal((await sent.result()).status, 'cancelled')
     })
 
+    for (const cut of ['reset', 'silence'] as const) {
+      const how = cut === 'silence' ? 'without an error' : 'after a reset'
+      test(`a run is driven to its end once, and no call is repeated, when Restate and its worker lose each other ${how}`, async () => {
+        const port = await freePort()
+        const network = await Network.to(port)
+        const worker = await fleet.worker({ HOLD: '1' }, { port, host: network.host })
+        const reported = (wanted: string): number => worker.reports.filter(({ type }) => type === wanted).length
+        const calls = () => fleet.calls().filter(({ session }) => session === cut)
+        const sent = await fleet.sessions.send(cut, cut)
+        await until('the first call', () => calls().length === 1)
+        if (cut === 'reset') {
+          network.reset()
+          await until('Restate calls again', () => reported('started') === 2)
+          worker.kill('SIGURG') // its call ends
+        } else {
+          network.silence()
+          worker.kill('SIGURG')
+          await until('the run has ended, and Restate does not know', () => reported('ended') === 1)
+          network.replace()
+        }
+        const { status, text } = await sent.result()
+        assert.deepEqual([status, text], ['completed', 'Done.'])
+        assert.deepEqual(await fleet.outcome(cut), { status, ends: 1, results: ['ok', 'ok', 'ok', 'ok'] })
+        assert.deepEqual([calls().length, new Set(calls().map(({ key }) => key)).size], [4, 4])
+        assert.ok(worker.reports.every((report) => !('takenOver' in report)))
+        network.close()
+      })
+    }
+
     test('a worker with the public key of Restate accepts calls that it has signed, and no others', async () => {
       const { publicKey, privateKey } = generateKeyPairSync('ed25519')
       const file = join(mkdtempSync(join(tmpdir(), 'hookloop-key-')), 'key.pem')
@@ -94,6 +124,21 @@ if (engines.includes('restate'))
       }
     })
   })
+
+test('a worker needs the admin API of Restate only to register', { skip: noRestate }, async () => {
+  const restate = await startRestate()
+  const agent = createAgent({ model: scriptedModel(() => 'Hello.'), store: memoryStore() })
+  const port = await freePort()
+  const how = { agent, host: '127.0.0.1', admin: restate.admin, onLog: () => undefined }
+  const worker = await serveSessions({ ...how, port, address: `http://127.0.0.1:${port}` })
+  await restate.stop()
+  await worker.check() // it is ready
+  await worker.close()
+  await assert.rejects(serveSessions({ ...how, port: 0 }), {
+    code: 'STORE_FAILED',
+    message: /^Restate at 127\.0\.0\.1:\d+ cannot be reached: .*ECONNREFUSED/,
+  })
+})
 
 test('keys of another form, and an empty list of keys, are rejected', async () => {
   const agent = createAgent({ model: scriptedModel(() => 'Hello.'), store: memoryStore() })

@@ -6,7 +6,7 @@ import { checkArgument, checkOptions, optionNames } from '../../state/check-opti
 import { checkReachable, clockOffsetMs, type SessionWorker } from '../session-worker.ts'
 import { TurnDriver, type WorkerOptions } from '../turn-driver.ts'
 import { expiryOf, type RejectedTurn, type Turn, type TurnResult } from '../turn.ts'
-import { HANDLER, SERVICE, type Continued } from './protocol.ts'
+import { HANDLER, SERVICE, unreachable, type Continued } from './protocol.ts'
 
 /** Options of `serveSessions`. */
 export type ServeSessionsOptions = WorkerOptions & {
@@ -22,13 +22,13 @@ export type ServeSessionsOptions = WorkerOptions & {
   readonly service?: string
   /** Public keys of Restate, such as `publickeyv1_…`: calls that none of them has signed are rejected. Default: all calls are accepted. */
   readonly identityKeys?: readonly string[]
-  /** Receives what the SDK of Restate logs. Default: it writes to the console. */
+  /** Receives warnings and errors of the SDK of Restate. Default: it writes to the console. */
   readonly onLog?: (entry: RestateLog) => void
 }
 
 /** A message of the SDK of Restate. */
 export type RestateLog = {
-  readonly level: 'info' | 'warn' | 'error'
+  readonly level: 'warn' | 'error'
   readonly message: string
   /** The session and the invocation that it is about. */
   readonly session?: string
@@ -135,9 +135,8 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Rest
     get isDraining() {
       return driver.isDraining
     },
-    check: async () => {
-      await Promise.all([checkReachable(driver.store), admin !== undefined && checkEngine(admin)])
-    },
+    // Not the admin API: turns come without it, and Restate knows whether it reaches the worker.
+    check: () => checkReachable(driver.store),
     close: async () => {
       const ended = new Promise((resolve) => server.close(resolve))
       leave()
@@ -172,7 +171,7 @@ const optionsOfWorker = optionNames<ServeSessionsOptions>({
   onLog: true,
 })
 
-/** Messages that are repeated when the SDK repeats the steps of an invocation, and those for developers of the SDK, are left out. */
+/** What the SDK says again when it repeats an invocation is left out, and so is the start and end of each, which `onTurn` reports. */
 function toLogger(onLog: (entry: RestateLog) => void): LoggerTransport {
   return ({ level, replaying, context }, ...parts) => {
     if (replaying || !isShown(level)) return
@@ -191,7 +190,7 @@ function toLogger(onLog: (entry: RestateLog) => void): LoggerTransport {
 }
 
 function isShown(level: string): level is RestateLog['level'] {
-  return level === 'info' || level === 'warn' || level === 'error'
+  return level === 'warn' || level === 'error'
 }
 
 /** 32 bytes in base 58. */
@@ -221,11 +220,17 @@ async function listen(
   return (server.address() as AddressInfo).port
 }
 
+const REGISTER_MS = 30_000
+
 /** Registers the worker with Restate. An address that is known already is looked at again. */
 async function register(admin: string, uri: string): Promise<void> {
   const body = JSON.stringify({ uri, force: true })
   const headers = { 'content-type': 'application/json' }
-  const response = await fetch(new URL('/deployments', admin), { method: 'POST', headers, body })
+  const signal = AbortSignal.timeout(REGISTER_MS)
+  const request = fetch(new URL('/deployments', admin), { method: 'POST', headers, body, signal })
+  const response = await request.catch((error: unknown) => {
+    throw unreachable(new URL(admin).host, error)
+  })
   if (response.ok) return
   const why = `Restate at ${admin} does not accept the worker ${uri}: ${await response.text()}`
   throw new AgentError('AGENT_INVALID_OPTION', why, { value: uri })
@@ -237,11 +242,6 @@ function closeAndThrow(server: Http2Server): (thrown: unknown) => never {
     server.close()
     throw thrown
   }
-}
-
-async function checkEngine(admin: string): Promise<void> {
-  const { ok, status } = await fetch(new URL('/health', admin))
-  if (!ok) throw new AgentError('STORE_FAILED', `Restate answers its health check with ${status}.`, { value: status })
 }
 
 type SessionObject = { [HANDLER]: (context: ObjectContext, turn: Turn) => Promise<unknown> }
