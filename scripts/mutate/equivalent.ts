@@ -148,4 +148,34 @@ export const equivalent: readonly Equivalent[] = [
     change: '1 → 2',
     why: 'It is where the search for a rule to suggest starts. A rule with fewer words does not cover the command.',
   },
+  ...['requestsAt', 'tokensAt', 'blockedUntil'].map((time) => ({
+    file: 'sessions/limits/rate-limit.ts',
+    code: `${time}: 0,`,
+    change: '0 → 1',
+    why: 'It is a time long ago, in milliseconds since 1970.',
+  })),
+  {
+    file: 'sessions/limits/rate-limit.ts',
+    code: 'let [waitMs, failures, isBlocked] = [0, 0, false]',
+    change: '0 → 1',
+    why: 'A store always calls the change, which sets them.',
+  },
+  {
+    file: 'sessions/limits/rate-limit.ts',
+    code: 'let [waitMs, failures, isBlocked] = [0, 0, false]',
+    change: 'false → true',
+    why: 'A store always calls the change, which sets them.',
+  },
+  {
+    file: 'sessions/limits/rate-limit.ts',
+    code: "const error = toAgentError(thrown, 'MODEL_FAILED')",
+    change: "'MODEL_FAILED' → 'MODEL_FAILED-changed'",
+    why: 'The code is only compared with MODEL_RATE_LIMITED.',
+  },
+  {
+    file: 'sessions/limits/run-limit.ts',
+    code: 'timeoutMs: maxWaitMs + 60_000,',
+    change: '60_000 → 60001',
+    why: 'The guard ends by itself when it has waited. The limit only has to be longer.',
+  },
 ]

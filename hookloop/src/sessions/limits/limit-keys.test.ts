@@ -30,7 +30,7 @@ suite('a limit without a key for a run fails instead of being shared by all such
         const run = await createAgent({ model, use: [limit((() => made) as never)] }).run('Go.')
         assert.equal(model.requests.length, 0, 'the model is not called')
         const said = [...run.ledger.map(({ error }) => error), run.status === 'failed' ? run.error.message : '']
-        assert.match(said.join('\n'), /the function "key" must return a non-empty string, not /)
+        assert.match(said.join('\n'), RegExp(`${name}: the function "key" must return a non-empty string, not `))
         assert.notEqual(run.status, 'completed')
       }
     })

@@ -118,6 +118,34 @@ suite('after an answer 429', () => {
     assert.deepEqual(waits, [600_000])
   })
 
+  test('the wait grows up to a minute by default, and a call waits for a minute at most', async (t) => {
+    const store = clockedStore()
+    const waits = quickly(t, store)
+    for (let i = 0; i < 10; i++) await limited(store, [tooMany()], { maxWaitMs: Infinity }).run('a')
+    assert.deepEqual(waits.slice(5), [32_000, 60_000, 60_000, 60_000])
+    await limited(store, [tooMany(60_000)], { maxWaitMs: Infinity }).run('b')
+    assert.equal((await limited(store, [tooMany(60_001)]).run('c')).status, 'failed')
+    const late = await limited(store, ['ok']).run('d')
+    assert.ok(late.status === 'failed')
+    assert.match(late.error.message, /The call would wait for 60001 ms, and may wait for 60000 ms/)
+  })
+
+  test('a call that is blocked again while it waits does not wait longer than maxWaitMs in all, and does not use up the rate', async (t) => {
+    const store = clockedStore()
+    const options = { maxRequestsPerMinute: 1, maxWaitMs: 61_000 }
+    await limited(store, ['ok'], options).run('a')
+    const before = (await rateOf(store)) as { requestsAt: number }
+    t.mock.method(systemClock, 'sleep', async (ms: number) => {
+      store.now += ms
+      const blockedUntil = store.now + 1_001
+      await store.update('rateLimit scripted/script', (rate) => ({ ...(rate as object), blockedUntil }))
+    })
+    const run = await limited(store, ['ok'], options).run('b')
+    assert.ok(run.status === 'failed')
+    assert.match(run.error.message, /The call would wait for 1001 ms more, and may wait for 61000 ms/)
+    assert.equal(((await rateOf(store)) as { requestsAt: number }).requestsAt, before.requestsAt)
+  })
+
   test('with retry, the call is repeated and the run completes', async (t) => {
     const store = clockedStore()
     quickly(t, store)
@@ -134,10 +162,13 @@ suite('a call that waits', () => {
     await limited(store, ['ok'], options).run('a')
     const before = await rateOf(store)
     const cancel = new AbortController()
+    const updatesBefore = store.updates
     t.mock.method(systemClock, 'sleep', async () => cancel.abort())
     assert.equal((await limited(store, ['ok'], options).run('b', { signal: cancel.signal })).status, 'cancelled')
     for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve))
+    const { updates } = store
     assert.deepEqual(await rateOf(store), before)
+    assert.equal(updates - updatesBefore, 2) // it is taken and given back
   })
 
   test('is not repeated by a replay, which does not use the store', async (t) => {
@@ -193,6 +224,7 @@ suite('a rate', () => {
     const first = JSON.stringify(await rateOf(store))
     store.now += 1_000
     await limited(store, ['ok']).run('b')
+    assert.equal(store.updates, 3) // one per call, and one of this test
     assert.equal(JSON.stringify(await rateOf(store)), first)
   })
 })

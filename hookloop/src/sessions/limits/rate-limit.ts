@@ -40,11 +40,8 @@ export function rateLimit(options: RateLimitOptions): Capability {
   const { store, key = modelName, maxWaitMs = 60_000, maxBackoffMs = 60_000, name = 'rateLimit' } = options ?? {}
   const { maxRequestsPerMinute: requests = Infinity, maxTokensPerMinute: tokens = Infinity } = options ?? {}
   checkLimit('rateLimit', options, { maxRequestsPerMinute: 1, maxTokensPerMinute: 1, maxWaitMs: 0, maxBackoffMs: 0 })
-  /** The time that a call takes of the minute of each amount; none if that is not limited. */
-  const costMs = (calls: number, used: number): Cost => ({
-    requests: (MINUTE_MS * calls) / requests,
-    tokens: (MINUTE_MS * used) / tokens,
-  })
+  /** The time that tokens take of the minute; none if they are not limited. */
+  const tokensMs = (used: number): number => (MINUTE_MS * used) / tokens
   const limit = hook(
     'aroundInference',
     async (ctx, next) => {
@@ -53,7 +50,7 @@ export function rateLimit(options: RateLimitOptions): Capability {
         store.update(limited, (value, now = Date.now()) => change(isJsonObject(value) ? (value as Rate) : unused, now))
       const estimate = Math.min(tokens, totalTokens(estimateUsage(ctx.request)))
       const { failures, waitedMs, problem } = await admit(update, {
-        cost: costMs(1, estimate),
+        cost: { requests: MINUTE_MS / requests, tokens: tokensMs(estimate) },
         maxWaitMs,
         signal: ctx.signal,
       })
@@ -62,9 +59,9 @@ export function rateLimit(options: RateLimitOptions): Capability {
       noteWait(ctx, name, [waitedMs, `the limit "${limited}" was reached`])
       try {
         const response = await next()
-        const more = costMs(0, totalTokens(response.usage) - estimate)
-        if (more.tokens !== 0 || failures > 0)
-          await update((rate) => recovered({ ...rate, tokensAt: rate.tokensAt + more.tokens }, failures))
+        const moreMs = tokensMs(totalTokens(response.usage) - estimate)
+        if (moreMs !== 0 || failures > 0)
+          await update((rate) => recovered({ ...rate, tokensAt: rate.tokensAt + moreMs }, failures))
         return response
       } catch (thrown) {
         const error = toAgentError(thrown, 'MODEL_FAILED')
@@ -82,6 +79,7 @@ export function rateLimit(options: RateLimitOptions): Capability {
   return { name, hooks: [inherited(limit)], notes: [`Model calls of all processes wait after an answer 429.${most}`] }
 }
 
+/** The time that a call takes of the minute of each amount. */
 type Cost = { readonly requests: number; readonly tokens: number }
 
 /**
@@ -95,7 +93,12 @@ const MINUTE_MS = 60_000
 const FIRST_BACKOFF_MS = 1_000
 /** A provider that asks for more is asked again after this time: one wrong answer must not stop all processes for a day. */
 const MAX_BLOCK_MS = 600_000
-const unused: Rate = { requestsAt: 0, tokensAt: 0, blockedUntil: 0, failures: 0 }
+const unused: Rate = {
+  requestsAt: 0,
+  tokensAt: 0,
+  blockedUntil: 0,
+  failures: 0,
+}
 
 type Admitting = { readonly cost: Cost; readonly maxWaitMs: number; readonly signal: AbortSignal }
 type Admitted = {

@@ -57,7 +57,6 @@ export function runLimit(options: RunLimitOptions): Capability {
     },
     {
       name,
-      priority: -200, // only for a run that the other guards admit
       effect: true, // a replay does not wait
       timeoutMs: maxWaitMs + 60_000,
       when: (ctx) => hostOf(ctx).ancestors === undefined, // a subagent is part of its run

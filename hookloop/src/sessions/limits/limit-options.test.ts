@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { Capability, Use } from '../../agent/capability.ts'
+import { createAgent } from '../../create-agent.ts'
+import { hook } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import type { SessionStore } from '../stores/store.ts'
+import { callLimit } from './call-limit.ts'
+import { waitWarnings } from './limit-waits.ts'
+import { clockedStore, gatedModel, valueOf } from './limits.fixture.ts'
+import { rateLimit } from './rate-limit.ts'
+import { runLimit } from './run-limit.ts'
+
+async function settle(): Promise<void> {
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+const limits: { readonly [name: string]: readonly [limit: (store: SessionStore) => Use, stored: string] } = {
+  runLimit: [(store) => runLimit({ store, maxRuns: 1 }), 'runLimit all'],
+  callLimit: [(store) => callLimit({ store, maxCalls: 1 }), 'callLimit test/gated'],
+}
+
+suite('by default', () => {
+  for (const [name, [limit, stored]] of Object.entries(limits)) {
+    test(`${name} has a lease of 30 seconds and waits for a minute`, async (t) => {
+      const [store, model] = [clockedStore(), gatedModel()]
+      const agent = createAgent({ model, use: [limit(store)] })
+      const first = agent.run('first')
+      await model.started(1)
+      const [slot] = Object.values((await valueOf(store, stored)) as { [id: string]: { until: number } })
+      assert.equal(slot!.until - store.now, 30_000)
+      t.mock.timers.enable({ apis: ['setTimeout'] })
+      const second = agent.run('second')
+      await settle()
+      t.mock.timers.tick(60_000)
+      const run = await second
+      assert.ok(run.status === 'failed' || run.status === 'stopped')
+      const said = run.status === 'failed' ? run.error.message : run.final.message
+      assert.match(said, /None ended within 60000 ms/)
+      t.mock.timers.reset()
+      model.answer('first')
+      await first
+    })
+  }
+})
+
+suite('the options of limits', () => {
+  const store = memoryStore()
+
+  test('may have the smallest values, and no smaller ones', () => {
+    const made: readonly (() => Capability)[] = [
+      () => runLimit({ store, maxRuns: 1, maxWaitMs: 0, leaseMs: 100 }),
+      () => callLimit({ store, maxCalls: 1, maxWaitMs: 0, leaseMs: 100 }),
+      () => rateLimit({ store, maxRequestsPerMinute: 1, maxTokensPerMinute: 1, maxWaitMs: 0, maxBackoffMs: 0 }),
+    ]
+    assert.deepEqual(
+      made.map((make) => make().name),
+      ['runLimit', 'callLimit', 'rateLimit'],
+    )
+    const wrong: readonly [() => Capability, RegExp][] = [
+      [
+        () => runLimit({ store, maxRuns: 1, leaseMs: 99 }),
+        /^runLimit: "leaseMs" must be a number, 100 or more, not 99/,
+      ],
+      [() => callLimit({ store, maxCalls: 1, leaseMs: 99 }), /^callLimit: "leaseMs" must be a number, 100 or more/],
+      [() => runLimit({ store, maxRuns: 0 }), /^runLimit: "maxRuns" must be a whole number, 1 or more/],
+      [
+        () => rateLimit({ store, maxRequestsPerMinute: 0.9 }),
+        /^rateLimit: "maxRequestsPerMinute" must be a number, 1 /,
+      ],
+      [() => rateLimit({ store, maxTokensPerMinute: 0.9 }), /^rateLimit: "maxTokensPerMinute" must be a number, 1 or/],
+    ]
+    for (const [make, message] of wrong) assert.throws(make, { code: 'AGENT_INVALID_OPTION', message })
+  })
+
+  test('are in the notes', () => {
+    assert.deepEqual(runLimit({ store, maxRuns: 3 }).notes, [
+      'At most 3 runs at once with the same key, in all processes.',
+    ])
+    assert.deepEqual(callLimit({ store, maxCalls: 3 }).notes, [
+      'At most 3 model calls at once with the same key, in all processes.',
+    ])
+    const all = 'Model calls of all processes wait after an answer 429.'
+    assert.deepEqual(rateLimit({ store }).notes, [all])
+    assert.deepEqual(rateLimit({ store, maxRequestsPerMinute: 5, maxTokensPerMinute: 10 }).notes, [
+      `${all} At most 5 requests and 10 tokens per minute.`,
+    ])
+  })
+})
+
+test('a call takes its place after all hooks around it have started, and has freed it when it ends', async () => {
+  const [store, places] = [memoryStore(), [] as number[]]
+  const slow: SessionStore = {
+    ...store,
+    async update(name, change) {
+      await settle()
+      return store.update(name, change)
+    },
+  }
+  const placesNow = async (): Promise<number> =>
+    Object.keys((await valueOf(store, 'callLimit scripted/script')) as object).length
+  const outside = hook(
+    'aroundInference',
+    async (_ctx, next) => {
+      places.push(await placesNow())
+      const response = await next()
+      places.push(await placesNow())
+      return response
+    },
+    { name: 'outside', priority: -500 },
+  )
+  const model = scriptedModel(['ok'])
+  const run = await createAgent({ model, use: [callLimit({ store: slow, maxCalls: 1 }), outside] }).run('Go.')
+  assert.deepEqual([run.status, places], ['completed', [0, 0]])
+})
+
+test('a call that a limit rejects has the form of an answer 429 without a time to wait', async () => {
+  const [store, model] = [memoryStore(), gatedModel()]
+  const agent = createAgent({ model, use: [callLimit({ store, maxCalls: 1, maxWaitMs: 0 })] })
+  const first = agent.run('first')
+  await model.started(1)
+  const second = await agent.run('second')
+  assert.ok(second.status === 'failed')
+  assert.deepEqual(second.error.value, { provider: 'test', model: 'gated' })
+  model.answer('first')
+  await first
+})
+
+test('a wait of 100 ms or more is reported, a shorter one is not', () => {
+  assert.deepEqual(waitWarnings(100, 'full'), [{ code: 'LIMIT_WAITED', message: 'Waited 100 ms: full.' }])
+  assert.equal(waitWarnings(99, 'full'), undefined)
+})
