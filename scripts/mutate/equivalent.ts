@@ -178,4 +178,22 @@ export const equivalent: readonly Equivalent[] = [
     change: '60_000 → 60001',
     why: 'The guard ends by itself when it has waited. The limit only has to be longer.',
   },
+  {
+    file: 'agent/tools/interrupted-call.ts',
+    code: 'return resolve(run, at, executionIn(await executeCall(run, at)))',
+    change: 'await executeCall(run, at) → (executeCall(run, at))',
+    why: 'Only a replayed execution can be interrupted, and that is not a promise. Another one is returned as it is.',
+  },
+  {
+    file: 'agent/tools/interrupted-call.ts',
+    code: 'const noEdits = answerProblem({ interruptions: 1 }, { allow: {} })!',
+    change: '1 → 2',
+    why: 'The sentence is the same for any number.',
+  },
+  {
+    file: 'sessions/session/approvals.ts',
+    code: 'if (key === undefined || call?.approval === undefined) {',
+    change: 'key === undefined || call?.approval === undefined → key === undefined && call?.approval === undefined',
+    why: 'Both are undefined, or none is: the call was found by its approval.',
+  },
 ]

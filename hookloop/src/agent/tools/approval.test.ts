@@ -120,6 +120,7 @@ test('a handler may leave the question unanswered, which suspends the run', asyn
   const { run, written } = await play([asking, approval(() => 'suspend')])
   assert.equal(run.status, 'suspended')
   assert.deepEqual([run.status === 'suspended' && run.pending[0]!.message, written], ['Really write?', []])
+  assert.equal(explanation(run).asked[0]?.answer, 'postponed')
 })
 
 const circular: { [key: string]: unknown } = {}
@@ -275,19 +276,30 @@ test('an approver sees the arguments as hooks changed them, as JSON before parsi
   assert.deepEqual(shown, [{ path: 'dir/a.txt' }])
 })
 
-const answers: readonly ['deny' | 'suspend' | ApprovalHandler, string, AgentEvent['type']][] = [
-  ['deny', 'denied', 'finished'],
-  ['suspend', 'suspended', 'suspended'],
-  [() => 'allow', 'answered', 'finished'],
+const answers: readonly ['deny' | 'suspend' | ApprovalHandler, string, AgentEvent['type'], readonly string[]][] = [
+  [
+    'deny',
+    'denied',
+    'finished',
+    ['{"block":"Not run: it needs approval (Really write?), and the agent has no approver."}'],
+  ],
+  ['suspend', 'suspended', 'suspended', []],
+  [() => 'suspend', 'postponed', 'suspended', []],
+  [() => 'allow', 'answered', 'finished', ['"allow"']],
 ]
 
-for (const [answer, word, last] of answers) {
-  test(`a question that is ${word} is an event, with the approval`, async () => {
+for (const [answer, word, last, answered] of answers) {
+  test(`a question that is ${word} is an event, with the approval, and so is its answer`, async () => {
     const { agent }: { agent: Agent } = scene([asking, approval(answer)])
     const recorded = await recordEvents(agent.stream('Go.'))
     assert.deepEqual(
       recorded.of('asked').map((event) => event.approval.message),
       ['Really write?'],
+    )
+    const [asked] = recorded.of('asked')
+    assert.deepEqual(
+      recorded.of('answered').map((event) => [event.approval, JSON.stringify(event.answer)]),
+      answered.map((each) => [asked!.approval.id, each]),
     )
     assert.equal(recorded.types.at(-1), last)
   })

@@ -1,6 +1,5 @@
 import { textOfJson } from '../../state/json.ts'
-import { answerProblem, type Ask, type ToolExecution } from '../../state/tool-call.ts'
-import type { ActiveCall } from '../loop/open-step.ts'
+import { answerProblem, type ToolExecution } from '../../state/tool-call.ts'
 import type { RunContext } from '../loop/run-context.ts'
 import {
   effectsFailed,
@@ -34,11 +33,12 @@ async function resolve(run: RunContext, at: CallToExecute, result: ToolExecution
   const policy = tool.onUnknownOutcome ?? run.parts.approval.onUnknownOutcome
   if (result.interrupted !== true || policy === 'tell' || run.stoppedBy() !== undefined) return result
   delete call.answer // it answered an earlier question
-  call.interruptions = (call.interruptions ?? 0) + 1
+  const times = (call.interruptions ?? 0) + 1
+  call.interruptions = times
   call.ran = false
   run.noteLoop('aroundToolUse', { call: call.id, decision: 'outcomeUnknown', message: INTERRUPTED })
   const by = tool.onUnknownOutcome === 'ask' ? `tool "${tool.name}"` : 'approval'
-  const given = await requestApproval(run, call, [questionAbout(call, by)])
+  const given = await requestApproval(run, call, [Object.freeze({ by, message: questionAbout(call.name, times) })])
   if (given === undefined) return undefined
   if (typeof given === 'object') return blockedExecution('approval', 'block' in given ? given.block : noEdits)
   const stopped = run.stoppedBy()
@@ -48,10 +48,9 @@ async function resolve(run: RunContext, at: CallToExecute, result: ToolExecution
 
 const noEdits = answerProblem({ interruptions: 1 }, { allow: {} })!
 
-function questionAbout({ name, interruptions = 1 }: ActiveCall, by: string): Ask {
-  const times = interruptions === 1 ? 'was started' : `was started ${interruptions} times`
-  const message = `"${name}" ${times} and interrupted before its result was known: it may have had an effect. Run it again?`
-  return Object.freeze({ by, message })
+function questionAbout(name: string, times: number): string {
+  const started = times === 1 ? 'was started' : `was started ${times} times`
+  return `"${name}" ${started} and interrupted before its result was known: it may have had an effect. Run it again?`
 }
 
 /** The result of an interrupted call that was not run again: it may have had an effect, whatever prevented the second run. */

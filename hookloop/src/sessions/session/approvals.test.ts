@@ -79,6 +79,17 @@ test('an approval whose run has resumed is not listed, even if the run was inter
   assert.deepEqual([await listApprovals(store), (await store.read('s'))!.head['status']], [[], 'running'])
 })
 
+test('the other approvals of a run that was interrupted while it resumed with one answer are listed', async () => {
+  const { store, pending } = await waiting({ to: ['ann', 'bob'] })
+  const dying = dyingStore(store, { at: 1, stored: true })
+  const { agent } = cashier(dying, { to: ['ann', 'bob'] })
+  await Promise.race([agent.resume('s', { answers: { [pending[0]!.id]: 'allow' } }), dying.died])
+  const listed = async () => (await listApprovals(store)).map(({ id }) => id)
+  const [whileLocked] = [await listed()]
+  await store.close() // releases the lock, as the end of the process does
+  assert.deepEqual([whileLocked, await listed()], [[pending[1]!.id], [pending[1]!.id]])
+})
+
 test('D11: a head that is damaged hides no question of the others', async () => {
   const { store } = await waiting()
   for (const [i, pending] of [5, 'x', null, [null, 1, {}, { toolCall: {} }], { length: 1 }].entries()) {
@@ -296,6 +307,19 @@ test('a session that is locked by a run rejects answers', async () => {
   await assert.rejects(answer('allow'), { code: 'SESSION_BUSY' })
   await writer.release()
   await answer('allow')
+})
+
+test('an answer waits for a session that is locked for as long as waitMs says', async () => {
+  const { store, pending } = await waiting()
+  const answer = (waitMs: number) =>
+    answerApproval(store, { session: 's', approval: pending[0]!.id, answer: 'allow', waitMs })
+  const writer = await store.open('s')
+  await assert.rejects(answer(0), { code: 'SESSION_BUSY' })
+  const answering = answer(600_000)
+  await writer.release()
+  await answering
+  for (const waitMs of [-1, Number.NaN, Infinity])
+    await assert.rejects(answer(waitMs), { code: 'AGENT_INVALID_OPTION', message: /waitMs/ })
 })
 
 function byText(a: unknown, b: unknown): number {

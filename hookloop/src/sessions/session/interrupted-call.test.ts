@@ -212,6 +212,47 @@ test('D04: an approver is asked at once, and the process dies after the allow', 
   assert.match(asked[1]!, /started 2 times/)
 })
 
+test('D04: an approver that is asked at once and denies has its reason in the result, and cannot change the arguments', async () => {
+  const resultAfter = async (given: Answer) => {
+    const { agent, dieIn, paid, results } = shop({ how: () => given })
+    await dieIn(begin)
+    const run = await resume(agent)
+    assert.equal(paid.length, 1)
+    const { trigger, message } = run.ledger.find(({ decision }) => decision === 'outcomeUnknown')!
+    assert.deepEqual([trigger, message], ['aroundToolUse', mayHave])
+    const [result] = await results()
+    return [result!.output as string, result!.by]
+  }
+  assert.deepEqual(await resultAfter({ block: 'No.' }), [`${mayHave} It was not run again: No.`, 'approval'])
+  const [output] = await resultAfter({ allow: { to: 'bob' } })
+  assert.match(output!, /It was not run again: .*arguments/)
+})
+
+test('D04: an allow that comes together with a cancel runs the call again, or leaves its outcome unknown, at any moment', async () => {
+  const seen = new Set<string>()
+  for (let turns = 0; turns < 30; turns++) {
+    const cancel = new AbortController()
+    const how = async (): Promise<AskedAnswer> => {
+      void (async () => {
+        for (let i = 0; i < turns; i++) await Promise.resolve()
+        cancel.abort()
+      })()
+      return 'allow'
+    }
+    const { agent, dieIn, paid, results } = shop({ how })
+    await dieIn(begin)
+    await agent.resume('s', { signal: cancel.signal })
+    const [result] = await results()
+    seen.add(`paid ${paid.length} times: ${result!.status}`)
+    if (paid.length === 1) assert.match(result!.output as string, /^The process ended while .* It was not run again: /)
+  }
+  assert.deepEqual(
+    [...seen].filter((each) => !/^paid 1 times: outcomeUnknown|^paid 2 times: (?:ok|outcomeUnknown)/.test(each)),
+    [],
+  )
+  assert.ok(seen.size > 1, [...seen].join())
+})
+
 test('D04: without an approver the model receives outcomeUnknown', async () => {
   const { agent, dieIn, paid, results } = shop({ how: 'deny' })
   await dieIn(begin)
@@ -240,10 +281,11 @@ test('D04: an agent asks about every tool if its approval says so, except for to
       void createAgent({ model: model(), store: dying, use }).run('Pay.', { session: 's' })
       await dying.died
       await soon()
-      return (await createAgent({ model: model(), store, use }).resume('s')).status
+      const run = await createAgent({ model: model(), store, use }).resume('s')
+      return run.status === 'suspended' ? `asked by ${run.pending[0]!.by}` : run.status
     }),
   )
-  assert.deepEqual(statuses, ['suspended', 'suspended', 'completed'])
+  assert.deepEqual(statuses, ['asked by approval', 'asked by tool "pay"', 'completed'])
 })
 
 test('D04: what may have been done is not run again with other arguments', async () => {
