@@ -1,4 +1,4 @@
-import { checkOptions, definedOptions, optionNames } from './state/check-options.ts'
+import { checkOptions, definedOptions, invalidOption, optionNames } from './state/check-options.ts'
 import { buildAgent, type Agent } from './agent/agent.ts'
 import type { PlainAgentOptions } from './agent/agent-parts.ts'
 import { completion } from './capabilities/completion.ts'
@@ -47,7 +47,9 @@ export function createAgent<S extends Schema | JsonObject>(options: TypedAgentOp
 export function createAgent(options: AgentOptions): Agent
 export function createAgent(options: AgentOptions & Partial<TypedAgentOptions<Schema | JsonObject>>): Agent<unknown> {
   checkOptions('createAgent', options, names)
-  const { prices, output, outputOptions, store, ...rest } = options
+  const { prices, output, outputOptions, store, ...rest } = definedOptions(options, names)
+  if (outputOptions !== undefined && output === undefined)
+    throw invalidOption('createAgent', '"outputOptions" has no effect without "output"', outputOptions)
   if (store !== undefined) checkStore('createAgent', store)
   return buildAgent(rest, {
     capabilities: [completion(), guards()],

@@ -4,7 +4,8 @@ import type { ModelSettings, ModelSource } from '../state/inference.ts'
 import { action, type Action } from '../hooks/action.ts'
 import type { Inferred } from '../hooks/infer.ts'
 import { BaseContext } from '../hooks/base-context.ts'
-import { checkActionOptions, optionTypes } from './check-action-options.ts'
+import { optionTypes } from '../state/option-types.ts'
+import { checkActionOptions } from './check-action-options.ts'
 import { answerType, JUDGE, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
 
 /** Options of `prompt`. */
@@ -66,7 +67,7 @@ export function prompt(options: PromptOptions): Action {
 
 const types = {
   prompt: optionTypes.text,
-  model: optionTypes.any,
+  model: optionTypes.model,
   system: optionTypes.string,
   answer: answerType,
   settings: optionTypes.object,

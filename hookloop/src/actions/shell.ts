@@ -7,7 +7,8 @@ import { isInjectionVariable, minimalEnvironment } from '../system/processes/min
 import { commandName } from '../system/processes/command-name.ts'
 import type { Command } from '../system/processes/process-tag.ts'
 import { runProcess, type ProcessResult } from '../system/processes/run-process.ts'
-import { checkActionOptions, optionTypes } from './check-action-options.ts'
+import { optionTypes } from '../state/option-types.ts'
+import { checkActionOptions } from './check-action-options.ts'
 import { eventText } from './event.ts'
 import { actionFailed, blockAt, parseAnswer, readOutcome } from './outcome.ts'
 

@@ -132,7 +132,7 @@ export function createParts(options: PlainAgentOptions, defaults: AgentDefaults)
     model,
     toModel,
     instructions,
-    settings: settings && checkedSettings('createAgent', settings),
+    settings: settings === undefined ? undefined : checkedSettings('createAgent', settings),
     stack: new HookStack(
       all.flatMap((each) => each.hooks ?? []),
       toolNames,

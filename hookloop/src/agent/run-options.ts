@@ -1,8 +1,9 @@
+import { isStringList, choiceOf, optionTypes, type OptionType, type OptionTypes } from '../state/option-types.ts'
 import type { EffectsFactory } from '../effects/effects.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { SavedRun } from '../state/saved-run.ts'
-import { checkArgument, checkOptions, optionNames } from '../state/check-options.ts'
+import { checkOptions } from '../state/check-options.ts'
 import { isPlainObject } from '../state/describe-value.ts'
 import type { ResumeOptions } from './loop/resume.ts'
 import type { Run } from './run.ts'
@@ -42,69 +43,42 @@ export type RunOptions = {
   readonly recordRequests?: boolean
 } & WaitOptions
 
-const waitNames = optionNames<WaitOptions>({ waitMs: true, drain: true })
-const sendNames = optionNames<SendOptions>({
-  signal: true,
-  metadata: true,
-  deltas: true,
-  onNewInput: true,
-  turn: true,
-  recordRequests: true,
-  waitMs: true,
-  drain: true,
-})
-const answerNames = optionNames<ResumeOptions>({ answers: true, acceptMissing: true, onChange: true })
+const waitTypes = { waitMs: optionTypes.amount, drain: optionTypes.signal } satisfies Types<WaitOptions>
+const sendTypes = {
+  signal: optionTypes.signal,
+  metadata: optionTypes.object,
+  deltas: optionTypes.flag,
+  onNewInput: choiceOf('reject', 'deny'),
+  turn: [isId, 'a text of 1 to 256 characters'],
+  recordRequests: optionTypes.flag,
+  ...waitTypes,
+} satisfies Types<SendOptions>
+const answerTypes = {
+  answers: [isPlainObject, 'an object by approval id'],
+  acceptMissing: [(value) => value === true || isStringList(value), 'true, or a list of names of guards'],
+  onChange: choiceOf('close', 'reject'),
+} satisfies Types<ResumeOptions>
+const { signal, deltas, recordRequests } = sendTypes
+const effects: OptionType = [(value) => typeof value === 'function', 'a factory such as liveEffects()']
+
+type Types<O> = { readonly [K in keyof Required<O>]: OptionType }
 
 /** The options of each way to start or continue a run. */
-const names = {
-  run: optionNames<RunOptions>({
-    metadata: true,
-    signal: true,
-    from: true,
-    deltas: true,
-    effects: true,
-    session: true,
-    onNewInput: true,
-    turn: true,
-    recordRequests: true,
-    waitMs: true,
-    drain: true,
-  }),
-  resume: [...answerNames, ...waitNames, 'signal', 'deltas', 'effects', 'recordRequests'],
-  'session.send': sendNames,
-  'session.resume': [...answerNames, ...sendNames],
-} as const satisfies { readonly [where: string]: readonly string[] }
+const types = {
+  run: {
+    ...sendTypes,
+    from: [(value) => typeof value === 'object' && value !== null, 'a finished run, a saved run, or a state'],
+    effects,
+    session: [(value) => typeof value === 'string', 'the id of a session'],
+  } satisfies Types<RunOptions>,
+  resume: { ...answerTypes, ...waitTypes, signal, deltas, effects, recordRequests },
+  'session.send': sendTypes,
+  'session.resume': { ...answerTypes, ...sendTypes },
+} as const satisfies { readonly [where: string]: OptionTypes }
 
 /** Throws for unknown options, and for values of the wrong kind. Whether a session or a state exists is checked later. */
-export function checkRunOptions(where: keyof typeof names, options: unknown): void {
-  checkOptions(where, options, names[where])
-  const given = options as Partial<RunOptions & ResumeOptions>
-  const { metadata, effects, session, answers, turn, waitMs } = given
-  for (const name of ['signal', 'drain'] as const)
-    checkArgument(where, [name, given[name]], given[name] === undefined || isSignal(given[name]), 'an AbortSignal')
-  for (const name of ['deltas', 'recordRequests'] as const)
-    checkArgument(where, [name, given[name]], ['boolean', 'undefined'].includes(typeof given[name]), 'true or false')
-  checkArgument(where, ['turn', turn], turn === undefined || isId(turn), 'a text of 1 to 256 characters')
-  checkArgument(where, ['waitMs', waitMs], waitMs === undefined || isDuration(waitMs), 'a number of milliseconds')
-  checkArgument(where, ['metadata', metadata], metadata === undefined || isPlainObject(metadata), 'an object')
-  checkArgument(
-    where,
-    ['effects', effects],
-    effects === undefined || typeof effects === 'function',
-    'a factory such as liveEffects()',
-  )
-  checkArgument(
-    where,
-    ['session', session],
-    session === undefined || typeof session === 'string',
-    'the id of a session',
-  )
-  checkArgument(
-    where,
-    ['answers', answers],
-    answers === undefined || isPlainObject(answers),
-    'an object by approval id',
-  )
+export function checkRunOptions(where: keyof typeof types, options: unknown): void {
+  checkOptions(where, options, types[where])
 }
 
 /** When a run pauses after a step: when its reader has left, or when it is drained. */
@@ -117,16 +91,4 @@ type ShouldPause = ((state: AgentState) => Promise<boolean>) | undefined
 
 export function isId(value: unknown): boolean {
   return typeof value === 'string' && value !== '' && value.length <= 256 && value.isWellFormed()
-}
-
-function isDuration(value: unknown): boolean {
-  return typeof value === 'number' && value >= 0
-}
-
-function isSignal(value: unknown): boolean {
-  const { aborted, addEventListener } = Object(value) as {
-    readonly aborted?: unknown
-    readonly addEventListener?: unknown
-  }
-  return typeof aborted === 'boolean' && typeof addEventListener === 'function'
 }

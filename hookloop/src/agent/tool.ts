@@ -1,3 +1,5 @@
+import { describeValue } from '../state/describe-value.ts'
+import { choiceOf, optionTypes, type OptionType } from '../state/option-types.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
@@ -5,7 +7,7 @@ import type { InputOf, OutputOf, Schema, ToolRef } from '../state/schema.ts'
 import type { TokenUsage } from '../state/usage.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
-import { checkOptions, optionNames } from '../state/check-options.ts'
+import { checkOptions } from '../state/check-options.ts'
 import { isIncomplete } from '../hooks/run-hooks.ts'
 import { parserOf, toJsonSchema, type Parser } from './tools/parse-schema.ts'
 
@@ -82,18 +84,18 @@ type ToolDefinition<S extends Schema | JsonObject> = {
   readonly maxOutputChars?: number
 }
 
-const options = optionNames<ToolDefinition<Schema>>({
-  name: true,
-  description: true,
-  input: true,
-  execute: true,
-  concurrent: true,
-  ask: true,
-  idempotent: true,
-  onUnknownOutcome: true,
-  timeoutMs: true,
-  maxOutputChars: true,
-})
+const options = {
+  name: optionTypes.any,
+  description: optionTypes.any,
+  input: optionTypes.any,
+  execute: optionTypes.any,
+  concurrent: optionTypes.flag,
+  ask: optionTypes.flag,
+  idempotent: optionTypes.flag,
+  onUnknownOutcome: choiceOf('tell', 'ask'),
+  timeoutMs: optionTypes.positive,
+  maxOutputChars: optionTypes.positive,
+} satisfies { readonly [K in keyof Required<ToolDefinition<Schema>>]: OptionType }
 const NAME = /^[A-Za-z0-9_.:-]{1,128}$/
 const MAX_OUTPUT_CHARS = 65_536
 
@@ -121,22 +123,17 @@ export function declareTool<S extends Schema | JsonObject>(
   const { name, description, input, execute, timeoutMs, onUnknownOutcome, idempotent = false } = definition
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw invalid(
-      JSON.stringify(name) ?? 'without a name',
+      name === undefined ? 'without a name' : describeValue(name),
       'its name must be 1 to 128 letters, digits and _ . : -',
       name,
     )
   }
   if (typeof description !== 'string') throw invalid(name, 'it needs a description for the model', description)
   if (typeof execute !== 'function') throw invalid(name, 'it needs an execute function', execute)
-  if (timeoutMs !== undefined && !(timeoutMs > 0)) throw invalid(name, '"timeoutMs" must be positive', timeoutMs)
-  if (onUnknownOutcome !== undefined && !isOnUnknownOutcome(onUnknownOutcome)) {
-    throw invalid(name, `"onUnknownOutcome" must be 'tell' or 'ask'`, onUnknownOutcome)
-  }
   if (onUnknownOutcome !== undefined && idempotent) {
     throw invalid(name, 'an "idempotent" tool is run again, so "onUnknownOutcome" has no effect', onUnknownOutcome)
   }
-  const maxOutputChars = definition.maxOutputChars ?? MAX_OUTPUT_CHARS
-  if (!(maxOutputChars > 0)) throw invalid(name, '"maxOutputChars" must be positive', maxOutputChars)
+  const { maxOutputChars = MAX_OUTPUT_CHARS } = definition
   const made = Object.freeze({
     name,
     description,

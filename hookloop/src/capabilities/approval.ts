@@ -1,5 +1,6 @@
+import { choiceOf, optionTypes } from '../state/option-types.ts'
 import type { ApprovalPolicy, Capability } from '../agent/capability.ts'
-import { checkChoice, checkOptions, invalidOption } from '../state/check-options.ts'
+import { checkOptions, invalidOption } from '../state/check-options.ts'
 import type { OnUnknownOutcome } from '../agent/tool.ts'
 import { toNameTest, type NamePattern } from '../hooks/patterns.ts'
 
@@ -35,16 +36,19 @@ export type ApprovalOptions = {
  */
 export function approval(how: ApprovalOptions['answer'] | ApprovalOptions): Capability {
   const options: ApprovalOptions = typeof how === 'object' && how !== null ? how : { answer: how }
-  checkOptions('approval', options, ['answer', 'tools', 'expiresInMs', 'onUnknownOutcome'])
+  checkOptions('approval', options, types)
   const { answer, tools = [], expiresInMs, onUnknownOutcome = 'tell' } = options
   if (answer !== 'deny' && answer !== 'suspend' && typeof answer !== 'function') {
     throw invalidOption('approval', `"answer" must be 'deny', 'suspend' or a function`, answer)
   }
-  if (expiresInMs !== undefined && !(expiresInMs > 0)) {
-    throw invalidOption('approval', '"expiresInMs" must be a positive number', expiresInMs)
-  }
-  checkChoice('approval', 'onUnknownOutcome', onUnknownOutcome, ['tell', 'ask'])
   const tests = tools.map(toNameTest)
   const asksAbout: ApprovalPolicy['asksAbout'] = (name) => tests.some((test) => test(name))
   return { name: 'approval', approval: { answer, expiresInMs, asksAbout, onUnknownOutcome } }
+}
+
+const types = {
+  answer: optionTypes.any,
+  tools: optionTypes.patterns,
+  expiresInMs: optionTypes.positive,
+  onUnknownOutcome: choiceOf('tell', 'ask'),
 }

@@ -1,7 +1,8 @@
+import { having, optionTypes } from '../state/option-types.ts'
 import type { Capability } from '../agent/capability.ts'
 import { fingerprintRequest } from '../agent/model/fingerprint-request.ts'
 import { BoundedMap } from '../state/bounded-map.ts'
-import { checkOptions, invalidOption } from '../state/check-options.ts'
+import { checkOptions } from '../state/check-options.ts'
 import { isFinishReason, toResponse, type InferenceResponse } from '../state/inference.ts'
 import { hashJson, isJsonObject, toJson, type Json } from '../state/json.ts'
 import { isReplyPart } from '../state/message.ts'
@@ -30,9 +31,8 @@ export type CacheResponsesOptions = {
  * createAgent({ model, use: [cacheResponses({ ttlMs: 60_000 })] })
  */
 export function cacheResponses(options: CacheResponsesOptions = {}): Capability {
-  checkOptions('cacheResponses', options, ['store', 'ttlMs'])
+  checkOptions('cacheResponses', options, { store: having('a store', 'get', 'set'), ttlMs: optionTypes.positive })
   const { store = memoryStore(), ttlMs = Infinity } = options
-  if (!(ttlMs > 0)) throw invalidOption('cacheResponses', '"ttlMs" must be a positive number', ttlMs)
   const cached = hook(
     'aroundInference',
     async (ctx, next) => {

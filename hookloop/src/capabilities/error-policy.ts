@@ -1,5 +1,6 @@
+import { choiceOf, optionTypes } from '../state/option-types.ts'
 import type { Capability } from '../agent/capability.ts'
-import { checkChoice, checkOptions, definedOptions, invalidOption } from '../state/check-options.ts'
+import { checkChoice, checkOptions, definedOptions } from '../state/check-options.ts'
 import { guard, hook } from '../hooks/hook.ts'
 
 /** Options of `errorPolicy`. The defaults are those of the preset `patient`. */
@@ -33,7 +34,7 @@ export const errorPolicies = {
  * createAgent({ model, use: [errorPolicy({ maxRetries: 1, backoffMs: 1_000 })] })
  */
 export function errorPolicy(chosen: keyof typeof errorPolicies | Partial<ErrorPolicy> = 'patient'): Capability {
-  const policy = check(typeof chosen === 'string' ? presetOf(chosen) : withDefaults(chosen))
+  const policy = typeof chosen === 'string' ? presetOf(chosen) : withDefaults(chosen)
   const { onError, maxRetries, backoffMs, maxBackoffMs } = policy
   const limitReached = (
     failures: number,
@@ -77,15 +78,13 @@ function presetOf(name: keyof typeof errorPolicies): ErrorPolicy {
 }
 
 function withDefaults(options: Partial<ErrorPolicy>): ErrorPolicy {
-  checkOptions('errorPolicy', options, Object.keys(errorPolicies.patient))
-  return { ...errorPolicies.patient, ...definedOptions(options) }
+  checkOptions('errorPolicy', options, types)
+  return { ...errorPolicies.patient, ...definedOptions(options, Object.keys(types)) }
 }
 
-function check(policy: ErrorPolicy): ErrorPolicy {
-  checkChoice('errorPolicy', 'onError', policy.onError, ['stop', 'retry', 'ignore'])
-  if (!(policy.maxRetries >= 0))
-    throw invalidOption('errorPolicy', '"maxRetries" must be a number, 0 or more', policy.maxRetries)
-  if (!(policy.backoffMs >= 0 && policy.maxBackoffMs >= 0))
-    throw invalidOption('errorPolicy', '"backoffMs" and "maxBackoffMs" must be 0 or more', policy)
-  return policy
+const types = {
+  onError: choiceOf('stop', 'retry', 'ignore'),
+  maxRetries: optionTypes.amount,
+  backoffMs: optionTypes.amount,
+  maxBackoffMs: optionTypes.amount,
 }

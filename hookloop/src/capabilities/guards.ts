@@ -147,8 +147,9 @@ function finishReasonGuard(reasons: readonly FinishReason[]): Hook {
 
 /** An undefined limit has its default; only `null` turns it off. */
 function withDefaults(options: Limits): Limits {
-  checkOptions('guards', options, [...Object.keys(limits), 'finishReasons'])
-  return { ...defaultLimits, ...definedOptions(options) }
+  const names = [...Object.keys(limits), 'finishReasons']
+  checkOptions('guards', options, names)
+  return { ...defaultLimits, ...definedOptions(options, names) }
 }
 
 function isSet(name: keyof Limits, limit: number | null | undefined): limit is number {

@@ -1,5 +1,6 @@
 import type { Capability } from '../agent/capability.ts'
-import { invalidOption, isStringList, readOptions } from '../state/check-options.ts'
+import { invalidOption, readOptions } from '../state/check-options.ts'
+import { isStringList } from '../state/option-types.ts'
 import { tool, type Tool } from '../agent/tool.ts'
 import { checkState, type AgentState } from '../state/agent-state.ts'
 import type { Json, JsonObject } from '../state/json.ts'

@@ -1,5 +1,6 @@
+import { optionTypes } from '../state/option-types.ts'
 import type { Capability } from '../agent/capability.ts'
-import { checkOptions, invalidOption } from '../state/check-options.ts'
+import { checkOptions } from '../state/check-options.ts'
 import { keyPatterns, redactor } from '../state/secrets.ts'
 
 /** Options of `redactSecrets`. */
@@ -16,11 +17,8 @@ export type RedactSecretsOptions = {
  * createAgent({ model, use: [redactSecrets({ also: [process.env.DB_PASSWORD, /INT-\d{6}/] })] })
  */
 export function redactSecrets(options: RedactSecretsOptions = {}): Capability {
-  checkOptions('redactSecrets', options, ['also'])
+  checkOptions('redactSecrets', options, { also: optionTypes.secrets })
   const { also = [] } = options
-  const wrong = also.find((rule) => !(rule === undefined || typeof rule === 'string' || rule instanceof RegExp))
-  if (wrong !== undefined)
-    throw invalidOption('redactSecrets', '"also" must be a list of regular expressions and strings', wrong)
   const rules = [...also.filter((rule) => rule !== undefined), ...keyPatterns]
   return { name: 'redactSecrets', redact: redactor(rules), notes: [note] }
 }

@@ -1,6 +1,7 @@
+import { optionTypes } from '../state/option-types.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Capability } from '../agent/capability.ts'
-import { checkCodes, invalidOption, readOptions } from '../state/check-options.ts'
+import { checkCodes, readOptions } from '../state/check-options.ts'
 import { getModelFailure } from '../state/inference.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
 import { toAgentError, type ErrorCode } from '../errors.ts'
@@ -45,8 +46,12 @@ const defaults = {
  * createAgent({ model, use: [retry({ maxRetries: 4, backoffMs: 1_000 })] })
  */
 export function retry(options: RetryOptions = {}): Capability {
-  const policy: Policy = readOptions('retry', options, defaults)
-  check(policy)
+  const policy: Policy = readOptions('retry', options, defaults, {
+    backoffMs: optionTypes.amount,
+    maxBackoffMs: optionTypes.amount,
+    maxRetryAfterMs: optionTypes.amount,
+  })
+  checkCodes('retry', policy.on)
   const again = hook(
     'aroundInference',
     async (ctx, next) => {
@@ -75,11 +80,4 @@ function waitBefore(thrown: unknown, retries: number, policy: Policy): number | 
   if (asked !== undefined) return asked <= policy.maxRetryAfterMs ? Math.min(asked, MAX_TIMER_MS) : undefined
   const backoff = Math.min(policy.maxBackoffMs, policy.backoffMs * 2 ** retries, MAX_TIMER_MS)
   return backoff * (0.5 + Math.random() / 2)
-}
-
-function check({ maxRetries: _checked, on, ...waits }: Policy): void {
-  checkCodes('retry', on)
-  for (const [name, ms] of Object.entries(waits)) {
-    if (!(ms >= 0)) throw invalidOption('retry', `"${name}" must be a number, 0 or more`, ms)
-  }
 }

@@ -1,3 +1,4 @@
+import { optionTypes } from '../state/option-types.ts'
 import type { Capability } from '../agent/capability.ts'
 import { checkChoice, invalidOption, readOptions, type Filled } from '../state/check-options.ts'
 import { checkState, type AgentState } from '../state/agent-state.ts'
@@ -69,7 +70,7 @@ type Policy = Filled<SelfCritiqueOptions, typeof selfCritiqueDefaults>
  * createAgent({ model, use: [selfCritique({ model: 'anthropic/claude-haiku-4-5', maxRetries: 3 })] })
  */
 export function selfCritique(options: SelfCritiqueOptions = {}): Capability {
-  const policy = readOptions('selfCritique', options, selfCritiqueDefaults)
+  const policy = readOptions('selfCritique', options, selfCritiqueDefaults, { model: optionTypes.model })
   const { model, instructions, maxRetries, onFailure } = policy
   checkChoice('selfCritique', 'onFailure', onFailure, ['stop', 'approve'])
   if (instructions !== undefined && (typeof instructions !== 'string' || instructions === ''))

@@ -1,3 +1,4 @@
+import { optionTypes } from '../state/option-types.ts'
 import { checkArgument, checkOptions } from '../state/check-options.ts'
 import { AgentError } from '../errors.ts'
 import type { AgentState } from '../state/agent-state.ts'
@@ -105,7 +106,7 @@ export type EffectsFactory = (run: {
  * await agent.run('Hello.', { effects })
  */
 export function liveEffects(options: { readonly clock?: Clock; readonly id?: string } = {}): EffectsFactory {
-  checkOptions('liveEffects', options, ['clock', 'id'])
+  checkOptions('liveEffects', options, { clock: optionTypes.any, id: optionTypes.text })
   const { clock = systemClock, id } = options
   const isClock = typeof clock === 'object' && clock !== null && 'now' in clock && 'sleep' in clock
   checkArgument('liveEffects', ['clock', clock], isClock, 'a clock with now() and sleep()')

@@ -1,4 +1,5 @@
-import { checkArgument, checkOptions, optionNames } from '../state/check-options.ts'
+import { optionTypes, type OptionType } from '../state/option-types.ts'
+import { checkArgument, checkOptions } from '../state/check-options.ts'
 import type { BaseContext, Mode } from './base-context.ts'
 import type { HookOutcome } from './outcome.ts'
 
@@ -40,26 +41,24 @@ export type ActionRun = {
 
 /** Creates an action, which `hook`, `guard` and `observe` take as a handler. */
 export function action(definition: Action): Action {
-  checkOptions('action', definition, names, 'HOOK_INVALID_OPTION')
-  const { kind, label, perform } = definition
-  checkArgument('action', ['kind', kind], typeof kind === 'string' && kind !== '', 'a non-empty string')
-  checkArgument('action', ['label', label], typeof label === 'string' && label !== '', 'a non-empty string')
-  checkArgument('action', ['perform', perform], typeof perform === 'function', 'a function')
+  checkOptions('action', definition, types, 'HOOK_INVALID_OPTION')
+  for (const name of ['kind', 'label', 'perform'] as const)
+    checkArgument('action', [name, definition[name]], definition[name] !== undefined, types[name][1])
   const frozen = Object.freeze({ ...definition })
   actions.add(frozen)
   return frozen
 }
 
-const names = optionNames<Action>({
-  kind: true,
-  label: true,
-  asks: true,
-  timeoutMs: true,
-  limitsItself: true,
-  inherited: true,
-  fitting: true,
-  perform: true,
-})
+const types = {
+  kind: optionTypes.text,
+  label: optionTypes.text,
+  asks: optionTypes.flag,
+  timeoutMs: optionTypes.positive,
+  limitsItself: optionTypes.flag,
+  inherited: optionTypes.flag,
+  fitting: optionTypes.flag,
+  perform: optionTypes.function,
+} satisfies { readonly [K in keyof Required<Action>]: OptionType }
 
 export function isAction(value: unknown): value is Action {
   return typeof value === 'object' && value !== null && actions.has(value)

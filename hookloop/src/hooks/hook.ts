@@ -1,4 +1,5 @@
-import { checkOptions, optionNames } from '../state/check-options.ts'
+import { choiceOf, optionTypes, type OptionType } from '../state/option-types.ts'
+import { checkOptions } from '../state/check-options.ts'
 import type { InferenceResponse, RequestChange } from '../state/inference.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { ToolRef } from '../state/schema.ts'
@@ -196,17 +197,17 @@ type LooseOptions = {
   bookkeeping?: boolean
 }
 
-const optionsOfHooks = optionNames<LooseOptions>({
-  name: true,
-  priority: true,
-  timeoutMs: true,
-  when: true,
-  effect: true,
-  tool: true,
-  stream: true,
-  onFailure: true,
-  bookkeeping: true,
-})
+const optionsOfHooks = {
+  name: optionTypes.text,
+  priority: optionTypes.finite,
+  timeoutMs: optionTypes.positive,
+  when: optionTypes.function,
+  effect: optionTypes.flag,
+  tool: optionTypes.any,
+  stream: optionTypes.any,
+  onFailure: choiceOf('continue', 'block'),
+  bookkeeping: optionTypes.flag,
+} satisfies { readonly [K in keyof Required<LooseOptions>]: OptionType }
 
 function declare<T extends HookTrigger>(mode: Mode, on: On<T>, handler: unknown, given: object = {}): Hook<T> {
   const kind = mode === 'transform' ? 'hook' : mode

@@ -1,3 +1,4 @@
+import { describeValue, isPlainObject } from '../state/describe-value.ts'
 import type { TokenUsage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 import { priceList, type Price, type Prices } from './price-list.ts'
@@ -9,6 +10,14 @@ const VERSION = /[-@](?:latest|\d{8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|\d{2}-\d{2}|\
 
 /** Validates the option `prices`. An amount that is not a number would make calls look free, and no cost limit would apply. */
 export function checkedPrices(prices: Prices | undefined): Prices | undefined {
+  if (prices !== undefined && !isPlainObject(prices))
+    throw new AgentError(
+      'AGENT_INVALID_OPTION',
+      `prices: must be an object by 'provider/model', not ${describeValue(prices)}.`,
+      {
+        value: prices,
+      },
+    )
   for (const [name, price] of Object.entries(prices ?? {})) {
     const wrong =
       wrongIn(price, ['input', 'output']) ?? (price.above && wrongIn(price.above, ['inputTokens', 'input', 'output']))

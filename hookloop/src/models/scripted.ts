@@ -1,3 +1,4 @@
+import { optionTypes } from '../state/option-types.ts'
 import { checkArgument, checkOptions } from '../state/check-options.ts'
 import { isPlainObject } from '../state/describe-value.ts'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -48,7 +49,7 @@ export function scriptedModel(
   script: Script | ((request: ModelRequest) => ScriptedTurn | Promise<ScriptedTurn>),
   options: { readonly modelId?: string; readonly usage?: Partial<TokenUsage> } = {},
 ): ScriptedModel {
-  checkOptions('scriptedModel', options, ['modelId', 'usage'])
+  checkOptions('scriptedModel', options, { modelId: optionTypes.text, usage: optionTypes.object })
   const isScript = typeof script === 'function' || (Array.isArray(script) && script.every(isTurn))
   checkArgument('scriptedModel', ['script', script], isScript, 'a list of replies, or a function of the request')
   const requests: ModelRequest[] = []

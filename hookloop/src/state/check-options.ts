@@ -1,6 +1,7 @@
 import { AgentError, errorCodes, type ErrorCode } from '../errors.ts'
-import { describeValue } from './describe-value.ts'
+import { describeValue, isPlainObject } from './describe-value.ts'
 import { nearestName } from './nearest-name.ts'
+import { optionTypes, type OptionType, type OptionTypes } from './option-types.ts'
 
 /** An option that cannot be used: where it was given, why, and the value at fault. */
 export function invalidOption(where: string, why: string, value: unknown): AgentError {
@@ -9,21 +10,52 @@ export function invalidOption(where: string, why: string, value: unknown): Agent
 
 /**
  * Throws for options that are not an object, and for a name that is not an option: a typo would otherwise be an option that
- * silently does not apply. The message has the right name, also for names of other libraries.
+ * silently does not apply. The message has the right name, also for names of other libraries. With types, it also throws for a
+ * value of the wrong type.
  */
 export function checkOptions(
   where: string,
   options: unknown,
-  known: readonly string[],
+  known: readonly string[] | OptionTypes,
   code: ErrorCode = 'AGENT_INVALID_OPTION',
 ): asserts options is object {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  const types: OptionTypes | undefined = isNames(known) ? undefined : known
+  const names = isNames(known) ? known : Object.keys(known)
+  const unknown = isObject(options) ? enumerableNames(options).find((name) => !names.includes(name)) : undefined
+  if (unknown !== undefined) {
+    throw new AgentError(code, `${where}: unknown option "${unknown}". ${hintFor(unknown, names)}`, { value: unknown })
+  }
+  if (!isOptions(options, names)) {
     const message = `${where}: the options must be an object, not ${describeValue(options)}.`
     throw new AgentError(code, message, { value: options })
   }
-  const unknown = Object.keys(options).find((name) => !known.includes(name))
-  if (unknown === undefined) return
-  throw new AgentError(code, `${where}: unknown option "${unknown}". ${hintFor(unknown, known)}`, { value: unknown })
+  if (types === undefined) return
+  for (const [name, [isValid, expected]] of Object.entries(types)) {
+    const value = options[name]
+    if (value === undefined || isValid(value)) continue
+    throw new AgentError(code, `${where}: "${name}" must be ${expected}, not ${describeValue(value)}.`, { value })
+  }
+}
+
+function isNames(known: readonly string[] | OptionTypes): known is readonly string[] {
+  return Array.isArray(known)
+}
+
+/** An object, but not a `Map`, a `Date` or a promise, none of whose properties is an option. */
+function isOptions(options: unknown, known: readonly string[]): options is { readonly [name: string]: unknown } {
+  return isPlainObject(options) || (isObject(options) && known.some((name) => name in options))
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Also names that are inherited: their values are read like others. */
+function enumerableNames(options: object): readonly string[] {
+  const names: string[] = []
+  for (const name in options) names.push(name) // oxlint-disable-line guard-for-in
+  const symbols = isPlainObject(options) ? Object.getOwnPropertySymbols(options) : []
+  return [...names, ...symbols.map(String)]
 }
 
 function hintFor(unknown: string, known: readonly string[]): string {
@@ -166,16 +198,18 @@ export type Filled<O, D> = {
 }
 
 /**
- * Adds defaults to options. Throws for unknown names, and checks what a name promises: `maxRetries` is a
+ * Adds defaults to options. Throws for unknown names and wrong types, and checks what a name promises: `maxRetries` is a
  * whole number, 0 or more; every other `max…`, unless it is a time or an amount of money, and every timeout, 1 or more.
  */
 export function readOptions<O extends object, D extends { readonly [K in keyof O]-?: unknown }>(
   where: string,
   options: O,
   defaults: D,
+  types: { readonly [K in keyof O]?: OptionType } = {},
 ): Filled<O, D> {
-  checkOptions(where, options, Object.keys(defaults))
-  const filled = { ...defaults, ...definedOptions(options) } as Filled<O, D>
+  const names = Object.keys(defaults)
+  checkOptions(where, options, { ...Object.fromEntries(names.map((name) => [name, optionTypes.any])), ...types })
+  const filled = { ...defaults, ...definedOptions(options, names) } as Filled<O, D>
   for (const [name, value] of Object.entries(filled)) {
     if (!/^max(?!.*(?:Ms|Cost)$)|[tT]imeoutMs$/.test(name)) continue
     const min = name === 'maxRetries' ? 0 : 1
@@ -197,21 +231,17 @@ export function checkChoice<T extends string>(
   throw invalidOption(where, `"${name}" must be ${listed.slice(0, -1).join(', ')} or ${listed.at(-1)}`, value)
 }
 
-/** Whether a value is a list of strings. */
-export function isStringList(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((each) => typeof each === 'string')
-}
-
-/** The options without those that are undefined, so that they do not override a default. */
-export function definedOptions<T extends object>(options: T): T {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T
+/** The options without those that are undefined, so that they do not override a default. Names find inherited ones, too. */
+export function definedOptions<T extends object>(options: T, names: readonly string[] = Object.keys(options)): T {
+  const given = names.map((name) => [name, options[name as keyof T]] as const)
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined)) as T
 }
 
 /** Throws unless `codes` is a list of known error codes. */
 export function checkCodes(where: string, codes: readonly string[]): void {
   const unknown = Array.isArray(codes) ? codes.find((code) => !Object.hasOwn(errorCodes, code)) : codes
   if (unknown !== undefined)
-    throw invalidOption(where, `"on" must be a list of error codes; ${JSON.stringify(unknown)} is not one`, codes)
+    throw invalidOption(where, `"on" must be a list of error codes; ${describeValue(unknown)} is not one`, codes)
 }
 
 /** Throws unless each of these options is a whole number, 1 or more. */

@@ -1,4 +1,5 @@
-import { checkArgument, checkOptions, isStringList } from './check-options.ts'
+import { checkArgument, checkOptions } from './check-options.ts'
+import { isStringList } from './option-types.ts'
 import type { ModelSettings } from './inference.ts'
 import { exactJson, isJsonObject, type JsonObject } from './json.ts'
 

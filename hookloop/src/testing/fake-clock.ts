@@ -1,3 +1,4 @@
+import { optionTypes } from '../state/option-types.ts'
 import type { Clock } from '../effects/run-time.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
 import { checkOptions } from '../state/check-options.ts'
@@ -18,7 +19,7 @@ export type FakeClock = Clock & {
  * assert.equal(clock.now(), 30_000) // the time that retries have waited
  */
 export function fakeClock(options: { readonly startAt?: number; readonly auto?: boolean } = {}): FakeClock {
-  checkOptions('fakeClock', options, ['startAt', 'auto'])
+  checkOptions('fakeClock', options, { startAt: optionTypes.finite, auto: optionTypes.flag })
   let now = options.startAt ?? 0
   let sleepers: { readonly until: number; readonly wake: () => void }[] = []
   const wakeDue = async (): Promise<void> => {

@@ -1,3 +1,4 @@
+import { optionTypes, type OptionType, type OptionTypes } from '../state/option-types.ts'
 import { checkArgument, checkOptions } from '../state/check-options.ts'
 import { toCheckedReply } from '../agent/model/send-request.ts'
 import { inferFor } from '../agent/model/infer.ts'
@@ -53,7 +54,7 @@ export async function fire<T extends HookTrigger, K extends T>(
 ): Promise<HookOutcome> {
   checkArgument('fire', ['hook', hook], isHook(hook), 'a hook, created by hook(), guard() or observe()')
   if (!isTrigger(trigger)) throw unknownTrigger(trigger)
-  checkOptions('fire', facts, [...specOf(trigger).carries, ...always])
+  checkOptions('fire', facts, { ...Object.fromEntries(specOf(trigger).carries.map(anyFact)), ...always })
   if (isAround(trigger)) {
     throw new AgentError(
       'HOOK_INVALID_OPTION',
@@ -107,7 +108,15 @@ function verdictOf(firing: Invocation): Parameters<typeof toOutcome>[1]['verdict
 }
 
 /** What can be given at every trigger. */
-const always = ['state', 'metadata', 'messages', 'spent', 'now', 'model']
+const anyFact = (name: string): readonly [string, OptionType] => [name, optionTypes.any]
+const always: OptionTypes = {
+  state: [(value) => value instanceof AgentState, 'a state'],
+  metadata: optionTypes.object,
+  messages: optionTypes.list,
+  spent: optionTypes.object,
+  now: optionTypes.finite,
+  model: optionTypes.model,
+}
 
 /** A run with a single event. */
 class Stage implements HookHost {

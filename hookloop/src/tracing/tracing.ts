@@ -1,7 +1,8 @@
+import { having, choiceOf, optionTypes } from '../state/option-types.ts'
 import { trace, type Meter, type SpanContext, type Tracer } from '@opentelemetry/api'
 import type { Capability } from '../agent/capability.ts'
 import { BoundedMap } from '../state/bounded-map.ts'
-import { checkChoice, checkOptions, invalidOption } from '../state/check-options.ts'
+import { checkOptions } from '../state/check-options.ts'
 import type { ObserveContext } from '../hooks/context.ts'
 import { observe } from '../hooks/hook.ts'
 import { blockedBy, ExecutionTrace, TRACING, type TraceOptions } from './execution-trace.ts'
@@ -124,16 +125,15 @@ class LiveTraces {
   }
 }
 
-/** Rejects what would be misread: `content: 'false'` must not turn content on. */
+/** Also rejects what would be misread: `content: 'false'` must not turn content on. */
 function checked(options: TracingOptions): TracingOptions {
-  checkOptions('tracing', options, ['tracer', 'meter', 'content', 'hooks', 'slowHookMs', 'agentName'])
-  const { content, hooks, slowHookMs, agentName } = options
-  if (content !== undefined && typeof content !== 'boolean')
-    throw invalidOption('tracing', '"content" must be true or false', content)
-  if (hooks !== undefined) checkChoice('tracing', 'hooks', hooks, ['decisions', 'all', 'none'])
-  if (slowHookMs !== undefined && !(typeof slowHookMs === 'number' && slowHookMs >= 0))
-    throw invalidOption('tracing', '"slowHookMs" must be a number of milliseconds', slowHookMs)
-  if (agentName !== undefined && typeof agentName !== 'string')
-    throw invalidOption('tracing', '"agentName" must be a string', agentName)
+  checkOptions('tracing', options, {
+    tracer: having('a tracer', 'startSpan'),
+    meter: having('a meter', 'createHistogram'),
+    content: optionTypes.flag,
+    hooks: choiceOf('decisions', 'all', 'none'),
+    slowHookMs: optionTypes.amount,
+    agentName: optionTypes.string,
+  })
   return options
 }

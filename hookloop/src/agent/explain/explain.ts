@@ -1,3 +1,4 @@
+import { optionTypes } from '../../state/option-types.ts'
 import { checkOptions } from '../../state/check-options.ts'
 import type { Json } from '../../state/json.ts'
 import type { Change } from '../../state/ledger.ts'
@@ -25,7 +26,7 @@ type ExplainOptions = { readonly verbose?: boolean }
  * if (run.status !== 'completed') console.error(explain(run))
  */
 export function explain(run: Explainable, options: ExplainOptions = {}): string {
-  checkOptions('explain', options, ['verbose'])
+  checkOptions('explain', options, { verbose: optionTypes.flag })
   return explanationText(explanation(run), options)
 }
 

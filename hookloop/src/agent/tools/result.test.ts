@@ -9,6 +9,7 @@ import type { Json } from '../../state/json.ts'
 import type { Part } from '../../state/message.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { tool } from '../tool.ts'
+import { toExecution } from './result.ts'
 
 const anything = { type: 'object' }
 
@@ -147,3 +148,13 @@ for (const [own, expected] of [
     assert.equal(asked, expected)
   })
 }
+
+test('a tool that returns a function or a symbol has failed, and the model receives what it returned', () => {
+  for (const value of [function later(): void {}, () => 'later', Symbol('later')]) {
+    for (const redact of [undefined, (json: Json) => json]) {
+      const { status, output } = toExecution(value, { maxChars: 1_000, redact })
+      assert.equal(status, 'failed')
+      assert.match(output as string, /its result is (the function "\w+"|a function|a symbol), which is not JSON/)
+    }
+  }
+})

@@ -1,3 +1,4 @@
+import { describeValue } from '../../state/describe-value.ts'
 import { toJson, toSizedJson, textOfJson } from '../../state/json.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { messageOf } from '../../errors.ts'
@@ -16,6 +17,8 @@ export function toExecution(
   if (value === undefined) return Object.freeze({ status: 'ok', output: noOutput })
   if (value instanceof Error)
     return failedExecution(redact === undefined ? value.message : (redact(value.message) as string))
+  if (typeof value === 'function' || typeof value === 'symbol')
+    return failedExecution(`The tool ran, but its result is ${describeValue(value)}, which is not JSON.`)
   if (redact !== undefined) return redacted(value, maxChars, redact)
   if (typeof value === 'string') return capped(value, value, maxChars)
   if (typeof value === 'number' || typeof value === 'boolean')

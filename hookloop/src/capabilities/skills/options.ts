@@ -1,4 +1,6 @@
-import { invalidOption, isStringList, readOptions } from '../../state/check-options.ts'
+import { isPlainObject } from '../../state/describe-value.ts'
+import { invalidOption, readOptions } from '../../state/check-options.ts'
+import { isStringList, optionTypes, type OptionType } from '../../state/option-types.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import type { Skill, SkillDefinition } from './skill.ts'
 
@@ -64,7 +66,10 @@ export const skillsDefaults = Object.freeze({
 export type SkillsPolicy = ReturnType<typeof readSkillsOptions>
 
 export function readSkillsOptions(options: SkillsOptions) {
-  const { cwd = process.cwd(), ...rest } = readOptions('skills', options, skillsDefaults)
+  const { cwd = process.cwd(), ...rest } = readOptions('skills', options, skillsDefaults, {
+    cwd: optionTypes.text,
+    skills: definitions,
+  })
   const policy = { ...rest, cwd, isTrusted: trustOf(rest.trust) }
   for (const name of ['dirs', 'always'] as const) {
     if (!isStringList(policy[name])) throw invalidOption('skills', `"${name}" must be a list of strings`, policy[name])
@@ -74,6 +79,8 @@ export function readSkillsOptions(options: SkillsOptions) {
   }
   return policy
 }
+
+const definitions: OptionType = [(value) => Array.isArray(value) && value.every(isPlainObject), 'a list of definitions']
 
 /** Anything but `true` means that the commands do not run. */
 function trustOf(trust: NonNullable<SkillsOptions['trust']>): (skill: Skill) => boolean {

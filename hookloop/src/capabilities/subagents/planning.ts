@@ -1,6 +1,7 @@
 import { agentTool, type AgentSpec, type ChildLimits } from '../../agent/subagents/agent-tool.ts'
 import type { Capability } from '../../agent/capability.ts'
-import { invalidOption, isStringList, readOptions } from '../../state/check-options.ts'
+import { invalidOption, readOptions } from '../../state/check-options.ts'
+import { isStringList, optionTypes } from '../../state/option-types.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import { hook } from '../../hooks/hook.ts'
 import { objectSchema } from '../../state/schema.ts'
@@ -41,7 +42,15 @@ const disallowedTools = [PLAN, 'spawn_subagent']
  * createAgent({ model, use: [files({ root: '.' }), planning({ model: 'anthropic/claude-opus-5' })] })
  */
 export function planning(options: PlanningOptions = {}): Capability {
-  const { instructions, plannerInstructions, tools, model, limits } = readOptions('planning', options, planningDefaults)
+  const { instructions, plannerInstructions, tools, model, limits } = readOptions(
+    'planning',
+    options,
+    planningDefaults,
+    {
+      model: [(value) => value === null || optionTypes.model[0](value), `${optionTypes.model[1]}, or null`],
+      limits: optionTypes.object,
+    },
+  )
   if (typeof instructions !== 'string' || typeof plannerInstructions !== 'string') {
     throw invalidOption('planning', '"instructions" and "plannerInstructions" must be strings', instructions)
   }

@@ -1,3 +1,4 @@
+import { optionTypes } from '../../state/option-types.ts'
 import type { Capability } from '../../agent/capability.ts'
 import { invalidOption, readOptions, type Filled } from '../../state/check-options.ts'
 import { COMPACT_KEY, type AgentState } from '../../state/agent-state.ts'
@@ -51,7 +52,7 @@ type Policy = Filled<SummarizationOptions, typeof summarizationDefaults>
  * createAgent({ model, use: [summarization({ model: 'anthropic/claude-haiku-4-5', maxMessageTokens: 8_192 })] })
  */
 export function summarization(options: SummarizationOptions = {}): Capability {
-  const policy = readOptions('summarization', options, summarizationDefaults)
+  const policy = readOptions('summarization', options, summarizationDefaults, { model: optionTypes.model })
   check(policy)
   const { maxMessageTokens, maxBufferTokens, maxSummaryTokens, model } = policy
   const counter = new TokenCounter(policy)

@@ -1,3 +1,4 @@
+import { optionTypes } from '../../state/option-types.ts'
 import { resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
 import { checkOptions, invalidOption } from '../../state/check-options.ts'
@@ -26,7 +27,10 @@ const AFTER_SKILLS = 90
  * createAgent({ model, use: [claudeCommands({ dir: process.cwd() })] })
  */
 export function claudeCommands(options: ClaudeCommandsOptions): Capability {
-  checkOptions('claudeCommands', options, ['dir', 'home'])
+  checkOptions('claudeCommands', options, {
+    dir: optionTypes.any,
+    home: [(value) => value === false || optionTypes.text[0](value), 'a folder, or false'],
+  })
   if (typeof options.dir !== 'string' || options.dir === '') {
     throw invalidOption('claudeCommands', '"dir" must be the folder of a project', options.dir)
   }

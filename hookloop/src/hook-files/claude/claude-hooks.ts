@@ -1,3 +1,4 @@
+import { having, optionTypes, type OptionTypes } from '../../state/option-types.ts'
 import { resolve } from 'node:path'
 import type { ApprovalPolicy, AskedAnswer, Capability } from '../../agent/capability.ts'
 import { checkOptions, invalidOption } from '../../state/check-options.ts'
@@ -41,22 +42,22 @@ export type ClaudeHooksOptions = RunnerSettings & {
   readonly mcp?: Pick<Mcp, 'call'>
 }
 
-const known = [
-  'dir',
-  'home',
-  'managed',
-  'plugins',
-  'settings',
-  'trust',
-  'passEnv',
-  'answer',
-  'models',
-  'setup',
-  'terminal',
-  'onWake',
-  'onDisplay',
-  'mcp',
-]
+const types: OptionTypes = {
+  dir: optionTypes.any,
+  home: [(value) => value === false || optionTypes.text[0](value), 'a folder, or false'],
+  managed: optionTypes.text,
+  plugins: optionTypes.list,
+  settings: optionTypes.object,
+  trust: [(value) => value === 'all' || value instanceof TrustStore, `a TrustStore, or 'all'`],
+  passEnv: optionTypes.strings,
+  answer: optionTypes.any,
+  models: optionTypes.object,
+  setup: optionTypes.any,
+  terminal: optionTypes.any,
+  onWake: optionTypes.function,
+  onDisplay: optionTypes.function,
+  mcp: having('a capability of mcp()', 'call'),
+}
 
 /** Runs after all other hooks, so that it judges what they changed. */
 const LAST = -1_000_000
@@ -71,7 +72,7 @@ const FIRST = 1_000_000
  * createAgent({ model, use: [bash(), claudeHooks({ dir: process.cwd() })] })
  */
 export function claudeHooks(options: ClaudeHooksOptions): Capability {
-  checkOptions('claudeHooks', options, known)
+  checkOptions('claudeHooks', options, types)
   if (typeof options.dir !== 'string' || options.dir === '') {
     throw invalidOption('claudeHooks', '"dir" must be the folder of a project', options.dir)
   }

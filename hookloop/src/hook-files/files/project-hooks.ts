@@ -1,3 +1,4 @@
+import { choiceOf, optionTypes, type OptionTypes } from '../../state/option-types.ts'
 import { homedir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
@@ -118,7 +119,7 @@ export function findAllHooks(
 type FindOptions = Omit<ProjectHooksOptions, 'allow'> & { readonly allow?: Partial<Allowed> }
 
 export function findHooks(options: FindOptions, onMistake?: (mistake: AgentError) => void): FoundHooks {
-  checkOptions('projectHooks', options, known)
+  checkOptions('projectHooks', options, types)
   if (typeof options.dir !== 'string' || options.dir === '') {
     throw invalidOption('projectHooks', '"dir" must be the folder of a project', options.dir)
   }
@@ -188,7 +189,16 @@ export function findHooks(options: FindOptions, onMistake?: (mistake: AgentError
   return { hooks: [...(user?.hooks ?? []), ...others], untrusted: uniqueByPath(untrusted), files, mistakes }
 }
 
-const known = ['dir', 'home', 'plugins', 'skills', 'agents', 'trust', 'untrusted', 'allow']
+const types: OptionTypes = {
+  dir: optionTypes.any,
+  home: [(value) => value === false || optionTypes.text[0](value), 'a folder, or false'],
+  plugins: optionTypes.strings,
+  skills: optionTypes.strings,
+  agents: optionTypes.strings,
+  trust: [(value) => value === 'all' || value instanceof TrustStore, `a TrustStore, or 'all'`],
+  untrusted: choiceOf('leaveOut', 'refuse'),
+  allow: optionTypes.object,
+}
 
 type Kind = Exclude<FileSource['kind'], 'user'>
 

@@ -1,5 +1,6 @@
+import { having } from '../../state/option-types.ts'
 import type { Capability } from '../../agent/capability.ts'
-import { invalidOption, readOptions } from '../../state/check-options.ts'
+import { readOptions } from '../../state/check-options.ts'
 import { checkState, type AgentState } from '../../state/agent-state.ts'
 import type { StopReason } from '../../state/continuation.ts'
 import {
@@ -66,10 +67,9 @@ const MAX_ERRORS = 5
  * createAgent({ model, use: [executionHistory({ maxEntries: 20, store: { append: (summary) => db.insert(summary) } })] })
  */
 export function executionHistory(options: ExecutionHistoryOptions = {}): Capability {
-  const { maxEntries, maxMessageChars, store } = readOptions('executionHistory', options, executionHistoryDefaults)
-  if (store !== undefined && typeof store.append !== 'function') {
-    throw invalidOption('executionHistory', '"store" must have a method append(summary, { agentId })', store)
-  }
+  const { maxEntries, maxMessageChars, store } = readOptions('executionHistory', options, executionHistoryDefaults, {
+    store: having('a store', 'append'),
+  })
   const remember = hook(
     'afterExecution',
     (ctx) => {

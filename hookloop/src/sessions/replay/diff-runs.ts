@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../state/json.ts'
-import { checkArgument, isStringList } from '../../state/check-options.ts'
+import { checkArgument } from '../../state/check-options.ts'
+import { isStringList } from '../../state/option-types.ts'
 import { savedOf } from '../../agent/agent.ts'
 import type { Run } from '../../agent/run.ts'
 import type { AgentState } from '../../state/agent-state.ts'

@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../state/json.ts'
-import { checkArgument, checkOptions, isStringList, optionNames } from '../../state/check-options.ts'
+import { checkArgument, checkOptions, optionNames } from '../../state/check-options.ts'
+import { isStringList } from '../../state/option-types.ts'
 import type { Agent } from '../../agent/agent.ts'
 import { partsOf } from '../../agent/agent-parts.ts'
 import type { Capability } from '../../agent/capability.ts'

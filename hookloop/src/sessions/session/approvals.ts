@@ -1,4 +1,6 @@
-import { checkArgument, checkOptions } from '../../state/check-options.ts'
+import { pageTypes } from '../stores/list-sessions.ts'
+import { optionTypes } from '../../state/option-types.ts'
+import { checkOptions } from '../../state/check-options.ts'
 import { checkedAnswer } from '../../agent/tools/request-approval.ts'
 import { lastStepOf } from '../../state/execution.ts'
 import type { JsonObject } from '../../state/json.ts'
@@ -24,6 +26,7 @@ export async function listApprovals(
   options: Omit<ListOptions, 'status'> = {},
 ): Promise<readonly PendingApproval[]> {
   checkStore('listApprovals', store)
+  checkOptions('listApprovals', options, pageTypes)
   const asking = await listAsking(store, options)
   return asking.flatMap(({ id, pending }) => pending.map((approval) => ({ ...approval, session: id })))
 }
@@ -69,10 +72,15 @@ export async function answerApproval(
   },
 ): Promise<void> {
   checkStore('answerApproval', store)
-  checkOptions('answerApproval', options, ['session', 'approval', 'answer', 'by', 'now', 'waitMs'])
+  checkOptions('answerApproval', options, {
+    session: optionTypes.any,
+    approval: optionTypes.string,
+    answer: optionTypes.any,
+    by: optionTypes.string,
+    now: optionTypes.finite,
+    waitMs: optionTypes.amount,
+  })
   const { session: id, approval, answer: given, by, now = Date.now(), waitMs } = options
-  const isDuration = waitMs === undefined || (Number.isFinite(waitMs) && waitMs >= 0)
-  checkArgument('answerApproval', ['waitMs', waitMs], isDuration, 'a number of milliseconds')
   const answer = checkedAnswer(given)
   if (answer === 'suspend') {
     throw new AgentError('ANSWER_INVALID', 'To leave an approval open, do not answer it.', { value: given })

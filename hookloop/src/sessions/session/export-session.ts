@@ -1,4 +1,5 @@
-import { checkArgument, checkOptions, invalidOption } from '../../state/check-options.ts'
+import { optionTypes, type OptionType } from '../../state/option-types.ts'
+import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import { hashText, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { redactor, secretName, secretPatterns } from '../../state/secrets.ts'
 import { AgentError, messageOf } from '../../errors.ts'
@@ -29,9 +30,8 @@ export type ExportOptions = {
  */
 export async function exportSession(store: SessionStore, id: string, options: ExportOptions = {}): Promise<string> {
   checkStore('exportSession', store)
-  checkOptions('exportSession', options, ['redact'])
+  checkOptions('exportSession', options, { redact: redactType })
   const { redact = [] } = options
-  checkArgument('exportSession', ['redact', redact], redact === false || Array.isArray(redact), 'a list, or false')
   const { records } = await readStoredSession(store, id)
   const clean =
     redact === false
@@ -46,6 +46,11 @@ export async function exportSession(store: SessionStore, id: string, options: Ex
   const body = escapeInJson([JSON.stringify(header), ...lines].join('\n')) // it is printed, and looked at with other programs
   return `${body}\n${JSON.stringify({ type: 'exportEnd', lines: lines.length + 1, sum: hashText(body) })}\n`
 }
+
+const redactType: OptionType = [
+  (value) => value === false || optionTypes.secrets[0](value),
+  `${optionTypes.secrets[1]}, or false`,
+]
 
 /** Options of `importSession`. */
 export type ImportOptions = {
@@ -67,11 +72,13 @@ export type ImportOptions = {
  */
 export async function importSession(store: SessionStore, text: string, options: ImportOptions = {}): Promise<string> {
   checkStore('importSession', store)
-  checkOptions('importSession', options, ['as', 'maxBytes', 'unchecked'])
+  checkOptions('importSession', options, {
+    as: optionTypes.any,
+    maxBytes: optionTypes.count,
+    unchecked: optionTypes.flag,
+  })
   checkArgument('importSession', ['text', text], typeof text === 'string', 'the text of an exported session')
   const { maxBytes = MAX_BYTES, unchecked = false } = options
-  if (!Number.isSafeInteger(maxBytes) || maxBytes < 1)
-    throw invalidOption('importSession', '"maxBytes" must be a whole number, 1 or more', maxBytes)
   if (Buffer.byteLength(text) > maxBytes)
     throw new AgentError(
       'SESSION_CORRUPT',

@@ -1,3 +1,4 @@
+import { optionTypes } from '../../state/option-types.ts'
 import { checkOptions } from '../../state/check-options.ts'
 import { AgentState } from '../../state/agent-state.ts'
 import { textOf, toInput, type Message } from '../../state/message.ts'
@@ -58,7 +59,7 @@ export type ForkOptions = {
  */
 export async function forkSession(store: SessionStore, id: string, options: ForkOptions = {}): Promise<string> {
   checkStore('forkSession', store)
-  checkOptions('forkSession', options, ['at', 'as', 'message'])
+  checkOptions('forkSession', options, { at: optionTypes.whole, as: optionTypes.any, message: optionTypes.any })
   const snapshot = await readStoredSession(store, id)
   const seq = options.at ?? snapshot.end.seq
   const message = options.message === undefined ? undefined : toInput(options.message)

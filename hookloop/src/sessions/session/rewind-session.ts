@@ -1,3 +1,4 @@
+import { optionTypes } from '../../state/option-types.ts'
 import { AgentState } from '../../state/agent-state.ts'
 import { checkOptions } from '../../state/check-options.ts'
 import { lastStepOf, type FinalRecord } from '../../state/execution.ts'
@@ -28,7 +29,7 @@ export type RewindOptions = {
  */
 export async function rewindSession(store: SessionStore, id: string, options: RewindOptions = {}): Promise<void> {
   checkStore('rewindSession', store)
-  checkOptions('rewindSession', options, ['at', 'message'])
+  checkOptions('rewindSession', options, { at: optionTypes.whole, message: optionTypes.any })
   const replacement = options.message === undefined ? undefined : toInput(options.message)
   await lockSession(store, { id }, async (session) => {
     const history = await readStoredSession(store, id)

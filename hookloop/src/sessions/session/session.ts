@@ -1,3 +1,4 @@
+import { optionTypes } from '../../state/option-types.ts'
 import { warningsOf } from '../../agent/explain/warnings.ts'
 import { checkRunOptions } from '../../agent/run-options.ts'
 import { checkOptions } from '../../state/check-options.ts'
@@ -152,7 +153,7 @@ class SessionHandle implements Session {
     this.#change((state) => state.withMetadata(TASKS_KEY, tasks))
 
   readonly end: Session['end'] = async (reason = 'other', options = {}) => {
-    checkOptions('session.end', options, ['signal'])
+    checkOptions('session.end', options, { signal: optionTypes.signal })
     this.#isStarted = false
     this.#deferred = undefined // onSessionStart fires again when the session is next used
     if ((await readCurrent(this.#store, this.id))?.createdAt === undefined) return [] // it was never used

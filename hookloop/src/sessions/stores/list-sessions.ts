@@ -1,6 +1,7 @@
+import { optionTypes, type OptionTypes } from '../../state/option-types.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
-import { checkOptions, optionNames } from '../../state/check-options.ts'
+import { checkOptions, invalidOption } from '../../state/check-options.ts'
 import type { Facets, ListedSession, ListOptions, PruneOptions, SessionFilter, SessionStore } from './store.ts'
 
 /** A place in a list: the session that the next page follows. */
@@ -87,7 +88,7 @@ function isPlain({ status, agent, user }: SessionFilter): boolean {
 
 /** The number of sessions that are all in memory. */
 export function countOf(all: readonly ListedSession[], filter: SessionFilter): number {
-  checkOptions('count', filter, filterNames)
+  checkOptions('count', filter, filters)
   return all.filter((each) => isWanted(each, filter)).length
 }
 
@@ -102,7 +103,7 @@ export async function countSessions(
     readonly locked: (filter: SessionFilter) => number | Promise<number>
   },
 ): Promise<number> {
-  checkOptions('count', filter, filterNames)
+  checkOptions('count', filter, filters)
   const stored = await database.count(filter)
   const wanted = wantedStatuses(filter) ?? []
   if (wanted.includes('running') === wanted.includes('interrupted')) return stored
@@ -112,17 +113,35 @@ export async function countSessions(
   return Math.max(0, stored - others)
 }
 
-const filterNames = optionNames<SessionFilter>({ status: true, agent: true, user: true })
-const listNames = optionNames<ListOptions>({ after: true, limit: true, status: true, agent: true, user: true })
-const pruneNames = optionNames<PruneOptions>({ olderThan: true, status: true, agent: true, user: true })
+const filters = {
+  status: [(value) => [value].flat().every((each) => typeof each === 'string'), 'a status or a list of them'],
+  agent: optionTypes.string,
+  user: optionTypes.string,
+} satisfies OptionTypes
+const listTypes: OptionTypes = {
+  ...filters,
+  after: [isPosition, 'the id of a session, or a session as it was listed'],
+  limit: optionTypes.count,
+}
+/** Of a list of sessions with a status that the caller does not choose. */
+export const { status: _status, ...pageTypes } = listTypes
+const pruneTypes: OptionTypes = {
+  ...filters,
+  olderThan: [(value) => isTime(value) || optionTypes.amount[0](value), 'a Date, or milliseconds from 0 up'],
+}
+
+function isPosition(value: unknown): boolean {
+  if (typeof value === 'string') return true
+  const { id, updatedAt } = Object(value) as Partial<Position>
+  return typeof id === 'string' && typeof updatedAt === 'number'
+}
+
+function isTime(value: unknown): boolean {
+  return value instanceof Date && !Number.isNaN(value.getTime())
+}
 
 function checkList(options: ListOptions): void {
-  checkOptions('list', options, listNames)
-  const { limit } = options
-  if (limit === undefined || (Number.isSafeInteger(limit) && limit > 0)) return
-  throw new AgentError('AGENT_INVALID_OPTION', 'The option "limit" of list must be an integer from 1 up.', {
-    value: limit,
-  })
+  checkOptions('list', options, listTypes)
 }
 
 const ended: readonly string[] = ['idle', 'completed', 'stopped', 'failed', 'cancelled']
@@ -133,18 +152,11 @@ export async function pruneSessions(
   store: Pick<SessionStore, 'list' | 'delete'>,
   options: PruneOptions,
 ): Promise<readonly string[]> {
-  checkOptions('prune', options, pruneNames) // a filter with another name would delete more
+  checkOptions('prune', options, pruneTypes) // a filter with another name would delete more
   const { olderThan, status = ended, agent, user } = options
-  const before = olderThan instanceof Date ? olderThan.getTime() : Date.now() - olderThan
-  if (!Number.isFinite(before) || (typeof olderThan === 'number' && olderThan < 0)) {
-    throw new AgentError(
-      'AGENT_INVALID_OPTION',
-      'The option "olderThan" of prune must be a Date, or milliseconds from 0 up.',
-      {
-        value: olderThan,
-      },
-    )
-  }
+  const before = typeof olderThan === 'number' ? Date.now() - olderThan : olderThan?.getTime()
+  if (before === undefined || !Number.isFinite(before))
+    throw invalidOption('prune', `"olderThan" must be ${pruneTypes['olderThan']![1]}`, olderThan)
   const filter = { status, ...(agent !== undefined && { agent }), ...(user !== undefined && { user }) }
   const deleted: string[] = []
   let after: Position | undefined = { id: '', updatedAt: before }

@@ -1,3 +1,4 @@
+import { optionTypes } from '../../state/option-types.ts'
 import { checkOptions } from '../../state/check-options.ts'
 import { AgentError } from '../../errors.ts'
 import { checkLease, describeLockOwner, isDead, newLockOwner, parseLockOwner, toSessionLock } from './lock-owner.ts'
@@ -52,7 +53,12 @@ const [POLL_MS, LISTENING_POLL_MS] = [100, 1_000]
  * const agent = createAgent({ model, store })
  */
 export function postgresStore(options: PostgresStoreOptions): SessionStore {
-  checkOptions('postgresStore', options, ['connectionString', 'pool', 'schema', 'leaseMs'])
+  checkOptions('postgresStore', options, {
+    connectionString: optionTypes.text,
+    pool: optionTypes.any,
+    schema: optionTypes.text,
+    leaseMs: optionTypes.any,
+  })
   const leaseMs = checkLease(options.leaseMs)
   const queries = queriesFor(options.schema ?? 'hookloop')
   if ((options.connectionString === undefined) === (options.pool === undefined))
