@@ -32,6 +32,8 @@ type Resource = {
   readonly kind: string
   readonly metadata: { readonly name: string }
   readonly spec: {
+    readonly replicas?: number
+    readonly maxUnavailable?: number
     readonly selector: { readonly matchLabels?: object; readonly app?: string }
     readonly template: { readonly metadata: { readonly labels: object }; readonly spec: Pod }
     readonly ports: readonly { readonly targetPort: string }[]
@@ -118,6 +120,15 @@ suite('the Kubernetes manifest', () => {
     const { labels } = deployments.find(({ metadata }) => metadata.name === 'hookloop-web')!.spec.template.metadata
     assert.deepEqual([service.spec.selector, service.spec.ports[0]!.targetPort], [labels, web.ports[0]!.name])
     for (const { spec } of deployments) assert.deepEqual(spec.selector.matchLabels, spec.template.metadata.labels)
+  })
+
+  test('lets nodes be drained one pod of a deployment at a time', () => {
+    const budgets = resources.filter(({ kind }) => kind === 'PodDisruptionBudget')
+    assert.deepEqual(
+      budgets.map(({ spec }) => [spec.selector.matchLabels, spec.maxUnavailable]),
+      deployments.map(({ spec }) => [spec.selector.matchLabels, 1]),
+    )
+    for (const { spec } of deployments) assert.ok(spec.replicas! > 1)
   })
 
   test('takes secrets from the secret that its first lines create', () => {

@@ -11,6 +11,8 @@ import { buildPackage, type BuiltPackage } from './runtimes/built-package.ts'
 
 // The guide is followed word by word, with the built package. Packages and database are those of the repository.
 
+const COMMAND = 'node_modules/hookloop/bin/hookloop.mjs'
+
 const { files, commands } = readGuide('site/guides/workers.md')
 
 test('the guide to workers prints the files of the example', () => {
@@ -38,8 +40,9 @@ suite('the guide to workers', () => {
   /** Runs a command of the guide. */
   function start(command: string): { readonly child: ChildProcess; readonly lines: AsyncIterator<string> } {
     assert.ok(commands.includes(command), command)
-    const [program, ...args] = command.split(' ')
-    assert.equal(program, 'node')
+    const isCommand = command.startsWith('npx hookloop ')
+    const [, ...args] = command.replace('npx hookloop', `node ${COMMAND}`).split(' ')
+    assert.ok(isCommand || command.startsWith('node '))
     const child = spawn(process.execPath, args, {
       cwd: built.folder,
       env: { ...process.env, DATABASE_URL: database.connectionString },
@@ -58,7 +61,7 @@ suite('the guide to workers', () => {
     }))
   }
 
-  test('a worker is killed, and all houses are built without building a part twice', async () => {
+  test('a worker is killed, all houses are built without building a part twice, and workers end when they are asked to', async () => {
     const workers = [1, 2, 3].map(() => start('node worker.ts'))
     for (const { lines, child } of workers) assert.equal((await lines.next()).value, `process ${child.pid} is ready`)
     const client = start('node client.ts oak elm ash fir yew box')
@@ -80,6 +83,16 @@ suite('the guide to workers', () => {
     const again = start('node client.ts oak elm ash fir yew box')
     assert.deepEqual((await readAll(again.lines)).toSorted(), said.toSorted())
     assert.equal(parts().length, whats.length)
+
+    for (const { child } of workers.filter((each) => each.child !== victim)) {
+      child.kill('SIGINT')
+      assert.deepEqual(await once(child, 'exit'), [0, null])
+    }
+    const { child, lines } = start('npx hookloop worker agent.ts --postgres')
+    const { event, agents } = JSON.parse((await lines.next()).value as string) as { event: string; agents: string[] }
+    assert.deepEqual([event, agents], ['ready', ['agent']])
+    child.kill('SIGTERM')
+    assert.deepEqual(await once(child, 'exit'), [0, null])
   })
 })
 

@@ -15,7 +15,7 @@ const build = tool({
   execute: async ({ part }, { state }) => {
     const { house } = state.metadata as { house: string }
     appendFileSync('built.txt', `${house}: ${part} (process ${process.pid})\n`)
-    await wait(500)
+    await wait(2_000)
     return `${part}: built`
   },
 })
@@ -27,4 +27,4 @@ const model = scriptedModel(({ messages }) => {
   return part === undefined ? 'The house is built.' : { toolCalls: [{ name: 'build', args: { part } }] }
 })
 
-export const agent = createAgent({ model, store, use: [build] })
+export default createAgent({ model, store, use: [build] })

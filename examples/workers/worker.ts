@@ -1,5 +1,5 @@
 import { serveSessions } from 'hookloop/pg-workers'
-import { agent, connectionString } from './agent.ts'
+import agent, { connectionString } from './agent.ts'
 
 const worker = await serveSessions({
   agent,
@@ -9,4 +9,5 @@ const worker = await serveSessions({
 })
 console.log(`process ${process.pid} is ready`)
 
-process.once('SIGTERM', () => void worker.close().then(() => process.exit()))
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void worker.close().then(() => process.exit()))
