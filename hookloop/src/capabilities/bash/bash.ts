@@ -164,8 +164,11 @@ function repositoryGuard(made: Tool, judge: (command: string) => CommandVerdict,
     (ctx) => {
       const { command } = ctx.toolCall.args as BashCall
       const { commands, verdict } = judge(command)
-      const entered = commands.flatMap(({ argv }) => foldersIn(argv ?? []))
-      const folders = mentionsGit(command) ? ['.', ...entered].map((folder) => resolve(cwd, folder)) : []
+      const entered = commands.flatMap(({ argv, folders = ['.'] }) => {
+        const target = argv?.[0] === 'cd' ? argv.slice(1) : []
+        return [...folders, ...target.flatMap((path) => folders.map((folder) => `${folder}/${path}`))]
+      })
+      const folders = mentionsGit(command) ? [...new Set(['.', ...entered])].map((folder) => resolve(cwd, folder)) : []
       const programs = [...new Set(folders.flatMap((folder) => programsInRepository(command, folder)))]
       if (programs.length > 0)
         return ctx.ask(`Git would run programs from the settings of this repository (${programs.join(', ')}).`)
@@ -177,13 +180,6 @@ function repositoryGuard(made: Tool, judge: (command: string) => CommandVerdict,
   )
 }
 
-/** The folders that a command enters: that of `cd`, and those of `git -C`. */
-function foldersIn(argv: readonly string[]): readonly string[] {
-  if (argv[0] === 'cd') return argv.slice(1)
-  if (argv[0] !== 'git') return []
-  return argv.flatMap((word, index) => (word.startsWith('-C') ? [word.slice(2) || (argv[index + 1] ?? '.')] : []))
-}
-
 const withoutBash =
   'There is no bash on this machine: commands run in sh, which reads some of them differently, so each needs approval.'
 
@@ -193,9 +189,7 @@ function describe(policy: Policy, { cwd, sandbox, window }: CommandContext): str
     'Runs a command in bash and returns its exit code and output.',
     `Each call is a new shell in ${cwd}: variables, functions and \`cd\` do not persist. It has no input, and its background processes are ended with it.`,
     `The timeout is ${policy.timeoutMs} ms, or \`timeout_ms\` up to ${policy.maxTimeoutMs}. Of long output the first ${window.headChars} and the last ${window.tailChars} characters are shown.`,
-    ...(policy.allow.length > 0
-      ? [`Allowed: ${list(policy.allow)}, with ordinary options and no command substitutions.`]
-      : []),
+    ...(policy.allow.length > 0 ? [`Allowed: ${list(policy.allow)}, with ordinary options.`] : []),
     ...(policy.deny.length > 0 ? [`Blocked: ${list(policy.deny)}.`] : []),
     'All other commands need approval by the user.',
     describeSandbox(sandbox),

@@ -79,6 +79,44 @@ describe('with the policy of the cases', { concurrency: 1 }, () => {
     assert.match(inside!.output, /settings of this repository \(diff.external\)/)
   })
 
+  test('B18 settings of a repository below the folder do not run programs, however a command gets there', async (t) => {
+    mkdirSync(join(work, 'a/below/.git'), { recursive: true })
+    t.after(() => rmSync(join(work, 'a'), { recursive: true }))
+    workspace.write('a/below/.git/config', `[diff]\n\texternal = "touch ${marker};false"\n`)
+    const commands = [
+      'cd a && cd below && git status',
+      'git -C a/below status',
+      'git -C a -C below status',
+      'cd a && git -C below diff',
+      'x=b; git -C a/below log -- "$x"',
+      'd=a/below; git -C "$d" status',
+      'd=a/below; cd "$d" && git diff',
+      'for d in a/*; do (cd "$d" && git diff); done',
+      'cd a/x || cd a/below; git diff',
+      'echo "$(cd a/below && git diff)"',
+    ]
+    const executions = await run(commands, { allow: [...casePolicy.allow, 'cd', 'echo', 'git status', 'git log'] })
+    assert.deepEqual(
+      executions.map(({ status }) => status),
+      commands.map(() => 'blocked'),
+    )
+    assert.equal(workspace.isMarked(), false)
+  })
+
+  test('B19 a redirection after cd needs approval if the folder or the file is a link', async (t) => {
+    mkdirSync(join(work, 'data'), { recursive: true })
+    symlinkSync(join(marker, '..'), join(work, 'linked'))
+    symlinkSync(marker, join(work, 'data/b.log'))
+    t.after(() => ['data', 'linked'].forEach((name) => rmSync(join(work, name), { recursive: true })))
+    const commands = ['cd data && echo x > a.log', 'cd data && echo x > b.log', 'cd linked && echo x > a.log']
+    const executions = await run(commands, { allow: [...casePolicy.allow, 'cd', 'echo'] })
+    assert.deepEqual(
+      executions.map(({ status }) => status),
+      ['ok', 'blocked', 'blocked'],
+    )
+    assert.equal(workspace.isMarked(), false)
+  })
+
   test('B19 a redirection to a file of data is allowed, and needs approval if the file is a link', async (t) => {
     t.after(() => ['a.log', 'b.log'].forEach((name) => rmSync(join(work, name), { force: true })))
     symlinkSync(marker, join(work, 'b.log'))

@@ -3,7 +3,7 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, suite, test } from 'node:test'
-import { developerCommands, developerRules } from './developer.fixture.ts'
+import { developerCommands, developerLists, developerRules, listRules } from './developer.fixture.ts'
 import { everyday, everydayRules } from './everyday.fixture.ts'
 import { changedIn, createPlace } from './effects-place.fixture.ts'
 import { grammarEntries } from './grammar-names.fixture.ts'
@@ -24,6 +24,11 @@ suite('what is allowed', () => {
   for (const [title, commands, judge] of [
     ['everyday commands', everyday, commandJudge(everydayRules)],
     ['commands of developers', developerCommands, commandJudge(developerRules)],
+    [
+      'lists of everyday commands',
+      [...developerLists.values()].flat().filter((_, index) => isSoak || index % 5 === 0),
+      commandJudge(listRules),
+    ],
     ['hostile commands', hostile, commandJudge(generousRules)],
     [
       'combinations of words that the grammars know with words that they do not',
@@ -53,7 +58,7 @@ suite('what is allowed', () => {
 /** Commands whose effect a user wants, commands that wait, and commands that need a network or a terminal, are not run. */
 function isHarmless({ command, verdict }: { readonly command: string; readonly verdict: CommandVerdict }): boolean {
   if (verdict.verdict !== 'allow') return false
-  return !/\b(?:npm|npx|pnpm|yarn|make|cargo|go|docker|kubectl|gh|curl|tsc|eslint|prettier|jest|vitest|pytest|mypy|ruff|gradlew|cmake|gcc|node --test|node scripts|manage|tail -f|tail -F|git (?:add|commit|stash|checkout|switch|restore|merge|rebase|fetch|pull|push|clone|tag|branch)|mkdir|touch|cp|mv)\b/.test(
+  return !/\b(?:npm|npx|pnpm|yarn|make|mvn|gradle|terraform|bun|deno|cargo|go|docker|kubectl|gh|curl|tsc|eslint|prettier|jest|vitest|pytest|mypy|ruff|gradlew|cmake|gcc|node --test|node scripts|manage|tail -f|tail -F|until|sleep|kill|yes|while !|pip|venv|git (?:add|commit|stash|checkout|switch|restore|merge|rebase|fetch|pull|push|clone|tag|branch|apply|clean|cherry-pick|revert|reset|mv|rm)|mkdir|touch|cp|mv)\b/.test(
     command,
   )
 }

@@ -1,4 +1,4 @@
-import type { ParsedWord } from './parse-commands.ts'
+import type { ParsedWord } from './understand-word.ts'
 import { baseName } from './rules.ts'
 
 /**

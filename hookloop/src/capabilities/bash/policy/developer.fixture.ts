@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { CommandRules } from './rules.ts'
 
 /** What a developer lets an agent do in a project without asking. */
@@ -27,6 +28,43 @@ export const developerRules: CommandRules = {
   ],
   deny: ['rm -rf', 'git push', 'sudo'],
 }
+
+/** The same with the other programs of the lists. */
+export const listRules: CommandRules = {
+  allow: [
+    ...developerRules.allow!,
+    ...`printenv,seq,xargs,yq,bun test,bun run *,bun install,python -m pytest,python3 -m json.tool,gofmt,mvn,gradle,gh run list,gh issue view
+    gh run view,gh pr checks,gh issue list,gh pr diff,terraform plan,terraform fmt,terraform validate,comm,paste,join,nl,fold,fmt,expand
+    unexpand,rev,tac,shuf,split,od,xxd,hexdump,strings,base64,md5sum,sha1sum,cksum,cmp,numfmt,bc,expr,factor,yes,zcat,gunzip,gzip -l,zgrep,unzip
+    zipinfo,lsof,ss,netstat,iconv,dos2unix,cal,envsubst,node -p,kill,id,hostname,readlink,git worktree,git shortlog,git merge-base,git cherry
+    git show-ref,git cat-file,git ls-tree,git ls-remote,git rev-list,git name-rev,git symbolic-ref,git for-each-ref,git config,git help
+    git --version,npm explain,npm why,npm pkg get,npm config get,npm root,npm prefix,npm info,npm search,npm pack,npm dedupe,npm query
+    npm doctor,npm ping,npm whoami,npm fund,npm run,npm t,npm i,npm -v,pnpm i,pnpm list,pnpm why,pnpm outdated,pnpm exec tsc,pnpm tsc
+    pnpm vitest,pnpm -r *,pnpm --filter,pnpm *,yarn,yarn *,npx jest,npx playwright test,npx vitest,docker inspect,docker stats,docker version
+    docker info,docker network ls,docker volume ls,docker system df,docker history,docker top,docker port,docker diff,docker compose *
+    docker exec,docker-compose,docker compose exec,kubectl top,kubectl version,kubectl config,kubectl cluster-info,kubectl api-resources
+    kubectl explain,kubectl rollout,kubectl auth,kubectl diff,kubectl,git cherry-pick,npm uninstall,pnpm add,yarn add,yarn workspace
+    node --check,python3 -m unittest,python3 -m pip list,pip show,cargo tree,go tool cover,go list,go env,bun add,cargo add,cargo update
+    cargo doc,cargo bench,go run,go get,pip freeze,black,git reset,git revert,git mv,git rm,npm version,npm update,ruff check,ruff format,rustc
+    poetry run pytest,uv run pytest,helm list,deno lint,nproc,pip --version,go mod why,go doc,docker network inspect,pnpm exec eslint,git apply,git clean,tofu plan,helm template,helm status,npm link`
+      .split(/,|\n/)
+      .map((rule) => rule.trim()),
+  ],
+  deny: developerRules.deny!,
+}
+
+/** Lists of everyday commands by title. The last one has those that need approval on purpose. */
+export const developerLists: ReadonlyMap<string, readonly string[]> = new Map(
+  readFileSync(new URL('developer-commands.txt', import.meta.url), 'utf8')
+    .split(/^# /m)
+    .slice(1)
+    .map((list) => {
+      const [title = '', ...lines] = list.trim().split('\n')
+      return [title, lines.map((line) => (line.startsWith('"') ? (JSON.parse(line) as string) : line))]
+    }),
+)
+
+export const ON_PURPOSE = 'asked on purpose'
 
 /** Everyday commands of developers, as models write them. */
 export const developerCommands: readonly string[] = String.raw`

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { developerRules } from './developer.fixture.ts'
 import { everydayRules } from './everyday.fixture.ts'
 import { generousRules, hostile } from './hostile.fixture.ts'
 import { commandJudge } from './judge-command.ts'
@@ -7,7 +8,7 @@ import type { CommandRules } from './rules.ts'
 
 suite('hostile commands', () => {
   test('are many, and none is listed twice', () => {
-    assert.ok(hostile.length >= 1_000, String(hostile.length))
+    assert.ok(hostile.length >= 2_000, String(hostile.length))
     assert.deepEqual(
       hostile.filter((command, index) => hostile.indexOf(command) !== index),
       [],
@@ -20,6 +21,11 @@ suite('hostile commands', () => {
   }
 
   test('none is allowed with rules of every day', () => assert.deepEqual(allowedBy(everydayRules), []))
+
+  test('none is allowed with rules of developers', () => {
+    const deny = [...developerRules.deny!, 'touch'] // the payload of many
+    assert.deepEqual(allowedBy({ ...developerRules, deny }), [])
+  })
 
   test('none is allowed with generous rules', () => assert.deepEqual(allowedBy(generousRules), []))
 })

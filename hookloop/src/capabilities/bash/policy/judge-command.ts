@@ -1,7 +1,8 @@
 import { shorten } from '../../../state/text.ts'
+import { isBuiltin } from './builtins.ts'
 import { catastropheOf } from './catastrophes.ts'
-import { kinds } from './kinds.ts'
-import { isUnderstood, MAX_TEXT, parseCommands, type ParsedCommand, type ParsedWord } from './parse-commands.ts'
+import { placeOf, workFolders } from './folders.ts'
+import { MAX_TEXT, parseCommands, type ParsedCommand } from './parse-commands.ts'
 import { endOfInner, findGrammar, readArguments, textOf, type Problem } from './read-arguments.ts'
 import {
   allowMatches,
@@ -14,6 +15,7 @@ import {
   type Rules,
 } from './rules.ts'
 import { suspicionIn, sizeProblem } from './suspicious-text.ts'
+import { isUnderstood, type ParsedWord } from './understand-word.ts'
 
 export type Verdict = 'allow' | 'ask' | 'deny'
 
@@ -26,6 +28,8 @@ type FoundCommand = {
   readonly rule: string
   /** The files below the working directory that it writes by name. Only if there are any. */
   readonly writes?: readonly string[]
+  /** The folders in which it may work, relative to the working directory. Only after `cd`, and for `git -C`. */
+  readonly folders?: readonly string[]
 }
 
 export type CommandVerdict = {
@@ -51,8 +55,7 @@ function judgeText(command: string, rules: Rules): CommandVerdict {
   const problem = sizeProblem(command)
   if (problem !== undefined) return summary(deniedTokens(command, rules), [forText(command, 'deny', problem)])
   const { commands: seen, doubt } = parseCommands(command)
-  const place = placeOf(seen)
-  const found = seen.flatMap((each) => judgeCommand(each, { rules, place, depth: 0, budget: { left: MAX_INNER } }))
+  const found = seen.flatMap((each) => judgeWithin(each, { rules, depth: 0, budget: { left: MAX_INNER } }))
   const denied = doubt === undefined ? [] : deniedTokens(command, rules)
   const suspicion = suspicionIn(command)
   const doubts = [
@@ -84,7 +87,7 @@ const MAX_QUOTED = 200
 
 type Judging = {
   readonly rules: Rules
-  readonly place: Place
+  readonly folders: readonly string[]
   /** How many commands this one is nested in. */
   readonly depth: number
   /** How many more nested commands are judged. */
@@ -93,23 +96,32 @@ type Judging = {
   readonly granted?: string
 }
 
+/** A command in the folder where it runs. */
+function judgeWithin(command: ParsedCommand, judging: Omit<Judging, 'folders'>): readonly FoundCommand[] {
+  const { folders = ['.'] } = command
+  return judgeCommand(command, { ...judging, folders })
+}
+
 /** A command and every command that it runs. */
 function judgeCommand(
-  { text, words, hazards, inputs, writes = [] }: ParsedCommand,
+  { text, words, hazards, inputs, writes = [], isCall = false }: ParsedCommand,
   judging: Judging,
 ): readonly FoundCommand[] {
-  const { rules, place, depth, budget } = judging
+  const { depth, budget } = judging
   const wrapped = wrappedIn(words, inputs)
   const argv = words.length > 0 && words.every(({ value }) => value !== null) ? words.map(textOf) : null
   if (wrapped !== undefined && (depth >= MAX_DEPTH || budget.left <= 0)) {
     return [{ text, argv, verdict: 'deny', rule: TOO_MANY }]
   }
-  const own = ownVerdict({ words, hazards, wrapped, writes }, judging)
-  if (wrapped === undefined) return [{ text, argv, ...own }]
+  const own = ownVerdict({ words, hazards, wrapped, writes, isCall }, judging)
+  const folders = workFolders(judging.folders, words)
+  const found = { text, argv, ...own, ...(placeOf(folders) !== 'same' && { folders }) }
+  if (wrapped === undefined) return [found]
   // If a rule covers a command with the one that it runs, only deny and ask rules can change that.
   const granted = own.verdict === 'allow' && !wrapped.isPlain ? { granted: own.rule } : {}
-  const inner = innerCommands(wrapped, words, { rules, place, depth: depth + 1, budget, ...granted })
-  return [{ text, argv, ...own }, ...inner]
+  const { granted: _, ...outer } = judging
+  const inner = innerCommands(wrapped, words, { ...outer, depth: depth + 1, ...granted })
+  return [found, ...inner]
 }
 
 type Wrapped = {
@@ -143,7 +155,9 @@ const MAX_DEPTH = 8
 const MAX_INNER = 64
 const TOO_MANY = 'it runs too many nested commands'
 
-type Judged = Required<Pick<ParsedCommand, 'words' | 'hazards' | 'writes'>> & { readonly wrapped: Wrapped | undefined }
+type Judged = Required<Pick<ParsedCommand, 'words' | 'hazards' | 'writes' | 'isCall'>> & {
+  readonly wrapped: Wrapped | undefined
+}
 
 type Decision = { readonly verdict: Verdict; readonly rule: string; readonly writes?: readonly string[] }
 
@@ -152,7 +166,10 @@ const ask = (rule: string): Decision => ({ verdict: 'ask', rule })
 const allow = (rule: string, writes: readonly string[]): Decision =>
   writes.length === 0 ? { verdict: 'allow', rule } : { verdict: 'allow', rule, writes }
 
-function ownVerdict({ words, hazards, wrapped, writes }: Judged, { rules, place, granted }: Judging): Decision {
+function ownVerdict(
+  { words, hazards, wrapped, writes, isCall }: Judged,
+  { rules, folders, granted }: Judging,
+): Decision {
   const denied = broadMatch(rules.deny, words)
   if (denied !== undefined) return { verdict: 'deny', rule: denied.name }
   const catastrophe = catastropheOf(words)
@@ -160,47 +177,28 @@ function ownVerdict({ words, hazards, wrapped, writes }: Judged, { rules, place,
   const asked = broadMatch(rules.ask, words)
   if (asked !== undefined) return ask(asked.name)
   if (hazards[0] !== undefined) return ask(hazards[0])
-  if (writes.length > 0 && place !== 'same') return ask('it writes a file after cd')
   const program = words[0]?.value ?? ''
   if (words.length === 0 && writes.length > 0) return allow('a redirection to a file of data', writes)
   if (program === '' || !words.every(isUnderstood))
     return ask(program === '' ? 'the program it runs is not literal' : 'not all of its words are literal')
-  if (evaluators.has(program)) return ask(`${program} is a builtin that changes the shell or evaluates text`)
+  if (isCall) return allow('it calls a function whose commands are judged', writes)
+  if (isBuiltin(program)) return ask(`${program} is a builtin that changes the shell or evaluates text`)
+  if (findGrammar(words, { isExact: true })?.grammar.flags.has('free') === true && !program.includes('/')) {
+    const harm = harmIn(words, [program], [])
+    return 'writes' in harm ? allow(`${program} only steers the shell`, writes) : ask(`${program}: ${harm.why}`)
+  }
   if (wrapped !== undefined && wrapped.texts.length > 0) return ask(`${program} runs shell code`)
   const isPath = program.includes('/') // `./timeout` may be any program, so a rule must name it
   if (wrapped?.isPlain === true && wrapped.starts.length === 1 && !isPath)
     return allow(`${program} is judged by what it runs`, writes)
   const decision = granted === undefined ? byAllowRules(words, rules.allow, writes) : allow(granted, writes)
-  if (decision.verdict !== 'allow' || place === 'same') return decision
-  if (decision.writes !== undefined) return ask('it writes a file after cd')
-  const isAffected = findGrammar(words, { isExact: true })?.grammar.usesFolder !== false && place === 'elsewhere'
+  const work = workFolders(folders, words)
+  if (decision.verdict !== 'allow' || placeOf(work) === 'same') return decision
+  if ((decision.writes?.length ?? 0) > writes.length) return ask('it writes a file after cd')
+  const isUnknown = placeOf(work) === 'elsewhere' || (program === 'git' && work.some((folder) => folder.includes('*')))
+  const isAffected = findGrammar(words, { isExact: true })?.grammar.usesFolder !== false && isUnknown
   return isAffected ? ask(`${program} uses the settings of the folder that cd enters`) : decision
 }
-
-/** Where the commands run: in the working directory, in a folder below it, or in another one. */
-type Place = 'same' | 'below' | 'elsewhere'
-
-function placeOf(commands: readonly ParsedCommand[]): Place {
-  const moving = commands.filter(({ words }) => {
-    const [first = '', ...rest] = words.map(textOf)
-    return MOVES.test(first) || (/^(?:command|builtin)$/.test(first) && rest.some((word) => MOVES.test(word)))
-  })
-  const [only] = moving
-  if (only === undefined) return 'same'
-  const [program, folder = null, ...more] = only.words.map(({ value }) => value)
-  const isBelow =
-    moving.length === 1 && program === 'cd' && folder !== null && more.length === 0 && kinds['below']!(folder)
-  return isBelow ? 'below' : 'elsewhere'
-}
-
-const MOVES = /^(?:cd|pushd|popd)$/
-
-/** Builtins that evaluate their arguments, or change the meaning of later commands. */
-const evaluators: ReadonlySet<string> = new Set(
-  `eval source . trap let read unset declare typeset local export readonly mapfile readarray enable bind alias unalias
-  set shopt hash complete compgen compopt exec history fc getopts builtin umask ulimit disown suspend logout shift caller
-  coproc`.split(/\s+/),
-)
 
 function byAllowRules(words: readonly ParsedWord[], rules: readonly Rule[], writes: readonly string[]): Decision {
   let closest: { readonly rule: Rule; readonly problem: Problem; readonly form: readonly ParsedWord[] } | undefined
@@ -267,7 +265,7 @@ function harmIn(words: readonly ParsedWord[], rule: readonly string[], rules: re
     if (depth >= MAX_DEPTH || (grammar.flags.has('appends') && flags?.has('pure') !== true))
       return { index: words.length, why: 'its input may become options' }
     if (grammar.flags.has('judged') && !isNamed(start)) {
-      const isRead = !usesFolder && flags?.has('named') === false
+      const isRead = !usesFolder && !['named', 'plain', 'judged', 'free'].some((flag) => flags?.has(flag) !== false)
       const decision = isRead ? byAllowRules(inner, rules, []) : ask(`a rule must name what it runs`)
       if (decision.verdict !== 'allow' || decision.writes !== undefined)
         return { index: start, why: `it runs ${textOf(inner[0]!)}: ${decision.rule}` }
@@ -307,11 +305,11 @@ function joined(words: readonly ParsedWord[]): string {
   return shorten(words.map(({ loose }) => loose).join(' '), MAX_TEXT)
 }
 
-function judgeInnerText(text: string, { rules, place, depth, budget }: Judging): readonly FoundCommand[] {
+function judgeInnerText(text: string, { rules, depth, budget }: Judging): readonly FoundCommand[] {
   budget.left -= 1
   if (budget.left < 0) return [forText(text, 'deny', TOO_MANY)]
   const { commands, doubt } = parseCommands(text)
-  const found = commands.flatMap((each) => judgeCommand(each, { rules, place, depth, budget }))
+  const found = commands.flatMap((each) => judgeWithin(each, { rules, depth, budget }))
   return doubt === undefined ? found : [...found, ...deniedTokens(text, rules), forText(text, 'ask', doubt)]
 }
 

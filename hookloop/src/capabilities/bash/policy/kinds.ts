@@ -48,6 +48,12 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   project: (value) =>
     /^(?:\.\.\.)?\^?!?(?:(?:@[\w.*-]+\/)?[\w*][\w.*-]*|\.(?:\/[\w./*-]*)?|\{[\w./*-]+\})(?:\^?\.\.\.)?$/.test(value) &&
     !/(?:^|\/)\.\.(?:\/|$)/.test(value),
+  /** Options of the shell that end a script early. */
+  shellopt: (value) => /^(?:[-+](?:[eu]{1,2}o?|o)|pipefail|errexit|nounset)$/.test(value),
+  own: isOwnVariable,
+  removable: (value) => isOwnVariable(value) || safeVariables.has(value) || /^(?:NODE_OPTIONS|PYTHONPATH)$/.test(value),
+  exported: (value) =>
+    isSafeAssignment(value.split('=')[0]!, value.slice(value.indexOf('=') + 1)) && value.includes('='),
   rustfmt: (value) => /^(?:--check|-v|--verbose|-l)$/.test(value),
   goal: (value) =>
     /^(?:clean|validate|compile|test-compile|test|package|verify|install|site|dependency:(?:tree|list|analyze|resolve)|help:effective-pom|spotless:check|checkstyle:check)$/.test(
@@ -63,7 +69,7 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   test: (value) => value !== '-v' && value !== '-R',
   sed: isHarmlessSed,
   awk: isHarmlessAwk,
-  jq: (program) => !/(?<![.\w"])(?:env|import|include|modulemeta)\b|\$ENV/.test(program),
+  jq: (program) => !/(?<![.\w"$])(?:env|import|include|modulemeta)\b|\$ENV/.test(program),
   yq: (program) => !/(?<![.\w"/-])(?:strenv|env|import|include|modulemeta|system|exec)|\$ENV/.test(program),
   printf: (format) => !STORES.test(format),
   /** The name of a program, file or package that is run: only a rule can allow it. */
@@ -75,18 +81,34 @@ const STORES = /%[-+ #0-9.*']*[hlLjzt]*n/
 
 /** Names of files that no program runs or reads as its settings. A redirection may write them below the working directory. */
 export function isDataFile(path: string): boolean {
+  return DATA_FILE.test(path) && !READ_BY_PROGRAMS.test(path)
+}
+
+const FOLDERS = String.raw`(?:\.\/)?(?:[A-Za-z0-9_][\w-]*(?:\.[\w-]+)*\/)*`
+const BY_EXTENSION = String.raw`[A-Za-z0-9_][\w.-]*\.(?:log|txt|csv|tsv|diff|patch|tmp|out|err)`
+/** Files with these extensions are often settings, so their names must say that they are not. */
+const RESULTS = 'out|output|results?|report|response|dump|audit|outdated|deps|stats|summary|before|after|notes|todo'
+const BY_NAME = String.raw`(?:[A-Za-z0-9_][\w.-]*[-_])?(?:${RESULTS})\.(?:json|xml|html|md|ya?ml)`
+const DATA_FILE = new RegExp(`^${FOLDERS}(?:${BY_EXTENSION}|${BY_NAME})$`)
+const READ_BY_PROGRAMS =
+  /(?:^|\/)(?:a\.out|cmakelists.*|meson.*|.*requirements.*|.*constraints.*|modules\.txt)$|(?:^|\/)(?:node_modules|patches)\//i
+
+/** Names that no program reads from its environment. */
+export function isOwnVariable(name: string): boolean {
   return (
-    /^(?:\.\/)?(?:[A-Za-z0-9_][\w-]*(?:\.[\w-]+)*\/)*[A-Za-z0-9_][\w.-]*\.(?:log|txt|csv|tsv|diff|patch|tmp|out|err)$/.test(
-      path,
-    ) &&
-    !/(?:^|\/)(?:a\.out|cmakelists.*|meson.*|.*requirements.*|.*constraints.*|modules\.txt)$|(?:^|\/)(?:node_modules|patches)\//i.test(
-      path,
-    )
+    (/^(?:[a-z][a-z0-9]*(?:_[a-z0-9]+)*|[A-Z])$/.test(name) && !/^npm_|_proxy$/.test(name)) || ownVariables.has(name)
   )
 }
 
+const ownVariables: ReadonlySet<string> = new Set(
+  `FILE FILES DIR DIRS NAME NAMES VERSION BRANCH COUNT TOTAL RESULT RESULTS OUTPUT OUT STATUS START END URL TAG COMMIT SHA HASH BASE SRC DEST
+  PATTERN KEY VALUE LINE DATE SIZE PKG PACKAGE MODULE FOUND LIST ITEM MSG MESSAGE TEXT INPUT NUM MAX MIN TARGET TESTS POD CONTAINER SERVICE
+  REPO ID PID SERVER_PID EXIT_CODE FILE_COUNT CURRENT_BRANCH BASE_BRANCH`.split(/\s+/),
+)
+
 /** Whether a variable before a command changes only how it prints, or a mode that projects define. */
 export function isSafeAssignment(name: string, value: string): boolean {
+  if (/^(?:GIT_|MAN)?PAGER$/.test(name)) return value === 'cat' || value === ''
   return safeVariables.has(name) && /^(?!.*\.\.)(?:[\w.,*+:][\w.,*+:/@-]*)?$/.test(value)
 }
 

@@ -5,8 +5,12 @@ export type Expansion = {
   /** Whether the result is exactly one word. */
   readonly isOne: boolean
   readonly hasGlob: boolean
+  /** The names of variables. One in arithmetic begins with `+`: bash evaluates its value. */
   readonly variables: readonly string[]
 }
+
+/** The end of a command substitution whose commands start at an index; undefined if it is not understood. */
+export type SkipCommands = (source: string, from: number, to?: number) => number | undefined
 
 type ReadWord = {
   /** The index after the word. */
@@ -31,15 +35,16 @@ export function literalWord(text: string): string | null {
 }
 
 /** Reads a text that must be exactly one word. */
-export function completeWord(text: string): ReadWord | undefined {
-  const word = readWord(text, 0)
+export function completeWord(text: string, skip?: SkipCommands): ReadWord | undefined {
+  const word = readWord(text, 0, skip)
   return word?.end === text.length ? word : undefined
 }
 
 /** Reads one word as bash does, independently of the parser, so that both can be compared. Undefined if a quote is not closed. */
-export function readWord(source: string, start: number): ReadWord | undefined {
-  const word: Reading = { value: '', isLiteral: true, braces: 0, expansion: undefined }
+export function readWord(source: string, start: number, skip?: SkipCommands): ReadWord | undefined {
+  const word: Reading = { value: '', isLiteral: true, braces: 0, expansion: undefined, skip }
   let at = start
+  if (source.startsWith('<(', start)) at = readCommands(source, start, word, true)
   while (at < source.length && !METACHARACTERS.has(source[at]!)) {
     const next = readPart(source, at, { word, start })
     if (next === undefined) return undefined
@@ -62,8 +67,32 @@ function expand(word: Reading, kind: 'glob' | 'one' | 'many', { start = '', name
   }
 }
 
-/** `$name` and `${name}`. Anything else after a dollar sign is another expansion. */
-const VARIABLE = /^(?:([A-Za-z_]\w*|[?#$])|\{([A-Za-z_]\w*)\})/
+/** Reads the text of a here-document like a text in double quotes. Undefined if it has an expansion that is not understood. */
+export function readText(
+  source: string,
+  from: number,
+  to: number,
+  skip?: SkipCommands,
+): Expansion | 'plain' | undefined {
+  const word: Reading = { value: '', isLiteral: true, braces: 0, expansion: undefined, skip }
+  let at = from
+  while (at < to) {
+    if (source[at] === '\\' && '$`\\'.includes(source[at + 1] ?? 'x')) at += 2
+    else if (source[at] === '\\' && source[at + 1] === '\n') return undefined
+    else if (source[at] === '$' && EXPANDS.test(source.slice(at + 1, at + 3))) at = readVariable(source, at, word, true)
+    else if (source[at] === '`') return undefined
+    else at += 1
+  }
+  if (at > to || !word.isLiteral) return undefined
+  return word.expansion ?? 'plain'
+}
+
+/** `$name`, `${name}`, and operations with a plain text: `${name%.ts}`. Anything else after a dollar sign is another expansion. */
+const VARIABLE =
+  /^(?:([A-Za-z_]\w*|[?#$1-9@*])|\{(#?)([A-Za-z_]\w*)(?:\[(?:([@*])|\d+)\])?((?:(?:%%?|##?|\/\/?|\^\^?|,,?|:?[-+])[^$`"'\\{}()~\n]*|:\d+(?::\d+)?)?)\})/
+
+/** Arithmetic without subscripts and quotes. */
+const ARITHMETIC = /^\(\(([\w\s+\-*/%<>=!&|?:,$]*)\)\)/
 
 /** Variables without blanks or patterns in their value, and what it begins with. */
 const plainVariables: { readonly [name: string]: string } = {
@@ -76,24 +105,87 @@ const plainVariables: { readonly [name: string]: string } = {
 }
 
 function readVariable(source: string, at: number, word: Reading, isQuoted: boolean): number {
+  if (source[at + 1] === '(') return readCommands(source, at, word, isQuoted)
   const match = VARIABLE.exec(source.slice(at + 1, at + MAX_NAME))
-  const name = match?.[1] ?? match?.[2]
-  if (match === null || name === undefined) {
+  const name = match?.[1] ?? match?.[3]
+  if (match === null || name === undefined || (match[2] === '#' && match[5] !== '')) {
     word.isLiteral = false
     word.value += '$'
     return at + 1
   }
-  const start = Object.hasOwn(plainVariables, name) ? plainVariables[name]! : undefined
-  if (isQuoted || start !== undefined) expand(word, 'one', { name, start: start ?? (name === 'PWD' ? '/' : '') })
+  const isWhole = (match[5] ?? '') === ''
+  const plain = isWhole && Object.hasOwn(plainVariables, name) ? plainVariables[name]! : undefined
+  const start = match[2] === '#' ? '0' : plain
+  const isList = name === '@' || name === '*' || (match[4] !== undefined && match[2] !== '#')
+  if ((isQuoted && !isList) || start !== undefined)
+    expand(word, 'one', { name, start: start ?? (isWhole && name === 'PWD' ? '/' : '') })
   else expand(word, 'many', { name })
   word.value += source.slice(at, at + 1 + match[0].length)
   return at + 1 + match[0].length
 }
 
-const MAX_NAME = 100
+const MAX_NAME = 200
+
+/** `$(…)`, `<(…)` and `$((…))`. The commands in it are judged like all others; what they print is not known. */
+function readCommands(source: string, at: number, word: Reading, isQuoted: boolean): number {
+  const arithmetic = source[at] === '$' ? ARITHMETIC.exec(source.slice(at + 1, at + MAX_NAME)) : null
+  const isPlain = arithmetic !== null && !/\$(?![A-Za-z_?])/.test(arithmetic[1]!)
+  if (arithmetic !== null && !isPlain) word.isLiteral = false // the value of an argument is not known
+  if (arithmetic !== null) {
+    const names = arithmetic[1]!.match(/\b[A-Za-z_]\w*/g) ?? []
+    expand(word, isQuoted ? 'one' : 'many')
+    for (const name of names) expand(word, 'one', { name: `+${name}` })
+  }
+  const isCommand = arithmetic === null && !source.startsWith('((', at + 1)
+  const end = isCommand ? word.skip?.(source, at + 2) : at + 1 + (arithmetic?.[0].length ?? 0)
+  if (end === undefined || end === at + 1) {
+    word.isLiteral = false
+    word.value += source[at]!
+    return at + 1
+  }
+  if (isCommand) {
+    const start = startOf(source.slice(at, end))
+    expand(word, isQuoted || start === '0' ? 'one' : 'many', { start })
+  }
+  word.value += source.slice(at, end)
+  return end
+}
+
+/** What the output of a command is known to begin with. */
+function startOf(substitution: string): string {
+  if (/^<\(|^\$\(pwd\)$/.test(substitution)) return '/'
+  return isNumber(substitution) || HASH.test(substitution) ? '0' : ''
+}
+
+const REVISION = String.raw`[\w./~^@]+`
+const HASH = new RegExp(String.raw`^\$\(git (?:merge-base(?: ${REVISION}){2}|rev-parse(?: --short)? ${REVISION})\)$`)
+
+/** Commands that print a number. A pipe is single, and nothing else prints. */
+const COUNTS = [
+  String.raw`(?:[^()'"\`;&\n\\|]+\|\s*)*wc -[lwcm](?: ?< ?[\w./"$-]+)?`,
+  String.raw`date \+%s|nproc|seq(?: \d+){1,3}|git rev-list --count [\w./~^@ -]+`,
+].join('|')
+const NUMBER = new RegExp(String.raw`^(?:\d+|\$\(\([^()]*\)\)|\$(?:[?#]|SECONDS|RANDOM)|\$\((?:${COUNTS})\))$`)
+
+/** Whether a word is the output of a command that is one plain word. */
+export function isPlainOutput(text: string): boolean {
+  const bare = text.replace(/^"(.*)"$/, '$1')
+  return /^\$\((?!\()/.test(bare) && startOf(bare) === '0'
+}
+
+/** Whether a word expands to a number. */
+export function isNumber(text: string): boolean {
+  return NUMBER.test(text.replace(/^"(.*)"$/, '$1'))
+}
 
 /** `isLiteral` allows variables and patterns. `braces` is the number of open braces: a comma between them makes a list. */
-type Reading = { value: string; isLiteral: boolean; braces: number; expansion: Expansion | undefined }
+type Reading = {
+  value: string
+  isLiteral: boolean
+  braces: number
+  expansion: Expansion | undefined
+  readonly skip: SkipCommands | undefined
+}
 type Place = { readonly word: Reading; readonly start: number }
 
 function readPart(source: string, at: number, { word, start }: Place): number | undefined {
@@ -108,8 +200,7 @@ function readPart(source: string, at: number, { word, start }: Place): number | 
     case '$':
       return readDollar(source, at, word)
     case '`':
-      word.isLiteral = false
-      break
+      return readBackticks(source, at, word, false)
     case '*':
     case '?':
     case '[':
@@ -162,11 +253,25 @@ function readDoubleQuotes(source: string, at: number, word: Reading): number | u
       next = readVariable(source, next, word, true)
       continue
     }
-    if (character === '`') word.isLiteral = false
+    if (character === '`') {
+      next = readBackticks(source, next, word, true)
+      continue
+    }
     word.value += character
     next += 1
   }
   return undefined
+}
+
+/** Plain words in backticks. Others are read differently in quotes. */
+function readBackticks(source: string, at: number, word: Reading, isQuoted: boolean): number {
+  const [text = ''] = /^`[\w\s./:=+%,@-]*`/.exec(source.slice(at, at + MAX_NAME)) ?? []
+  const end = at + text.length
+  const isRead = text !== '' && word.skip?.(source, at + 1, end - 1) !== undefined
+  if (isRead) expand(word, isQuoted ? 'one' : 'many')
+  else word.isLiteral = false
+  word.value += isRead ? text : '`'
+  return isRead ? end : at + 1
 }
 
 /** A line continuation in a word can hide its value, and a backslash at the end escapes nothing. */

@@ -1,19 +1,23 @@
 import { shorten } from '../../../state/text.ts'
 import { forEachChild, parse } from 'unbash'
-import type { Assignment, Command, Redirection, SyntaxNode, Word } from 'unbash'
-import { isDataFile, isSafeAssignment } from './kinds.ts'
-import { completeWord, literalWord, type Expansion } from './literal-word.ts'
-import { isPlainText, reservedWords, secondReading, type SecondReading, type Span } from './second-reading.ts'
-
-/** A word of a command. */
-export type ParsedWord = {
-  /** The word after quote removal; null if bash would expand it. */
-  readonly value: string | null
-  /** The word without quotes and with its expansions as written. Used to find denied commands. */
-  readonly loose: string
-  /** How bash expands it, if only to patterns of files and to variables that are known. */
-  readonly expansion?: Expansion
-}
+import type { Assignment, Command, Redirection, SyntaxNode } from 'unbash'
+import { enterFolder, everyFolder, isApart, isLoop, ELSEWHERE } from './folders.ts'
+import { isBuiltin } from './builtins.ts'
+import { grammarOf } from './grammar.ts'
+import { isOwnVariable, isSafeAssignment } from './kinds.ts'
+import { effectsOf } from './redirections.ts'
+import { reservedWords, secondReading, type SecondReading, type Span } from './second-reading.ts'
+import {
+  isAtHome,
+  isBelowPath,
+  isHarmlessTest,
+  isPattern,
+  isUnderstood,
+  toWord,
+  toWords,
+  type ParsedWord,
+} from './understand-word.ts'
+import { factsIn, type Fact } from './walk-facts.ts'
 
 /** A simple command, or a construct of the grammar with an effect. */
 export type ParsedCommand = {
@@ -26,6 +30,10 @@ export type ParsedCommand = {
   readonly inputs?: readonly string[]
   /** The files that its redirections write. */
   readonly writes?: readonly string[]
+  /** The folders in which it may run, relative to the working directory. */
+  readonly folders?: readonly string[]
+  /** Whether it calls a function that the text defines. */
+  readonly isCall?: boolean
 }
 
 type ParsedText = {
@@ -36,9 +44,27 @@ type ParsedText = {
 
 /** Every command in a bash text, at any depth. Never throws: `doubt` says what cannot be parsed. */
 export function parseCommands(source: string): ParsedText {
-  const walk: Walk = { commands: [], spans: [], variables: new Set(), subshells: 0, branches: 0, isPlain: true }
+  const walk: Walk = {
+    commands: [],
+    spans: [],
+    tests: [],
+    sums: [],
+    variables: new Set(),
+    facts: new Map(),
+    folders: ['.'],
+    topLevel: new Set(),
+    functions: new Set(),
+    subshells: 0,
+    branches: 0,
+    pairs: 0,
+    substitutions: 0,
+    isPlain: true,
+  }
   try {
-    visit(parse(source), source, walk)
+    const script = parse(source)
+    walk.facts = factsIn(script, isBelowPath)
+    for (const { command, background } of script.commands) if (background !== true) walk.topLevel.add(command)
+    visit(script, source, walk)
   } catch {
     return { commands: walk.commands, doubt: 'it is nested too deeply' } // the parser ran out of stack
   }
@@ -49,10 +75,22 @@ type Walk = {
   readonly commands: ParsedCommand[]
   /** The positions of words, to compare with the second reading. */
   readonly spans: Span[]
-  /** The variables that the text has set so far. */
+  /** The positions of `[[ ]]`, and of arithmetic. */
+  readonly tests: Span[]
+  readonly sums: Span[]
+  /** The variables that the text has set so far, and what is known of all of them. */
   readonly variables: Set<string>
-  /** The numbers of subshells and of case branches. */
+  facts: ReadonlyMap<string, Fact>
+  /** The folders that may be entered so far. */
+  folders: readonly string[]
+  /** The constructs that always run, and in order. */
+  readonly topLevel: Set<SyntaxNode>
+  /** The functions that the text has defined so far. */
+  readonly functions: Set<string>
+  /** The numbers of subshells, of other pairs of parentheses, of case branches and of command substitutions. */
   subshells: number
+  pairs: number
+  substitutions: number
   branches: number
   doubt?: string
   /** Whether the second reading understands everything in it. */
@@ -63,21 +101,59 @@ function visit(node: SyntaxNode, source: string, walk: Walk): void {
   const inner = node.type === 'Script' ? (node.source ?? source) : source
   const error = node.type === 'Script' ? node.errors?.[0] : undefined
   if (error !== undefined) walk.doubt ??= `it cannot be parsed: ${error.message}`
+  const [before, first] = [walk.folders, walk.commands.length]
   const found = foundAt(node, source, walk)
   if (found !== undefined) {
-    walk.commands.push(found)
+    walk.commands.push({ ...found, folders: before })
     if (found.hazards.length > 0) walk.isPlain = false
   }
   if (isUnparsed(node)) walk.doubt ??= 'a part of it cannot be parsed'
-  if (node.type === 'Word' || node.type === 'HereDocDelimiter') walk.spans.push({ pos: node.pos, end: node.end })
+  if (node.type === 'CommandExpansion' && (walk.substitutions += 1) > MAX_SUBSTITUTIONS)
+    walk.doubt ??= 'it has too many substitutions'
+  if (node.type === 'Word' || node.type === 'HereDocDelimiter' || node.type === 'Assignment') {
+    const isArray = node.type === 'Assignment' && node.value.type === 'ArrayValue'
+    walk.spans.push({ pos: node.pos, end: isArray ? node.value.pos : node.end })
+    if (isArray) walk.pairs += 1
+  }
   if (node.type === 'Subshell') walk.subshells += 1
   if (node.type === 'CaseItem') walk.branches += 1
-  if (node.type === 'Assignment') {
-    walk.spans.push({ pos: node.pos, end: node.end })
-    if (valueOf(node) !== null) return // it has no commands, and its words are parts of one
-  }
-  forEachChild(node, (child) => visit(child, inner, walk))
+  if (node.type === 'ParameterExpansion' && !/[$`]/.test(node.text.slice(1))) return // its words are parts of one
+  // An assignment is one word.
+  const parent = node.type === 'Assignment' && node.value.type === 'Word' ? node.value : node
+  if (node.type === 'AndOr') visitChain(node, inner, walk)
+  else if (node.type === 'Function') visitFunction(node, inner, walk)
+  else forEachChild(parent, (child) => visit(child, inner, walk))
+  if (node.type === 'Command') walk.folders = enterFolder(walk.folders, found?.words ?? [])
+  else if (isApart(node)) walk.folders = before
+  else if (node.type === 'Pipeline') walk.folders = everyFolder(before, walk.folders) // it may be negated
+  else if (isLoop(node) && walk.folders !== before) {
+    walk.folders = ELSEWHERE
+    for (const [index, each] of walk.commands.entries())
+      if (index >= first) walk.commands[index] = { ...each, folders: ELSEWHERE }
+  } else if (node.type === 'Statement') walk.folders = everyFolder(before, walk.folders)
 }
+
+/** After `&&` the command before it has succeeded, so that only its folder counts. */
+function visitChain(node: Extract<SyntaxNode, { type: 'AndOr' }>, source: string, walk: Walk): void {
+  let all = walk.folders
+  for (const [index, command] of node.commands.entries()) {
+    if (node.operators[index - 1] === '||') walk.folders = all
+    visit(command, source, walk)
+    all = everyFolder(all, walk.folders)
+  }
+  walk.folders = all
+}
+
+/** In a function, its arguments are variables whose values are not known. */
+function visitFunction(node: Extract<SyntaxNode, { type: 'Function' }>, source: string, walk: Walk): void {
+  for (const name of ARGUMENTS) walk.variables.add(name)
+  forEachChild(node, (child) => visit(child, source, walk))
+  for (const name of ARGUMENTS) walk.variables.delete(name)
+  if (/^\s*\(\s*\)/.test(source.slice(node.name.end))) walk.pairs += 1
+  walk.functions.add(node.name.text)
+}
+
+const ARGUMENTS = '1 2 3 4 5 6 7 8 9 @ *'.split(' ')
 
 /** Substitutions are parsed on access; without a script parsing failed. */
 function isUnparsed(node: SyntaxNode): boolean {
@@ -90,19 +166,38 @@ function foundAt(node: SyntaxNode, source: string, walk: Walk): ParsedCommand | 
     case 'Command':
       return simpleCommand(node, source, walk)
     case 'Redirected': {
-      const { hazards, writes } = effectsOf(node.redirects)
+      const { hazards, writes } = effectsOf(node.redirects, walk)
       const isHarmless = hazards.length === 0 && writes.length === 0
       return isHarmless ? undefined : { text: cut(source, node), words: [], hazards, writes }
     }
     case 'For': {
-      const words = node.wordlist?.map((word) => toWord(word, walk))
+      const words = node.wordlist?.flatMap((word) => toWords(word, walk))
       const isKnown = words?.every((word) => isUnderstood(word) && !isAtHome(word)) === true
-      if (!isKnown || !OWN_VARIABLE.test(node.name.text)) return hazardous('a for loop sets a variable')
+      if (!isKnown || !isOwnVariable(node.name.text)) return hazardous('a for loop sets a variable')
       walk.variables.add(node.name.text)
       return undefined
     }
+    case 'Function': {
+      const isOwn = /^[a-z][a-z0-9_]*$/.test(node.name.text) && !reservedWords.has(node.name.text)
+      const isKnown = isOwn && walk.topLevel.has(node) && grammarOf(node.name.text) === undefined
+      return isKnown && !isBuiltin(node.name.text) ? undefined : hazardous('a function changes what a name means')
+    }
     case 'Case':
-      return isLiteralCase(node) ? undefined : hazardous('a case that depends on an expansion')
+      return isUnderstoodCase(node, walk) ? undefined : hazardous('a case that depends on an expansion')
+    case 'TestCommand':
+      walk.tests.push(node)
+      return isHarmlessTest(node.expression, walk) ? undefined : hazardous('[[ ]] can evaluate its operands')
+    case 'ArithmeticCommand':
+    case 'ArithmeticFor': {
+      const [sum = '', names = ''] = SUM.exec(source.slice(node.pos, node.end)) ?? []
+      const own = names.match(/\b[A-Za-z_]\w*/g) ?? []
+      const isNumeric = own.every((name) => isOwnVariable(name) && walk.facts.get(name)?.isNumber === true)
+      if (sum === '' || !isNumeric) return hazardous('arithmetic can run commands')
+      const pos = node.pos + sum.indexOf('((')
+      walk.sums.push({ pos, end: node.pos + sum.length })
+      for (const name of own) walk.variables.add(name)
+      return undefined
+    }
     default: {
       const hazard = constructs[node.type]
       return hazard === undefined ? undefined : hazardous(hazard)
@@ -112,47 +207,47 @@ function foundAt(node: SyntaxNode, source: string, walk: Walk): ParsedCommand | 
 
 const constructs: { readonly [type in SyntaxNode['type']]?: string } = {
   Select: 'a select loop sets a variable',
-  ArithmeticFor: 'arithmetic can run commands',
-  Function: 'a function changes what a name means',
   Coproc: 'a coprocess runs beside the command',
-  TestCommand: '[[ ]] can evaluate its operands',
-  ArithmeticCommand: 'arithmetic can run commands',
 }
 
-/** Names that no program reads from its environment. */
-const OWN_VARIABLE = /^(?:[a-z][a-z0-9]*|[A-Z])$/
+const MAX_SUBSTITUTIONS = 100
 
-/** Variables that reveal nothing. */
-const harmlessVariables: ReadonlySet<string> = new Set(
-  '? # $ ~ HOME PWD OLDPWD PATH USER LOGNAME SHELL LANG TERM TMPDIR HOSTNAME CI OSTYPE UID PPID RANDOM SECONDS'.split(
-    ' ',
-  ),
-)
+/** Arithmetic without subscripts, quotes and expansions. */
+const SUM = /^(?:for\s*)?\(\(([\w\s+\-*/%<>=!&|?:,;]*)\)\)(?!\))/
 
 function simpleCommand(node: Command, source: string, walk: Walk): ParsedCommand | undefined {
   const assignments = node.prefix.filter((each) => each.type === 'Assignment')
   const isSafe = (each: Assignment): boolean => {
-    const value = each.append === true || each.index !== undefined ? null : valueOf(each)
-    const isOwn = node.name === undefined && OWN_VARIABLE.test(each.name)
-    return value !== null && (isOwn || isSafeAssignment(each.name, value))
+    if (each.append === true || each.index !== undefined) return false
+    if (each.value.type === 'ArrayValue') {
+      const elements = each.value.elements.flatMap((element) => toWords(element, walk))
+      // `[x]=y` evaluates its index.
+      const isKnown = elements.every((each) => isUnderstood(each) && !isAtHome(each) && !each.loose.startsWith('['))
+      return node.name === undefined && isOwnVariable(each.name) && isKnown
+    }
+    const word = toWord(each.value, walk)
+    const text = isPattern(word) ? (word.value ?? word.loose) : null // a value is no pattern of files
+    if (node.name === undefined && isOwnVariable(each.name)) return isUnderstood(word) && !isAtHome(word)
+    if (each.name === 'IFS' && node.name?.text === 'read') return word.value !== null
+    return text !== null && isSafeAssignment(each.name, text)
   }
-  const { hazards, writes } = effectsOf(node.redirects)
+  const { hazards, writes } = effectsOf(node.redirects, walk)
   const isChanged = !assignments.every(isSafe)
   if (node.name === undefined && assignments.length > 0 && !isChanged && node.redirects.length === 0) {
     for (const { name } of assignments) walk.variables.add(name)
     return undefined
   }
+  const words =
+    node.name === undefined ? [] : [toWord(node.name, walk), ...node.args.flatMap((word) => toWords(word, walk))]
+  if (node.name?.text === 'read') for (const { value } of words) walk.variables.add(value ?? '')
   return {
     text: cut(source, node),
-    words: node.name === undefined ? [] : [node.name, ...node.args].map((word) => toWord(word, walk)),
+    words,
     hazards: [...(isChanged ? ['an assignment changes how commands run'] : []), ...hazards],
     inputs: node.redirects.flatMap(inputOf),
     writes,
+    isCall: walk.functions.has(node.name?.text ?? '') && !walk.variables.has('@'),
   }
-}
-
-function valueOf({ value }: Assignment): string | null {
-  return value.type === 'Word' ? literalWord(value.text) : null
 }
 
 function inputOf(redirect: Redirection): readonly string[] {
@@ -160,38 +255,9 @@ function inputOf(redirect: Redirection): readonly string[] {
   return redirect.type === 'HereString' ? [redirect.target?.value ?? ''] : []
 }
 
-/** Why no rule can allow redirections, and the files that they write. */
-function effectsOf(redirects: readonly Redirection[]): Required<Pick<ParsedCommand, 'hazards' | 'writes'>> {
-  const effects = redirects.map(effectOf)
-  return {
-    hazards: effects.flatMap((effect) => (typeof effect === 'string' ? [effect] : [])),
-    writes: effects.flatMap((effect) => (typeof effect === 'object' ? [effect.writes] : [])),
-  }
-}
-
-/** A word is understood if both readings agree on it, and every variable in it is known. After some builtins the parser returns assignments. */
-function toWord(node: Word | Assignment, { variables }: Walk): ParsedWord {
-  const read = completeWord(node.text)
-  const loose = node.type === 'Word' ? node.value : (read?.text ?? node.text)
-  if (read === undefined || read.text !== loose) return { value: null, loose }
-  const { value, expansion } = read
-  const isKnown = expansion?.variables.every((name) => harmlessVariables.has(name) || variables.has(name)) === true
-  return isKnown ? { value, loose, expansion } : { value, loose }
-}
-
-/** Whether a word may be a path in the home folder, where keys are. */
-export function isAtHome({ expansion }: ParsedWord): boolean {
-  return expansion?.variables.some((name) => name === '~' || name === 'HOME' || name === 'OLDPWD') === true
-}
-
-export function isUnderstood({ value, expansion }: ParsedWord): boolean {
-  return value !== null || expansion !== undefined
-}
-
-function isLiteralCase(node: Extract<SyntaxNode, { type: 'Case' }>): boolean {
-  return [node.word, ...node.items.flatMap(({ pattern }) => pattern)].every(
-    ({ text }) => text === '*' || literalWord(text) !== null,
-  )
+function isUnderstoodCase(node: Extract<SyntaxNode, { type: 'Case' }>, walk: Walk): boolean {
+  const patterns = node.items.flatMap(({ pattern }) => pattern).map((word) => toWord(word, walk))
+  return isUnderstood(toWord(node.word, walk)) && patterns.every(isPattern)
 }
 
 /** Before anything is allowed, the parser and the second reading must agree. */
@@ -203,18 +269,28 @@ function disagreement(source: string, walk: Walk): string | undefined {
   return isSame(source, walk, second) ? undefined : 'two readings of it differ'
 }
 
-function isSame(source: string, { spans, subshells, branches }: Walk, second: SecondReading): boolean {
+function isSame(
+  source: string,
+  { spans, tests, sums, subshells, branches, pairs }: Walk,
+  second: SecondReading,
+): boolean {
   const parsed = new Set(spans.map(({ pos, end }) => `${pos}:${end}`))
   const left = second.words.filter(({ pos, end }) => !parsed.delete(`${pos}:${end}`))
-  const { opening, closing } = second
+  const isIn = (spans: readonly Span[], { pos, end }: Span): boolean =>
+    spans.some((each) => each.pos <= pos && end <= each.end)
+  const isOperator = (span: Span): boolean => isIn(tests, span) && TEST_OPERATOR.test(source.slice(span.pos, span.end))
+  const others = 2 * sums.length + pairs
+  const [opening, closing] = [second.opening - others, second.closing - others]
   return (
     parsed.size === 0 &&
-    left.every((span) => isGrammar(source, span)) &&
+    left.every((span) => isGrammar(source, span) || isOperator(span) || isIn(sums, span)) &&
     closing === subshells + branches &&
     opening >= subshells &&
     opening <= closing
   )
 }
+
+const TEST_OPERATOR = /^(?:\[\[|\]\]|!|-[a-zA-Z]{1,2}|[=!]?=|=~)$/
 
 /** A reserved word, or the option of `time`. */
 function isGrammar(source: string, { pos, end }: Span): boolean {
@@ -226,49 +302,4 @@ export const MAX_TEXT = 2000
 
 function cut(source: string, { pos, end }: Span): string {
   return shorten(source.slice(pos, end), MAX_TEXT)
-}
-
-/** Why no rule can allow a redirection, or the file that it writes; undefined if it only reads or discards. */
-function effectOf(redirect: Redirection): string | { readonly writes: string } | undefined {
-  if (redirect.descriptor?.type === 'FileDescriptorVariable') return 'a redirection sets a variable'
-  if (redirect.type === 'HereDoc') return hereDocumentHazard(redirect)
-  const target = redirect.target === undefined ? null : literalWord(redirect.target.text)
-  if (target === null) return 'the target of a redirection is not literal'
-  switch (redirect.operator) {
-    case '<<<':
-      return undefined
-    case '<':
-      return NETWORK.test(target) ? 'it opens a network connection' : undefined
-    case '<&':
-      return DESCRIPTOR.test(target) ? undefined : 'the target of a redirection is not a descriptor'
-    case '>&':
-      return DESCRIPTOR.test(target) ? undefined : writes(target)
-    case '>':
-    case '>>':
-    case '>|':
-    case '&>':
-    case '&>>':
-    case '<>':
-      return writes(target)
-    default:
-      return redirect satisfies never
-  }
-}
-
-/** Bash opens network connections for these paths. */
-const NETWORK = /\/dev\/(?:tcp|udp)\//
-
-const DESCRIPTOR = /^(?:\d+-?|-)$/
-
-const harmlessTargets: ReadonlySet<string> = new Set(['/dev/null', '/dev/stdout', '/dev/stderr'])
-
-function writes(target: string): ReturnType<typeof effectOf> {
-  if (harmlessTargets.has(target)) return undefined
-  return isDataFile(target) ? { writes: target } : `it writes to ${target}`
-}
-
-function hereDocumentHazard({ delimiter, body }: Extract<Redirection, { type: 'HereDoc' }>): string | undefined {
-  if (delimiter === undefined) return 'a here-document has no end'
-  const isExpanded = !delimiter.quoted && !isPlainText(body.text)
-  return isExpanded ? 'a here-document has an expansion' : undefined
 }

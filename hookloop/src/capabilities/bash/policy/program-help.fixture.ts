@@ -21,7 +21,7 @@ const UNKNOWN =
 export function helpOf(words: readonly string[]): string {
   const request = words[0] === 'git' ? ['sh', '-c', GIT_HELP, 'sh', ...words] : [...words, '--help']
   const own = outputOf(request, tmpdir(), process.env['HOME'])
-  const general = words.length > 1 ? outputOf([words[0]!, '--help'], tmpdir(), process.env['HOME']) : ''
+  const general = words.length > 1 ? generalHelp(words[0]!) : ''
   return own === general || /unknown command|not (?:found|installed)/.test(own) ? '' : `${own}\n${moreHelp(words[0]!)}`
 }
 
@@ -47,6 +47,13 @@ const more: { readonly [program: string]: readonly string[] } = {
 }
 
 const known = new Map<string, string>()
+const generals = new Map<string, string>()
+
+function generalHelp(program: string): string {
+  const text = generals.get(program) ?? outputOf([program, '--help'], tmpdir(), process.env['HOME'])
+  generals.set(program, text)
+  return text
+}
 
 /** Help that is not part of the help of a subcommand. */
 function moreHelp(program: string): string {

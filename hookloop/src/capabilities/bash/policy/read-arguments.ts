@@ -1,6 +1,7 @@
 import { grammarOf, isBeginning, type Grammar, type Option } from './grammar.ts'
 import { isSafeAssignment, kinds } from './kinds.ts'
-import { isAtHome, type ParsedWord } from './parse-commands.ts'
+import { isNumber } from './literal-word.ts'
+import { isAtHome, type ParsedWord } from './understand-word.ts'
 import { baseName } from './rules.ts'
 
 /** The first word of a command that is not known to be harmless, and why. */
@@ -147,19 +148,25 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     if (equals === -1) return readValues(option, undefined)
     const { value, expansion } = word
     if (value === null && (expansion?.prefix.length ?? 0) <= equals) readUnknown(word, false)
-    const attached = { value: value && text.slice(equals + 1), loose: text.slice(equals + 1) }
+    const { isBelow = false } = word
+    const attached = { value: value && text.slice(equals + 1), loose: text.slice(equals + 1), isBelow }
     readValues(option, expansion === undefined ? attached : { ...attached, expansion: { ...expansion, prefix: '=' } })
   }
 
   function readLetters(word: ParsedWord, text: string): void {
-    let isKnown = word.value !== null
+    // In `-j$(nproc)` only the value is an expansion.
+    const known = word.value ?? word.expansion?.prefix ?? ''
+    let isKnown = known !== ''
     for (let letter = 1; letter < text.length; letter += 1) {
       const option = grammar.options.get(`-${text[letter]!}`)
-      isKnown &&= option !== undefined
+      isKnown &&= option !== undefined && letter < known.length
       if (option === undefined || (option.values === 0 && !option.isOptional)) continue
       if (!isKnown) readUnknown(word, false)
       const rest = text.slice(letter + 1)
-      return readValues(option, rest === '' ? undefined : { value: word.value && rest, loose: rest })
+      const { value, expansion } = word
+      const attached =
+        expansion === undefined ? { value: value && rest, loose: rest } : { value, loose: rest, expansion }
+      return readValues(option, rest === '' ? undefined : attached)
     }
     if (!isKnown) readUnknown(word, true)
   }
@@ -222,15 +229,28 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     const { expansion, loose } = word
     if (expansion === undefined || (isAtHome(word) && !flags.has('names'))) return false
     const { prefix, isOne, hasGlob, variables } = expansion
-    if (kind === 'test') return isOne && isOperandOfTest(words[at - 1], words[at + 1])
-    if (kind !== 'number' && kind !== 'below' && kind !== 'any' && kind !== 'all') return false
+    if (/^(?:number|count|target)$/.test(kind) && isOne && isNumber(loose)) return true
+    if (kind === 'path' || (kind === 'below' && word.isBelow === true)) return word.isBelow === true
+    if (kind === 'output') return hasGlob && variables.length === 0 && isOfKind(kind, prefix)
+    if (kind === 'test') return isOne && (isOperandOfTest(words[at - 1], words[at + 1]) || isOnlyOperand())
+    if (kind === 'all' && isOne) return true // the value of an option, whatever it begins with
+    if (!EXPANDABLE.test(kind)) return false
     if (flags.has('pure')) return true
     if (!isOne && !mayBeMany) return false
     if (kind === 'number') return prefix === '0' && loose.startsWith('$')
-    if (kind === 'below') return hasGlob && variables.length === 0 && prefix !== '' && isOfKind(kind, loose)
+    if (kind === 'below' || kind === 'work')
+      return hasGlob && variables.length === 0 && prefix !== '' && isOfKind(kind, loose)
     return isEnded || (prefix !== '' && !prefix.startsWith('-'))
   }
+
+  /** `[ "$x" ]` */
+  function isOnlyOperand(): boolean {
+    return words.length === from + (words[0]?.value === '[' ? 2 : 1)
+  }
 }
+
+/** Kinds of which every value is harmless, or of which a pattern can be checked. */
+const EXPANDABLE = /^(?:number|below|work|any|all)$/
 
 /** Whether `test` cannot read the word between two others as an operator. */
 function isOperandOfTest(before: ParsedWord | undefined, after: ParsedWord | undefined): boolean {

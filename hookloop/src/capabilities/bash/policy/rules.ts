@@ -1,6 +1,6 @@
 import { checkOptions, invalidOption } from '../../../state/check-options.ts'
 import { matchesWildcard } from '../../../hooks/patterns.ts'
-import type { ParsedWord } from './parse-commands.ts'
+import type { ParsedWord } from './understand-word.ts'
 
 /** Rules for commands. A rule is a program and its first arguments, such as `git log`; `*` matches anything. */
 export type CommandRules = {
@@ -60,8 +60,8 @@ function readRule(kind: keyof CommandRules, text: unknown, where: string): Rule 
 export function allowMatches({ words }: Rule, command: readonly ParsedWord[]): boolean {
   if (words.length > command.length || command[0]!.loose.includes('=')) return false
   return words.every((pattern, index) => {
-    const { value } = command[index]!
-    if (value === null) return false
+    const { value, expansion } = command[index]!
+    if (value === null) return pattern === '*' && index > 0 && expansion?.isOne === true
     return index === 0 ? matchesProgram(pattern, value) : matchesWildcard(value, pattern)
   })
 }

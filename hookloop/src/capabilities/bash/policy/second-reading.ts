@@ -1,4 +1,4 @@
-import { readWord } from './literal-word.ts'
+import { completeWord, readText, readWord, type SkipCommands } from './literal-word.ts'
 
 export type Span = { readonly pos: number; readonly end: number }
 
@@ -15,18 +15,57 @@ export type SecondReading = {
  * the two is wrong, and nothing is allowed.
  */
 export function secondReading(source: string): SecondReading | undefined {
-  const words: Span[] = []
-  const parentheses = { '(': 0, ')': 0 }
+  const read: Reading = { words: [], opening: 0, closing: 0 }
+  return readUntil(source, 0, { read, isNested: false }) === undefined ? undefined : read
+}
+
+/** Reads a word of which the commands in it need not be known. */
+export function wholeWord(text: string): ReturnType<typeof completeWord> {
+  return completeWord(text, skipInto({ words: [], opening: 0, closing: 0 }))
+}
+
+/** Reads the text of a here-document. */
+export function wholeText(text: string): ReturnType<typeof readText> {
+  return readText(text, 0, text.length, skipInto({ words: [], opening: 0, closing: 0 }))
+}
+
+/** Skips commands in parentheses, and adds their words. */
+function skipInto(read: Reading): SkipCommands {
+  return (source, from, to) => {
+    const own: Reading = { words: read.words, opening: 0, closing: 0 }
+    const end = readUntil(to === undefined ? source : source.slice(0, to), from, {
+      read: own,
+      isNested: to === undefined,
+    })
+    read.opening += own.opening
+    read.closing += own.closing
+    return end
+  }
+}
+
+type Reading = { readonly words: Span[]; opening: number; closing: number }
+
+/** The index after the last character, or after the parenthesis that ends a nested text. */
+function readUntil(
+  source: string,
+  from: number,
+  { read, isNested }: { readonly read: Reading; readonly isNested: boolean },
+): number | undefined {
+  const { words } = read
+  const skip = skipInto(read)
   const pending: HereDocument[] = []
-  let at = 0
+  let at = from
   while (at < source.length) {
     const character = source[at]!
     if (character === '\n') {
-      const after = skipHereDocuments(source, at + 1, pending)
+      const after = skipHereDocuments(source, at + 1, { pending, skip })
       if (after === undefined) return undefined
       at = after
-    } else if (BLANKS_AND_OPERATORS.has(character)) {
-      if (character === '(' || character === ')') parentheses[character] += 1
+    } else if (BLANKS_AND_OPERATORS.has(character) && !source.startsWith('<(', at)) {
+      if (character === '(') read.opening += 1
+      else if (character === ')' && isNested && read.opening === read.closing)
+        return pending.length > 0 ? undefined : at + 1
+      else if (character === ')') read.closing += 1
       const operator = hereOperator(source, at)
       at += operator.length
       if (operator !== '<<' && operator !== '<<-') continue
@@ -41,21 +80,20 @@ export function secondReading(source: string): SecondReading | undefined {
       const end = source.indexOf('\n', at)
       at = end === -1 ? source.length : end
     } else {
-      const word = readWord(source, at)
-      if (word === undefined) return undefined
+      const word = readWord(source, at, skip)
+      if (word === undefined || word.end === at) return undefined
       if (!isDescriptor(source, { pos: at, end: word.end })) words.push({ pos: at, end: word.end })
       at = word.end
     }
   }
-  if (pending.length > 0) return undefined
-  return { words, opening: parentheses['('], closing: parentheses[')'] }
+  return pending.length > 0 || isNested ? undefined : at
 }
 
 const BLANKS_AND_OPERATORS = new Set(' \t|&;()<>')
 
 /** Reserved words, which the parser does not return as words. */
 export const reservedWords: ReadonlySet<string> = new Set(
-  'if then elif else fi for while until do done case in esac { } ! time'.split(' '),
+  'if then elif else fi for while until do done case in esac { } ! time function'.split(' '),
 )
 
 type HereDocument = { readonly value: string; readonly isQuoted: boolean; readonly stripsTabs: boolean }
@@ -82,27 +120,26 @@ function delimiterAt(
 }
 
 /** The end of all here-documents that start here; undefined if one has no end or has an expansion. */
-function skipHereDocuments(source: string, from: number, pending: HereDocument[]): number | undefined {
+function skipHereDocuments(
+  source: string,
+  from: number,
+  { pending, skip }: { readonly pending: HereDocument[]; readonly skip: SkipCommands },
+): number | undefined {
   let at = from
   for (const document of pending.splice(0)) {
+    const start = at
     for (;;) {
       if (at >= source.length) return undefined
       const newline = source.indexOf('\n', at)
       const end = newline === -1 ? source.length : newline
       const line = source.slice(at, end)
       at = newline === -1 ? end : end + 1
-      if ((document.stripsTabs ? line.replace(/^\t+/, '') : line) === document.value) break
-      if (!document.isQuoted && !isPlainText(line)) return undefined
+      if ((document.stripsTabs ? line.replace(/^\t+/, '') : line) !== document.value) continue
+      if (!document.isQuoted && readText(source, start, end - line.length, skip) === undefined) return undefined
+      break
     }
   }
   return at
-}
-
-/** Whether bash leaves the text of a here-document as it is, or puts only harmless variables into it. */
-export function isPlainText(text: string): boolean {
-  return !/[$`\\]/.test(
-    text.replace(/\$(?:(?:HOME|PWD|USER|PATH)(?!\w)|\{(?:HOME|PWD|USER|PATH)\}|[ .,;:!)\n]|$)/gm, ''),
-  )
 }
 
 /** The `2` of `2>`. */

@@ -30,7 +30,8 @@ bun install, bun i, bun add, bun remove: !named -dDE --dev,exact,frozen-lockfile
 bun test: -t= --watch,coverage,bail,only,todo --timeout,test-name-pattern,rerun-each=any below*
 deno lint, deno check: --json,quiet,rules,all below*
 pnpm install, pnpm i, pnpm add, pnpm remove, yarn install, yarn add, yarn remove: !named !whole -D,E,O,P,r,w
-  --save-dev,dev,save-exact,prod,production,force,lockfile-only,exact,frozen-lockfile,immutable,offline,prefer-offline,ignore-scripts,recursive --silent,no-frozen-lockfile --filter=below package*
+  --save-dev,dev,save-exact,prod,production,force,lockfile-only,exact,frozen-lockfile,immutable,offline,prefer-offline,ignore-scripts,recursive --silent,no-frozen-lockfile,check-files,non-interactive,no-progress,pure-lockfile,ignore-engines,ignore-optional,no-optional,shamefully-hoist,strict-peer-dependencies
+  --production?true|false --network-timeout,mode=target --filter=project package*
 node, nodejs: !first -vh run any*
 node --check, node -c: below*
 node --test: --watch,test-only,no-warnings,enable-source-maps,trace-warnings,experimental-strip-types,experimental-test-coverage,test-force-exit,trace-uncaught
@@ -70,6 +71,8 @@ jest, pnpm jest, yarn jest: -iobuwv --testTimeout,selectProjects,coverageReporte
   --noStackTrace,lastCommit,errorOnDeprecated,no-colors,color,no-color,debug,all,openHandlesTimeout
   --runInBand,coverage,watch,watchAll,verbose,silent,ci,bail,onlyChanged,onlyFailures,passWithNoTests,detectOpenHandles,forceExit,updateSnapshot,listTests,no-cache
   --expand,no-coverage,colors,json -t= --testNamePattern,testPathPattern,testPathPatterns,maxWorkers,shard= --watchAll,coverage,watch,bail,ci?true|false any*
+playwright test, pnpm playwright test, yarn playwright test: !named -gjx= --headed,quiet,forbid-only,fully-parallel,last-failed,list,pass-with-no-tests,update-snapshots
+  --grep,grep-invert,project,workers,retries,shard,timeout,repeat-each,max-failures,global-timeout= --reporter=list|line|dot|json|junit|html|github --trace=on|off|retain-on-failure below*
 vitest init, vitest bench: run*
 vitest, vitest run, vitest list, pnpm vitest, yarn vitest, pnpm vitest run, yarn vitest run: --hideSkippedTests,no-file-parallelism,globals,dom,changed,logHeapUsage,allowOnly,no-color
   --standalone,isolate,no-isolate,no-watch,clearScreen --maxWorkers,pool,hookTimeout,maxConcurrency=
@@ -93,7 +96,7 @@ rustfmt: --check,verbose,quiet -vql --edition=2015|2018|2021|2024 below*
 rustc: -vV --verbose,version
 rustup show, rustup toolchain list: -v --verbose
 rustup target list, rustup component list: --installed
-@go: !whole -v,race,short,cover,a,n,x,json,failfast,trimpath,fullpath,u,m,deps,test,versions,e
+@go: !whole -benchmem -vet=off|all -mod=mod|vendor|readonly -buildvcs?true|false -v,race,short,cover,a,n,x,json,failfast,trimpath,fullpath,u,m,deps,test,versions,e
   -run,bench,count,timeout,tags,p,cpu,parallel,skip,covermode,benchtime,shuffle,ldflags-none,f,list=
 go: !whole run
 go test: @go -coverprofile=data -coverpkg= below*
@@ -102,6 +105,7 @@ go get, go run: !named @go below*
 go clean -testcache, go clean -cache: !named
 gofmt: -lsde below*
 staticcheck, golangci-lint run, govulncheck: !named -v --fast,timeout=any below*
+go tool cover: !whole -func=below
 go version, go env, go doc, go help, go mod graph, go mod verify, go mod why: !whole -m,v,json,all,short,src any*
 go mod tidy, go mod download, go fmt: !named !whole -v,x,json,n below*
 make, gmake: -kBinqrRsSw -jl?count --jobs,load-average?count
@@ -144,7 +148,7 @@ kubectl config view, kubectl config current-context, kubectl config get-contexts
 curl: !named -sSfLIivk46gZ -X=GET|HEAD|OPTIONS -HAe=text -m=number -w=text -o=/dev/null|- -r=text
   --silent,show-error,fail,location,head,include,verbose,compressed,http1.1,http2,ipv4,ipv6,insecure --request=GET|HEAD|OPTIONS --header,user-agent,referer,write-out=text
   --max-time,connect-timeout,retry,retry-delay,max-redirs=number --output=/dev/null|- http*
-gh api: -i -qXt= --include,paginate,slurp,silent --jq,template,cache= any
+gh api: -i -X=GET|HEAD -qt= --include,paginate,slurp,silent --jq,template,cache= any
 terraform plan, tofu plan: !named !whole -no-color,detailed-exitcode,compact-warnings,destroy,refresh-only -input,lock,refresh?true|false -target,parallelism,lock-timeout?
 terraform validate, terraform show, terraform output, terraform state list, terraform state show, terraform providers, terraform version, terraform workspace list,
   terraform workspace show, terraform graph, tofu validate: !named !whole -no-color,json any

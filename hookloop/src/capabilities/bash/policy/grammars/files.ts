@@ -29,7 +29,16 @@ hostname: !pure -fsdIiA --fqdn,short,domain,ip-address,all-ip-addresses
 id: !pure -agGnruz --group,groups,name,real,user,zero any*
 uname: !pure -asnrvmpio --all,kernel-name,nodename,kernel-release,kernel-version,machine,processor,operating-system
 md5sum, sha1sum, sha256sum, sha512sum, b2sum: !pure -bctwz --binary,check,ignore-missing,quiet,status,strict,tag,text,warn,zero any*
-sleep, true, false, :, exit, return, break, continue: !pure !names !raw any*
+sleep: !pure !names !raw any*
+true, false, :, exit, return, break, continue: !free !pure !names !raw any*
+set: !free !raw shellopt*
+export: !free !raw exported*
+read: !free -rs -dnNtp= own*
+shopt: !free -suq globstar|nullglob|dotglob|failglob|nocaseglob*
+unset: !free removable*
+umask: !free -S
+jobs: !free -lnprs
+ulimit: !free -SHacdfnstuv
 cmp: !pure -bls -in= --print-bytes,verbose,quiet,silent --ignore-initial,bytes= any*
 od: !pure -abcdfilosvx -AjNt= -Sw? --output-duplicates --address-radix,skip-bytes,read-bytes,format,endian= --strings,width? any*
 base64, base32: -di -w= --decode,ignore-garbage --wrap= any*
@@ -70,10 +79,10 @@ pgrep: -lavwcfinox -dgGPstuUr= --list-name,list-full,inverse,count,full,ignore-c
 readelf: -aAdegHhlnrsStuVWw --all,file-header,headers,sections,segments,symbols,dynamic,notes,wide any*
 nm: -aACDgnoprSu --demangle,dynamic,extern-only,undefined-only,print-size,size-sort any*
 printf: !first !names printf any*
-test, [: !raw !names test*
+test, [: !free !raw !names test*
 cd: -LP path
 pushd, popd, dirs: any*
-wait: any*
+wait: !free any*
 kill: !named !raw any*
 ps: -# -AadefFHjLlTwycm -CGgpqstuU= -o=columns --format=columns --pid,ppid,sort,user,group,tty,sid,cols= --forest,headers,no-headers,deselect ps*
 date: -uR -I? -dr= --iso-8601? --date,reference,rfc-3339= --utc,universal,rfc-email,debug,resolution plus

@@ -61,13 +61,13 @@ git config --get, git config --get-all, git config --get-regexp, git config --li
   --global,local,system,worktree,show-origin,show-scope,name-only,null,bool,int,list any*
 git branch: -vqarlit --verbose,quiet,all,remotes,list,show-current,ignore-case,no-color,no-abbrev,create-reflog,no-track --color,column,abbrev,track?
   --contains,no-contains,merged,no-merged? --points-at= --sort=all --format=format any*
-git tag: -lai -n? -mF= --list,annotate,ignore-case --column,color? --contains,no-contains,merged,no-merged? --message,file,points-at= --sort=all --format=format any*
+git tag: -lai -n? -m=all -F= --list,annotate,ignore-case --column,color? --contains,no-contains,merged,no-merged? --message,file,points-at= --sort=all --format=format any*
 git worktree list, git submodule status, git submodule summary, git notes list, git notes show, git bundle verify, git bundle list-heads, git bisect log: -vz
   --porcelain,verbose,cached,recursive,quiet any*
 git ls-remote: -htq --heads,tags,refs,quiet,symref,exit-code --sort= remote*
 git add: !named -nvfuNA --refresh,renormalize,no-ignore-removal --dry-run,verbose,force,update,intent-to-add,all,no-all,ignore-errors,sparse --chmod=+x|-x any*
-git commit: !named -aqvsoi -mFC= -u? --all,quiet,verbose,signoff,amend,no-edit,allow-empty,allow-empty-message,reset-author,dry-run,short,branch,long,only,include,status
-  --message,file,author,date,reuse-message,fixup,squash,cleanup,trailer= --no-gpg-sign,no-signoff,no-status,null,ahead-behind --untracked-files? --porcelain any*
+git commit: !named -aqvsoi -m=all -FC= -u? --all,quiet,verbose,signoff,amend,no-edit,allow-empty,allow-empty-message,reset-author,dry-run,short,branch,long,only,include,status
+  --message=all --file,author,date,reuse-message,fixup,squash,cleanup,trailer= --no-gpg-sign,no-signoff,no-status,null,ahead-behind --untracked-files? --porcelain any*
 git checkout: !named -qfmldt -bB= --quiet,force,detach,ours,theirs,guess,no-guess,progress,no-progress,no-track,merge,overlay,no-overlay,overwrite-ignore,ignore-skip-worktree-bits --orphan,conflict= --track? any*
 git switch: !named -qfdmt -cC= --merge,progress,no-progress --quiet,force,detach,discard-changes,guess,no-guess,no-track --create,force-create,orphan,conflict= --track? any*
 git restore: !named -qSWm -s= --overlay,no-overlay,progress,no-progress,merge --conflict= --quiet,staged,worktree,ours,theirs,ignore-unmerged --source= any*
@@ -75,7 +75,7 @@ git reset: !named -qN --quiet,mixed,soft,hard,merge,keep,intent-to-add any*
 git rm: !named -fnrq --force,dry-run,cached,ignore-unmatch,quiet any*
 git mv: !named -fnkv --force,dry-run,verbose any*
 git init: !named -q -b= --quiet,bare --initial-branch= below
-@stash: -ukaqS -m= --include-untracked,keep-index,no-keep-index,all,quiet,staged --message=
+@stash: -ukaqS -m=all --include-untracked,keep-index,no-keep-index,all,quiet,staged --message=
 git stash: !named @stash
 git stash push, git stash save: !named @stash any*
 git stash pop, git stash apply, git stash drop: !named -q --index,quiet any*
