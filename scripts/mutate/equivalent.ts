@@ -196,4 +196,28 @@ export const equivalent: readonly Equivalent[] = [
     change: 'key === undefined || call?.approval === undefined → key === undefined && call?.approval === undefined',
     why: 'Both are undefined, or none is: the call was found by its approval.',
   },
+  {
+    file: 'sessions/session/session-lock.ts',
+    code: 'if (journal.loaded !== undefined) rememberSession(store, id, journal.loaded)',
+    change: 'rememberSession(store, id, journal.loaded) → void 0',
+    why: 'The session is read from the store the next time, which takes longer.',
+  },
+  {
+    file: 'sessions/session/session-lock.ts',
+    code: 'if (journal.loaded !== undefined) rememberSession(store, id, journal.loaded)',
+    change: 'journal.loaded !== undefined → journal.loaded === undefined',
+    why: 'The session is read from the store the next time, which takes longer.',
+  },
+  {
+    file: 'capabilities/bash/policy/judge-command.ts',
+    code: "return isBelow ? 'below' : 'elsewhere'",
+    change: "'below' → 'below-changed'",
+    why: 'The place is only compared with the two others.',
+  },
+  {
+    file: 'capabilities/bash/policy/judge-command.ts',
+    code: "const joined = text.slice(0, 200_000).replace(/\\\\\\n/g, '')",
+    change: '200_000 → 200001',
+    why: 'It limits the work. A text of this length is denied anyway.',
+  },
 ]

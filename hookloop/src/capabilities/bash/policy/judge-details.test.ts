@@ -68,6 +68,31 @@ suite('a command that runs others', () => {
     assertVerdicts({ allow: ['ls'] }, { allow: [nested(8)], deny: [nested(9), `nice ${nested(8)}`] })
   })
 
+  test('is covered with all that it runs by a rule that names every word, up to eight of them', () => {
+    const nested = (count: number): string => `${'setsid '.repeat(count)}ls`
+    assertVerdicts({ allow: [nested(8), nested(9)] }, { allow: [nested(8)], deny: [nested(9)] })
+  })
+
+  test('of find or xargs may only read, unless a rule names what it runs', () => {
+    assertVerdicts(
+      { allow: ['xargs', 'find', 'grep', 'sort', 'npm test', 'go test', 'git add', 'tee'] },
+      {
+        allow: ['xargs -0 grep x', 'find . -exec grep x {} \\;', 'find . -exec sort {} \\;'],
+        ask: [
+          'xargs -0 rm',
+          'find . -exec rm {} \\;',
+          'find . -exec npm test \\;',
+          'find . -exec git add {} \\;',
+          'find . -exec tee out.txt \\;',
+        ],
+      },
+    )
+    assertVerdicts(
+      { allow: ['xargs grep'] },
+      { allow: ['xargs -0 grep x', 'xargs grep x'], ask: ['xargs -0 rm x', 'xargs --x grep x'] },
+    )
+  })
+
   test('as shell code needs approval, even if rules name the shell, its option and the code', () => {
     assertVerdicts(
       { allow: ['*', 'bash', 'bash -c', 'bash -c ls', 'env -S', 'ls', 'flock x -c ls'] },
@@ -97,6 +122,7 @@ suite('a command that runs others', () => {
     const texts = (command: string): readonly string[] => commandJudge({})(command).commands.map(({ text }) => text)
     assert.deepEqual(texts('find . -exec ls a \\; -exec wc {} + -print').slice(1), ['ls a', 'wc {}'])
     assert.deepEqual(texts('timeout 5 ls a + b \\; c').slice(1), ['ls a + b ; c'])
+    assert.deepEqual(texts('env -S ls').slice(1), ['ls'])
   })
 
   test('as shell code that cannot be parsed is searched for denied words', () => {
@@ -204,7 +230,40 @@ suite('an expansion', () => {
   })
 })
 
+suite('a catastrophe', () => {
+  test('is denied whatever the rules say, for each program that can cause one', () => {
+    assertVerdicts(
+      { allow: ['rm *', 'chmod *', 'chown *', 'chgrp *', 'find *', 'dd *', 'mkfs*'] },
+      {
+        deny: [
+          'rm -r /',
+          'rm --recursive ~',
+          'chmod -R 777 /',
+          'chown -R me /',
+          'chgrp -R me /home',
+          'rm --no-preserve-root x',
+          'chown --no-preserve-root me x',
+          'find / -delete',
+          'find x / -delete',
+          'dd if=x of=/dev/sda',
+          'mkfs /dev/sda',
+          'mkfs.ext4 x',
+        ],
+      },
+    )
+    const rules = ['rm x', 'chmod 644 x', 'chown me x', 'find . -delete', 'dd if=a of=b']
+    assertVerdicts({ allow: rules }, { allow: rules.filter((each) => !each.startsWith('find')) })
+  })
+})
+
 suite('a value', () => {
+  test('that must be a number may be a variable that is one', () => {
+    assertVerdicts(
+      { allow: ['timeout', 'ls', 'nice'] },
+      { allow: ['nice -n $UID ls'], ask: ['for x in 1; do nice -n $x ls; done', 'nice -n 0$HOME ls', 'nice -n *0 ls'] },
+    )
+  })
+
   test('of an option with two is read with both, also if the first one is attached', () => {
     assertVerdicts({ allow: ['jq'] }, { allow: ['jq --arg a b .'], ask: ['jq --arg=a b env', 'jq --arg a b env'] })
   })
@@ -258,6 +317,19 @@ suite('the reason', () => {
     assert.equal(ruleOf({}, 'foo bar'), 'no rule allows it; the rule "foo bar" would allow it')
     for (const command of ['foo "a b"', "foo 'a*'", "foo ''", "foo '$x'", 'foo "a b" c', "foo ''  c"])
       assert.equal(ruleOf({}, command), 'no rule allows it', command)
+  })
+
+  test('suggests the shortest rule, with the subcommand and at most eight words', () => {
+    assert.equal(ruleOf({}, 'git log -5'), 'no rule allows it; the rule "git log" would allow it')
+    assert.match(ruleOf({}, 'a b c d e f g h'), /the rule "a b c d e f g h" would allow it$/)
+    assert.equal(ruleOf({}, 'a b c d e f g h i'), 'no rule allows it')
+    assert.match(ruleOf({ allow: ['sort *', 'sort -*', 'sort'] }, 'sort -o x'), /^allow "sort \*" does not cover it/)
+  })
+
+  test('quotes 200 characters of a command', () => {
+    const quoted = (length: number): string => commandJudge({})('a'.repeat(length)).reason.split(' ')[2]!
+    assert.equal(quoted(200), 'a'.repeat(200))
+    assert.ok(quoted(201).length <= 201 && quoted(201) !== 'a'.repeat(201), quoted(201))
   })
 
   test('shows forty characters of a word', () => {
