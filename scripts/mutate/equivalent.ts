@@ -142,12 +142,6 @@ export const equivalent: readonly Equivalent[] = [
     change: '0 → 1',
     why: 'The line is never empty then, so it is not deleted, which only takes memory.',
   },
-  {
-    file: 'capabilities/bash/policy/judge-command.ts',
-    code: 'return { index: words.length - 1, why: `the harmless words of ${name} are not known, so a rule must match all words` }',
-    change: '1 → 2',
-    why: 'It is where the search for a rule to suggest starts. A rule with fewer words does not cover the command.',
-  },
   ...['requestsAt', 'tokensAt', 'blockedUntil'].map((time) => ({
     file: 'sessions/limits/rate-limit.ts',
     code: `${time}: 0,`,
@@ -207,17 +201,5 @@ export const equivalent: readonly Equivalent[] = [
     code: 'if (journal.loaded !== undefined) rememberSession(store, id, journal.loaded)',
     change: 'journal.loaded !== undefined → journal.loaded === undefined',
     why: 'The session is read from the store the next time, which takes longer.',
-  },
-  {
-    file: 'capabilities/bash/policy/judge-command.ts',
-    code: "return isBelow ? 'below' : 'elsewhere'",
-    change: "'below' → 'below-changed'",
-    why: 'The place is only compared with the two others.',
-  },
-  {
-    file: 'capabilities/bash/policy/judge-command.ts',
-    code: "const joined = text.slice(0, 200_000).replace(/\\\\\\n/g, '')",
-    change: '200_000 → 200001',
-    why: 'It limits the work. A text of this length is denied anyway.',
   },
 ]
