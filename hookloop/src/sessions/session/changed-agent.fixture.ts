@@ -7,10 +7,12 @@ import { tool } from '../../agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { errorPolicy } from '../../capabilities/error-policy.ts'
 import { guards } from '../../capabilities/guards.ts'
+import { summarization } from '../../capabilities/summarization/summarization.ts'
 import { createAgent } from '../../create-agent.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import type { JsonObject } from '../../state/json.ts'
+import { textOf, type Message } from '../../state/message.ts'
 import { liveEffects } from '../../effects/effects.ts'
 import { readSession } from '../log/read-session.ts'
 import type { SessionStore } from '../stores/store.ts'
@@ -39,6 +41,8 @@ type Parts = {
   tools: string[]
   hooks: string[]
   asks: 'allow' | 'suspend' | 'deny'
+  /** Options of the summarization, if there is one. */
+  summary: { maxTokens: number; model: string; pins: boolean } | undefined
 }
 
 const base = (): Parts => ({
@@ -59,6 +63,7 @@ const base = (): Parts => ({
   tools: ['look', 'send', 'pay', 'ask', 'delegate', 'dig'],
   hooks: ['stamp', 'judge', 'around', 'audit', 'context'],
   asks: 'suspend',
+  summary: undefined,
 })
 
 /** One change of each part. */
@@ -96,6 +101,16 @@ export const changes: { readonly [what: string]: (parts: Parts) => void } = {
   'the subagent has no tools': (parts) => void (parts.childTools = []),
   'the subagent is removed': (parts) => void (parts.tools = parts.tools.filter((name) => name !== 'delegate')),
   'the agent has another name': (parts) => void (parts.name = 'another'),
+  'summarization is added': (parts) => void (parts.summary = { maxTokens: 10, model: 'scribe', pins: false }),
+}
+
+/** Changes of an agent that summarizes. */
+export const summaryChanges: typeof changes = {
+  'summarization is removed': (parts) => void (parts.summary = undefined),
+  'summarization starts later': (parts) => void (parts.summary!.maxTokens = 1_000),
+  'summarization starts earlier': (parts) => void (parts.summary!.maxTokens = 1),
+  'summarization keeps other messages': (parts) => void (parts.summary!.pins = true),
+  'another model writes the summaries': (parts) => void (parts.summary!.model = 'another scribe'),
 }
 
 const turns: readonly ScriptedTurn[] = [
@@ -120,7 +135,7 @@ export const effects = ['look a', 'look b', 'send', 'ask', 'dig', 'pay']
 
 export function changedAgent(store: SessionStore, world: World, changed: readonly string[]): Agent<unknown> {
   const parts = base()
-  for (const each of changed) changes[each]!(parts)
+  for (const each of changed) (changes[each] ?? summaryChanges[each]!)(parts)
   const acting = (name: string, options: object = {}, input: JsonObject = { type: 'object' }) =>
     tool({
       name,
@@ -177,10 +192,9 @@ export function changedAgent(store: SessionStore, world: World, changed: readonl
     'one step': guards({ maxSteps: 1 }),
     tolerant: errorPolicy('tolerant'),
   }
-  const model = scriptedModel(
-    ({ messages }) => turns[messages.filter(({ role }) => role === 'assistant').length] ?? '{"done":true}',
-    { modelId: parts.modelId },
-  )
+  const model = scriptedModel(({ messages }) => turns[answersIn(messages.slice())] ?? '{"done":true}', {
+    modelId: parts.modelId,
+  })
   return createAgent({
     name: parts.name,
     model,
@@ -192,10 +206,33 @@ export function changedAgent(store: SessionStore, world: World, changed: readonl
     use: [
       ...parts.tools.map((name) => tools[name]!),
       ...parts.hooks.map((name) => hooks[name]!),
+      ...(parts.summary === undefined ? [] : [summarizing(parts.summary)]),
       // One question is answered at once, the others later.
       approval(parts.asks === 'deny' ? 'deny' : (question) => (question.toolCall.name === 'ask' ? 'allow' : 'suspend')),
     ],
   })
+}
+
+/** Every message counts ten tokens. A summary has the number of answers, and everything that was done. */
+function summarizing({ maxTokens, model: modelId, pins }: NonNullable<Parts['summary']>): Use {
+  const scribe = scriptedModel(({ messages }) => textOf(messages.at(-1)!.content), { modelId })
+  return summarization({
+    maxMessageTokens: maxTokens,
+    maxBufferTokens: maxTokens,
+    countTokens: () => 10,
+    ...(pins && { pin: ({ role }) => role === 'user' }),
+    summarize: async ({ messages, infer }) => {
+      const done = JSON.stringify(messages.slice()).match(/did (look [ab]|\w+)|may have had an effect/g) ?? []
+      const prompt = `There were ${answersIn(messages.slice())} answers: ${done.join(', ')}`
+      return (await infer({ model: scribe, prompt })).text
+    },
+  })
+}
+
+/** How many times the model has answered, also if a summary replaces its answers. */
+function answersIn(messages: readonly Message[]): number {
+  const [, summarized = '0'] = /There were (\d+) answers/.exec(JSON.stringify(messages)) ?? []
+  return Number(summarized) + messages.filter(({ role }) => role === 'assistant').length
 }
 
 /** What a process does until the run is over: it starts or resumes the run, and allows what is asked. */

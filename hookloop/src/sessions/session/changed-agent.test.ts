@@ -1,83 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isSoak } from '../stores/kills.fixture.ts'
-import { readSession, type SessionHistory } from '../log/read-session.ts'
-import { memoryStore } from '../stores/memory-store.ts'
-import { changedAgent, changes, effects, work } from './changed-agent.fixture.ts'
-import { dyingStore, type Death } from './dying-store.fixture.ts'
+import { changes } from './changed-agent.fixture.ts'
+import { checkAll, countWrites } from './survive-deploy.fixture.ts'
 
-type Ended = { readonly kept: SessionHistory; readonly done: readonly string[]; readonly atDeath: SessionHistory }
-
-/** One process works on the session until it dies; another one with a changed agent ends it. */
-async function survive(death: Death, changed: readonly string[]): Promise<Ended> {
-  const inner = memoryStore()
-  const done: string[] = []
-  let isAlive = true
-  const dying = dyingStore(inner, death)
-  const note = (what: string): void => void (isAlive && done.push(what))
-  await Promise.race([work(changedAgent(dying, { note }, []), dying), dying.died])
-  isAlive = false
-  const atDeath = readSession((await inner.read('s'))?.lines ?? [], 's')
-  await work(changedAgent(inner, { note: (what) => done.push(what) }, changed), inner)
-  return { kept: readSession((await inner.read('s'))!.lines, 's'), done, atDeath }
-}
-
-/** The effects that have a recorded end in a session, by the call that the log names. */
-function recordedEnds({ records }: SessionHistory): readonly string[] {
-  const begun = new Map<string, string>()
-  return records.flatMap((record) => {
-    if (record.type === 'begin' && record.kind === 'tool' && record.key.endsWith('/tool')) {
-      const { name, args } = record.input as { name: string; args: { at?: string } }
-      begun.set(record.key, args.at === undefined ? name : `${name} ${args.at}`)
-    }
-    return record.type === 'end' && begun.has(record.key) ? [begun.get(record.key)!] : []
-  })
-}
-
-function check({ kept, done, atDeath }: Ended): void {
-  assert.equal(kept.open, undefined, 'the run has ended')
-  const finals = kept.records.filter((record) => record.type === 'state' && record.phase === 'ended')
-  assert.equal(finals.length, 1, 'one final record')
-  assert.notEqual(kept.state!.execution!.final, undefined)
-  const said = JSON.stringify(kept.state!.messages)
-  const steps = kept.state!.execution!.steps.slice()
-  const isUnknown = /may have had an effect|outcome unknown/.test(said)
-  for (const effect of effects) {
-    const times = done.filter((each) => each === effect).length
-    assert.ok(times <= 1, `"${effect}" was done ${times} times`)
-    // The model receives the result of everything that was done, or that its outcome is not known.
-    if (times === 1) assert.ok(said.includes(`did ${effect}`) || isUnknown, `"${effect}" is lost`)
-  }
-  for (const effect of recordedEnds(atDeath)) {
-    assert.ok(said.includes(`did ${effect}`), `the recorded result of "${effect}" is lost`)
-  }
-  const calls = steps.flatMap(({ toolCalls }) => toolCalls.map(({ id }) => id))
-  assert.equal(new Set(calls).size, calls.length, 'no call is in the conversation twice')
-}
-
-const writes = await (async () => {
-  const store = dyingStore(memoryStore(), { at: Infinity, stored: true })
-  await work(changedAgent(store, { note: () => undefined }, []), store)
-  return store.writes()
-})()
-
-async function checkAll(changed: readonly string[], deaths: readonly Death[]): Promise<void> {
-  for (const death of deaths) {
-    try {
-      check(await survive(death, changed))
-    } catch (error) {
-      throw new Error(`${changed.join(' and ')}; killed at ${JSON.stringify(death)}`, { cause: error })
-    }
-  }
-}
-
+const writes = await countWrites()
 const points = Array.from({ length: writes }, (_, i) => i + 1)
 const names = Object.keys(changes)
 
 test('the same agent ends a session from every point at which a process may die', async () => {
   assert.ok(writes > 12, String(writes))
   await checkAll(
-    [],
+    { after: [] },
     points.flatMap((at) => [
       { at, stored: true },
       { at, stored: false },
@@ -88,7 +22,7 @@ test('the same agent ends a session from every point at which a process may die'
 for (const name of names) {
   test(`a session is resumed under its id, without a lost or repeated effect, if ${name}`, async () => {
     await checkAll(
-      [name],
+      { after: [name] },
       points.flatMap((at) => [
         { at, stored: true },
         { at, stored: false },
@@ -103,7 +37,7 @@ test('a session is resumed under its id, without a lost or repeated effect, if a
     for (const other of names.slice(i + 1)) {
       const some = points.filter((at) => isSoak || at % 8 === pairs % 8) // every pair, and every point with many pairs
       await checkAll(
-        [one, other],
+        { after: [one, other] },
         some.map((at) => ({ at, stored: true })),
       )
       pairs++

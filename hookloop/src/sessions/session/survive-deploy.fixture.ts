@@ -1,0 +1,75 @@
+// One process works on a session until it dies, and another one with a changed agent ends it.
+import assert from 'node:assert/strict'
+import { readSession, type SessionHistory } from '../log/read-session.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import { changedAgent, effects, work } from './changed-agent.fixture.ts'
+import { dyingStore, type Death } from './dying-store.fixture.ts'
+
+type Ended = { readonly kept: SessionHistory; readonly done: readonly string[]; readonly atDeath: SessionHistory }
+
+/** One process works on the session until it dies; another one with a changed agent ends it. */
+async function survive(death: Death, { before = [], after }: Deploy): Promise<Ended> {
+  const inner = memoryStore()
+  const done: string[] = []
+  let isAlive = true
+  const dying = dyingStore(inner, death)
+  const note = (what: string): void => void (isAlive && done.push(what))
+  await Promise.race([work(changedAgent(dying, { note }, before), dying), dying.died])
+  isAlive = false
+  const atDeath = readSession((await inner.read('s'))?.lines ?? [], 's')
+  await work(changedAgent(inner, { note: (what) => done.push(what) }, after), inner)
+  return { kept: readSession((await inner.read('s'))!.lines, 's'), done, atDeath }
+}
+
+/** The effects that have a recorded end in a session, by the call that the log names. */
+function recordedEnds({ records }: SessionHistory): readonly string[] {
+  const begun = new Map<string, string>()
+  return records.flatMap((record) => {
+    if (record.type === 'begin' && record.kind === 'tool' && record.key.endsWith('/tool')) {
+      const { name, args } = record.input as { name: string; args: { at?: string } }
+      begun.set(record.key, args.at === undefined ? name : `${name} ${args.at}`)
+    }
+    return record.type === 'end' && begun.has(record.key) ? [begun.get(record.key)!] : []
+  })
+}
+
+function check({ kept, done, atDeath }: Ended): void {
+  assert.equal(kept.open, undefined, 'the run has ended')
+  const finals = kept.records.filter((record) => record.type === 'state' && record.phase === 'ended')
+  assert.equal(finals.length, 1, 'one final record')
+  assert.notEqual(kept.state!.execution!.final, undefined)
+  const said = JSON.stringify(kept.state!.messages)
+  const steps = kept.state!.execution!.steps.slice()
+  const isUnknown = /may have had an effect|outcome unknown/.test(said)
+  for (const effect of effects) {
+    const times = done.filter((each) => each === effect).length
+    assert.ok(times <= 1, `"${effect}" was done ${times} times`)
+    // The model receives the result of everything that was done, or that its outcome is not known.
+    if (times === 1) assert.ok(said.includes(`did ${effect}`) || isUnknown, `"${effect}" is lost`)
+  }
+  for (const effect of recordedEnds(atDeath)) {
+    assert.ok(said.includes(`did ${effect}`), `the recorded result of "${effect}" is lost`)
+  }
+  const calls = steps.flatMap(({ toolCalls }) => toolCalls.map(({ id }) => id))
+  assert.equal(new Set(calls).size, calls.length, 'no call is in the conversation twice')
+}
+
+/** How many writes the session of an agent takes. */
+export async function countWrites(before: readonly string[] = []): Promise<number> {
+  const store = dyingStore(memoryStore(), { at: Infinity, stored: true })
+  await work(changedAgent(store, { note: () => undefined }, before), store)
+  return store.writes()
+}
+
+/** What an agent is changed from, and what to. */
+export type Deploy = { readonly before?: readonly string[]; readonly after: readonly string[] }
+
+export async function checkAll(deploy: Deploy, deaths: readonly Death[]): Promise<void> {
+  for (const death of deaths) {
+    try {
+      check(await survive(death, deploy))
+    } catch (error) {
+      throw new Error(`${deploy.after.join(' and ')}; killed at ${JSON.stringify(death)}`, { cause: error })
+    }
+  }
+}
