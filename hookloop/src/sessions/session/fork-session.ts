@@ -1,6 +1,7 @@
 import { optionTypes } from '../../state/option-types.ts'
 import { checkOptions } from '../../state/check-options.ts'
 import { AgentState } from '../../state/agent-state.ts'
+import { sameJson } from '../../state/json.ts'
 import { textOf, toInput, type Message } from '../../state/message.ts'
 import type { StoredRun, StoredStep } from '../../state/stored-run.ts'
 import { buildState } from '../../state/state-diff.ts'
@@ -51,7 +52,8 @@ export type ForkOptions = {
 
 /**
  * Creates a new session from a point of another one: with its conversation up to there, and without its pending approvals.
- * The original is not changed. Returns the id of the new session.
+ * A message that a rewind has stored, and that has no answer yet, is copied; `agent.resume(id)` then runs it. The original is not
+ * changed. Returns the id of the new session.
  *
  * @example
  * const id = await forkSession(store, 'chat-1', { message: 'Use Postgres instead.' })
@@ -62,9 +64,8 @@ export async function forkSession(store: SessionStore, id: string, options: Fork
   checkOptions('forkSession', options, { at: optionTypes.whole, as: optionTypes.any, message: optionTypes.any })
   const snapshot = await readStoredSession(store, id)
   const seq = options.at ?? snapshot.end.seq
-  const message = options.message === undefined ? undefined : toInput(options.message)
-  const settled = settledState(stateAt(snapshot, seq))
-  const state = message === undefined ? settled : withoutLastInput(settled)
+  const message = options.message === undefined ? unanswered(snapshot, options.at) : toInput(options.message)
+  const state = options.message === undefined ? settledState(stateAt(snapshot, seq)) : stateBeforeInput(snapshot, seq)
   const as = options.as ?? `${id.slice(0, 100).replace(/[\ud800-\udbff]$/, '')}-${crypto.randomUUID().slice(0, 8)}`
   await lockSession(store, { id: as, create: true }, async (session) => {
     if (session.snapshot.createdAt !== undefined) {
@@ -108,7 +109,24 @@ export function settledState(state: AgentState): AgentState {
   return AgentState.create({ ...AgentState.fieldsOf(state), spentBefore: state.usage, execution: undefined })
 }
 
-export function withoutLastInput(state: AgentState): AgentState {
-  const at = state.messages.slice().findLastIndex(({ role }) => role === 'user')
-  return at === -1 ? state : state.withMessages(state.messages.take(at))
+/** The message that a rewind or a fork has stored to be answered. One of a run that was interrupted right then is not copied. */
+function unanswered({ open, records }: SessionHistory, at: number | undefined): Message | undefined {
+  const last = records.findLast((record) => record.type === 'input')
+  return at === undefined && open?.phase === 'input' && last?.cwd === undefined ? open.input : undefined
+}
+
+/** The state at a line, with the conversation before the last message of the user, which is to be replaced. */
+export function stateBeforeInput(history: SessionHistory, at: number): AgentState {
+  const settled = settledState(stateAt(history, at))
+  const messages = settled.messages.slice()
+  const inputs = history.records.filter((record) => record.type === 'input')
+  const input = inputs.findLast(({ seq }) => seq <= at)
+  const index = messages.findLastIndex((each) =>
+    input === undefined ? each.role === 'user' : sameJson(each, input.message),
+  )
+  if (index !== -1) return settled.withMessages(settled.messages.take(index))
+  if (input === undefined) return settled
+  // A summary contains the message, or a hook has changed it.
+  const hasState = history.records.some(({ type, seq }) => type === 'state' && seq < input.seq)
+  return settled.withMessages(hasState ? stateAt(history, input.seq - 1).messages : [])
 }

@@ -7,7 +7,7 @@ import { toInput, type Message } from '../../state/message.ts'
 import { AgentError } from '../../errors.ts'
 import { readStoredSession, type SessionHistory } from '../log/read-session.ts'
 import { checkStore, type SessionStore } from '../stores/store.ts'
-import { listPoints, settledState, stateAt, withoutLastInput } from './fork-session.ts'
+import { listPoints, settledState, stateAt, stateBeforeInput } from './fork-session.ts'
 import { appendState, lockSession, logEvent } from './session-lock.ts'
 
 /** Options of `rewindSession`. */
@@ -37,7 +37,7 @@ export async function rewindSession(store: SessionStore, id: string, options: Re
     if (!isPoint) throw noStep(options.at)
     const { to, before, input } = targetOf(history, options.at)
     const message = replacement ?? input
-    const base = replacement === undefined || input !== undefined ? before : withoutLastInput(before)
+    const base = replacement === undefined || input !== undefined ? before : stateBeforeInput(history, to)
     const at = Date.now()
     const now = session.snapshot.state
     const state = now === undefined ? base : rewound(now, base, at)

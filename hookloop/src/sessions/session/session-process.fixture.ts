@@ -4,6 +4,7 @@
 //   run <id>             starts a session and prints how its run ended, with the number of approvals it waits for
 //   resume <id>          resumes it, and prints the same
 //   answer <id> <answer> answers the first question that waits, and says so
+//   rewind <id> <count>  rewinds it so many times, and again if it is locked, and says when it has done so
 //   follow <id,id,…>     follows the events of these sessions, and says each with the id, until it is killed
 // With CHANGED the agent has another tool. What tools do is a line each in the file of the world. With KILL_AT it kills itself at that write to the store, and
 // with KILL_HOW=after when that write is stored. With WAIT_FOR tools wait for a file of that name. With KILL_IN it has a
@@ -22,6 +23,7 @@ import type { Answer, Approval } from '../../state/tool-call.ts'
 import { hook } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedCall } from '../../models/scripted.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
+import { rewindSession } from './rewind-session.ts'
 import { fileStore } from '../stores/file-store.ts'
 import { readSession } from '../log/read-session.ts'
 import { postgresStore } from '../stores/postgres-store.ts'
@@ -189,6 +191,7 @@ try {
   else if (mode === 'end') await endAll(id.split(','))
   else if (mode === 'run') tell(await agent.run('Go.', { session: id, deltas }))
   else if (mode === 'resume') tell(await agent.resume(id, { deltas }))
+  else if (mode === 'rewind') await rewind(Number(given))
   else if (mode === 'follow') await Promise.all(id.split(',').map((each) => follow(each)))
   else await answer(JSON.parse(given) as Answer)
 } catch (error) {
@@ -232,6 +235,21 @@ function answerTo({ toolCall: { name, args }, interruptions }: Approval): Answer
   const isDone =
     interruptions !== undefined && readFileSync(world, 'utf8').includes(`${session} ${name}${wordOf(args)} `)
   return isDone ? { block: 'it is done' } : 'allow'
+}
+
+async function rewind(count: number): Promise<void> {
+  for (let left = count; left > 0;) {
+    const isDone = await rewindSession(store, id).then(
+      () => true,
+      (error: { code?: string }) => {
+        if (error.code !== 'SESSION_BUSY') throw error
+        return false
+      },
+    )
+    if (isDone) left--
+    else await pause(5)
+  }
+  say(`${count} rewinds`)
 }
 
 async function follow(each: string): Promise<void> {
