@@ -76,6 +76,25 @@ describe('hookloop', () => {
     })
   })
 
+  test('words that a command or a subcommand does not take exit with 2', async () => {
+    for (const words of ['hooks list here', 'policy bash ls', 'sessions prune --older-than 1d all', 'models all']) {
+      const { code, stderr } = await hookloop(words.split(' '))
+      assert.deepEqual([words, code], [words, 2])
+      assert.match(stderr, /too many arguments for/)
+    }
+  })
+
+  test('a status that does not exist, and a folder that does not exist, exit with 2', async () => {
+    const [listed, pruned, trusted] = await Promise.all(
+      ['sessions --status complete', 'sessions prune --older-than 1d --status done', 'trust ./none --json'].map(
+        (words) => hookloop(words.split(' ')),
+      ),
+    )
+    assert.deepEqual([listed!.code, pruned!.code, trusted!.code], [2, 2, 2])
+    assert.match(listed!.stderr, /'complete' is invalid\. It must be one of running, .*completed/)
+    assert.match(trusted!.stderr, /Folder not found: \.\/none/)
+  })
+
   test('without a command it prints its help to stderr and exits with 2', async () => {
     const { code, stdout, stderr } = await start([]).ended
     assert.deepEqual([code, stdout], [2, ''])

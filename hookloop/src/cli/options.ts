@@ -1,3 +1,4 @@
+import { sessionStatuses } from '../sessions/session/session-head.ts'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import type { ListOptions } from '../sessions/stores/store.ts'
 
@@ -13,7 +14,7 @@ export function storeOptions(command: Command): Command {
 /** Options that select sessions. */
 export function filterOptions(command: Command): Command {
   return command
-    .option('--status <status>', 'only sessions with this status; can be repeated', collect)
+    .option('--status <status>', 'only sessions with this status; can be repeated', collectStatus)
     .option('--user <name>', 'only sessions of this user')
     .option('--of-agent <name>', 'only sessions of the agent with this name')
 }
@@ -112,6 +113,11 @@ export function jsonOption(command: Command): Command {
 /** Collects the values of an option that can be repeated. With a `--no-…` form, the earlier value may be `true`. */
 export function collect(value: string, before: unknown): readonly string[] {
   return [...(Array.isArray(before) ? (before as readonly string[]) : []), value]
+}
+
+function collectStatus(value: string, before: unknown): readonly string[] {
+  if (sessionStatuses.some((each) => each === value)) return collect(value, before)
+  throw new InvalidArgumentError(`It must be one of ${sessionStatuses.join(', ')}.`)
 }
 
 export function portNumber(text: string): number {

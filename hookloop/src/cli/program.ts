@@ -44,6 +44,7 @@ export async function createProgram(
         .command(childName ?? parentName)
         .description(summary)
         .helpCommand(false)
+        .allowExcessArguments(false) // a subcommand would inherit it from its parent
       if (parent === program) command.helpGroup(heading)
       if (load !== undefined && isCalled(name, argv)) configure(command, (await load()).command, { cli, onExit })
       if (entries.some((each) => each.name.startsWith(`${name} `))) rejectUnknown(command)

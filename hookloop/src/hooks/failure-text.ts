@@ -17,8 +17,11 @@ export function failureText(error: AgentError, isAction: boolean): string {
   if (isAction && error.code !== 'HOOK_OUTCOME_INVALID') return 'it failed'
   const thrown = error.cause as { readonly syscall?: unknown; readonly code?: unknown } | undefined
   if (typeof thrown?.syscall === 'string') return `it failed with ${String(thrown.code)}` // the message contains paths
-  return redact(error.message.split('\n')[0]!) as string
+  return redact(error.message.split('\n')[0]!.replace(quotedCommand, 'a command failed')) as string
 }
+
+/** What `exec`, `execSync` and libraries like them write: the command line with its arguments. */
+const quotedCommand = /Command (?:failed|timed out|was killed)[^:]*:.*/i
 
 const redact = redactor(keyPatterns)
 

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { diff } from 'node:util'
@@ -42,6 +42,9 @@ export const command: CommandDefinition = {
 
 export async function trust(folder: string | undefined, flags: TrustFlags, cli: CliContext): Promise<ExitCode> {
   const dir = resolve(folder ?? '.')
+  // The files of a folder that was deleted can still be revoked.
+  if (flags.revoke !== true && statSync(dir, { throwIfNoEntry: false })?.isDirectory() !== true)
+    throw new UsageError(`Folder not found: ${folder ?? '.'}`)
   const store = new TrustStore()
   store.checkOutside(dir)
   if (flags.revoke === true) {

@@ -24,13 +24,19 @@ export function readDocument(text: string, file: string, isYaml = /\.ya?ml$/i.te
   }
 }
 
+/** `CloseBracketExpected` as words. */
+function problemText({ error }: ParseError): string {
+  return printParseErrorCode(error)
+    .replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+    .toLowerCase()
+}
+
 function readJsonc(text: string, file: string): ReadDocument {
   const errors: ParseError[] = []
   const root = parseTree(text, errors, { allowTrailingComma: true })
   const lineAt = linesIn(text)
   const [first] = errors
-  if (first !== undefined)
-    throw invalid(file, lineAt(first.offset), `it is not valid JSON: ${printParseErrorCode(first.error)}`)
+  if (first !== undefined) throw invalid(file, lineAt(first.offset), `it is not valid JSON: ${problemText(first)}`)
   if (root === undefined) throw invalid(file, 1, 'it is empty')
   const toValue = (node: Node, depth: number): Json => {
     if (depth > MAX_DEPTH) throw invalid(file, lineAt(node.offset), `it is more than ${MAX_DEPTH} levels deep`)

@@ -168,7 +168,7 @@ suite('a call that waits', () => {
     for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve))
     const { updates } = store
     assert.deepEqual(await rateOf(store), before)
-    assert.equal(updates - updatesBefore, 2) // it is taken and given back
+    assert.equal(updates - updatesBefore, 2) // it is taken and returned
   })
 
   test('is not repeated by a replay, which does not use the store', async (t) => {

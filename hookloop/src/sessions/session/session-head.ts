@@ -4,6 +4,18 @@ import { textOf } from '../../state/message.ts'
 import { pendingIn } from '../../state/open-calls.ts'
 import type { Answers, Approval } from '../../state/tool-call.ts'
 
+/** Every status that a session is listed with. */
+export const sessionStatuses = [
+  'running',
+  'interrupted',
+  'suspended',
+  'completed',
+  'stopped',
+  'failed',
+  'cancelled',
+  'idle',
+] as const
+
 /**
  * What a list shows of a session: the `head` of `store.list()`.
  *
@@ -12,7 +24,7 @@ import type { Answers, Approval } from '../../state/tool-call.ts'
  */
 export type SessionHead = {
   /** `interrupted`: the process of its run has ended, so `agent.resume` continues it. */
-  readonly status: 'running' | 'interrupted' | 'suspended' | 'completed' | 'stopped' | 'failed' | 'cancelled' | 'idle'
+  readonly status: (typeof sessionStatuses)[number]
   readonly agent: string
   readonly createdAt: number
   /** The metadata `user` of its runs, if it is a string. */
