@@ -54,6 +54,9 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   removable: (value) => isOwnVariable(value) || safeVariables.has(value) || /^(?:NODE_OPTIONS|PYTHONPATH)$/.test(value),
   exported: (value) =>
     isSafeAssignment(value.split('=')[0]!, value.slice(value.indexOf('=') + 1)) && value.includes('='),
+  /** The name of a script, not a file. */
+  script: (value) => /^[\w:-]+$/.test(value),
+  endpoint: (value) => /^\/?\w[\w./?=&{}%-]*$/.test(value),
   rustfmt: (value) => /^(?:--check|-v|--verbose|-l)$/.test(value),
   goal: (value) =>
     /^(?:clean|validate|compile|test-compile|test|package|verify|install|site|dependency:(?:tree|list|analyze|resolve)|help:effective-pom|spotless:check|checkstyle:check)$/.test(

@@ -81,6 +81,8 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
   const runsAt = operands.findIndex((kind) => kind === 'command' || kind === 'shell')
   let [at, operand, isEnded] = [from, 0, flags.has('raw')]
   let problem: Problem | undefined
+  /** What `xargs` replaces by its input, also in the name of the program. */
+  let replaced = ''
 
   while (at < to) {
     const word = words[at]!
@@ -124,6 +126,7 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     else if (grammar.options.get(textOf(first))?.kind === 'shell' && second !== undefined) texts.push(textOf(second))
     else starts.push(start)
     if (first.value === null) guesses.push(start + 1 - runsAt)
+    if (replaced !== '' && textOf(first).includes(replaced)) fail(start, 'its input becomes the name of a program')
     if (!flags.has('plain') && !flags.has('judged')) fail(start, `it runs ${shown(first)}`)
   }
 
@@ -184,6 +187,8 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     if (kind === 'command' || kind === 'inner') return readInnerCommand(option, kind === 'inner')
     if (kind === 'shell') return readShellText(option, attached)
     if (kind === 'sed') operand = Math.max(operand, 1) // no operand is a script then
+    if (flags.has('appends') && /^-(?:I|-replace)/.test(textOf(words[option]!)))
+      replaced = textOf(attached ?? words[at] ?? words[option]!)
     if (attached !== undefined) check(attached, kind, true, option)
     for (let left = values - (attached === undefined ? 0 : 1); left > 0; left -= 1) {
       const value = words[at]
@@ -273,10 +278,12 @@ function whyNot(word: ParsedWord, kind: string): string {
     : `${shown(word)} is not known to be harmless here`
 }
 
-/** The index of the semicolon or plus sign that ends a command of `find`. */
+/** The index of the semicolon, or of the plus sign after `{}`, that ends a command of `find`. */
 export function endOfInner(words: readonly ParsedWord[], start: number): number {
   let end = start
-  while (end < words.length && words[end]!.value !== ';' && words[end]!.value !== '+') end += 1
+  const isEnd = (at: number): boolean =>
+    words[at]!.value === ';' || (words[at]!.value === '+' && words[at - 1]!.value === '{}')
+  while (end < words.length && !isEnd(end)) end += 1
   return end
 }
 

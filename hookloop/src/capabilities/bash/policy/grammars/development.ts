@@ -18,8 +18,7 @@ npm install, npm i, npm add, npm uninstall, npm remove, npm rm, npm update, npm 
 pnpm: !whole -v,h,s,r,w --silent,recursive,workspace-root,version,if-present,parallel,stream,no-bail,offline -F=project --filter=project run
 @scripts: !whole -- -r,s,w,u -t= --recursive,silent,if-present,parallel,stream,no-bail,coverage,run,ci,passWithNoTests,verbose,runInBand,quiet
   --watch,watchAll,coverage?true|false --testNamePattern,testPathPattern,maxWorkers= --filter=project -F=project any*
-pnpm test, pnpm t, pnpm run, pnpm start, pnpm build, pnpm lint, pnpm dev, pnpm typecheck, pnpm type-check, pnpm format, pnpm check, pnpm e2e, bun run, bun --bun
-  run, yarn test, yarn run, yarn start, yarn build, yarn lint, yarn dev, yarn typecheck, yarn type-check, yarn format, yarn check, yarn e2e, yarn workspaces run, yarn
+pnpm test, pnpm t, pnpm run, pnpm start, pnpm build, pnpm lint, pnpm dev, pnpm typecheck, pnpm type-check, pnpm format, pnpm check, pnpm e2e, yarn test, yarn run, yarn start, yarn build, yarn lint, yarn dev, yarn typecheck, yarn type-check, yarn format, yarn check, yarn e2e, yarn workspaces run, yarn
   workspaces foreach run: @scripts
 yarn: !named !whole -s,v,h --silent,frozen-lockfile,immutable,offline,prefer-offline,ignore-scripts,version
 yarn workspace: !named !whole any target any*
@@ -27,6 +26,7 @@ pnpm list, pnpm ls, pnpm why, pnpm outdated, pnpm licenses list, pnpm root, pnpm
   versions, yarn workspaces info, yarn workspaces list, yarn audit, yarn bin, bun pm ls, bun outdated: !whole -r,g,P,D,A,R --recursive,json,long,parseable,prod,dev,all,global
   --no-optional,silent,compatible --depth,pattern,level= -F=project --filter=project any*
 bun install, bun i, bun add, bun remove: !named -dDE --dev,exact,frozen-lockfile,production,no-save,dry-run,ignore-scripts package*
+bun run: !whole -- -s,b --silent,bun,watch,if-present script any*
 bun test: -t= --watch,coverage,bail,only,todo --timeout,test-name-pattern,rerun-each=any below*
 deno lint, deno check: --json,quiet,rules,all below*
 pnpm install, pnpm i, pnpm add, pnpm remove, yarn install, yarn add, yarn remove: !named !whole -D,E,O,P,r,w
@@ -37,10 +37,9 @@ node --check, node -c: below*
 node --test: --watch,test-only,no-warnings,enable-source-maps,trace-warnings,experimental-strip-types,experimental-test-coverage,test-force-exit,trace-uncaught
   --test-reporter=spec|tap|dot|junit|lcov --test-name-pattern,test-skip-pattern,test-concurrency,test-timeout,test-shard= --test-reporter-destination=stdout|stderr below*
 python, python3: !first -VhB run any*
-python -m json.tool, python3 -m json.tool: --sort-keys,no-ensure-ascii,json-lines,tab,compact,no-indent --indent= any
+python -m json.tool, python3 -m json.tool: !named --sort-keys,no-ensure-ascii,json-lines,tab,compact,no-indent --indent= any
 python -m venv, python3 -m venv: !named --clear,upgrade,system-site-packages,without-pip --prompt= below
-python -m compileall, python3 -m compileall: -qfl below*
-python -m py_compile, python3 -m py_compile: below*
+python -m compileall, python3 -m compileall, python -m py_compile, python3 -m py_compile: !named -qfl below*
 pytest, py.test, python -m pytest, python3 -m pytest: -qvxsl -# -kmnr= -p=no:cacheprovider|no:warnings|no:randomly --strict-markers,setup-show,no-cov-on-fail,cache-show,full-trace
   --durations-min,cov-fail-under,log-level,log-cli-level=
   --lf,last-failed,ff,failed-first,nf,sw,stepwise,collect-only,co,no-header,no-summary,verbose,quiet,exitfirst,showlocals --disable-warnings,no-cov,fixtures,markers,version
@@ -92,7 +91,7 @@ cargo doc: @cargo --no-deps,document-private-items,workspace,lib
 cargo test, cargo t, cargo bench, cargo clippy, cargo nextest run: @cargo-all --no-run,no-fail-fast any*
 cargo run, cargo r: !named @cargo any*
 cargo fmt: !named -v --all,check,verbose -p= rustfmt*
-rustfmt: --check,verbose,quiet -vql --edition=2015|2018|2021|2024 below*
+rustfmt: !named --check,verbose,quiet -vql --edition=2015|2018|2021|2024 below*
 rustc: -vV --verbose,version
 rustup show, rustup toolchain list: -v --verbose
 rustup target list, rustup component list: --installed
@@ -120,7 +119,7 @@ mvn, mvnw: !named !whole -q,B,o,e,U,X,am,amd,ntp,fae,ff,fn,V,v,N -pl,rf,T= --qui
 gradle, gradlew: !whole -x=target -a,w,S,v,m --rerun-tasks,build-cache,no-build-cache,configuration-cache,no-configuration-cache,fail-fast,warn,debug,full-stacktrace,all,refresh-dependencies
   -q,i,s,d --info,stacktrace,offline,quiet,continue,parallel,no-daemon,version,dry-run --console=plain| --tests= target*
 docker, podman: !first -v --version run
-docker compose, docker-compose: !first -v -fp=compose --version,ansi-none --file=compose --profile,project-name=target run
+docker compose, docker-compose: !first -v -fp=compose --version --file=compose --profile,project-name=target run
 docker ps, docker images, docker logs, docker inspect, docker info, docker version, docker stats, docker top, docker port, docker history, docker search, docker diff,
   docker events, docker volume ls, docker volume inspect, docker network ls, docker network inspect, docker image ls, docker image inspect, docker container ls, docker
   container inspect, docker container logs, docker context ls, docker system df, podman ps, podman images, podman logs, podman inspect: -aqlsft -n=
@@ -148,7 +147,7 @@ kubectl config view, kubectl config current-context, kubectl config get-contexts
 curl: !named -sSfLIivk46gZ -X=GET|HEAD|OPTIONS -HAe=text -m=number -w=text -o=/dev/null|- -r=text
   --silent,show-error,fail,location,head,include,verbose,compressed,http1.1,http2,ipv4,ipv6,insecure --request=GET|HEAD|OPTIONS --header,user-agent,referer,write-out=text
   --max-time,connect-timeout,retry,retry-delay,max-redirs=number --output=/dev/null|- http*
-gh api: -i -X=GET|HEAD -qt= --include,paginate,slurp,silent --jq,template,cache= any
+gh api: -i -X=GET|HEAD -qt= --include,paginate,slurp,silent --jq,template,cache= endpoint
 terraform plan, tofu plan: !named !whole -no-color,detailed-exitcode,compact-warnings,destroy,refresh-only -input,lock,refresh?true|false -target,parallelism,lock-timeout?
 terraform validate, terraform show, terraform output, terraform state list, terraform state show, terraform providers, terraform version, terraform workspace list,
   terraform workspace show, terraform graph, tofu validate: !named !whole -no-color,json any

@@ -76,8 +76,8 @@ lsof: -nPtlRUabX -i? -pucdgFs= any*
 ss: -nraloempisbtuwx460H --numeric,resolve,all,listening,processes,summary,tcp,udp,unix,no-header any*
 netstat: -rignsveplatuxWon46 --route,interfaces,statistics,numeric,programs,listening,all,tcp,udp any*
 pgrep: -lavwcfinox -dgGPstuUr= --list-name,list-full,inverse,count,full,ignore-case,newest,oldest,exact --delimiter,pgroup,group,parent,session,terminal,euid,uid= any*
-readelf: -aAdegHhlnrsStuVWw --all,file-header,headers,sections,segments,symbols,dynamic,notes,wide any*
-nm: -aACDgnoprSu --demangle,dynamic,extern-only,undefined-only,print-size,size-sort any*
+readelf: -aAdegHhlnrsStuVWw --all,file-header,headers,sections,segments,symbols,dynamic,notes,wide text*
+nm: -aACDgnoprSu --demangle,dynamic,extern-only,undefined-only,print-size,size-sort text*
 printf: !first !names printf any*
 test, [: !free !raw !names test*
 cd: -LP path
