@@ -202,4 +202,16 @@ export const equivalent: readonly Equivalent[] = [
     change: 'journal.loaded !== undefined → journal.loaded === undefined',
     why: 'The session is read from the store the next time, which takes longer.',
   },
+  {
+    file: 'hook-files/trust/trust-store.ts',
+    code: "writeFileSync(temporary, `${JSON.stringify({ version: 1, files }, undefined, 2)}\\n`, { mode: 0o600, flag: 'wx' })",
+    change: '0o600 → 385',
+    why: 'The next line sets the mode. Until then others may execute the file, but not read it.',
+  },
+  {
+    file: 'hook-files/trust/trust-store.ts',
+    code: "writeFileSync(temporary, `${JSON.stringify({ version: 1, files }, undefined, 2)}\\n`, { mode: 0o600, flag: 'wx' })",
+    change: '2 → 3',
+    why: 'It is the indentation of the file.',
+  },
 ]

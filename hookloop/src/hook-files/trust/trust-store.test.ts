@@ -106,6 +106,15 @@ suite('the list of trusted files', () => {
     )
   })
 
+  test('can be read and written by the user, whatever the umask is', (t) => {
+    const { trust, print } = scene()
+    trust.trust([print()])
+    const umask = process.umask(0o277)
+    t.after(() => process.umask(umask))
+    trust.trust([print()])
+    assert.equal(statSync(trust.file).mode & 0o777, 0o600)
+  })
+
   test('has no copy of a file that has changed or is gone since its fingerprint was taken', () => {
     for (const change of [(path: string) => writeFileSync(path, 'evil'), (path: string) => rmSync(path)]) {
       const { path, trust, print } = scene()
