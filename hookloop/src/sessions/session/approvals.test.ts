@@ -318,7 +318,7 @@ test('an answer waits for a session that is locked for as long as waitMs says', 
   const answering = answer(600_000)
   await writer.release()
   await answering
-  for (const waitMs of [-1, Number.NaN, Infinity])
+  for (const waitMs of [-1, Number.NaN])
     await assert.rejects(answer(waitMs), { code: 'AGENT_INVALID_OPTION', message: /waitMs/ })
 })
 
