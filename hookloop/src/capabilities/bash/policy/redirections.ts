@@ -57,7 +57,10 @@ function effectOf(redirect: Redirection, known: Known): string | { readonly writ
 function isReadable(operator: string, word: ParsedWord): boolean {
   const { isOne = false, prefix = '/' } = word.expansion ?? {}
   if (!isOne || isAtHome(word)) return false
-  return operator === '<<<' || (operator === '<' && (/^[\w.]/.test(prefix) || word.loose.startsWith('<(')))
+  return (
+    operator === '<<<' ||
+    (operator === '<' && (/^[\w.]/.test(prefix) || word.isRelative === true || word.loose.startsWith('<(')))
+  )
 }
 
 /** Bash opens network connections for these paths. */

@@ -14,6 +14,8 @@ export type ParsedWord = {
   readonly expansion?: Expansion
   /** Whether it expands to a path below the working directory. */
   readonly isBelow?: boolean
+  /** Whether it expands to a relative path. */
+  readonly isRelative?: boolean
 }
 
 /** What is known of the variables of a text. */
@@ -62,7 +64,8 @@ export function toWord(node: Word | Assignment, known: Known): ParsedWord {
     .replace(/^--[\w-]+=/, '')
     .replace(VARIABLES, (_, at) => (at === 0 ? '' : 'x'))
   const isBelow = areBelow && ((isStart && rest === '') || (isBelowPath(path) && !path.includes('*')))
-  return { value: null, loose, expansion: { ...expansion, prefix }, isBelow }
+  const isRelative = rest === '' && isSet(name, 'isRelative')
+  return { value: null, loose, expansion: { ...expansion, prefix }, isBelow, isRelative }
 }
 
 const UNQUOTED = /^[\w./:@%+,=${}-]+$/

@@ -7,11 +7,13 @@ export type Fact = {
   readonly isNumber: boolean
   /** Whether it is a path below the working directory. */
   readonly isBelow: boolean
+  /** Whether it is a relative path, or a pattern of them, which is no address of a network connection. */
+  readonly isRelative: boolean
   /** Whether it is one plain word that is no option, also without quotes. */
   readonly isPlain: boolean
 }
 
-const unknown: Fact = { isNumber: false, isBelow: false, isPlain: false }
+const unknown: Fact = { isNumber: false, isBelow: false, isRelative: false, isPlain: false }
 
 /** The facts about all variables of a text. A name that is not in it is not set by the text. */
 export function factsIn(script: SyntaxNode, isBelow: (text: string) => boolean): ReadonlyMap<string, Fact> {
@@ -21,12 +23,14 @@ export function factsIn(script: SyntaxNode, isBelow: (text: string) => boolean):
     facts.set(name, {
       isNumber: before.isNumber && fact.isNumber,
       isBelow: before.isBelow && fact.isBelow,
+      isRelative: before.isRelative && fact.isRelative,
       isPlain: before.isPlain && fact.isPlain,
     })
   }
   const factOf = (text: string): Fact => ({
     isNumber: isNumber(text),
     isBelow: isBelow(text),
+    isRelative: /^[\w.*?-][\w./*?@-]*$/.test(text),
     isPlain: /^\w[\w./:@%+-]*$/.test(text) || isPlainOutput(text),
   })
   const visit = (node: SyntaxNode): void => {
@@ -47,7 +51,7 @@ export function factsIn(script: SyntaxNode, isBelow: (text: string) => boolean):
   return facts
 }
 
-const NUMBER: Fact = { isNumber: true, isBelow: false, isPlain: false }
+const NUMBER: Fact = { ...unknown, isNumber: true }
 
 /** `{1..5}` */
 const RANGE = /^\{\d+\.\.\d+\}$/
