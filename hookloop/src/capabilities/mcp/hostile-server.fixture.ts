@@ -79,7 +79,11 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       process.exit(3)
     },
   },
-  noisy: { begin: () => void raw('starting…\n{"half": \n\n\0\n[1,2]\n{"jsonrpc":"1.0"}\nnull\n'), lineEnd: '\r\n' },
+  noisy: {
+    begin: () =>
+      void raw('starting…\n{"half": \n\n\0\n[1,2]\n{"jsonrpc":"1.0"}\nnull\n{"id":007}\n{"id":"\t"}\n{"id":"\n'),
+    lineEnd: '\r\n',
+  },
   'half-a-line': {
     call: ({ id }) => {
       raw(`{"jsonrpc":"2.0","id":${String(id)},"result":{"content":[{"type":"te`)

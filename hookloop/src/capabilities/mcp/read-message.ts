@@ -46,7 +46,8 @@ export function readMessages(sdk: Sdk, text: string): readonly JSONRPCMessage[] 
 
 const MAX_BATCH = 1_000
 const [QUOTE, COMMA, LIST, LIST_END, OBJECT, OBJECT_END] = [34, 44, 91, 93, 123, 125]
-const ID = /"id"\s*:\s*(-?\d{1,15}\b|"[^"\\]{0,100}")/y
+/** A number or a string that can be parsed: what is not JSON must not throw here. */
+const ID = /"id"\s*:\s*(-?(?:0|[1-9]\d{0,14})\b|"[^"\\\p{Cc}]{0,100}")/uy
 const METHOD = /"method"\s*:/y
 
 /** Why a message must not be parsed, and the id of the request that it answers. */
