@@ -196,6 +196,19 @@ suite('a rate', () => {
     assert.deepEqual(waits.slice(3), [10_000])
   })
 
+  test('is taken once by a call that waits, also for a millisecond, and no longer than needed after a block', async (t) => {
+    const store = clockedStore()
+    const waits = quickly(t, store, 0.5)
+    const run = async (requestsAt: number): Promise<number> => {
+      const rate = { requestsAt, tokensAt: 0, blockedUntil: store.now, failures: 0 }
+      await store.update('rateLimit scripted/script', () => rate)
+      await limited(store, ['ok'], { maxRequestsPerMinute: 6 }).run('go')
+      return ((await rateOf(store)) as typeof rate).requestsAt - requestsAt
+    }
+    assert.deepEqual([await run(store.now - 9_999), await run(store.now)], [10_000, 10_000])
+    assert.deepEqual(waits, [1, 10_000])
+  })
+
   test('of tokens counts an estimate first and then what was used', async (t) => {
     const store = clockedStore()
     const waits = quickly(t, store)

@@ -26,7 +26,7 @@ function slowStore(): { readonly store: SessionStore; readonly done: string[] } 
       return {
         ...writer,
         async append(...what) {
-          await soon()
+          for (let i = 0; i < 5; i++) await soon()
           await writer.append(...what)
           done.push('append')
         },

@@ -32,7 +32,7 @@ export function catastropheOf(words: readonly ParsedWord[]): string | undefined 
 const DISK = /^of=\/dev\/(?:sd|hd|vd|nvme|mmcblk|disk|rdisk|mapper)/
 
 function isRecursive(args: readonly string[]): boolean {
-  return args.some((arg) => /^-[a-zA-Z]*[rR]/.test(arg) || (arg.length > 3 && '--recursive'.startsWith(arg)))
+  return args.some((arg) => /^-[a-zA-Z]*[rR]/.test(arg) || (arg.length > 2 && '--recursive'.startsWith(arg)))
 }
 
 /** The root, a system folder, a home folder, or everything in one of them; also `$x/*`, which an empty variable makes the root. */

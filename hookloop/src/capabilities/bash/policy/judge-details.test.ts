@@ -235,6 +235,8 @@ suite('a catastrophe', () => {
         deny: [
           'rm -r /',
           'rm --recursive ~',
+          'rm --recurs ~',
+          'rm --r ~',
           'chmod -R 777 /',
           'chown -R me /',
           'chgrp -R me /home',
@@ -248,7 +250,8 @@ suite('a catastrophe', () => {
         ],
       },
     )
-    const rules = ['rm x', 'chmod 644 x', 'chown me x', 'find . -delete', 'dd if=a of=b']
+    assertVerdicts({}, { ask: ['rm --force ~', 'chmod 755 /home', 'find ~ -print'] })
+    const rules = ['rm x', 'rm -- x', 'rm --force x', 'chmod 644 x', 'chown me x', 'find . -delete', 'dd if=a of=b']
     assertVerdicts({ allow: rules }, { allow: rules.filter((each) => !each.startsWith('find')) })
   })
 })
@@ -270,6 +273,19 @@ suite('a value', () => {
       { allow: ['sed'] },
       { allow: ['sed -e p e.txt -e d'], ask: ['sed -e p e.txt -e e', "sed -e 'a\\' -e e x"] },
     )
+  })
+})
+
+suite('an allow rule', () => {
+  test('with a star covers no path that leaves the folder it names', () => {
+    assertVerdicts(
+      { allow: ['tee src/*', 'tee src/*.md'] },
+      { allow: ['tee src/a.md', 'tee src/b/a.md'], ask: ['tee src/../../a.md', 'tee src/..', 'tee ../src/a.md'] },
+    )
+  })
+
+  test('of a command covers it in a wrapper, with the files that it writes', () => {
+    assertVerdicts({ allow: ['go test'] }, { allow: ['timeout 5 go test -coverprofile=cover.out', 'nice go test'] })
   })
 })
 
@@ -323,6 +339,16 @@ suite('the reason', () => {
     assert.match(ruleOf({ allow: ['sort *', 'sort -*', 'sort'] }, 'sort -o x'), /^allow "sort \*" does not cover it/)
   })
 
+  test('says what is not literal, and which script is not known to be harmless', () => {
+    assert.equal(ruleOf({}, '$x a'), 'the program it runs is not literal')
+    for (const [name, script] of [
+      ['sed', 'e'],
+      ['jq', 'env'],
+      ['awk', '\'{system("x")}\''],
+    ])
+      assert.match(ruleOf({ allow: [name!] }, `${name} ${script} x`), RegExp(`: the ${name} script may run commands`))
+  })
+
   test('quotes 200 characters of a command', () => {
     const quoted = (length: number): string => commandJudge({})('a'.repeat(length)).reason.split(' ')[2]!
     assert.equal(quoted(200), 'a'.repeat(200))
@@ -340,5 +366,7 @@ suite('the reason', () => {
 
   test('of invalid rules names the capability', () => {
     assert.throws(() => commandJudge({ allow: [''] }), { message: /^bash: / })
+    for (const rules of [null, 'ls', undefined, 5])
+      assert.throws(() => commandJudge(rules as never), { message: /^bash: the rules must be an object/ })
   })
 })
