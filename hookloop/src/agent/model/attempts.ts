@@ -23,7 +23,7 @@ import { Trail } from '../loop/trail.ts'
 import { failedRecord, type ModelCall, type ModelCallRecord } from './call-record.ts'
 import { estimateStarted, estimateUsage } from './estimate-usage.ts'
 import { requestEffect } from './fingerprint-request.ts'
-import { callForbidden, nameOf } from './send-request.ts'
+import { callForbidden, nameOf, isCutOff } from './send-request.ts'
 
 /** One request of a model call. */
 export type Attempt = {
@@ -36,11 +36,15 @@ export type Attempt = {
 }
 
 /**
- * The estimated usage of an attempt that failed, if the provider has probably billed it: it was aborted, or had begun to
- * answer. A request that was rejected costs nothing.
+ * The estimated usage of an attempt that failed, if the provider has probably billed it: it was aborted, timed out, or had
+ * begun to answer. A request that was rejected costs nothing.
  */
-export function usageOfFailed({ request, signal, isSent, streamed }: Attempt): TokenUsage | undefined {
-  return isSent && (signal.aborted || streamed > 0) ? estimateStarted(request, streamed) : undefined
+export function usageOfFailed(
+  { request, signal, isSent, streamed }: Attempt,
+  thrown?: unknown,
+): TokenUsage | undefined {
+  const isBilled = signal.aborted || streamed > 0 || isCutOff(thrown)
+  return isSent && isBilled ? estimateStarted(request, streamed) : undefined
 }
 
 type Performing = {
@@ -169,7 +173,7 @@ export class AroundInference {
     } catch (thrown) {
       if (number > 0 && !this.#ended && run.effects.time.end !== 'cancel') this.#noteFailure(number, request, thrown)
       const sent = this.#sent.get(attempt)
-      const estimate = sent === undefined || this.#ended ? undefined : usageOfFailed(sent)
+      const estimate = sent === undefined || this.#ended ? undefined : usageOfFailed(sent, thrown)
       if (estimate !== undefined) this.#bill(estimate)
       throw thrown
     } finally {

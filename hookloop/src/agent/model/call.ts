@@ -245,7 +245,7 @@ class OnlyAttempt implements Attempt, Settle<ModelReply, ModelCallRecord> {
 
   failed(thrown: unknown): ModelCallRecord {
     const spent = this.#call.stream?.spent ?? noTokens
-    const estimate = usageOfFailed(this)
+    const estimate = usageOfFailed(this, thrown)
     const rest = { trail: none, votes: none }
     if (estimate === undefined) return failedRecord(this.#call, thrown, { usage: spent, ...rest })
     return failedRecord(this.#call, thrown, { usage: addTokens(estimate, spent), isEstimated: true, ...rest })

@@ -25,6 +25,7 @@ import {
   toRecordedError,
   type CallLimit,
   type RecordedError,
+  isCutOff,
 } from './send-request.ts'
 
 /** The part of a run that the model calls of its hooks need. */
@@ -208,8 +209,9 @@ export class HookModelCalls implements HookInference {
       return { response, error: null, usage: response.usage, ...(inside.entries.length > 0 && trail) }
     } catch (thrown) {
       const error = toRecordedError(toAgentError(thrown, 'MODEL_FAILED'))
-      const wasted = signal.aborted ? estimateStarted(request, 0) : estimateUsage(request)
-      const usage = isSent && either.aborted ? wasted : noTokens
+      const isLate = isCutOff(thrown)
+      const wasted = signal.aborted || isLate ? estimateStarted(request, 0) : estimateUsage(request)
+      const usage = isSent && (either.aborted || isLate) ? wasted : noTokens
       return { response: null, error, usage, ...(inside.entries.length > 0 && trail) }
     }
   }

@@ -6,6 +6,7 @@ import { recordEffects } from '../../effects/record-effects.ts'
 import { memoryRecording } from '../../effects/recording.ts'
 import { replayEffects } from '../../effects/replay-effects.ts'
 import { hook } from '../../hooks/hook.ts'
+import { scriptedModel } from '../../models/scripted.ts'
 import type { LanguageModel } from '../../state/inference.ts'
 import type { Use } from '../capability.ts'
 import type { Run } from '../run.ts'
@@ -82,4 +83,36 @@ test('the estimate of a cancelled call is the same in a replay', async () => {
   const live = await runOnce('abort', [], { effects: recordEffects(recording) })
   const again = await runOnce('abort', [], { effects: replayEffects(recording) })
   assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
+})
+
+for (const [how, use] of [
+  ['', []],
+  [' with hooks around it', [passThrough]],
+] as const) {
+  test(`a model call${how} that exceeds timeoutMs fails with MODEL_TIMED_OUT, also if the model does not know the setting, and is billed`, async () => {
+    const silent = { ...brokenModel('abort', () => undefined), infer: () => new Promise<never>(() => undefined) }
+    const run = await createAgent({ model: silent, use, settings: { timeoutMs: 10 } }).run(prompt)
+    assert.deepEqual(
+      [run.status === 'failed' && run.error.code, run.warnings.map(({ code }) => code)],
+      ['MODEL_TIMED_OUT', ['USAGE_ESTIMATED']],
+    )
+    assert.ok(run.state.usage.inputTokens >= 10_000)
+  })
+}
+
+test('a model call of a hook that exceeds timeoutMs is billed', async () => {
+  const silent = { ...brokenModel('abort', () => undefined), infer: () => new Promise<never>(() => undefined) }
+  const asks = hook('beforeStep', async (ctx) => {
+    await ctx.infer({ model: silent, prompt, settings: { timeoutMs: 10 } }).catch(() => undefined)
+    return ctx
+  })
+  const run = await createAgent({ model: scriptedModel(['Done.']), use: [asks] }).run('Go.')
+  assert.ok(run.state.usage.costUsd > 0.01)
+})
+
+test('calls that time out add up, and maxCost stops the run after them', async () => {
+  const silent = { ...brokenModel('abort', () => undefined), infer: () => new Promise<never>(() => undefined) }
+  const use = [guards({ maxTokens: null, maxCost: 0.02 }), hook('onError', (ctx) => ctx.retry())]
+  const run = await createAgent({ model: silent, use, settings: { timeoutMs: 5 } }).run(prompt)
+  assert.equal(run.status === 'stopped' && run.final.reason, 'costLimit')
 })

@@ -73,7 +73,7 @@ export function sendAndSettle<R>(
   how: Settle<ModelReply, R>,
 ): Promise<R> {
   const { model, request, onDelta } = sent
-  const limit = sent.limit && new ModelLimit(sent.limit)
+  const limit = limitOf(sent)
   const signal = limit === undefined ? sent.signal : AbortSignal.any([sent.signal, limit.signal])
   let reply: Promise<ModelReply>
   try {
@@ -87,16 +87,35 @@ export function sendAndSettle<R>(
   return effects.time.settle(reply, limit ?? untilEnd, how)
 }
 
-/** The time limit that a guard has set for a call. */
+/** The shorter one of the limit that a guard has set and the setting `timeoutMs`, which a model of the user may not know. */
+function limitOf({ limit, request: { settings } }: SentRequest): ModelLimit | undefined {
+  const ms = limit === undefined ? Infinity : Math.max(0, limit.until - performance.now())
+  const timeoutMs = settings?.timeoutMs ?? Infinity
+  if (timeoutMs < ms) {
+    const message = `The model did not finish within ${timeoutMs} ms.`
+    return new ModelLimit(timeoutMs, new AgentError('MODEL_TIMED_OUT', message, { value: { afterMs: timeoutMs } }))
+  }
+  if (limit === undefined) return undefined
+  const message = `The model call was aborted: it exceeded the ${Math.round(limit.ms)} ms that "${limit.by}" allowed.`
+  return new ModelLimit(ms, new AgentError('MODEL_FORBIDDEN', message, { value: { limitedBy: limit.by } }))
+}
+
+/** Whether a call was aborted because it took too long: its prompt was sent. */
+export function isCutOff(thrown: unknown): boolean {
+  if (!(thrown instanceof AgentError) || !['MODEL_TIMED_OUT', 'MODEL_FORBIDDEN'].includes(thrown.code)) return false
+  const { afterMs, limitedBy } = Object(thrown.value) as { readonly afterMs?: unknown; readonly limitedBy?: unknown }
+  return afterMs !== undefined || limitedBy !== undefined
+}
+
+/** The time limit of a call. */
 class ModelLimit implements WorkLimit {
   readonly ms: number
   readonly #error: AgentError
   readonly #controller = new AbortController()
 
-  constructor({ until, ms, by }: CallLimit) {
-    this.ms = Math.max(0, until - performance.now())
-    const message = `The model call was aborted: it exceeded the ${Math.round(ms)} ms that "${by}" allowed.`
-    this.#error = new AgentError('MODEL_FORBIDDEN', message, { value: { limitedBy: by } })
+  constructor(ms: number, error: AgentError) {
+    this.ms = ms
+    this.#error = error
   }
 
   get signal(): AbortSignal {
