@@ -338,9 +338,16 @@ for (const [waited, answer, outcome] of [
 
 for (const how of ['maybe', undefined, { answer: 'ask' }, { answer: 'suspend', expiresInMs: 0 }, { tools: ['*'] }]) {
   test(`approval(${JSON.stringify(how)}) is rejected when the agent is created`, () => {
-    assert.throws(() => approval(how as 'deny'), { code: 'AGENT_INVALID_OPTION' })
+    assert.throws(() => approval(how as 'deny'), { code: 'AGENT_INVALID_OPTION', message: /^approval: / })
   })
 }
+
+test('approval tells the model about an interrupted call by default', () => {
+  for (const how of ['deny', { answer: 'deny', onUnknownOutcome: 'tell' }] as const) {
+    const { name, approval: policy } = approval(how)
+    assert.deepEqual([name, policy?.onUnknownOutcome], ['approval', 'tell'])
+  }
+})
 
 for (const [what, answer, problem] of [
   ['throws', () => Promise.reject(new Error('The chat is down.')), /The chat is down\./],

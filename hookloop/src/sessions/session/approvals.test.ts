@@ -322,6 +322,18 @@ test('an answer waits for a session that is locked for as long as waitMs says', 
     await assert.rejects(answer(waitMs), { code: 'AGENT_INVALID_OPTION', message: /waitMs/ })
 })
 
+test('a store that is none is rejected, with the name of the function', async () => {
+  await assert.rejects(listApprovals(undefined as never), { message: /^listApprovals: / })
+  await assert.rejects(answerApproval(undefined as never, { session: 's', approval: 'a', answer: 'allow' }), {
+    message: /^answerApproval: /,
+  })
+})
+
+test('an answer with arguments that are not JSON is rejected', async () => {
+  const { answer } = await waiting()
+  await assert.rejects(answer({ allow: { to: new Date(0) as never } }), { code: 'ANSWER_INVALID' })
+})
+
 function byText(a: unknown, b: unknown): number {
   return String(a) < String(b) ? -1 : 1
 }
