@@ -1,3 +1,4 @@
+import { matchesWildcard } from '../../../hooks/patterns.ts'
 import { isHarmlessAwk } from './awk-script.ts'
 import { isHarmlessSed } from './sed-script.ts'
 
@@ -18,7 +19,7 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
     /^(?:\.\/|\.$|[\w*[{(])/.test(value) && !/(?:^|\/)\.\.(?:\/|$)/.test(value) && !/^\w+:(?!:)/.test(value),
   /** The same without hidden files and installed packages, which other programs run or read as their settings. */
   work: (value) =>
-    (kinds['below']!(value) && !/(?:^|\/)(?:\.[^./]|node_modules(?:\/|$))/.test(value)) ||
+    (kinds['below']!(value) && !/(?:^|\/)(?:\.[^./]|node_modules(?:\/|$))/.test(value) && !mayBeInstalled(value)) ||
     /^(?:[\w-]+\/)*\.(?:env(?:\.\w+)?|gitignore|gitkeep)$/.test(value),
   data: (value) => value === '/dev/null' || isDataFile(value),
   /** A file for tar, where a colon is a host. */
@@ -77,6 +78,15 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   printf: (format) => !STORES.test(format),
   /** The name of a program, file or package that is run: only a rule can allow it. */
   run: () => false,
+}
+
+/** Whether a pattern may match installed packages. A star is a pattern for other folders, except for the first one of a path. */
+function mayBeInstalled(path: string): boolean {
+  const names = path.replace(/^(?:\.\/)+/, '').split('/')
+  return names.some((name, index) => {
+    const isAny = name === '*' && (index > 0 || names.length === 1)
+    return !isAny && /[*?[]/.test(name) && matchesWildcard('node_modules', name.replace(/\[[^\]]*\]/g, '?'), '?')
+  })
 }
 
 /** The conversion that stores the number of characters written. */

@@ -57,11 +57,11 @@ export function readWord(source: string, start: number, skip?: SkipCommands): Re
   return { end: at, value: isLiteral ? word.value : null, text: word.value, expansion }
 }
 
-function expand(word: Reading, kind: 'glob' | 'one' | 'many', { start = '', name = '' } = {}): void {
+function expand(word: Reading, kind: 'glob' | 'one' | 'optional' | 'many', { start = '', name = '' } = {}): void {
   const { prefix = word.value || start, isOne = true, hasGlob = false, variables = [] } = word.expansion ?? {}
   word.expansion = {
     prefix: kind === 'many' ? '' : prefix,
-    isOne: isOne && kind === 'one',
+    isOne: isOne && (kind === 'one' || (kind === 'optional' && word.value !== '')),
     hasGlob: hasGlob || kind === 'glob',
     variables: name === '' ? variables : [...variables, name],
   }
@@ -108,7 +108,8 @@ function readVariable(source: string, at: number, word: Reading, isQuoted: boole
   if (source[at + 1] === '(') return readCommands(source, at, word, isQuoted)
   const match = VARIABLE.exec(source.slice(at + 1, at + MAX_NAME))
   const name = match?.[1] ?? match?.[3]
-  if (match === null || name === undefined || (match[2] === '#' && match[5] !== '')) {
+  const isCut = match?.[0].length === MAX_NAME - 1
+  if (match === null || name === undefined || isCut || (match[2] === '#' && match[5] !== '')) {
     word.isLiteral = false
     word.value += '$'
     return at + 1
@@ -129,8 +130,9 @@ const MAX_NAME = 200
 /** `$(…)`, `<(…)` and `$((…))`. The commands in it are judged like all others; what they print is not known. */
 function readCommands(source: string, at: number, word: Reading, isQuoted: boolean): number {
   const arithmetic = source[at] === '$' ? ARITHMETIC.exec(source.slice(at + 1, at + MAX_NAME)) : null
-  const isPlain = arithmetic !== null && !/\$(?![A-Za-z_?])/.test(arithmetic[1]!)
-  if (arithmetic !== null && !isPlain) word.isLiteral = false // the value of an argument is not known
+  const isPlain = arithmetic !== null && !/\$(?![A-Za-z_?])|\w\$/.test(arithmetic[1]!)
+  // The value of an argument is not known, and `x$y` is another name.
+  if (arithmetic !== null && !isPlain) word.isLiteral = false
   if (arithmetic !== null) {
     const names = arithmetic[1]!.match(/\b[A-Za-z_]\w*/g) ?? []
     expand(word, isQuoted ? 'one' : 'many')
@@ -145,7 +147,8 @@ function readCommands(source: string, at: number, word: Reading, isQuoted: boole
   }
   if (isCommand) {
     const start = startOf(source.slice(at, end))
-    expand(word, isQuoted || start === '0' ? 'one' : 'many', { start })
+    // A command that fails prints nothing, and without quotes there is no word then.
+    expand(word, isQuoted ? 'one' : start === '0' ? 'optional' : 'many', { start })
   }
   word.value += source.slice(at, end)
   return end

@@ -53,7 +53,8 @@ export function parseCommands(source: string): ParsedText {
     facts: new Map(),
     folders: ['.'],
     topLevel: new Set(),
-    functions: new Set(),
+    functions: new Map(),
+    unset: new Set(),
     subshells: 0,
     branches: 0,
     pairs: 0,
@@ -85,8 +86,10 @@ type Walk = {
   folders: readonly string[]
   /** The constructs that always run, and in order. */
   readonly topLevel: Set<SyntaxNode>
-  /** The functions that the text has defined so far. */
-  readonly functions: Set<string>
+  /** The functions that the text has defined so far, and the folders in which their commands are judged. */
+  readonly functions: Map<string, readonly string[]>
+  /** The names that `unset` removes: without a variable of that name, it removes the function. */
+  readonly unset: Set<string>
   /** The numbers of subshells, of other pairs of parentheses, of case branches and of command substitutions. */
   subshells: number
   pairs: number
@@ -128,29 +131,37 @@ function visit(node: SyntaxNode, source: string, walk: Walk): void {
   else if (node.type === 'Pipeline') walk.folders = everyFolder(before, walk.folders) // it may be negated
   else if (isLoop(node) && walk.folders !== before) {
     walk.folders = ELSEWHERE
-    for (const [index, each] of walk.commands.entries())
-      if (index >= first) walk.commands[index] = { ...each, folders: ELSEWHERE }
+    for (const [index, each] of walk.commands.entries()) if (index >= first) walk.commands[index] = inAnyFolder(each)
   } else if (node.type === 'Statement') walk.folders = everyFolder(before, walk.folders)
 }
 
-/** After `&&` the command before it has succeeded, so that only its folder counts. */
+function inAnyFolder(command: ParsedCommand): ParsedCommand {
+  const isJudgedElsewhere = (command.writes?.length ?? 0) > 0 || command.isCall === true
+  const hazards = isJudgedElsewhere ? ['it may be run again after cd'] : []
+  return { ...command, hazards: [...command.hazards, ...hazards], folders: ELSEWHERE }
+}
+
+/** After `&&` the command before it has succeeded, so that only its folder counts. After `||` it may not have been run. */
 function visitChain(node: Extract<SyntaxNode, { type: 'AndOr' }>, source: string, walk: Walk): void {
   let all = walk.folders
   for (const [index, command] of node.commands.entries()) {
-    if (node.operators[index - 1] === '||') walk.folders = all
+    const [isOr, skipped] = [node.operators[index - 1] === '||', walk.folders]
+    if (isOr) walk.folders = all
     visit(command, source, walk)
     all = everyFolder(all, walk.folders)
+    if (isOr) walk.folders = everyFolder(skipped, walk.folders)
   }
   walk.folders = all
 }
 
 /** In a function, its arguments are variables whose values are not known. */
 function visitFunction(node: Extract<SyntaxNode, { type: 'Function' }>, source: string, walk: Walk): void {
+  const folders = walk.folders
   for (const name of ARGUMENTS) walk.variables.add(name)
   forEachChild(node, (child) => visit(child, source, walk))
   for (const name of ARGUMENTS) walk.variables.delete(name)
   if (/^\s*\(\s*\)/.test(source.slice(node.name.end))) walk.pairs += 1
-  walk.functions.add(node.name.text)
+  walk.functions.set(node.name.text, folders)
 }
 
 const ARGUMENTS = '1 2 3 4 5 6 7 8 9 @ *'.split(' ')
@@ -179,7 +190,8 @@ function foundAt(node: SyntaxNode, source: string, walk: Walk): ParsedCommand | 
     }
     case 'Function': {
       const isOwn = /^[a-z][a-z0-9_]*$/.test(node.name.text) && !reservedWords.has(node.name.text)
-      const isKnown = isOwn && walk.topLevel.has(node) && grammarOf(node.name.text) === undefined
+      const isFixed = walk.topLevel.has(node) && !walk.unset.has(node.name.text)
+      const isKnown = isOwn && isFixed && grammarOf(node.name.text) === undefined
       return isKnown && !isBuiltin(node.name.text) ? undefined : hazardous('a function changes what a name means')
     }
     case 'Case':
@@ -239,14 +251,24 @@ function simpleCommand(node: Command, source: string, walk: Walk): ParsedCommand
   }
   const words =
     node.name === undefined ? [] : [toWord(node.name, walk), ...node.args.flatMap((word) => toWords(word, walk))]
+  const removed = words.some(({ value }) => value === 'unset') ? words.map(({ value }) => value ?? '') : []
+  for (const name of removed) walk.unset.add(name)
+  const judgedIn = walk.functions.get(node.name?.text ?? '')
+  const isMoved = judgedIn !== undefined && !walk.folders.every((folder) => judgedIn.includes(folder))
+  const isUndefined = removed.some((name) => walk.functions.has(name))
   if (node.name?.text === 'read') for (const { value } of words) walk.variables.add(value ?? '')
   return {
     text: cut(source, node),
     words,
-    hazards: [...(isChanged ? ['an assignment changes how commands run'] : []), ...hazards],
+    hazards: [
+      ...(isChanged ? ['an assignment changes how commands run'] : []),
+      ...(isUndefined ? ['it removes a function'] : []),
+      ...(isMoved ? ['it calls a function after cd'] : []),
+      ...hazards,
+    ],
     inputs: node.redirects.flatMap(inputOf),
     writes,
-    isCall: walk.functions.has(node.name?.text ?? '') && !walk.variables.has('@'),
+    isCall: judgedIn !== undefined && !walk.variables.has('@'),
   }
 }
 

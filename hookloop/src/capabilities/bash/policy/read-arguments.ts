@@ -244,7 +244,7 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     if (!isOne && !mayBeMany) return false
     if (kind === 'number') return prefix === '0' && loose.startsWith('$')
     if (kind === 'below' || kind === 'work')
-      return hasGlob && variables.length === 0 && prefix !== '' && isOfKind(kind, loose)
+      return hasGlob && variables.length === 0 && !/[$`]/.test(loose) && prefix !== '' && isOfKind(kind, loose)
     return isEnded || (prefix !== '' && !prefix.startsWith('-'))
   }
 
@@ -257,10 +257,10 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
 /** Kinds of which every value is harmless, or of which a pattern can be checked. */
 const EXPANDABLE = /^(?:number|below|work|any|all)$/
 
-/** Whether `test` cannot read the word between two others as an operator. */
+/** Whether `test` cannot read the word between two others as an operator, as it may after `-a` and `-o`. */
 function isOperandOfTest(before: ParsedWord | undefined, after: ParsedWord | undefined): boolean {
   return (
-    /^-[a-zA-Z]$/.test(before?.value ?? '') || [before, after].some((word) => TEST_OPERATOR.test(word?.value ?? ''))
+    /^-[b-np-zA-Z]$/.test(before?.value ?? '') || [before, after].some((word) => TEST_OPERATOR.test(word?.value ?? ''))
   )
 }
 

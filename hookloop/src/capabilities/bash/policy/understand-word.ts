@@ -51,7 +51,10 @@ export function toWord(node: Word | Assignment, known: Known): ParsedWord {
   // A plain value is not split, as if it were in quotes.
   const isPlain = UNQUOTED.test(node.text) && read.expansion.variables.every((name) => isSet(name, 'isPlain'))
   const text = isPlain ? `"${node.text}"` : node.text
-  const expansion = (isPlain ? wholeWord(text)?.expansion : undefined) ?? read.expansion
+  const quoted = isPlain ? wholeWord(text)?.expansion : undefined
+  // Without quotes, a variable that is not set is no word.
+  const isOne = quoted?.isOne === true && node.text.replace(/\$(?:\w+|\{[^}]*\})/g, '') !== ''
+  const expansion = quoted === undefined ? read.expansion : { ...quoted, isOne }
   if (MENTIONS_HOME.test(text)) return { value: null, loose, expansion: { ...expansion, variables: ['~'] } }
   const [, short, long, rest = ''] = FIRST_VARIABLE.exec(text) ?? []
   const name = short ?? long ?? ''
@@ -63,13 +66,20 @@ export function toWord(node: Word | Assignment, known: Known): ParsedWord {
     .replace(/"/g, '')
     .replace(/^--[\w-]+=/, '')
     .replace(VARIABLES, (_, at) => (at === 0 ? '' : 'x'))
-  const isBelow = areBelow && ((isStart && rest === '') || (isBelowPath(path) && !path.includes('*')))
+  const isBelow =
+    areBelow &&
+    expansion.isOne &&
+    !JOINS_DOTS.test(text) &&
+    ((isStart && rest === '') || (isBelowPath(path) && !path.includes('*')))
   const isRelative = rest === '' && isSet(name, 'isRelative')
   return { value: null, loose, expansion: { ...expansion, prefix }, isBelow, isRelative }
 }
 
 const UNQUOTED = /^[\w./:@%+,=${}-]+$/
 const VARIABLES = /\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\})/g
+
+/** Variables with `./` or `/.` in their values can be joined to `..`. */
+const JOINS_DOTS = /\.\$|\$(?:\w+|\{\w+\})(?:\$|\.(?:[/"$]|$))/
 
 /** A variable in double quotes, alone or as the folder of a path. */
 const FIRST_VARIABLE = /^"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})((?:\/[^]*)?)"$/
@@ -89,8 +99,11 @@ export function isKnown({ variables }: Expansion, known: Known): boolean {
 /** Whether a text is a path, or a pattern of paths, that begins with a name below the working directory. */
 export function isBelowPath(text: string): boolean {
   const path = text.replace(/^"([^"]*)"$/, '$1')
-  return /^(?:\w|\.\/)[\w./*?@-]*$/.test(path) && kinds['below']!(path)
+  return /^(?:\w|\.\/)[\w./*?@-]*$/.test(path) && kinds['below']!(path) && !DOT_PATTERN.test(path)
 }
+
+/** A pattern that may match `..`. */
+const DOT_PATTERN = /(?:^|\/)\.{1,2}[*?]/
 
 /** Whether a word may be a path in the home folder, where keys are. */
 export function isAtHome({ expansion }: ParsedWord): boolean {

@@ -1,5 +1,5 @@
 import { forEachChild, type SyntaxNode } from 'unbash'
-import { isNumber, isPlainOutput } from './literal-word.ts'
+import { isNumber, isPlainOutput, literalWord } from './literal-word.ts'
 
 /** What is known of every value that a text gives a variable. */
 export type Fact = {
@@ -40,16 +40,20 @@ export function factsIn(script: SyntaxNode, isBelow: (text: string) => boolean):
       for (const { text } of node.wordlist ?? [])
         add(node.name.text, RANGE.test(text) ? { ...NUMBER, isPlain: true } : factOf(text))
     else if (node.type === 'ArithmeticWord' && /^[A-Za-z_]\w*$/.test(node.value)) add(node.value, NUMBER)
-    else if (
-      node.type === 'Command' &&
-      /^(?:read|printf|getopts|mapfile|readarray|unset)$/.test(node.name?.value ?? '')
-    )
-      for (const { text } of node.args) add(text, unknown)
+    else if (node.type === 'Command') {
+      const words = [...(node.name === undefined ? [] : [node.name]), ...node.args].flatMap(
+        ({ text }) => expandBraces(text) ?? [literalWord(text) ?? text],
+      )
+      // `command read x` sets it too.
+      if (words.some((word) => SETS_VARIABLES.test(word))) for (const word of words) add(word, unknown)
+    }
     forEachChild(node, visit)
   }
   visit(script)
   return facts
 }
+
+const SETS_VARIABLES = /^(?:read|printf|getopts|mapfile|readarray|unset)$/
 
 const NUMBER: Fact = { ...unknown, isNumber: true }
 

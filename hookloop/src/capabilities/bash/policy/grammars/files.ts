@@ -34,7 +34,7 @@ true, false, :, exit, return, break, continue: !free !pure !names !raw any*
 set: !free !raw shellopt*
 export: !free !raw exported*
 read: !free -rs -dnNtp= own*
-shopt: !free -suq globstar|nullglob|dotglob|failglob|nocaseglob*
+shopt: !free -suq globstar|nullglob|failglob*
 unset: !free removable*
 umask: !free -S
 jobs: !free -lnprs
