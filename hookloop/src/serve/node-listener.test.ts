@@ -80,6 +80,14 @@ test('a client that leaves aborts the request and cancels the response', async (
   await Promise.all([aborted.promise, cancelled.promise])
 })
 
+test('numbers of a request that JavaScript would round are read as strings', async () => {
+  const headers = { 'content-type': 'application/json' }
+  const body = '{"answer":{"allow":{"id":9007199254740993,"far":[1e400],"near":12}}}'
+  assert.deepEqual(await readJson(new Request('http://localhost/', { method: 'POST', headers, body }), 1_000), {
+    answer: { allow: { id: '9007199254740993', far: ['1e400'], near: 12 } },
+  })
+})
+
 test('a request that is too large is answered with 413 while it is still being sent', async () => {
   const port = await listen(async (request) => {
     try {

@@ -8,6 +8,7 @@ import {
   inexactNumber,
   isJsonObject,
   quoteInexactNumbers,
+  roundedInteger,
   sameJson,
   toJson,
   toSizedJson,
@@ -138,6 +139,20 @@ test('an inexact number is an integer that JavaScript writes differently, or one
   ])
     assert.equal(found(`{"a":${exact}}`), undefined)
   assert.equal(found(`{"a":"${'x'.repeat(20_000_000)}","b":1e400}`), '1e400')
+})
+
+test('an integer beyond 2^53 may be rounded if JavaScript wrote the text', () => {
+  for (const number of ['9007199254740992', '-10000000000000000', '1700000000000000000', '1.2345678901234569e+23'])
+    assert.equal(roundedInteger(`{"a":[${number}]}`), number)
+  for (const text of [
+    '{"a": 9007199254740992}',
+    '{"a":9007199254740991}',
+    '{"a":"9007199254740992"}',
+    '{"a":1.5e+300}',
+    '{"a":0.1234567890123456}',
+    '{"a":9007199254740992',
+  ])
+    assert.equal(roundedInteger(text), undefined)
 })
 
 test('a number of a million digits takes linear time', () => {

@@ -235,7 +235,32 @@ export function inexactNumber(text: string): string | undefined {
   return MAY_BE_INEXACT.test(text) ? inexactNumbersIn(text).next().value?.token : undefined
 }
 
-/** The JSON text with such numbers as strings, so that parsing it loses nothing. The same text if there are none. */
+/**
+ * The first integer beyond 2^53 in a JSON text that `JSON.stringify` wrote: the parser before it may have rounded the integer.
+ * Some providers parse the arguments of a call, and write them again.
+ */
+export function roundedInteger(text: string): string | undefined {
+  if (!MAY_BE_INEXACT.test(text) || !isWrittenByJavaScript(text)) return undefined
+  for (const { token } of numbersIn(text)) if (mayBeRounded(token)) return token
+  return undefined
+}
+
+function isWrittenByJavaScript(text: string): boolean {
+  try {
+    return JSON.stringify(JSON.parse(text)) === text
+  } catch {
+    return false
+  }
+}
+
+/** With an exponent, a short number is one that was meant as written. */
+function mayBeRounded(token: string): boolean {
+  const number = Number(token)
+  if (!Number.isInteger(number) || Number.isSafeInteger(number)) return false
+  return !token.includes('e') || decimalOf(token).digits.length >= 16
+}
+
+/** The JSON text with inexact numbers as strings, so that parsing it loses nothing. The same text if there are none. */
 export function quoteInexactNumbers(text: string): string {
   if (!MAY_BE_INEXACT.test(text)) return text
   const parts: string[] = []
@@ -247,7 +272,13 @@ export function quoteInexactNumbers(text: string): string {
   return from === 0 ? text : [...parts, text.slice(from)].join('')
 }
 
-function* inexactNumbersIn(text: string): Generator<{ readonly at: number; readonly token: string }, undefined> {
+type NumberToken = { readonly at: number; readonly token: string }
+
+function* inexactNumbersIn(text: string): Generator<NumberToken, undefined> {
+  for (const number of numbersIn(text)) if (isInexact(number.token)) yield number
+}
+
+function* numbersIn(text: string): Generator<NumberToken, undefined> {
   // Without a regular expression for strings: one of several megabytes exceeds its stack.
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -256,7 +287,7 @@ function* inexactNumbersIn(text: string): Generator<{ readonly at: number; reado
     NUMBER.lastIndex = at
     const token = NUMBER.exec(text)?.[0]
     if (token === undefined) continue
-    if (isInexact(token)) yield { at, token }
+    yield { at, token }
     at += token.length - 1
   }
 }

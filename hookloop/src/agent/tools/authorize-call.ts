@@ -1,4 +1,4 @@
-import { inexactNumber, isJsonObject, type Json } from '../../state/json.ts'
+import { inexactNumber, isJsonObject, roundedInteger, type Json } from '../../state/json.ts'
 import { shorten } from '../../state/text.ts'
 import type { Answer, Ask, ToolCall, ToolExecution } from '../../state/tool-call.ts'
 import { isLeftByLimit, type TimeLimit } from '../../effects/effects.ts'
@@ -209,9 +209,13 @@ function unusable(run: RunContext, call: ActiveCall, message: string): Authoriza
 }
 
 function argsProblem(args: Json): string {
-  const number = typeof args === 'string' ? inexactNumber(args) : undefined
-  if (number === undefined) return 'The arguments must be a JSON object.'
-  return `The arguments contain a number that cannot be represented exactly: ${shorten(number, 40)}. Write it as a string.`
+  const text = typeof args === 'string' ? args : ''
+  const inexact = inexactNumber(text)
+  if (inexact !== undefined)
+    return `The arguments contain a number that cannot be represented exactly: ${shorten(inexact, 40)}. Write it as a string.`
+  const rounded = roundedInteger(text)
+  if (rounded === undefined) return 'The arguments must be a JSON object.'
+  return `The arguments contain an integer beyond 2^53, which may have been rounded: ${rounded}. Write it as a string.`
 }
 
 /** The tools that the model was offered. A hook may have left out hundreds of others. */

@@ -135,10 +135,12 @@ describe('an answer to an approval', { concurrency: 2 }, () => {
     const ends = [
       await project.hookloop(['approve', id, '--args', '[1]']),
       await project.hookloop(['approve', id, '--args', '{']),
+      await project.hookloop(['approve', id, '--args', '{"id":9007199254740993}']),
     ]
     assert.deepEqual(
       ends.map(({ code, stderr }) => [code, stderr.startsWith('error: --args must be a JSON object')]),
       [
+        [2, true],
         [2, true],
         [2, true],
       ],

@@ -35,7 +35,8 @@ function approve(
   if (flags.args === undefined) return answerApprovals(ids, 'allow', { flags, cli })
   if (ids.length > 1) throw new UsageError('--args applies to one call. Approve one at a time.')
   const args = parseArguments(flags.args)
-  if (args === undefined) throw new UsageError('--args must be a JSON object, such as \'{"path":"a.md"}\'.')
+  if (typeof args === 'string')
+    throw new UsageError(`--args must be a JSON object, such as '{"path":"a.md"}': ${exact(args)}`)
   return answerApprovals(ids, { allow: args }, { flags, cli })
 }
 

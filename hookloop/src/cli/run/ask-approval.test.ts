@@ -62,6 +62,12 @@ test('the arguments can be replaced by a JSON object', async () => {
   assert.equal(written.match(/Not a JSON object/g)?.length, 2)
 })
 
+test('arguments with a number that would be rounded are not accepted', async () => {
+  const { answer, written } = await ask('e\n{"id":9007199254740993}\ne\n{"id":"9007199254740993"}\n')
+  assert.deepEqual(answer, { allow: { id: '9007199254740993' } })
+  assert.match(written, /9007199254740993 cannot be represented exactly\. Write it as a string\./)
+})
+
 test('a question at a trigger has no call, and so no arguments to replace', async () => {
   const asked = approvalFor(
     { id: 'beforeStep', name: 'beforeStep', args: {} },

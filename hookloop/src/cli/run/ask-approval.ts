@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AskedAnswer, Capability } from '../../agent/capability.ts'
 import { approval } from '../../capabilities/approval.ts'
-import { isJsonObject, type JsonObject } from '../../state/json.ts'
+import { inexactNumber, isJsonObject, type JsonObject } from '../../state/json.ts'
 import type { Approval } from '../../state/tool-call.ts'
 import { abortable } from '../../system/timeout.ts'
 import type { Stdin } from '../cli-context.ts'
@@ -72,8 +72,8 @@ async function readAnswer(
       case 'edit': {
         if (!canEdit) continue
         const args = parseArguments((await ask('New arguments, as JSON on one line:')) ?? '')
-        if (args !== undefined) return { allow: args }
-        screen.line('  Not a JSON object.')
+        if (typeof args === 'object') return { allow: args }
+        screen.line(`  ${exact(args)}`)
         continue
       }
       case 'l':
@@ -101,13 +101,17 @@ export function argumentsText(args: unknown): string {
   return text.length > MAX_ARGUMENTS ? `${text.slice(0, MAX_ARGUMENTS)}… (${text.length} characters)` : text
 }
 
-export function parseArguments(text: string): JsonObject | undefined {
+/** The arguments, or what is wrong with the text. */
+export function parseArguments(text: string): JsonObject | string {
+  const number = inexactNumber(text)
+  if (number !== undefined) return `${number} cannot be represented exactly. Write it as a string.`
   try {
     const value: unknown = JSON.parse(text)
-    return isJsonObject(value) ? value : undefined
+    if (isJsonObject(value)) return value
   } catch {
-    return undefined
+    // reported below
   }
+  return 'Not a JSON object.'
 }
 
 function denial(what: string, reason: string): AskedAnswer {
