@@ -168,7 +168,9 @@ function repositoryGuard(made: Tool, judge: (command: string) => CommandVerdict,
         const target = argv?.[0] === 'cd' ? argv.slice(1) : []
         return [...folders, ...target.flatMap((path) => folders.map((folder) => `${folder}/${path}`))]
       })
-      const folders = mentionsGit(command) ? [...new Set(['.', ...entered])].map((folder) => resolve(cwd, folder)) : []
+      // `command {gi,commi}t` has the name only in what it becomes.
+      const isGit = [command, ...commands.map(({ text }) => text)].some(mentionsGit)
+      const folders = isGit ? [...new Set(['.', ...entered])].map((folder) => resolve(cwd, folder)) : []
       const programs = [...new Set(folders.flatMap((folder) => programsInRepository(command, folder)))]
       if (programs.length > 0)
         return ctx.ask(`Git would run programs from the settings of this repository (${programs.join(', ')}).`)

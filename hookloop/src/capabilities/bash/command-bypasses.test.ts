@@ -103,6 +103,15 @@ describe('with the policy of the cases', { concurrency: 1 }, () => {
     assert.equal(workspace.isMarked(), false)
   })
 
+  test('B18 settings of a repository do not run programs if a list in braces becomes git', async (t) => {
+    const config = workspace.read('.git/config')
+    t.after(() => workspace.write('.git/config', config))
+    workspace.git('config', 'diff.external', `touch ${marker};false`)
+    const [listed] = await run(['command {gi,commi}t -v --dry-run'], { allow: ['git commit', 'command'] })
+    assert.deepEqual([listed!.status, workspace.isMarked()], ['blocked', false])
+    assert.match(listed!.output, /settings of this repository \(diff.external\)/)
+  })
+
   test('B19 a redirection after cd needs approval if the folder or the file is a link', async (t) => {
     mkdirSync(join(work, 'data'), { recursive: true })
     symlinkSync(join(marker, '..'), join(work, 'linked'))

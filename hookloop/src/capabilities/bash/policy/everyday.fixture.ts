@@ -291,6 +291,8 @@ time -p ls
 git log @{u}..
 git log HEAD@{2}..HEAD
 git diff --submodule=short
+n=$(wc -l < a.txt); [ $n -gt 5 ] && ls
+x=main; if [ $x = main ]; then git status; fi
 `
   .split('\n')
   .filter((line) => line !== '')

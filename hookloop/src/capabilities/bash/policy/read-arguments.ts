@@ -237,7 +237,9 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     if (/^(?:number|count|target)$/.test(kind) && isOne && isNumber(loose)) return true
     if (kind === 'path' || (kind === 'below' && word.isBelow === true)) return word.isBelow === true
     if (kind === 'output') return hasGlob && variables.length === 0 && isOfKind(kind, prefix)
-    if (kind === 'test') return isOne && (isOperandOfTest(words[at - 1], words[at + 1]) || isOnlyOperand())
+    const isNoOperator = !hasGlob && /^[\w./]/.test(prefix) // and without quotes it may be no word
+    if (kind === 'test')
+      return isNoOperator || (isOne && (isOperandOfTest(words[at - 1], words[at + 1]) || isOnlyOperand()))
     if (kind === 'all' && isOne) return true // the value of an option, whatever it begins with
     if (!EXPANDABLE.test(kind)) return false
     if (flags.has('pure')) return true
