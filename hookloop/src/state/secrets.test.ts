@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { redactor } from './secrets.ts'
 
-test('a string is redacted as it is, and as it is written in JSON, in a URL and in Base64', () => {
+test('a string is redacted as it is, and as it is written in JSON, in a URL and in Base64, also within a longer text', () => {
   const secret = 'p"ss w/rd\n+é\\9'
   const redact = redactor([secret])
   const forms = [
@@ -16,6 +16,9 @@ test('a string is redacted as it is, and as it is written in JSON, in a URL and 
     String.raw`{"key":"p\"ss w\/rd\n+\u00E9\\9"}`,
     `Basic ${Buffer.from(secret).toString('base64')}`,
     Buffer.from(secret).toString('base64url'),
+    ...['u:', 'me:', 'jane:'].map((user) => `Basic ${Buffer.from(`${user}${secret}`).toString('base64')}`),
+    Buffer.from(`key=${secret};`).toString('base64url'),
+    encodeURIComponent(`https://db.example/?key=${encodeURIComponent(secret)}`),
   ]
   for (const text of forms) assert.match(redact(text) as string, /\[redacted\]/, text)
   assert.equal(redact('nothing here'), 'nothing here')

@@ -88,7 +88,6 @@ export function joinRedactors(all: readonly Redaction[]): Redaction | undefined 
 function writtenForms(text: string): readonly string[] {
   const plain = text.toWellFormed()
   const bytes = new TextEncoder().encode(plain)
-  const base64 = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')).replace(/=+$/, '')
   const url = encodeURIComponent(plain)
   const json = JSON.stringify(text).slice(1, -1)
   const ascii = (toHex: (hex: string) => string): string =>
@@ -102,10 +101,22 @@ function writtenForms(text: string): readonly string[] {
     url,
     url.replace(/%../g, (escape) => escape.toLowerCase()),
     url.replaceAll('%20', '+'),
+    encodeURIComponent(url),
     encodeURI(plain),
-    ...(text.length < MIN_SECRET_CHARS ? [] : [base64, base64.replaceAll('+', '-').replaceAll('/', '_')]),
+    ...(text.length < MIN_SECRET_CHARS ? [] : base64Forms(bytes)),
   ]
   return [...new Set(forms)].toSorted((a, b) => b.length - a.length)
+}
+
+/** Bytes in Base64: alone, and the characters that are the same wherever they stand in a longer text, such as `user:password`. */
+function base64Forms(bytes: Uint8Array): readonly string[] {
+  const encode = (before: number): string =>
+    btoa('\0'.repeat(before) + Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')).replace(/=+$/, '')
+  const within = [0, 1, 2].map((before) => {
+    const bits = (before + bytes.length) * 8
+    return encode(before).slice(Math.ceil((before * 8) / 6), Math.floor(bits / 6))
+  })
+  return [encode(0), ...within].flatMap((form) => [form, form.replaceAll('+', '-').replaceAll('/', '_')])
 }
 
 /** Matches at the start of a word, also after an escape such as `\\n` in JSON inside a string. */

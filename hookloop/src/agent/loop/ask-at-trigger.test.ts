@@ -191,3 +191,20 @@ test('a question before a step names the step, counted from 1', async () => {
   await createAgent({ model, use: [asks, more, approver] }).run('go')
   assert.deepEqual(asked, [{ step: 1 }, { step: 2 }])
 })
+
+for (const trigger of askTriggers) {
+  test(`an approver that answers a question at ${trigger} with arguments denies it, with a warning`, async () => {
+    const { agent } = agentWith(
+      trigger,
+      approval(() => ({ allow: { a: 1 } })),
+    )
+    const run = await agent.run('go')
+    assert.deepEqual(endOf(run), denied[trigger].end)
+    assert.deepEqual(
+      run.warnings.map(({ message }) => message),
+      [
+        `The approver failed, so the question was denied: A question at ${trigger} has no arguments to edit. Answer with 'allow' or deny it.`,
+      ],
+    )
+  })
+}

@@ -2,7 +2,14 @@ import type { ToolDescription } from '../../state/inference.ts'
 import type { EntryWarning } from '../../state/ledger.ts'
 import { describeValue } from '../../state/describe-value.ts'
 import { exactJson, hashJson, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
-import { approvalFor, type Answer, type Approval, type Ask, type AskTrigger } from '../../state/tool-call.ts'
+import {
+  answerProblem,
+  approvalFor,
+  type Answer,
+  type Approval,
+  type Ask,
+  type AskTrigger,
+} from '../../state/tool-call.ts'
 import { AgentError, messageOf, toAgentError } from '../../errors.ts'
 import { untilEnd } from '../../effects/run-time.ts'
 import { failureText } from '../../hooks/failure-text.ts'
@@ -60,7 +67,7 @@ export async function requestApproval(
         const { time } = run.effects
         time.hold()
         try {
-          return checkedAnswer(await time.wait(queue === undefined ? ask() : queue.run(ask), untilEnd))
+          return fittingAnswer(approval, await time.wait(queue === undefined ? ask() : queue.run(ask), untilEnd))
         } finally {
           time.release()
         }
@@ -108,6 +115,14 @@ export function fingerprintOf({ descriptions }: AgentParts, name: string): strin
 }
 
 const fingerprints = new WeakMap<ToolDescription, string>()
+
+/** An answer of an approver function. Edited arguments for a question that has none throw ANSWER_INVALID. */
+function fittingAnswer(approval: Approval, answer: unknown): AskedAnswer {
+  const given = checkedAnswer(answer)
+  const problem = approval.trigger === undefined || given === 'suspend' ? undefined : answerProblem(approval, given)
+  if (problem === undefined) return given
+  throw new AgentError('ANSWER_INVALID', problem, { value: given })
+}
 
 /** Checks an answer. Anything but the three forms of an answer and `suspend` throws ANSWER_INVALID. */
 export function checkedAnswer(answer: unknown): AskedAnswer {

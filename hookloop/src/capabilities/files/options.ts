@@ -45,7 +45,8 @@ export type FilesOptions = {
 
 /** In addition to `runLater`: repositories, secrets, and more that a command may write but a model should not. */
 const protectedPaths =
-  '.git .env* .yarn .yarnrc* .pnpmfile.* lefthook.* .lefthook.* .lintstagedrc* **/node_modules/.bin'
+  '.git .env* .yarn .yarnrc* .pnpmfile.* lefthook.* .lefthook.* .lintstagedrc* **/node_modules/.bin ' +
+  'lefthook-local.* .lefthook-local.* .lefthook .lefthook-local .pre-commit-config.* .simple-git-hooks.* simple-git-hooks.* .overcommit.yml .bundle .mvn .pnp.* **/.venv/bin **/venv/bin'
 
 export const filesDefaults = Object.freeze({
   root: undefined,

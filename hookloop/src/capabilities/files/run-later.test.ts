@@ -11,7 +11,8 @@ const root = mkdtempSync(join(tmpdir(), 'hookloop-later-'))
 after(() => rmSync(root, { recursive: true, force: true }))
 
 const later =
-  '.cargo/config.toml .yarn/releases/yarn.cjs .githooks/pre-commit lefthook.yml .lefthook.yml .pre-commit-config.yaml node_modules/.bin/tsc sub/node_modules/.bin/tsc .envrc .husky/pre-commit'
+  '.cargo/config.toml .yarn/releases/yarn.cjs .githooks/pre-commit lefthook.yml .lefthook.yml .pre-commit-config.yaml node_modules/.bin/tsc sub/node_modules/.bin/tsc .envrc .husky/pre-commit ' +
+  'lefthook-local.yml .lefthook/pre-commit/lint.sh .pre-commit-config.yml .simple-git-hooks.json .overcommit.yml .bundle/config .mvn/extensions.xml .pnp.cjs sub/.venv/bin/python'
 
 for (const path of later.split(' ')) {
   test(`a file that other tools run is not written: ${path}`, async () => {

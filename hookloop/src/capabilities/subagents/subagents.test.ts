@@ -161,6 +161,10 @@ test('every subagent gets the option use, including hooks', async () => {
 describe('invalid options are rejected by name', () => {
   const rejected: { readonly [what: string]: [object, RegExp] } = {
     'no agents': [{ agents: {} }, /"agents" must have at least one/],
+    'a list of agents': [
+      { agents: [{ name: 'kid', description: 'd', instructions: 'i' }] },
+      /"agents" must have at least one/,
+    ],
     'an option that is unknown': [{ agents: { a: { description: 'x' } }, maxdepth: 2 }, /unknown option "maxdepth"/],
     'a field that is unknown': [{ agents: { a: { description: 'x', tool: [] } } }, /unknown option "tool"/],
     'no description': [{ agents: { a: { instructions: 'x' } } }, /"description" must be a string/],

@@ -1,4 +1,5 @@
 import type { Agent } from '../../agent/agent.ts'
+import { isJsonObject } from '../../state/json.ts'
 import { agentTool, type AgentSpec, type Delegation } from '../../agent/subagents/agent-tool.ts'
 import type { Capability, Use } from '../../agent/capability.ts'
 import { flatUse, isAgent } from '../../agent/agent-parts.ts'
@@ -171,8 +172,8 @@ function modelOf(model: ModelSource | undefined, { models }: Policy): ModelSourc
 }
 
 function checkedAgents(agents: unknown): SubagentsOptions['agents'] {
-  if (typeof agents === 'object' && agents !== null && Object.keys(agents).length > 0) return agents as never
-  throw invalidOption('subagents', '"agents" must have at least one agent, by name', agents)
+  if (isJsonObject(agents) && Object.keys(agents).length > 0) return agents as never
+  throw invalidOption('subagents', '"agents" must have at least one agent, by name: { reviewer: { … } }', agents)
 }
 
 const definitionFields = ['name', 'description', 'instructions', 'tools', 'disallowedTools', 'model', 'settings', 'use']

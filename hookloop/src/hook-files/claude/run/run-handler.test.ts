@@ -239,6 +239,9 @@ describe('the environment of a command', { concurrency: 4 }, () => {
       ACCESS_TOKEN: '123454321',
       PAT: 'hidden',
       DB_PASS: 'hidden',
+      DBPASS: 'hidden',
+      SNOWFLAKE_PW: 'hidden',
+      BYPASS_CHECKS: 'warn',
       MYSQL_PWD: 'hidden',
       SMTP_PASS_PHRASE: 'hidden',
       DATABASE_DSN: 'host=db user=me password=hidden',
@@ -264,6 +267,7 @@ describe('the environment of a command', { concurrency: 4 }, () => {
       'MY_TOKEN=passed',
       'SECRET_SCAN_MODE=warn', // how to look for secrets is none
       'SKIP_SECRET_GUARD=1',
+      'BYPASS_CHECKS=warn',
       ...amounts,
     ]) {
       assert.ok(seen.includes(line), line)
