@@ -13,8 +13,11 @@ export function isHarmlessAwk(program: string): boolean {
   )
 }
 
+/** A slash after these starts a pattern. */
+const KEYWORD = /\b(?:printf?|return|exit|case|delete|in|else|do)$/
+
 const TOKEN =
-  /"(?:[^"\\\n]|\\[^])*"|\/(?:[^/\\\n[]|\\.|\[\^?\]?(?:[^\]/\n\\]|\\.)*\])+\/|#[^\n]*|\s+|[A-Za-z_]\w*|[^]/gy
+  /"(?:[^"\\\n]|\\[^])*"|\/(?:[^/\\\n[]|\\.|\[(?!\^?\])\^?(?:\[:\w+:\]|[^\][/\n\\]|\\.)+\])+\/|#[^\n]*|\s+|[A-Za-z_]\w*|[^]/gy
 
 /**
  * The program without its texts, patterns and comments; undefined if a slash may be the start of a pattern or a division. Output to
@@ -28,7 +31,7 @@ function withoutTexts(program: string): string | undefined {
     else if (token.startsWith('"')) code += /^"\/dev\/std(?:err|out)"$/.test(token) ? '"STREAM"' : '""'
     else if (token.startsWith('/')) {
       const isPattern = /(?:^|[(,{};!~&|=\n]|\bprint|\breturn)$/.test(before) || /\n\s*$/.test(code)
-      const isDivision = /[\w\]$"]$/.test(before) && !/(?:print|return|in|else|do)$/.test(before)
+      const isDivision = /[\w\]"]$/.test(before) && !/\n\s*$/.test(code) && !KEYWORD.test(before)
       if (isPattern && token.length > 1) code += '1'
       else if (isDivision && token === '/') code += token
       else return undefined

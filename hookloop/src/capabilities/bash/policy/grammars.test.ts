@@ -109,8 +109,9 @@ suite('grammars and the installed programs', () => {
   })
 
   test('other programs have every option in their help', () => {
+    // The help of cargo clippy only says that it has the options of cargo check.
     const wrong = programs(development)
-      .filter(([name]) => name !== 'gcc')
+      .filter(([name]) => name !== 'gcc' && name !== 'cargo clippy')
       .flatMap(([name = '']) => {
         const help = helpOf(name.split(' '))
         const isMissing = ([option]: readonly [string, Option]): boolean =>

@@ -260,7 +260,7 @@ function harmIn(words: readonly ParsedWord[], rule: readonly string[], rules: re
   const { problem, starts, writes } = readArguments(grammar, words, { from: keys.at(-1)! + 1, isNamed })
   if (problem !== undefined || grammar.flags.has('plain')) return problem ?? { writes } // a plain one is judged by what it runs
   for (const start of starts) {
-    const inner = words.slice(start, grammar.operands.includes('command') ? words.length : endOfInner(words, start))
+    const inner = grammar.operands.includes('command') ? words.slice(start) : innerOfFind(words, start)
     const { flags, usesFolder = true } = findGrammar(inner, { isExact: true })?.grammar ?? {}
     if (depth >= MAX_DEPTH || (grammar.flags.has('appends') && flags?.has('pure') !== true))
       return { index: words.length, why: 'its input may become options' }
@@ -275,6 +275,23 @@ function harmIn(words: readonly ParsedWord[], rule: readonly string[], rules: re
     if ('why' in judged) return { ...judged, index: judged.index + start }
   }
   return { writes }
+}
+
+/** A command of `find`, in which `{}` is a path, or many. */
+function innerOfFind(words: readonly ParsedWord[], start: number): readonly ParsedWord[] {
+  const end = endOfInner(words, start)
+  const inner = words.slice(start, end)
+  if (findGrammar(inner, { isExact: true }) === undefined) return inner // a rule must name each word
+  const isOne = words[end]?.value !== '+'
+  return inner.map((word) => {
+    const [prefix, ...more] = (word.value ?? '').split('{}')
+    if (more.length === 0) return word
+    return {
+      value: null,
+      loose: word.loose,
+      expansion: { prefix: prefix || './', isOne, hasGlob: false, variables: [] },
+    }
+  })
 }
 
 /** No list says which words are harmless: a rule must match all of them, and name the program. */

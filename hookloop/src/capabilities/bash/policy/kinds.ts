@@ -12,6 +12,8 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   all: () => true,
   /** A path as it is, not an expansion. */
   path: () => true,
+  /** A value that is the next word: attached to the option, its letters would be options. */
+  next: () => true,
   number: (value) => /^[-+]?[\d.]+[a-zA-Z%]*$/.test(value),
   count: (value) => /^\d+$/.test(value),
   /** A path below the working directory, or a pattern of paths. The first character rules out options and response files. */
@@ -31,6 +33,7 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   text: (value) => !value.startsWith('@') && !value.includes('%output{'),
   /** Checking a signature runs a program. */
   format: (value) => !/%[-+ ]?G|signature/.test(value),
+  order: (value) => !/signature/.test(value),
   target: (value) => /^(?:\w[\w./:@%+-]*|(?:V|VERBOSE|DEBUG|CI)=\w*)$/.test(value),
   /** A package of a registry: not a path, an address or an archive, which would run its own scripts. */
   package: (value) => /^(?:@[\w.-]+\/)?\w[\w.-]*(?:(?:@|[=~<>!]=)[\w.^~*-]+)?$/.test(value),
@@ -40,7 +43,7 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
     /^(?:json|yaml|name|wide|(?:jsonpath|jsonpath-as-json|custom-columns|go-template)=.*)$/.test(value),
   /** A setting of git that only changes what it prints. */
   setting: (value) =>
-    /^(?:color\.[\w.]+=\w+|core\.(?:quotepath|abbrev)=\w+|core\.pager=cat|advice\.\w+=\w+|log\.\w+=\w+|user\.(?:name|email)=[\w .@+-]*)$/i.test(
+    /^(?:color\.[\w.]+=\w+|core\.(?:quotepath|abbrev)=\w+|core\.pager=cat|advice\.\w+=\w+|log\.(?:date|decorate|follow|abbrevCommit|showRoot|mailmap)=\w+|user\.(?:name|email)=[\w .@+-]*)$/i.test(
       value,
     ),
   /** The name of a setting, not a subcommand. */
@@ -55,9 +58,11 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   removable: (value) => isOwnVariable(value) || safeVariables.has(value) || /^(?:NODE_OPTIONS|PYTHONPATH)$/.test(value),
   exported: (value) =>
     isSafeAssignment(value.split('=')[0]!, value.slice(value.indexOf('=') + 1)) && value.includes('='),
-  /** The name of a script, not a file. */
-  script: (value) => /^[\w:-]+$/.test(value),
+  /** The usual name of a script: another word may be a file, a program, or a subcommand that installs or runs one. */
+  script: (value) => SCRIPT.test(value),
   endpoint: (value) => /^\/?\w[\w./?=&{}%-]*$/.test(value),
+  /** Levels of lints. Other options for the compiler write files or load libraries. */
+  lint: (value) => /^(?:-[ADFW][\w:-]*|\w[\w:-]*)$/.test(value),
   rustfmt: (value) => /^(?:--check|-v|--verbose|-l)$/.test(value),
   goal: (value) =>
     /^(?:clean|validate|compile|test-compile|test|package|verify|install|site|dependency:(?:tree|list|analyze|resolve)|help:effective-pom|spotless:check|checkstyle:check)$/.test(
@@ -73,8 +78,10 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   test: (value) => value !== '-v' && value !== '-R',
   sed: isHarmlessSed,
   awk: isHarmlessAwk,
-  jq: (program) => !/(?<![.\w"$])(?:env|import|include|modulemeta)\b|\$ENV/.test(program),
-  yq: (program) => !/(?<![.\w"/-])(?:strenv|env|import|include|modulemeta|system|exec)|\$ENV/.test(program),
+  jq: (program) => !/(?<![.\w"$])(?:env|import|include|modulemeta)\b|(?<![.\w"])ENV\b/.test(program),
+  yq: (program) =>
+    /^(?!.*\/\/)[\w./-]+\.(?:ya?ml|json|xml|toml|csv|tsv|properties)$/.test(program) ||
+    !/(?<![.\w"])(?:strenv|env|import|include|modulemeta|system|exec|ENV)/.test(program),
   printf: (format) => !STORES.test(format),
   /** The name of a program, file or package that is run: only a rule can allow it. */
   run: () => false,
@@ -88,6 +95,9 @@ function mayBeInstalled(path: string): boolean {
     return !isAny && /[*?[]/.test(name) && matchesWildcard('node_modules', name.replace(/\[[^\]]*\]/g, '?'), '?')
   })
 }
+
+const SCRIPT =
+  /^(?:[\w-]+:)?(?:run|test|tests|build|dev|start|lint|format|check|type-?check|types|e2e|ci|clean|compile|coverage|unit|integration|docs|preview|generate|codegen)(?:[:-][\w:-]+)?$/
 
 /** The conversion that stores the number of characters written. */
 const STORES = /%[-+ #0-9.*']*[hlLjzt]*n/

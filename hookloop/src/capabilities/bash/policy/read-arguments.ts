@@ -46,9 +46,13 @@ export function findGrammar(
   const grammar = grammarOf(name)
   if (grammar === undefined) return undefined
   const gap = keys.findIndex((key, index) => key > index)
-  const earlier = gap === -1 ? undefined : grammarOf(name.split(' ').slice(0, gap).join(' '))
-  return { name, grammar, keys, before: earlier && { grammar: earlier, from: gap, to: keys[gap]! } }
+  if (gap === -1) return { name, grammar, keys, before: undefined }
+  const earlier = grammarOf(name.split(' ').slice(0, gap).join(' ')) ?? NO_OPTIONS
+  return { name, grammar, keys, before: { grammar: earlier, from: gap, to: keys[gap]! } }
 }
+
+/** Of a program without options that are known before its subcommand. */
+const NO_OPTIONS: Grammar = { flags: new Set(), options: new Map(), operands: [], isRepeated: false, usesFolder: true }
 
 /** How far to search for subcommands. */
 const MAX_KEYS = 8
@@ -189,12 +193,13 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     if (kind === 'sed') operand = Math.max(operand, 1) // no operand is a script then
     if (flags.has('appends') && /^-(?:I|-replace)/.test(textOf(words[option]!)))
       replaced = textOf(attached ?? words[at] ?? words[option]!)
+    if (attached !== undefined && kind === 'next') fail(option, `${shown(words[option]!)} may be several options`)
     if (attached !== undefined) check(attached, kind, true, option)
     for (let left = values - (attached === undefined ? 0 : 1); left > 0; left -= 1) {
       const value = words[at]
       if (value === undefined || at >= to) return fail(option, `${shown(words[option]!)} has no value`)
       // A program for which the value is optional would read this as another option.
-      const isSuspect = kind !== 'all' && isOption(value) && !/^-\d/.test(textOf(value))
+      const isSuspect = !/^(?:all|order)$/.test(kind) && isOption(value) && !/^-\d/.test(textOf(value))
       if (isSuspect) fail(at, `${shown(value)} may be an option`)
       check(value, kind, false)
       at += 1

@@ -21,7 +21,7 @@ pnpm: !whole -v,h,s,r,w --silent,recursive,workspace-root,version,if-present,par
 pnpm test, pnpm t, pnpm run, pnpm start, pnpm build, pnpm lint, pnpm dev, pnpm typecheck, pnpm type-check, pnpm format, pnpm check, pnpm e2e, yarn test, yarn run, yarn start, yarn build, yarn lint, yarn dev, yarn typecheck, yarn type-check, yarn format, yarn check, yarn e2e, yarn workspaces run, yarn
   workspaces foreach run: @scripts
 yarn: !named !whole -s,v,h --silent,frozen-lockfile,immutable,offline,prefer-offline,ignore-scripts,version
-yarn workspace: !named !whole any target any*
+yarn workspace: !named !whole any script any*
 pnpm list, pnpm ls, pnpm why, pnpm outdated, pnpm licenses list, pnpm root, pnpm bin, pnpm audit, pnpm store path, yarn why, yarn list, yarn info, yarn outdated, yarn
   versions, yarn workspaces info, yarn workspaces list, yarn audit, yarn bin, bun pm ls, bun outdated: !whole -r,g,P,D,A,R --recursive,json,long,parseable,prod,dev,all,global
   --no-optional,silent,compatible --depth,pattern,level= -F=project --filter=project any*
@@ -70,7 +70,7 @@ jest, pnpm jest, yarn jest: -iobuwv --testTimeout,selectProjects,coverageReporte
   --noStackTrace,lastCommit,errorOnDeprecated,no-colors,color,no-color,debug,all,openHandlesTimeout
   --runInBand,coverage,watch,watchAll,verbose,silent,ci,bail,onlyChanged,onlyFailures,passWithNoTests,detectOpenHandles,forceExit,updateSnapshot,listTests,no-cache
   --expand,no-coverage,colors,json -t= --testNamePattern,testPathPattern,testPathPatterns,maxWorkers,shard= --watchAll,coverage,watch,bail,ci?true|false any*
-playwright test, pnpm playwright test, yarn playwright test: !named -gjx= --headed,quiet,forbid-only,fully-parallel,last-failed,list,pass-with-no-tests,update-snapshots
+playwright test, pnpm playwright test, yarn playwright test: !named -x -gj= --headed,quiet,forbid-only,fully-parallel,last-failed,list,pass-with-no-tests,update-snapshots
   --grep,grep-invert,project,workers,retries,shard,timeout,repeat-each,max-failures,global-timeout= --reporter=list|line|dot|json|junit|html|github --trace=on|off|retain-on-failure below*
 vitest init, vitest bench: run*
 vitest, vitest run, vitest list, pnpm vitest, yarn vitest, pnpm vitest run, yarn vitest run: --hideSkippedTests,no-file-parallelism,globals,dom,changed,logHeapUsage,allowOnly,no-color
@@ -88,7 +88,8 @@ cargo metadata: @cargo-tool -F= --all-features,no-default-features,no-deps --for
 cargo update: !named @cargo-tool --dry-run,workspace --precise= target*
 cargo add: !named @cargo-tool -pF= --dev,build,optional,no-optional,dry-run,no-default-features --package,features=target package*
 cargo doc: @cargo --no-deps,document-private-items,workspace,lib
-cargo test, cargo t, cargo bench, cargo clippy, cargo nextest run: @cargo-all --no-run,no-fail-fast any*
+cargo test, cargo t, cargo bench, cargo nextest run: @cargo-all --no-run,no-fail-fast any*
+cargo clippy: @cargo-all lint*
 cargo run, cargo r: !named @cargo any*
 cargo fmt: !named -v --all,check,verbose -p= rustfmt*
 rustfmt: !named --check,verbose,quiet -vql --edition=2015|2018|2021|2024 below*
@@ -120,10 +121,11 @@ gradle, gradlew: !whole -x=target -a,w,S,v,m --rerun-tasks,build-cache,no-build-
   -q,i,s,d --info,stacktrace,offline,quiet,continue,parallel,no-daemon,version,dry-run --console=plain| --tests= target*
 docker, podman: !first -v --version run
 docker compose, docker-compose: !first -v -fp=compose --version --file=compose --profile,project-name=target run
-docker ps, docker images, docker logs, docker inspect, docker info, docker version, docker stats, docker top, docker port, docker history, docker search, docker diff,
+docker ps, docker images, docker logs, docker inspect, docker info, docker version, docker stats, docker port, docker history, docker search, docker diff,
   docker events, docker volume ls, docker volume inspect, docker network ls, docker network inspect, docker image ls, docker image inspect, docker container ls, docker
   container inspect, docker container logs, docker context ls, docker system df, podman ps, podman images, podman logs, podman inspect: -aqlsft -n=
   --all,quiet,latest,no-trunc,size,follow,timestamps,no-stream,digests,details,verbose --filter,format,tail,since,until,last,type= any*
+docker top: any
 docker compose ps, docker compose logs, docker compose config, docker compose ls, docker compose images, docker compose top, docker compose version, docker-compose ps,
   docker-compose logs: -aqft -n= --all,quiet,follow,timestamps,services,no-color,no-log-prefix --tail,since,until,format,filter= any*
 docker compose up, docker compose down, docker compose restart, docker compose start, docker compose stop, docker compose build, docker compose pull, docker-compose up,
@@ -138,7 +140,7 @@ kubectl top node, kubectl top nodes, kubectl top no: -l= --no-headers,show-capac
 kubectl explain: @kubectl --recursive --api-version= any*
 kubectl api-resources: @kubectl -o=output --output=output --cached,no-headers --namespaced?true|false --api-group,verbs,sort-by=
 kubectl events: @kubectl -w -o=output --output=output --watch,no-headers --for,types= any*
-kubectl rollout status, kubectl rollout history: @kubectl -wl= -o=output --output=output --watch?true|false --timeout,revision,selector=
+kubectl rollout status, kubectl rollout history: @kubectl -w -l= -o=output --output=output --watch?true|false --timeout,revision,selector=
   any*
 kubectl auth can-i: @kubectl -q --list,quiet,no-headers --subresource= any*
 kubectl get, kubectl api-versions, kubectl version, kubectl cluster-info: @kubectl -w
@@ -153,10 +155,13 @@ terraform validate, terraform show, terraform output, terraform state list, terr
   terraform workspace show, terraform graph, tofu validate: !named !whole -no-color,json any
 terraform fmt, tofu fmt: !named !whole -check,diff,recursive,no-color -list,write?true|false below*
 terraform init, tofu init: !named !whole -no-color,upgrade -input,backend?true|false
-helm list, helm status, helm history, helm version, helm template, helm lint, helm get values: -naAqo= --namespace,output=target --all,all-namespaces,short,strict any*
-brew list, brew info, brew search, brew deps, brew outdated, brew --version: -qv1 --json,versions,formula,cask any*
-gh pr list, gh pr view, gh pr status, gh pr diff, gh pr checks, gh issue list, gh issue view, gh run list, gh run view, gh repo view, gh release list, gh release view, gh
-  auth status, gh workflow list, gh workflow view, gh label list, gh repo list, gh search issues, gh search prs, gh search code, gh search repos, gh cache
-  list, gh run watch: --name-only,patch,watch,required,draft,archived,source,fork,no-archived,yaml --template,event,status,workflow,branch,commit,user,created,milestone,head,app,mention,order,sort,language,owner,color,interval,attempt= -twbe=
-  -c -BHLRSalsjq= --comments,log,log-failed,verbose,exit-status --limit,state,label,author,assignee,search,base,json,job,repo,jq= any*
+helm list, helm status, helm history, helm version, helm template, helm lint, helm get values: -aAq -no= --namespace,output=target --all,all-namespaces,short,strict any*
+brew list, brew info, brew search, brew deps, brew outdated, brew --version: -qv1 --json,versions,formula,cask package*
+@gh: -c -BHLRSalsjqtbe= --comments,log,log-failed,verbose,exit-status,name-only,patch,watch,required,draft,archived,source,fork,no-archived,yaml
+  --limit,state,label,author,assignee,search,base,json,job,repo,jq,template,event,status,workflow,branch,commit,user,created,milestone,head,app,mention,order,sort=
+  --language,owner,color,interval,attempt= any*
+gh pr list, gh pr view, gh pr status, gh pr diff, gh pr checks, gh issue list, gh issue view, gh run view, gh repo view, gh release list, gh release view, gh workflow
+  list, gh workflow view, gh label list, gh repo list, gh search issues, gh search prs, gh search code, gh search repos, gh cache list, gh run watch: @gh
+gh run list: -w= @gh
+gh auth status: -a -h= --active --hostname=
 `

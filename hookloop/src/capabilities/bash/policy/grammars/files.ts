@@ -19,13 +19,14 @@ stat: !pure !names -Lft -c= --dereference,file-system,terse --format,printf= any
 du: !pure !names -0abcDhHklLmPsSx -BdtX= --all,null,apparent-size,bytes,total,human-readable,inodes,si,summarize,one-file-system,separate-dirs,dereference,count-links --time?
   --block-size,max-depth,threshold,exclude,exclude-from,time-style,files0-from= any*
 df: !pure !names -ahHiklPT -Btx= --all,human-readable,si,inodes,local,total,print-type --block-size,type,exclude-type= --output? any*
-whoami, tty, arch, groups, logname: !pure
+whoami, tty, groups, logname: !pure
+arch: --help
 nproc: !pure --all --ignore=
 uptime: !pure -ps --pretty,since
 free: !pure -bkmghltvwL -sc= --bytes,kibi,mebi,gibi,human,si,lohi,total,wide,kilo,mega,giga --seconds,count=
 lscpu: !pure -aJ --all,json
 pwd: !pure -LP
-hostname: !pure -fsdIiA --fqdn,short,domain,ip-address,all-ip-addresses
+hostname: -fsdIiA --fqdn,short,domain,ip-address,all-ip-addresses
 id: !pure -agGnruz --group,groups,name,real,user,zero any*
 uname: !pure -asnrvmpio --all,kernel-name,nodename,kernel-release,kernel-version,machine,processor,operating-system
 md5sum, sha1sum, sha256sum, sha512sum, b2sum: !pure -bctwz --binary,check,ignore-missing,quiet,status,strict,tag,text,warn,zero any*
@@ -96,7 +97,7 @@ diff: -qsenyptTrNiEZbwBad -cu -CUWFxXSI= --context,unified,color? --label,width,
   --ignore-trailing-space,ignore-space-change,ignore-all-space,ignore-blank-lines,text,strip-trailing-cr,minimal,normal,ed,rcs,expand-tabs,initial-tab
   --suppress-blank-empty,unidirectional-new-file,ignore-file-name-case,no-ignore-file-name-case,speed-large-files,ignore-tab-expansion any*
 file: -bhikLNprs0 -eFm= --brief,mime,mime-type,mime-encoding,dereference,no-dereference,keep-going,raw any*
-tree: -adfpsughDFvtcrCnAixJXQNqlUS -# -LPI= --dirsfirst,filesfirst,noreport,du,si,gitignore,prune,matchdirs,ignore-case,inodes,device,metafirst
+tree: -adfpsughDFvtcrCnAixJXQNqlUS -# -L=count -PI=next --dirsfirst,filesfirst,noreport,du,si,gitignore,prune,matchdirs,ignore-case,inodes,device,metafirst
   --charset,filelimit,sort,timefmt= any*
 xxd: !whole -a,b,C,E,e,i,p,ps,u,v,d -l,s,c,g,o,cols,len,seek,groupsize= any
 man: -akfw --all,apropos,whatis,where,path,location package*

@@ -39,14 +39,14 @@ git status: -sbvz -u? -M? --short,branch,verbose,show-stash,long,null,ahead-behi
   --porcelain,untracked-files,ignored,column,find-renames? --ignore-submodules?all| any*
 git blame, git annotate: -bceflnpstw -MC? -LS= --root,show-stats,show-name,show-number,porcelain,line-porcelain,show-email,incremental,color-lines,color-by-age
   --minimal,score-debug,progress --ignore-rev,ignore-revs-file,since,date= --abbrev? any*
-git shortlog: @revisions -cesn -w? --numbered,summary,email,committer --group= any*
+git shortlog: @revisions -cesn -w? --numbered,summary,email,committer --group=format any*
 git ls-files: -cdikmostuvz -xX= --format= --sparse,debug,resolve-undo,empty-directory --cached,deleted,modified,others,ignored,stage,killed,directory,eol,unmerged,exclude-standard,full-name,error-unmatch,deduplicate
   --exclude,exclude-from,with-tree= --abbrev? any*
 git rev-parse: -q --verify,quiet,git-dir,show-toplevel,show-prefix,show-cdup,is-inside-work-tree,is-inside-git-dir,is-bare-repository,absolute-git-dir,git-common-dir,all
   --symbolic,symbolic-full-name,revs-only,no-revs,show-superproject-working-tree,is-shallow-repository --short,abbrev-ref,branches,tags,remotes?
   --flags,no-flags,not --path-format=absolute|relative --git-path,default,since,until,exclude,glob,disambiguate= any*
 git describe, git name-rev: --debug,contains,all,tags,long,first-parent,exact-match,always,name-only,undefined --abbrev,dirty,broken? --candidates,match,exclude,refs= any*
-git for-each-ref: --color? --count,sort,points-at,contains,no-contains,merged,no-merged= --format=format --ignore-case any*
+git for-each-ref: --color? --sort=order --count,points-at,contains,no-contains,merged,no-merged= --format=format --ignore-case any*
 git merge-base: -a --all,octopus,independent,is-ancestor,fork-point any*
 git check-ignore: -qvnz --quiet,verbose,non-matching,no-index,stdin any*
 git grep: -# -aiIwvhHEGFPnlLozcpWqrz -e=all -fmABC= --cached,untracked,no-recursive,invert-match,ignore-case,word-regexp,text,extended-regexp,basic-regexp,fixed-strings
@@ -55,13 +55,13 @@ git grep: -# -aiIwvhHEGFPnlLozcpWqrz -e=all -fmABC= --cached,untracked,no-recurs
 git reflog: @diff @revisions
 git reflog show, git stash list: @diff @revisions any*
 git remote: -v --verbose
-git remote show, git remote get-url: -n --push,all any*
+git remote show, git remote get-url: -n --push,all remote*
 git config: --global,local,system,worktree,show-origin,show-scope,bool,int,null,includes --type,default= key
 git config --get, git config --get-all, git config --get-regexp, git config --list, git config -l, git config get, git config list: -lz
   --global,local,system,worktree,show-origin,show-scope,name-only,null,bool,int,list any*
 git branch: -vqarlit --verbose,quiet,all,remotes,list,show-current,ignore-case,no-color,no-abbrev,create-reflog,no-track --color,column,abbrev,track?
-  --contains,no-contains,merged,no-merged? --points-at= --sort=all --format=format any*
-git tag: -lai -n? -m=all -F= --list,annotate,ignore-case --column,color? --contains,no-contains,merged,no-merged? --message,file,points-at= --sort=all --format=format any*
+  --contains,no-contains,merged,no-merged? --points-at= --sort=order --format=format any*
+git tag: -lai -n? -m=all -F= --list,annotate,ignore-case --column,color? --contains,no-contains,merged,no-merged? --message,file,points-at= --sort=order --format=format any*
 git worktree list, git submodule status, git submodule summary, git notes list, git notes show, git bundle verify, git bundle list-heads, git bisect log: -vz
   --porcelain,verbose,cached,recursive,quiet any*
 git ls-remote: -htq --heads,tags,refs,quiet,symref,exit-code --sort= remote*
