@@ -96,5 +96,5 @@ test('invalid metadata is an empty history, and invalid options are rejected by 
   assert.equal(getExecutionHistory(run.state).length, 1)
   assert.throws(() => executionHistory({ maximum: 1 } as never), /unknown option "maximum"/)
   assert.throws(() => executionHistory({ maxEntries: 0 }), /"maxEntries" must be/)
-  assert.throws(() => executionHistory({ store: {} as never }), /"store" must have/)
+  assert.throws(() => executionHistory({ store: {} as never }), /"store" must be a store with append\(\), not \{\}/)
 })
