@@ -61,7 +61,7 @@ export function explanationText(data: Explanation, { verbose = false }: ExplainO
     ),
     ...section('injected', data.injected, injectedText),
     ...section('changed', data.changed.flatMap(shownChanges(verbose)), changedText),
-    ...section('continued', data.continued, ({ step, by, message }) => `after ${at(step)} by ${by}: ${message}`),
+    ...section('continued', data.continued, (each) => `after ${at(each.step)} by ${byText(each)}: ${each.message}`),
     ...section(
       'errors',
       data.errors.filter(isNews),

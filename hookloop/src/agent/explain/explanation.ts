@@ -23,7 +23,7 @@ export type Explanation = {
   /** Messages that hooks have added to the conversation, except for bookkeeping. */
   readonly injected: readonly Injected[]
   /** Steps that were taken although the model had finished, and the hook that requested them. */
-  readonly continued: readonly { readonly step: number; readonly by: string; readonly message: string }[]
+  readonly continued: readonly Continued[]
   readonly errors: readonly (ErrorRecord & { readonly step: number })[]
   readonly hookFailures: readonly Failure[]
   /** Failed attempts at model calls. */
@@ -69,6 +69,12 @@ type Changed = {
   readonly changes: readonly Change[]
   /** The hook only keeps records for a capability. */
   readonly bookkeeping: boolean
+}
+type Continued = {
+  readonly step: number
+  readonly by: string
+  readonly message: string
+  readonly definedAt?: string
 }
 type Injected = {
   readonly step: number
@@ -222,10 +228,11 @@ function openStep(step: number, trigger: string): number {
 function continuedOf(ledger: readonly TimedLedgerEntry[], steps: number): Explanation['continued'] {
   return ledger
     .filter((entry) => entry.decision?.includes('requestContinuation') === true)
-    .map(({ step, trigger, hook, message }) => ({
+    .map(({ step, trigger, hook, message, definedAt }) => ({
       step: openStep(step, trigger),
       by: hook,
       message: message ?? '',
+      ...(definedAt !== undefined && { definedAt }),
     }))
     .filter(({ step }) => step + 1 < steps)
 }

@@ -252,6 +252,27 @@ describe('an approval', { concurrency: 2 }, () => {
     assert.deepEqual(ran, ['ls'])
   })
 
+  for (const [what, command] of [
+    ['exit code 2', 'exit 2'],
+    ['"decision"', `echo '{"decision":"block","reason":"no"}'`],
+    ['"permissionDecision"', `echo '{"permissionDecision":"deny"}'`],
+    ['"continue"', `echo '{"continue":false}'`],
+  ] as const) {
+    test(`a PermissionRequest hook whose ${what} has no effect causes a warning that says how to answer`, async () => {
+      using project = new HookProject()
+      project.handlers('PermissionRequest', [{ type: 'command', command }])
+      const { agent } = agentIn(project, { options: { answer: () => 'allow' }, use: [asks] })
+      const { warnings } = await agent.run('Go.')
+      assert.deepEqual(
+        warnings.map(({ message }) => message),
+        [
+          `PermissionRequest hook: its ${what} has no effect. Answer with "hookSpecificOutput": ` +
+            '{ "hookEventName": "PermissionRequest", "decision": { "behavior": "allow" or "deny" } }.',
+        ],
+      )
+    })
+  }
+
   test('PermissionRequest hooks decide about a hook that asks, also without an approver', async () => {
     using project = new HookProject()
     project.settings({

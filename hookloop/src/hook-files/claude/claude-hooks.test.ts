@@ -143,6 +143,15 @@ describe('a call', { concurrency: 2 }, () => {
     assert.ok(!JSON.stringify(run.state.messages).includes(script))
   })
 
+  test('explain names the script that requested another step', async () => {
+    using project = new HookProject()
+    project.handlers('Stop', [{ type: 'command', command: 'sh .claude/hooks/more.sh' }])
+    project.write('.claude/hooks/more.sh', `mkdir asked 2>/dev/null || exit 0; echo "More." >&2; exit 2\n`)
+    const { agent } = agentIn(project, { replies: [call('ls'), 'Done.', 'Done again.'] })
+    const text = explain(await agent.run('Go.'))
+    assert.match(text, /continued +after step 2 by claude \(\.claude\/settings\.json: sh \.claude\/hooks\/more\.sh\): /)
+  })
+
   test('the ledger and explain name the script that blocked, not only "claude"', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [

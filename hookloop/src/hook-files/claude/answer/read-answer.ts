@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 import { messageOf } from '../../../errors.ts'
 import { redactor, secretPatterns } from '../../../state/secrets.ts'
 import type { ProcessResult } from '../../../system/processes/run-process.ts'
@@ -101,6 +101,8 @@ function blockedBy(
   const own = valid.block?.reason ?? (valid.permission?.decision === 'deny' ? valid.permission.reason : undefined)
   const { permission: _permission, request, ...rest } = valid
   return {
+    ...(event === 'PermissionRequest' &&
+      request?.behavior !== 'deny' && { hint: `its exit code 2 has no effect. ${requestForm}` }),
     ...(problem !== undefined && { problem }),
     ...rest,
     ...(request?.behavior === 'deny' && { request }),
@@ -139,9 +141,9 @@ export function readJson(value: unknown, event: ClaudeEvent): HandlerAnswer {
   if (typeof specificAnswer === 'string') return invalidAnswer(specificAnswer)
   const reason = stringIn(value['reason'])
   const { systemMessage, terminalSequence } = value
-  const misplaced = specific?.find((name) => name !== 'decision' && value[name] !== undefined)
+  const hint = hintFor(value, event)
   return {
-    ...(misplaced !== undefined && { hint: misplacedText(misplaced, event) }),
+    ...(hint !== undefined && { hint }),
     ...legacyPermission(decision, reason, event),
     ...specificAnswer,
     ...(decision === 'block' && decides === true && event !== 'PreToolUse' && { block: { reason } }),
@@ -151,9 +153,22 @@ export function readJson(value: unknown, event: ClaudeEvent): HandlerAnswer {
   }
 }
 
-function misplacedText(name: string, event: ClaudeEvent): string {
-  return `its "${name}" has no effect at the top level: put it into "hookSpecificOutput", with "hookEventName": "${event}"`
+/** What a field without effect should have been. */
+function hintFor(value: JsonObject, event: ClaudeEvent): string | undefined {
+  const isMeant = (name: string): boolean => name !== 'decision' && value[name] !== undefined
+  const misplaced = eventSpec(event).specific?.find(isMeant)
+  if (misplaced !== undefined)
+    return `its "${misplaced}" has no effect at the top level: put it into "hookSpecificOutput", with "hookEventName": "${event}"`
+  if (event !== 'PermissionRequest' || value['hookSpecificOutput'] !== undefined) return undefined
+  const other = ['decision', 'permissionDecision', 'continue'].find(
+    (name) => value[name] !== undefined && value[name] !== true,
+  )
+  return other === undefined ? undefined : `its "${other}" has no effect. ${requestForm}`
 }
+
+/** How a PermissionRequest hook decides. */
+const requestForm =
+  'Answer with "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": { "behavior": "allow" or "deny" } }.'
 
 const topLevel = [
   ['continue', 'boolean'],
