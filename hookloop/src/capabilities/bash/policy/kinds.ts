@@ -23,6 +23,8 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   work: (value) =>
     (kinds['below']!(value) && !/(?:^|\/)(?:\.[^./]|node_modules(?:\/|$))/.test(value) && !mayBeInstalled(value)) ||
     /^(?:[\w-]+\/)*\.(?:env(?:\.\w+)?|gitignore|gitkeep)$/.test(value),
+  /** Packages of Go without a version, which would be downloaded. */
+  unversioned: (value) => kinds['below']!(value) && !value.includes('@'),
   data: (value) => value === '/dev/null' || isDataFile(value),
   /** A file for tar, where a colon is a host. */
   local: (value) => !value.includes(':'),
@@ -41,6 +43,13 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   binary: (value) => /^(?:[\w-]+\/)*\w[\w-]*(?:\.(?:o|so|exe|out))?$/.test(value),
   output: (value) =>
     /^(?:json|yaml|name|wide|(?:jsonpath|jsonpath-as-json|custom-columns|go-template)=.*)$/.test(value),
+  /** What kubectl may show: a secret has credentials. */
+  resource: (value) => !/secret/i.test(value),
+  /** Not a repository of another host, which gets the token of GitHub Enterprise. */
+  github: (value) =>
+    !/^(?!https:\/\/github\.com\/)[\w+.-]+:\/\/|^[\w.-]+@|^(?!github\.com\/)[\w-]*[.:][\w.:-]*\/[^/\s]+\/|^localhost\b/i.test(
+      value,
+    ),
   /** A setting of git that only changes what it prints. */
   setting: (value) =>
     /^(?:color\.[\w.]+=\w+|core\.(?:quotepath|abbrev)=\w+|core\.pager=cat|advice\.\w+=\w+|log\.(?:date|decorate|follow|abbrevCommit|showRoot|mailmap)=\w+|user\.(?:name|email)=[\w .@+-]*)$/i.test(
@@ -63,6 +72,11 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   endpoint: (value) => /^\/?\w[\w./?=&{}%-]*$/.test(value),
   /** Levels of lints. Other options for the compiler write files or load libraries. */
   lint: (value) => /^(?:-[ADFW][\w:-]*|\w[\w:-]*)$/.test(value),
+  /** Options for the tests of cargo. Another one writes a file. */
+  libtest: (value) =>
+    /^(?:[^-].*|-q|--(?:nocapture|no-capture|ignored|include-ignored|exact|show-output|list|quiet|skip(?:=.*)?|test-threads(?:=\d+)?|format=(?:pretty|terse)))$/.test(
+      value,
+    ),
   rustfmt: (value) => /^(?:--check|-v|--verbose|-l)$/.test(value),
   goal: (value) =>
     /^(?:clean|validate|compile|test-compile|test|package|verify|install|site|dependency:(?:tree|list|analyze|resolve)|help:effective-pom|spotless:check|checkstyle:check)$/.test(

@@ -26,7 +26,7 @@ pnpm list, pnpm ls, pnpm why, pnpm outdated, pnpm licenses list, pnpm root, pnpm
   versions, yarn workspaces info, yarn workspaces list, yarn audit, yarn bin, bun pm ls, bun outdated: !whole -r,g,P,D,A,R --recursive,json,long,parseable,prod,dev,all,global
   --no-optional,silent,compatible --depth,pattern,level= -F=project --filter=project any*
 bun install, bun i, bun add, bun remove: !named -dDE --dev,exact,frozen-lockfile,production,no-save,dry-run,ignore-scripts package*
-bun run: !whole -- -s,b --silent,bun,watch,if-present script any*
+bun run: !whole -- -b --silent,bun,watch,if-present script any*
 bun test: -t= --watch,coverage,bail,only,todo --timeout,test-name-pattern,rerun-each=any below*
 deno lint, deno check: --json,quiet,rules,all below*
 pnpm install, pnpm i, pnpm add, pnpm remove, yarn install, yarn add, yarn remove: !named !whole -D,E,O,P,r,w
@@ -53,29 +53,30 @@ pip install, pip3 install, python3 -m pip install, python -m pip install: !named
 pip config list, pip cache list, pip index versions, pip show, pip check, pip3 show, pip3 check, python3 -m pip show: any*
 ruff check: -qvn --quiet,verbose,statistics,diff,no-fix,no-cache,show-files,show-settings,preview,no-preview,exit-zero,show-fixes,watch
   --select,ignore,extend-select,extend-ignore,line-length,target-version,exclude= --output-format=text|json|github|concise|full|grouped below*
-ruff format, black, isort: !named -qvl=number --quiet,verbose,check,check-only,diff,fast,safe,no-cache,preview,color,no-color --profile=black| --line-length=number below*
+ruff format, black, isort: !named -qv -l=number --quiet,verbose,check,check-only,diff,fast,safe,no-cache,preview,color,no-color --profile=black| --line-length=number below*
 ruff rule, ruff version, ruff linter: --all any*
-mypy: -v -pm= --strict,ignore-missing-imports,verbose,pretty,no-pretty,show-error-codes,hide-error-codes,show-error-context,show-column-numbers,no-error-summary,no-incremental
+mypy: -v -pm=text --strict,ignore-missing-imports,verbose,pretty,no-pretty,show-error-codes,hide-error-codes,show-error-context,show-column-numbers,no-error-summary,no-incremental
   --namespace-packages,explicit-package-bases,check-untyped-defs,disallow-untyped-defs,warn-unused-ignores,warn-return-any,no-color-output,no-strict-optional
-  --python-version,exclude,package,module,follow-imports= below*
-flake8, pylint, pyright: -v --count,statistics,show-source,verbose,errors-only,stats --max-line-length,max-complexity,select,ignore,extend-ignore,exclude,disable,enable= below*
+  --python-version,exclude,package,module,follow-imports=text below*
+pyright: --verbose,stats below*
+flake8, pylint: -v --count,statistics,show-source,verbose,errors-only --max-line-length,max-complexity,select,ignore,extend-ignore,exclude,disable,enable= below*
 tsc, pnpm tsc, yarn tsc, vue-tsc, pnpm vue-tsc: !whole --listFilesOnly,diagnostics,extendedDiagnostics,explainFiles,noUnusedLocals,noUnusedParameters,noImplicitAny,all,preserveWatchOutput
   --emitDeclarationOnly,declaration,force,allowJs,checkJs,esModuleInterop,isolatedModules,strictNullChecks,noUncheckedIndexedAccess -w,b,v,h --noEmit,watch,build,strict,pretty,skipLibCheck,incremental,showConfig,listFiles,traceResolution,noErrorTruncation,verbose,version,help,dry -p=below
   --pretty,skipLibCheck,noEmit?true|false --target,module,moduleResolution,lib,jsx= --project=below below*
-eslint, pnpm eslint, yarn eslint: --no-inline-config,fix-dry-run,stats,no-warn-ignored,no-ignore,exit-on-fatal-error,env-info,pass-on-no-patterns --ignore-pattern,rule,print-config=
+eslint, pnpm eslint, yarn eslint: --no-inline-config,fix-dry-run,stats,no-warn-ignored,no-ignore,exit-on-fatal-error,env-info,pass-on-no-patterns --ignore-pattern,rule= --print-config=below
   --quiet,cache,no-cache,color,no-color,no-error-on-unmatched-pattern,report-unused-disable-directives,debug,version --ext,max-warnings=
   -f=stylish|json|compact|unix|html|tap|junit|checkstyle --format=stylish|json|compact|unix|html|tap|junit|checkstyle below*
 prettier, pnpm prettier, yarn prettier: -cl --check,list-different,no-color,ignore-unknown,no-error-on-unmatched-pattern --log-level= below*
-jest, pnpm jest, yarn jest: -iobuwv --testTimeout,selectProjects,coverageReporters,collectCoverageFrom,testPathIgnorePatterns,changedSince= --findRelatedTests,showConfig,logHeapUsage,randomize
-  --noStackTrace,lastCommit,errorOnDeprecated,no-colors,color,no-color,debug,all,openHandlesTimeout
+jest, pnpm jest, yarn jest: -iobuv -w= --testTimeout,selectProjects,collectCoverageFrom,testPathIgnorePatterns,openHandlesTimeout= --changedSince=target --findRelatedTests,showConfig,logHeapUsage,randomize
+  --noStackTrace,lastCommit,errorOnDeprecated,no-colors,color,no-color,debug,all
   --runInBand,coverage,watch,watchAll,verbose,silent,ci,bail,onlyChanged,onlyFailures,passWithNoTests,detectOpenHandles,forceExit,updateSnapshot,listTests,no-cache
   --expand,no-coverage,colors,json -t= --testNamePattern,testPathPattern,testPathPatterns,maxWorkers,shard= --watchAll,coverage,watch,bail,ci?true|false any*
 playwright test, pnpm playwright test, yarn playwright test: !named -x -gj= --headed,quiet,forbid-only,fully-parallel,last-failed,list,pass-with-no-tests,update-snapshots
   --grep,grep-invert,project,workers,retries,shard,timeout,repeat-each,max-failures,global-timeout= --reporter=list|line|dot|json|junit|html|github --trace=on|off|retain-on-failure below*
 vitest init, vitest bench: run*
 vitest, vitest run, vitest list, pnpm vitest, yarn vitest, pnpm vitest run, yarn vitest run: --hideSkippedTests,no-file-parallelism,globals,dom,changed,logHeapUsage,allowOnly,no-color
-  --standalone,isolate,no-isolate,no-watch,clearScreen --maxWorkers,pool,hookTimeout,maxConcurrency=
-  -u -t= --run,coverage,watch,silent,ui,update,passWithNoTests,no-coverage,typecheck --coverage,watch,run?true|false
+  --standalone,isolate,no-isolate,no-watch,clearScreen --maxWorkers,hookTimeout,maxConcurrency= --pool=threads|forks|vmThreads|vmForks
+  -u -t= --run,coverage,watch,silent,update,passWithNoTests,no-coverage,typecheck --coverage,watch,run?true|false
   --reporter=default|verbose|dot|json|tap|basic --testNamePattern,project,shard,bail,retry,testTimeout= below*
 @cargo: -vqr -pjF= --verbose,quiet,release,all-features,no-default-features,locked,offline,frozen --package,features,bin,example,jobs,profile,message-format=target
   --color=auto|always|never
@@ -88,7 +89,7 @@ cargo metadata: @cargo-tool -F= --all-features,no-default-features,no-deps --for
 cargo update: !named @cargo-tool --dry-run,workspace --precise= target*
 cargo add: !named @cargo-tool -pF= --dev,build,optional,no-optional,dry-run,no-default-features --package,features=target package*
 cargo doc: @cargo --no-deps,document-private-items,workspace,lib
-cargo test, cargo t, cargo bench, cargo nextest run: @cargo-all --no-run,no-fail-fast any*
+cargo test, cargo t, cargo bench, cargo nextest run: @cargo-all --no-run,no-fail-fast libtest*
 cargo clippy: @cargo-all lint*
 cargo run, cargo r: !named @cargo any*
 cargo fmt: !named -v --all,check,verbose -p= rustfmt*
@@ -97,21 +98,22 @@ rustc: -vV --verbose,version
 rustup show, rustup toolchain list: -v --verbose
 rustup target list, rustup component list: --installed
 @go: !whole -benchmem -vet=off|all -mod=mod|vendor|readonly -buildvcs?true|false -v,race,short,cover,a,n,x,json,failfast,trimpath,fullpath,u,m,deps,test,versions,e
-  -run,bench,count,timeout,tags,p,cpu,parallel,skip,covermode,benchtime,shuffle,ldflags-none,f,list=
+  -run,bench,count,timeout,tags,p,cpu,parallel,skip,covermode,benchtime,shuffle,f,list=
 go: !whole run
-go test: @go -coverprofile=data -coverpkg= below*
-go build, go vet, go list: @go below*
-go get, go run: !named @go below*
+go test: @go -coverprofile=data -coverpkg= unversioned*
+go build, go vet, go list: @go unversioned*
+go get: !named @go below*
+go run: !named @go unversioned*
 go clean -testcache, go clean -cache: !named
-gofmt: -lsde below*
-staticcheck, golangci-lint run, govulncheck: !named -v --fast,timeout=any below*
+gofmt: !whole -l,s,d,e below*
+staticcheck, golangci-lint run, govulncheck: !named -v --fast --timeout=any below*
 go tool cover: !whole -func=below
 go version, go env, go doc, go help, go mod graph, go mod verify, go mod why: !whole -m,v,json,all,short,src any*
 go mod tidy, go mod download, go fmt: !named !whole -v,x,json,n below*
 make, gmake: -kBinqrRsSw -jl?count --jobs,load-average?count
   --keep-going,silent,quiet,dry-run,just-print,always-make,question,no-print-directory,print-directory,ignore-errors target*
 ctest: !named -VNQ -RELEj= --output-on-failure,verbose,quiet,show-only,rerun-failed,stop-on-failure,progress --test-dir=below --timeout,parallel,tests-regex,exclude-regex=
-ninja: !named -nvk -jl=number -C=below target*
+ninja: !named -nv -jlk=number -C=below target*
 cmake --build: -v -jt= --verbose --parallel?number --target,config=target below
 gcc, g++, cc, c++, clang, clang++: !whole -c,S,E,g,O0,O1,O2,O3,Os,Og,Wall,Wextra,Werror,Wpedantic,pedantic,ansi,fPIC,fsyntax-only,pthread,static,shared,w,v,M,MM,lm,lpthread
   -std=c89|c99|c11|c17|c18|c2x|c23|gnu99|gnu11|gnu17|c++11|c++14|c++17|c++20|c++23 --version -o=binary source*
@@ -143,23 +145,26 @@ kubectl events: @kubectl -w -o=output --output=output --watch,no-headers --for,t
 kubectl rollout status, kubectl rollout history: @kubectl -w -l= -o=output --output=output --watch?true|false --timeout,revision,selector=
   any*
 kubectl auth can-i: @kubectl -q --list,quiet,no-headers --subresource= any*
-kubectl get, kubectl api-versions, kubectl version, kubectl cluster-info: @kubectl -w
-  -lL= -R --show-kind,show-managed-fields,watch-only,output-watch-events,server-print --client,watch?true|false --chunk-size,subresource= --watch,show-labels,no-headers,recursive,client,ignore-not-found --selector,field-selector,sort-by,label-columns= -o=output --output=output any*
+kubectl api-versions, kubectl version: @kubectl --client?true|false -o=output --output=output
+kubectl cluster-info: @kubectl
+kubectl get: @kubectl -w
+  -lL= -R --show-kind,show-managed-fields,watch-only,output-watch-events,server-print --watch?true|false --chunk-size,subresource= --watch,show-labels,no-headers,recursive,ignore-not-found --selector,field-selector,sort-by,label-columns= -o=output --output=output resource*
 kubectl config view, kubectl config current-context, kubectl config get-contexts, kubectl config get-clusters: @kubectl --minify -o=output --output=output any*
 curl: !named -sSfLIivk46gZ -X=GET|HEAD|OPTIONS -HAe=text -m=number -w=text -o=/dev/null|- -r=text
   --silent,show-error,fail,location,head,include,verbose,compressed,http1.1,http2,ipv4,ipv6,insecure --request=GET|HEAD|OPTIONS --header,user-agent,referer,write-out=text
   --max-time,connect-timeout,retry,retry-delay,max-redirs=number --output=/dev/null|- http*
 gh api: -i -X=GET|HEAD -qt= --include,paginate,slurp,silent --jq,template,cache= endpoint
 terraform plan, tofu plan: !named !whole -no-color,detailed-exitcode,compact-warnings,destroy,refresh-only -input,lock,refresh?true|false -target,parallelism,lock-timeout?
-terraform validate, terraform show, terraform output, terraform state list, terraform state show, terraform providers, terraform version, terraform workspace list,
-  terraform workspace show, terraform graph, tofu validate: !named !whole -no-color,json any
+terraform show, terraform output, terraform state list, terraform state show: !named !whole -no-color,json any
+terraform validate, terraform providers, terraform version, terraform workspace list, terraform workspace show, terraform graph, tofu validate: !named !whole -no-color,json
 terraform fmt, tofu fmt: !named !whole -check,diff,recursive,no-color -list,write?true|false below*
 terraform init, tofu init: !named !whole -no-color,upgrade -input,backend?true|false
-helm list, helm status, helm history, helm version, helm template, helm lint, helm get values: -aAq -no= --namespace,output=target --all,all-namespaces,short,strict any*
+helm list, helm status, helm history, helm version, helm get values: -aAq -no= --namespace,output=target --all,all-namespaces,short any*
+helm template, helm lint: -n= --namespace=target --strict below*
 brew list, brew info, brew search, brew deps, brew outdated, brew --version: -qv1 --json,versions,formula,cask package*
-@gh: -c -BHLRSalsjqtbe= --comments,log,log-failed,verbose,exit-status,name-only,patch,watch,required,draft,archived,source,fork,no-archived,yaml
-  --limit,state,label,author,assignee,search,base,json,job,repo,jq,template,event,status,workflow,branch,commit,user,created,milestone,head,app,mention,order,sort=
-  --language,owner,color,interval,attempt= any*
+@gh: -c -BHLSalsjqtbe= -R=github --repo=github --comments,log,log-failed,verbose,exit-status,name-only,patch,watch,required,draft,archived,source,fork,no-archived,yaml
+  --limit,state,label,author,assignee,search,base,json,job,jq,template,event,status,workflow,branch,commit,user,created,milestone,head,app,mention,order,sort=
+  --language,owner,color,interval,attempt= github*
 gh pr list, gh pr view, gh pr status, gh pr diff, gh pr checks, gh issue list, gh issue view, gh run view, gh repo view, gh release list, gh release view, gh workflow
   list, gh workflow view, gh label list, gh repo list, gh search issues, gh search prs, gh search code, gh search repos, gh cache list, gh run watch: @gh
 gh run list: -w= @gh
