@@ -40,10 +40,10 @@ python, python3: !first -VhB run any*
 python -m json.tool, python3 -m json.tool: !named --sort-keys,no-ensure-ascii,json-lines,tab,compact,no-indent --indent= any
 python -m venv, python3 -m venv: !named --clear,upgrade,system-site-packages,without-pip --prompt= below
 python -m compileall, python3 -m compileall, python -m py_compile, python3 -m py_compile: !named -qfl below*
-pytest, py.test, python -m pytest, python3 -m pytest: -qvxsl -# -kmnr= -p=no:cacheprovider|no:warnings|no:randomly --strict-markers,setup-show,no-cov-on-fail,cache-show,full-trace
-  --durations-min,cov-fail-under,log-level,log-cli-level=
+pytest, py.test, python -m pytest, python3 -m pytest: -qvxsl -# -kmnr=text -p=no:cacheprovider|no:warnings|no:randomly --strict-markers,setup-show,no-cov-on-fail,cache-show,full-trace
+  --durations-min,cov-fail-under,log-level,log-cli-level=text
   --lf,last-failed,ff,failed-first,nf,sw,stepwise,collect-only,co,no-header,no-summary,verbose,quiet,exitfirst,showlocals --disable-warnings,no-cov,fixtures,markers,version
-  --maxfail,durations,timeout,numprocesses,color,verbosity,deselect= --tb=auto|long|short|line|native|no --capture=fd|sys|no|tee-sys --cov?below
+  --maxfail,durations,timeout,numprocesses,color,verbosity,deselect=text --tb=auto|long|short|line|native|no --capture=fd|sys|no|tee-sys --cov?below
   --cov-report=term|term-missing|term-missing:skip-covered| --ignore=below below*
 python -m unittest, python3 -m unittest: -vqfcb -k= --verbose,quiet,failfast,catch,buffer,locals discover|
 pip list, pip3 list, python3 -m pip list, python -m pip list, pip freeze, pip3 freeze, python3 -m pip freeze: -loue --outdated,local,user,uptodate,editable,exclude-editable
@@ -52,9 +52,9 @@ pip install, pip3 install, python3 -m pip install, python -m pip install: !named
   --disable-pip-version-check,no-input,force-reinstall --requirement,constraint=below package*
 pip config list, pip cache list, pip index versions, pip show, pip check, pip3 show, pip3 check, python3 -m pip show: any*
 ruff check: -qvn --quiet,verbose,statistics,diff,no-fix,no-cache,show-files,show-settings,preview,no-preview,exit-zero,show-fixes,watch
-  --select,ignore,extend-select,extend-ignore,line-length,target-version,exclude= --output-format=text|json|github|concise|full|grouped below*
+  --select,ignore,extend-select,extend-ignore,line-length,target-version,exclude=text --output-format=text|json|github|concise|full|grouped below*
 ruff format, black, isort: !named -qv -l=number --quiet,verbose,check,check-only,diff,fast,safe,no-cache,preview,color,no-color --profile=black| --line-length=number below*
-ruff rule, ruff version, ruff linter: --all any*
+ruff rule, ruff version, ruff linter: --all text*
 mypy: -v -pm=text --strict,ignore-missing-imports,verbose,pretty,no-pretty,show-error-codes,hide-error-codes,show-error-context,show-column-numbers,no-error-summary,no-incremental
   --namespace-packages,explicit-package-bases,check-untyped-defs,disallow-untyped-defs,warn-unused-ignores,warn-return-any,no-color-output,no-strict-optional
   --python-version,exclude,package,module,follow-imports=text below*
