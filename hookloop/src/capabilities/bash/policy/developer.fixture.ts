@@ -68,6 +68,11 @@ export const ON_PURPOSE = 'asked on purpose'
 
 /** Everyday commands of developers, as models write them. */
 export const developerCommands: readonly string[] = String.raw`
+npm test > build.log
+mkdir -p out && echo x > out/a.txt
+git pull > pull.log 2>&1
+sort names.txt > sorted.txt && mv sorted.txt names.txt
+cd src && cp a.ts b.ts
 ls
 ls -la
 ls -la src/

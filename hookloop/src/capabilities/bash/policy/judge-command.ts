@@ -2,6 +2,7 @@ import { shorten } from '../../../state/text.ts'
 import { isBuiltin } from './builtins.ts'
 import { catastropheOf } from './catastrophes.ts'
 import { placeOf, workFolders } from './folders.ts'
+import { kinds } from './kinds.ts'
 import { MAX_TEXT, parseCommands, type ParsedCommand } from './parse-commands.ts'
 import { endOfInner, findGrammar, readArguments, textOf, type Problem } from './read-arguments.ts'
 import {
@@ -61,10 +62,26 @@ function judgeText(command: string, rules: Rules): CommandVerdict {
   const doubts = [
     ...(suspicion === undefined ? [] : [forText(command, suspicion.verdict, suspicion.rule)]),
     ...(doubt === undefined ? [] : [forText(command, 'ask', doubt)]),
+    ...(writesLinks(command, found)
+      ? [forText(command, 'ask', 'it may put a link in place of a file that it writes')]
+      : []),
     ...(seen.length === 0 ? [forText(command, 'ask', 'it contains no command')] : []),
   ]
   return summary([...found, ...denied], doubts)
 }
+
+/** The commands that may put a link in place of a file. */
+const linking = new WeakSet<FoundCommand>()
+
+/** Links are looked for before the first command runs, so none may be made before the last file is opened. */
+function writesLinks(command: string, found: readonly FoundCommand[]): boolean {
+  const first = found.findIndex((each) => linking.has(each))
+  const last = found.findLastIndex(({ writes }) => writes !== undefined)
+  return first !== -1 && last !== -1 && (first < last || !IN_ORDER.test(command))
+}
+
+/** No loop, function, pipeline, substitution or command in the background. */
+const IN_ORDER = /^(?!.*\bdo\b)(?:[^|&(){}`]|&&|>&|&>)*$/s
 
 /** The strictest verdict decides. For deny the reason is preferably a command, for ask a doubt about the complete text. */
 function summary(commands: readonly FoundCommand[], doubts: readonly FoundCommand[]): CommandVerdict {
@@ -116,12 +133,23 @@ function judgeCommand(
   const own = ownVerdict({ words, hazards, wrapped, writes, isCall }, judging)
   const folders = workFolders(judging.folders, words)
   const found = { text, argv, ...own, ...(placeOf(folders) !== 'same' && { folders }) }
+  if (mayLink(words)) linking.add(found)
   if (wrapped === undefined) return [found]
   // If a rule covers a command with the one that it runs, only deny and ask rules can change that.
   const granted = own.verdict === 'allow' && !wrapped.isPlain ? { granted: own.rule } : {}
   const { granted: _, ...outer } = judging
   const inner = innerCommands(wrapped, words, { ...outer, depth: depth + 1, ...granted })
   return [found, ...inner]
+}
+
+/** Whether a command may put a link in place of a file: it is known to, or it has words of which that is not known. */
+function mayLink(words: readonly ParsedWord[]): boolean {
+  const { grammar, keys } = findGrammar(words, { isExact: true }) ?? {}
+  if (grammar === undefined) return false // it runs code of its own
+  const from = keys!.at(-1)! + 1
+  const isKnown =
+    grammar.usesFolder || readArguments(grammar, words, { from, isNamed: isNotNamed }).problem === undefined
+  return grammar.flags.has('links') || !isKnown
 }
 
 type Wrapped = {
@@ -196,7 +224,12 @@ function ownVerdict(
   if (decision.verdict !== 'allow' || placeOf(work) === 'same') return decision
   if ((decision.writes?.length ?? 0) > writes.length) return ask('it writes a file after cd')
   const isUnknown = placeOf(work) === 'elsewhere' || (program === 'git' && work.some((folder) => folder.includes('*')))
-  const isAffected = findGrammar(words, { isExact: true })?.grammar.usesFolder !== false && isUnknown
+  const { usesFolder = true, flags } = findGrammar(words, { isExact: true })?.grammar ?? {}
+  // A name such as `config` is that of a protected file in another folder.
+  const isProtected = work.some((folder) => folder.includes('*') || !kinds['work']!(folder))
+  if (flags?.has('named') === true && !usesFolder && isProtected)
+    return ask(`${program} may change a protected file after cd`)
+  const isAffected = usesFolder && isUnknown
   return isAffected ? ask(`${program} uses the settings of the folder that cd enters`) : decision
 }
 

@@ -64,7 +64,8 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   /** Options of the shell that end a script early. */
   shellopt: (value) => /^(?:[-+](?:[eu]{1,2}o?|o)|pipefail|errexit|nounset)$/.test(value),
   own: isOwnVariable,
-  removable: (value) => isOwnVariable(value) || safeVariables.has(value) || /^(?:NODE_OPTIONS|PYTHONPATH)$/.test(value),
+  /** A variable that only changes how programs print or start. Other names may be functions. */
+  removable: (value) => safeVariables.has(value) || /^(?:NODE_OPTIONS|PYTHONPATH)$/.test(value),
   exported: (value) =>
     isSafeAssignment(value.split('=')[0]!, value.slice(value.indexOf('=') + 1)) && value.includes('='),
   /** The usual name of a script: another word may be a file, a program, or a subcommand that installs or runs one. */
@@ -101,11 +102,11 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   run: () => false,
 }
 
-/** Whether a pattern may match installed packages. A star is a pattern for other folders, except for the first one of a path. */
+/** Whether a pattern may match installed packages. A star at the end is a pattern for other files. */
 function mayBeInstalled(path: string): boolean {
   const names = path.replace(/^(?:\.\/)+/, '').split('/')
   return names.some((name, index) => {
-    const isAny = name === '*' && (index > 0 || names.length === 1)
+    const isAny = name === '*' && index === names.length - 1
     return !isAny && /[*?[]/.test(name) && matchesWildcard('node_modules', name.replace(/\[[^\]]*\]/g, '?'), '?')
   })
 }
@@ -128,7 +129,7 @@ const RESULTS = 'out|output|results?|report|response|dump|audit|outdated|deps|st
 const BY_NAME = String.raw`(?:[A-Za-z0-9_][\w.-]*[-_])?(?:${RESULTS})\.(?:json|xml|html|md|ya?ml)`
 const DATA_FILE = new RegExp(`^${FOLDERS}(?:${BY_EXTENSION}|${BY_NAME})$`)
 const READ_BY_PROGRAMS =
-  /(?:^|\/)(?:a\.out|cmakelists.*|meson.*|.*requirements.*|.*constraints.*|modules\.txt)$|(?:^|\/)(?:node_modules|patches)\//i
+  /(?:^|\/)(?:a\.out|cmakelists.*|meson.*|.*requirements.*|.*constraints.*|modules\.txt|entry_points\.txt|conanfile\.txt)$|(?:^|\/)(?:node_modules|patches)\//i
 
 /** Names that no program reads from its environment. */
 export function isOwnVariable(name: string): boolean {

@@ -160,7 +160,8 @@ function startOf(substitution: string): string {
   return isNumber(substitution) || HASH.test(substitution) ? '0' : ''
 }
 
-const REVISION = String.raw`[\w./~^@]+`
+/** What is no revision is printed as it is, so it must not begin like an absolute path. */
+const REVISION = String.raw`[\w@][\w./~^@]*`
 const HASH = new RegExp(String.raw`^\$\(git (?:merge-base(?: ${REVISION}){2}|rev-parse(?: --short)? ${REVISION})\)$`)
 
 /** Commands that print a number. A pipe is single, and nothing else prints. */

@@ -1,7 +1,7 @@
 import { shorten } from '../../../state/text.ts'
 import { forEachChild, parse } from 'unbash'
 import type { Assignment, Command, Redirection, SyntaxNode } from 'unbash'
-import { enterFolder, everyFolder, isApart, isLoop, ELSEWHERE } from './folders.ts'
+import { enterFolder, everyFolder, isApart, isLoop, placeOf, ELSEWHERE } from './folders.ts'
 import { isBuiltin } from './builtins.ts'
 import { grammarOf } from './grammar.ts'
 import { isOwnVariable, isSafeAssignment } from './kinds.ts'
@@ -52,9 +52,8 @@ export function parseCommands(source: string): ParsedText {
     variables: new Set(),
     facts: new Map(),
     folders: ['.'],
-    topLevel: new Set(),
-    functions: new Map(),
-    unset: new Set(),
+    defined: new Set(),
+    functions: new Set(),
     subshells: 0,
     branches: 0,
     pairs: 0,
@@ -64,7 +63,10 @@ export function parseCommands(source: string): ParsedText {
   try {
     const script = parse(source)
     walk.facts = factsIn(script, isBelowPath)
-    for (const { command, background } of script.commands) if (background !== true) walk.topLevel.add(command)
+    for (const { command, background } of script.commands) {
+      if (command.type !== 'Function' || background === true) break
+      walk.defined.add(command)
+    }
     visit(script, source, walk)
   } catch {
     return { commands: walk.commands, doubt: 'it is nested too deeply' } // the parser ran out of stack
@@ -84,12 +86,10 @@ type Walk = {
   facts: ReadonlyMap<string, Fact>
   /** The folders that may be entered so far. */
   folders: readonly string[]
-  /** The constructs that always run, and in order. */
-  readonly topLevel: Set<SyntaxNode>
-  /** The functions that the text has defined so far, and the folders in which their commands are judged. */
-  readonly functions: Map<string, readonly string[]>
-  /** The names that `unset` removes: without a variable of that name, it removes the function. */
-  readonly unset: Set<string>
+  /** The functions at the start of the text. Later ones may not be defined: an error such as `$((1/0))` skips the rest of its line. */
+  readonly defined: Set<SyntaxNode>
+  /** The names of those that the text has defined so far. */
+  readonly functions: Set<string>
   /** The numbers of subshells, of other pairs of parentheses, of case branches and of command substitutions. */
   subshells: number
   pairs: number
@@ -156,12 +156,11 @@ function visitChain(node: Extract<SyntaxNode, { type: 'AndOr' }>, source: string
 
 /** In a function, its arguments are variables whose values are not known. */
 function visitFunction(node: Extract<SyntaxNode, { type: 'Function' }>, source: string, walk: Walk): void {
-  const folders = walk.folders
   for (const name of ARGUMENTS) walk.variables.add(name)
   forEachChild(node, (child) => visit(child, source, walk))
   for (const name of ARGUMENTS) walk.variables.delete(name)
   if (/^\s*\(\s*\)/.test(source.slice(node.name.end))) walk.pairs += 1
-  walk.functions.set(node.name.text, folders)
+  walk.functions.add(node.name.text)
 }
 
 const ARGUMENTS = '1 2 3 4 5 6 7 8 9 @ *'.split(' ')
@@ -190,8 +189,7 @@ function foundAt(node: SyntaxNode, source: string, walk: Walk): ParsedCommand | 
     }
     case 'Function': {
       const isOwn = /^[a-z][a-z0-9_]*$/.test(node.name.text) && !reservedWords.has(node.name.text)
-      const isFixed = walk.topLevel.has(node) && !walk.unset.has(node.name.text)
-      const isKnown = isOwn && isFixed && grammarOf(node.name.text) === undefined
+      const isKnown = isOwn && walk.defined.has(node) && grammarOf(node.name.text) === undefined
       return isKnown && !isBuiltin(node.name.text) ? undefined : hazardous('a function changes what a name means')
     }
     case 'Case':
@@ -251,24 +249,20 @@ function simpleCommand(node: Command, source: string, walk: Walk): ParsedCommand
   }
   const words =
     node.name === undefined ? [] : [toWord(node.name, walk), ...node.args.flatMap((word) => toWords(word, walk))]
-  const removed = words.some(({ value }) => value === 'unset') ? words.map(({ value }) => value ?? '') : []
-  for (const name of removed) walk.unset.add(name)
-  const judgedIn = walk.functions.get(node.name?.text ?? '')
-  const isMoved = judgedIn !== undefined && !walk.folders.every((folder) => judgedIn.includes(folder))
-  const isUndefined = removed.some((name) => walk.functions.has(name))
+  const isFunction = walk.functions.has(node.name?.text ?? '')
+  const isMoved = isFunction && placeOf(walk.folders) !== 'same'
   if (node.name?.text === 'read') for (const { value } of words) walk.variables.add(value ?? '')
   return {
     text: cut(source, node),
     words,
     hazards: [
       ...(isChanged ? ['an assignment changes how commands run'] : []),
-      ...(isUndefined ? ['it removes a function'] : []),
       ...(isMoved ? ['it calls a function after cd'] : []),
       ...hazards,
     ],
     inputs: node.redirects.flatMap(inputOf),
     writes,
-    isCall: judgedIn !== undefined && !walk.variables.has('@'),
+    isCall: isFunction && !walk.variables.has('@'),
   }
 }
 

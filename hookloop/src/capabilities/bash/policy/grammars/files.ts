@@ -35,7 +35,7 @@ true, false, :, exit, return, break, continue: !free !pure !names !raw any*
 set: !free !raw shellopt*
 export: !free !raw exported*
 read: !free -rs -dnNtp= own*
-shopt: !free -suq globstar|nullglob|failglob*
+shopt: !free -suq globstar|nullglob*
 unset: !free removable*
 umask: !free -S
 jobs: !free -lnprs
@@ -127,8 +127,8 @@ mkdir: !named -pv -m= --parents,verbose --mode= any*
 rmdir: !named -pv --ignore-fail-on-non-empty,parents,verbose any*
 printenv: !named -0 --null any*
 touch: !named -acfhm -drt= --no-create,no-dereference --date,reference,time= work*
-cp: !named -abdfHiLlnPpRrTuvx -t=work --archive,force,no-clobber,recursive,no-target-directory,verbose --backup,preserve? --target-directory=work work*
-mv: !named -bfinTuv -t=work --force,interactive,no-clobber,no-target-directory,verbose --backup? --target-directory=work work*
-ln: !named -bdfFiLnPrsTv -t=work --force,interactive,no-dereference,relative,symbolic,no-target-directory,verbose work*
+cp: !named !links -abdfHiLlnPpRrTuvx -t=work --archive,force,no-clobber,recursive,no-target-directory,verbose --backup,preserve? --target-directory=work work*
+mv: !named !links -bfinTuv -t=work --force,interactive,no-clobber,no-target-directory,verbose --backup? --target-directory=work work*
+ln: !named !links -bdfFiLnPrsTv -t=work --force,interactive,no-dereference,relative,symbolic,no-target-directory,verbose work*
 chmod: !named -cfvR --changes,quiet,silent,verbose,recursive --reference= any*
 `

@@ -68,29 +68,29 @@ git ls-remote: -htq --heads,tags,refs,quiet,symref,exit-code --sort= remote*
 git add: !named -nvfuNA --refresh,renormalize,no-ignore-removal --dry-run,verbose,force,update,intent-to-add,all,no-all,ignore-errors,sparse --chmod=+x|-x any*
 git commit: !named -aqvsoi -m=all -FC= -u? --all,quiet,verbose,signoff,amend,no-edit,allow-empty,allow-empty-message,reset-author,dry-run,short,branch,long,only,include,status
   --message=all --file,author,date,reuse-message,fixup,squash,cleanup,trailer= --no-gpg-sign,no-signoff,no-status,null,ahead-behind --untracked-files? --porcelain any*
-git checkout: !named -qfmldt -bB= --quiet,force,detach,ours,theirs,guess,no-guess,progress,no-progress,no-track,merge,overlay,no-overlay,overwrite-ignore,ignore-skip-worktree-bits --orphan,conflict= --track? any*
-git switch: !named -qfdmt -cC= --merge,progress,no-progress --quiet,force,detach,discard-changes,guess,no-guess,no-track --create,force-create,orphan,conflict= --track? any*
-git restore: !named -qSWm -s= --overlay,no-overlay,progress,no-progress,merge --conflict= --quiet,staged,worktree,ours,theirs,ignore-unmerged --source= any*
-git reset: !named -qN --quiet,mixed,soft,hard,merge,keep,intent-to-add any*
+git checkout: !named !links -qfmldt -bB= --quiet,force,detach,ours,theirs,guess,no-guess,progress,no-progress,no-track,merge,overlay,no-overlay,overwrite-ignore,ignore-skip-worktree-bits --orphan,conflict= --track? any*
+git switch: !named !links -qfdmt -cC= --merge,progress,no-progress --quiet,force,detach,discard-changes,guess,no-guess,no-track --create,force-create,orphan,conflict= --track? any*
+git restore: !named !links -qSWm -s= --overlay,no-overlay,progress,no-progress,merge --conflict= --quiet,staged,worktree,ours,theirs,ignore-unmerged --source= any*
+git reset: !named !links -qN --quiet,mixed,soft,hard,merge,keep,intent-to-add any*
 git rm: !named -fnrq --force,dry-run,cached,ignore-unmatch,quiet any*
-git mv: !named -fnkv --force,dry-run,verbose any*
+git mv: !named !links -fnkv --force,dry-run,verbose any*
 git init: !named -q -b= --quiet,bare --initial-branch= below
 @stash: -ukaqS -m=all --include-untracked,keep-index,no-keep-index,all,quiet,staged --message=
-git stash: !named @stash
-git stash push, git stash save: !named @stash any*
-git stash pop, git stash apply, git stash drop: !named -q --index,quiet any*
+git stash: !named !links @stash
+git stash push, git stash save: !named !links @stash any*
+git stash pop, git stash apply, git stash drop: !named !links -q --index,quiet any*
 @strategy: -s=ort|recursive|resolve|octopus|ours|subtree --strategy=ort|recursive|resolve|octopus|ours|subtree
-git apply: !named -v3RN -pC= --check,stat,numstat,summary,index,cached,3way,reverse,verbose,quiet,reject,recount,ignore-whitespace,ignore-space-change
+git apply: !named !links -v3RN -pC= --check,stat,numstat,summary,index,cached,3way,reverse,verbose,quiet,reject,recount,ignore-whitespace,ignore-space-change
   --unidiff-zero,allow-empty,intent-to-add --whitespace=nowarn|warn|fix|error|error-all --exclude,include= below*
 git clean: !named -nqdxX -e= --dry-run,quiet --exclude= any*
-git merge, git cherry-pick, git revert: !named -nqvx -mX=
+git merge, git cherry-pick, git revert: !named !links -nqvx -mX=
   --no-commit,no-edit,no-ff,ff-only,ff,squash,abort,continue,quit,skip,stat,no-stat,quiet,verbose,signoff,allow-empty --progress,no-progress,autostash,no-autostash,allow-unrelated-histories,no-log,no-signoff,no-gpg-sign,commit --message,mainline,strategy-option,into-name= any*
-git rebase: !named @strategy -qvfm -X= --empty=drop|keep --rebase-merges? --onto,strategy-option= --no-gpg-sign,fork-point,no-fork-point,apply,merge,update-refs
+git rebase: !named !links @strategy -qvfm -X= --empty=drop|keep --rebase-merges? --onto,strategy-option= --no-gpg-sign,fork-point,no-fork-point,apply,merge,update-refs
   --signoff,ignore-whitespace,force-rebase,no-ff,stat,show-current-patch,committer-date-is-author-date,reapply-cherry-picks --abort,continue,skip,quit,quiet,verbose,autostash,no-autostash,keep-base,root,no-stat any*
 git fetch: !named -apqtvnfk46P -j=number --append,atomic,multiple,keep,ipv4,ipv6,refetch,update-shallow,no-auto-maintenance,no-auto-gc,show-forced-updates
   --jobs=number --refmap,shallow-exclude,filter= --all,prune,prune-tags,tags,no-tags,quiet,verbose,dry-run,force,unshallow,progress,no-recurse-submodules --depth,deepen,shallow-since= remote*
-git pull: !named @strategy -qvft46n -X= -r?true|false|merges --rebase?true|false|merges --strategy-option= --squash,no-squash,commit,no-commit,stat,no-stat,force,ipv4,ipv6,no-autostash
+git pull: !named !links @strategy -qvft46n -X= -r?true|false|merges --rebase?true|false|merges --strategy-option= --squash,no-squash,commit,no-commit,stat,no-stat,force,ipv4,ipv6,no-autostash
   --allow-unrelated-histories,no-gpg-sign,unshallow,dry-run --quiet,verbose,no-rebase,ff-only,no-ff,ff,prune,tags,no-tags,autostash,all,no-edit,no-recurse-submodules,progress --depth= remote*
 git push: !named -qvundf --quiet,verbose,all,tags,set-upstream,dry-run,porcelain,force,force-with-lease,follow-tags,delete,atomic,progress,prune remote*
-git clone: !named -qvn -bo= --quiet,verbose,no-checkout,single-branch,no-single-branch,no-tags,bare,mirror,progress --branch,origin,depth,shallow-since,filter= remote below
+git clone: !named !links -qvn -bo= --quiet,verbose,no-checkout,single-branch,no-single-branch,no-tags,bare,mirror,progress --branch,origin,depth,shallow-since,filter= remote below
 `
