@@ -15,6 +15,8 @@ const KILLING_MS = 2_000
 const POLL_MS = 20
 /** Longer than most processes live that replace themselves to escape. */
 const CHASE_MS = 25
+/** On a busy machine that time may pass during the first look. */
+const MIN_LOOKS = 20
 /** Pids that are read in one round, the newest first. */
 const MAX_NEW = 64
 /** A command that started fewer processes is not one that replaces itself all the time. */
@@ -89,6 +91,7 @@ export class ProcessTree {
       left = this.signal('SIGKILL')
       if (left > 0) await sleep(POLL_MS)
       left = Math.max(left, this.killNewest(CHASE_MS))
+      if (left === 0) left = await this.#countNewest(lastPid())
     } while (left > 0 && performance.now() < limit)
     return left
   }
@@ -102,7 +105,8 @@ export class ProcessTree {
     const start = lastPid()
     if (start === undefined) return 0
     let [known, found] = [start - MAX_NEW, 0]
-    for (const end = performance.now() + ms; performance.now() < end;) {
+    const end = performance.now() + ms
+    for (let look = 0; look < MIN_LOOKS || performance.now() < end; look++) {
       const last = lastPid() ?? known
       found += this.#newest(known, last).filter((pid) => signalProcess(pid, 'SIGKILL')).length
       known = last
@@ -116,7 +120,12 @@ export class ProcessTree {
     if (known === undefined) return 0
     const isQuiet = known >= this.#root.pid && known - this.#root.pid < MANY
     if (isQuiet && !hasVanished) return 0
-    // Several times: a process may replace itself while the pids are read.
+    return this.#countNewest(known)
+  }
+
+  /** Looks several times: a process may replace itself while the pids are read. */
+  async #countNewest(known: number | undefined): Promise<number> {
+    if (known === undefined) return 0
     for (let look = 0; look < LOOKS; look++) {
       await sleep(LOOK_MS)
       const { length } = this.#newest(known - MAX_NEW, lastPid() ?? known)
