@@ -97,15 +97,17 @@ describe('hookloop hooks doctor', { concurrency: 2 }, () => {
 
   test('checks each Claude Code handler separately', async () => {
     const project = new ProjectWithHooks()
-    const running = (word: string): readonly object[] => [
-      { type: 'command', command: `${quiet}; ${project.mark(word)}; exit 2` },
+    const running = (word: string, exitCode: number): readonly object[] => [
+      { type: 'command', command: `${quiet}; ${project.mark(word)}; exit ${exitCode}` },
     ]
-    const group = (word: string, matcher?: string): object[] => [{ matcher, hooks: running(word) }]
+    const group = (word: string, matcher?: string, exitCode = 2): object[] => [
+      { matcher, hooks: running(word, exitCode) },
+    ]
     project.write('.claude/settings.json', {
       hooks: {
         UserPromptSubmit: group('prompt'),
         PreToolUse: group('pre', 'work'),
-        PermissionRequest: group('question'),
+        PermissionRequest: group('question', '*', 0), // exit code 2 has no effect there, which is a problem
         PostToolUseFailure: group('failure'),
         PostToolUse: group('never', 'nothing'),
         StopFailure: group('broken'),

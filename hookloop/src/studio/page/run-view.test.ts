@@ -119,9 +119,13 @@ suite('the view of a run', () => {
     await page.keyboard.press('?')
     await page.getByRole('dialog', { name: 'Keys and signs' }).waitFor()
     await page.keyboard.press('Escape')
-    await eventually(() => page.getByRole('dialog').count(), 0)
-
-    await page.keyboard.press('c')
+    await eventually(() => page.locator('dialog').count(), 0)
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keys and signs' }).waitFor()
+    // A key that is pressed before the page knows that the browser closed a dialog.
+    await page.evaluate(
+      `document.querySelector('dialog').close(); dispatchEvent(new KeyboardEvent('keydown', { key: 'c' }))`,
+    )
     const dialog = page.getByRole('dialog', { name: 'Compare this run with …' })
     await dialog.getByText('What is in this folder?').click()
     await page.getByRole('heading', { name: 'The runs part at step 2' }).waitFor()

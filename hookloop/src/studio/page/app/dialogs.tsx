@@ -20,8 +20,10 @@ function Dialog({ title, children }: { readonly title: string; readonly children
     box.current!.showModal()
     return () => before instanceof HTMLElement && before.focus()
   }, [])
+  const own = useRef(dialog.value)
+  // The browser reports that it closed a dialog a moment later, when another one may be open.
   const close = (): void => {
-    dialog.value = undefined
+    if (dialog.value === own.current) dialog.value = undefined
   }
   return (
     <dialog ref={box} aria-label={title} onClose={close} onClick={(event) => event.target === box.current && close()}>
