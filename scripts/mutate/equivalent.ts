@@ -214,4 +214,16 @@ export const equivalent: readonly Equivalent[] = [
     change: '2 → 3',
     why: 'It is the indentation of the file.',
   },
+  {
+    file: 'hooks/run-hooks.ts',
+    code: 'invocation.mark = ended // the next hook starts here: reading the clock costs as much as calling a hook',
+    change: 'invocation.mark = ended → void 0',
+    why: 'The next hook reads the clock itself, which costs time.',
+  },
+  {
+    file: 'sessions/log/session-journal.ts',
+    code: 'this.#writing = undefined',
+    change: 'this.#writing = undefined → void 0',
+    why: 'After a failure nothing is written. Without it, a timer looks again until the session is released.',
+  },
 ]

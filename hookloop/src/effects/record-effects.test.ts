@@ -120,3 +120,10 @@ test('a recording that has an entry is not used for another run', () => {
   recording.append(begin('r/0/inference', 'inference'))
   assert.throws(start, { code: 'RECORDING_INVALID', message: /already has a run/ })
 })
+
+test('recordEffects names itself and the argument at fault', () => {
+  assert.throws(() => recordEffects({} as never), { message: /^recordEffects: "recording" must be / })
+  assert.throws(() => recordEffects(memoryRecording(), 'live' as never), {
+    message: /^recordEffects: "inner" must be /,
+  })
+})

@@ -70,6 +70,7 @@ suite('what changes in a session between two runs is stored before the session i
       (await resumedElsewhere(store, session)).send('Two.'),
     'what hooks change when it ends': (session) => session.send('One.').then(() => session.end()),
     'that it is cleared': (session) => session.send('One.').then(() => session.clear()),
+    'that it is cleared before its first message': (session) => session.clear(),
   }
   const expected: { readonly [what: string]: object } = {
     'metadata of the application': { user: 'ann' },
@@ -77,6 +78,7 @@ suite('what changes in a session between two runs is stored before the session i
     'what hooks change when it starts with an open run': { onSessionStart: 2 },
     'what hooks change when it ends': { onSessionStart: 1, onSessionEnd: 1 },
     'that it is cleared': { onSessionStart: 2, onSessionEnd: 1 },
+    'that it is cleared before its first message': { onSessionStart: 1 },
   }
   for (const [what, change] of Object.entries(changes)) {
     test(what, async () => {

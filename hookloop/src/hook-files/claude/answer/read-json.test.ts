@@ -85,6 +85,47 @@ suite('a JSON answer of a Claude Code hook', () => {
   })
 })
 
+suite('the hookSpecificOutput of a Claude Code hook', () => {
+  const request = (fields: object): object => ({ behavior: 'allow', ...fields })
+  const refusal = (fields: object): object => ({ behavior: 'deny', ...fields })
+  /** A field of an event, values that it may have, and others. */
+  const fields: readonly (readonly [ClaudeEvent, string, valid: readonly unknown[], wrong: readonly unknown[]])[] = [
+    ['PreToolUse', 'permissionDecision', ['allow', 'deny', 'ask', 'defer'], ['block', true]],
+    ['PreModelSwitch', 'permissionDecision', ['allow', 'deny', 'ask'], ['defer']],
+    ['PreToolUse', 'permissionDecisionReason', ['Why.'], [1]],
+    ['PreToolUse', 'updatedInput', [{}], ['ls', ['ls'], null]],
+    ['Stop', 'additionalContext', ['More.'], [1, ['More.']]],
+    ['SessionStart', 'watchPaths', [[], ['a', 'b']], ['a', ['a', 1], [1, 'a'], { 0: 'a' }]],
+    ['SessionStart', 'reloadSkills', [true, false], ['yes']],
+    ['Elicitation', 'action', ['accept', 'decline', 'cancel'], ['deny']],
+    [
+      'PermissionRequest',
+      'decision',
+      [
+        ...[{}, { updatedInput: {} }, { updatedPermissions: [] }].map(request),
+        ...[{}, { message: 'No.' }, { interrupt: true }].map(refusal),
+      ],
+      [
+        'allow',
+        { behavior: 'ask' },
+        ...[{ updatedInput: 'ls' }, { updatedPermissions: {} }].map(request),
+        ...[{ message: 1 }, { interrupt: 'yes' }].map(refusal),
+      ],
+    ],
+  ]
+  for (const [event, name, valid, wrong] of fields) {
+    test(`has no effect if a field has a wrong value: ${name} of ${event}`, () => {
+      const read = (value: unknown): HandlerAnswer =>
+        readJson({ hookSpecificOutput: { hookEventName: event, [name]: value } }, event)
+      for (const value of valid) assert.equal(read(value).problem, undefined, JSON.stringify(value))
+      for (const value of wrong) {
+        const problem = `its answer is invalid: "${name}" cannot be ${JSON.stringify(value)}`
+        assert.deepEqual(read(value), { problem })
+      }
+    })
+  }
+})
+
 suite('the end of a Claude Code command', () => {
   const output = (head = '', droppedBytes = 0) => ({
     head,
