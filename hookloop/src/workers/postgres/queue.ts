@@ -37,12 +37,16 @@ const QUERY_TIMEOUT_MS = 15_000
 /** Queries of the queue are short. One more connection listens. */
 const MAX_CONNECTIONS = 4
 
+/** How long a turn waits for a worker, or for the turns before it. The queue deletes turns that wait longer, without a word. */
+const RETENTION_SECONDS = 10 * 365 * 24 * 3_600
+
 /** In one queue, the turns of one session are driven in order, one at a time. A turn is tried again until it has a result. */
 const policy = {
   policy: 'key_strict_fifo',
   notify: true,
   heartbeatSeconds: HEARTBEAT_SECONDS,
   expireInSeconds: 24 * 3_600 - 1,
+  retentionSeconds: RETENTION_SECONDS,
   retryLimit: 1_000_000,
   retryDelay: 1,
   retryBackoff: true,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
+import pg from 'pg'
 import { PgBoss } from 'pg-boss'
 import { createAgent } from '../../create-agent.ts'
 import { gatedModel } from '../../sessions/limits/limits.fixture.ts'
@@ -107,4 +108,31 @@ test('a worker drives as many turns at a time as it may, and takes the next one 
     for (const each of sent) assert.equal((await each.result()).status, 'completed')
     assert.equal(worker.running, 0)
   }
+})
+
+test('a turn that has waited for a year is driven, and is the same run when the queue has deleted its result', async (t) => {
+  const database = await startPostgres()
+  const { connectionString } = database
+  const [model, store] = [gatedModel(), memoryStore()]
+  const sessions = await fleet({ connectionString, store })
+  const sent = await sessions.send('waits', 'Hello.', { turn: 'one' })
+  const queue = new PgBoss({ connectionString, schema: 'hookloop_turns', supervise: false, schedule: false })
+  const client = new pg.Client({ connectionString })
+  await Promise.all([queue.start(), client.connect()])
+  const times = ['created_on', 'start_after', 'keep_until'].map((name) => `${name} = ${name} - interval '1 year'`)
+  await client.query(`UPDATE hookloop_turns.job SET ${times.join(', ')}`)
+  await queue.supervise()
+  const worker = await serveSessions({ agent: createAgent({ model, store }), connectionString })
+  t.after(async () => {
+    await Promise.all([worker.close(), sessions.close(), queue.stop({ graceful: false }), client.end()])
+    await database.stop()
+  })
+  await model.started(1)
+  model.answer('Hello.')
+  const result = await sent.result()
+  assert.equal(result.status, 'completed')
+
+  await client.query('DELETE FROM hookloop_turns.job')
+  const again = await sessions.send('waits', 'Hello.', { turn: 'one' })
+  assert.deepEqual(await again.result(), result)
 })
