@@ -226,4 +226,34 @@ export const equivalent: readonly Equivalent[] = [
     change: 'this.#writing = undefined → void 0',
     why: 'After a failure nothing is written. Without it, a timer looks again until the session is released.',
   },
+  {
+    file: 'agent/loop/loop.ts',
+    code: "const reason = outcome.stopReason ?? 'completed'",
+    change: "'completed' → 'completed-changed'",
+    why: 'An outcome that stops a run always has a reason. It could only be missing in a saved run that was edited.',
+  },
+  {
+    file: 'agent/loop/loop.ts',
+    code: "by: outcome.resolvedBy ?? 'hookloop',",
+    change: "'hookloop' → 'hookloop-changed'",
+    why: 'An outcome that stops a run always says who decided. It could only be missing in a saved run that was edited.',
+  },
+  {
+    file: 'agent/tools/execute-call.ts',
+    code: 'abort: () => 0,',
+    change: '0 → 1',
+    why: 'It is only called when a limit of its own is over, and this one has none.',
+  },
+  {
+    file: 'hook-files/trust/trust-store.ts',
+    code: 'return 0',
+    change: '0 → 1',
+    why: 'It is an age in milliseconds that is compared with ten seconds.',
+  },
+  {
+    file: 'hook-files/claude/answer/limit-to-event.ts',
+    code: 'let count = 0',
+    change: '0 → 1',
+    why: 'Names of files only have to differ.',
+  },
 ]

@@ -127,3 +127,21 @@ test('recordEffects names itself and the argument at fault', () => {
     message: /^recordEffects: "inner" must be /,
   })
 })
+
+test('a recorded timeout ends the same wait at the same time, also if the work has failed', async () => {
+  const { effects } = resumed([{ type: 'timeout', key: 'r.2/0/0/fits', at: 50, ms: 5 }])
+  const aborted: AgentError[] = []
+  const limit = { ms: 5, key: () => 'r.2/0/0/fits', abort: (error: AgentError) => void aborted.push(error) }
+  const waiting = effects.withTimeout(Promise.reject(new Error('broken')), limit)
+  await assert.rejects(waiting, (error) => error === aborted[0] && aborted[0]?.code === 'HOOK_TIMED_OUT')
+  assert.equal(effects.now(), 50)
+})
+
+test('a wait during which the run had reached its time limit ends the time of the run again', async () => {
+  const { effects } = resumed([{ type: 'abort', key: 'r.2/0/0/fits', by: 'limit' }])
+  const wait = (key: string): Promise<number> => effects.withTimeout(Promise.resolve(1), { ms: 5, key: () => key })
+  await wait('r.2/0/0/parse')
+  assert.equal(effects.ended(), undefined)
+  await wait('r.2/0/0/fits')
+  assert.equal(effects.ended(), 'limit')
+})

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { setTimeout as delay } from 'node:timers/promises'
+import { once } from 'node:events'
+import { setImmediate as soon, setTimeout as delay } from 'node:timers/promises'
 import { describe, test } from 'node:test'
 import type { Use } from '../agent/capability.ts'
 import type { Run } from '../agent/run.ts'
@@ -186,6 +187,23 @@ test('a hook that fails with onFailure "block" blocks', async () => {
 test('a hook that times out fails', async () => {
   const { run } = await runWith(hook('beforeStep', forever, { timeoutMs: 2 }))
   assert.equal(run.status === 'failed' && run.error.code, 'HOOK_TIMED_OUT')
+})
+
+test('a hook that throws when its signal aborts at its timeout has failed once', async () => {
+  const seen: string[] = []
+  const obeys = hook(
+    'beforeStep',
+    async (ctx) => {
+      await once(ctx.signal, 'abort')
+      throw new Error('aborted')
+    },
+    { name: 'obeys', timeoutMs: 2, onFailure: 'continue' },
+  )
+  const later = hook('beforeStep', async (ctx) => (await soon(), seen.push('later'), ctx), { name: 'later' })
+  const { run } = await runWith(obeys, later)
+  const failed = entriesOf(run, 'obeys').map(({ error }) => error)
+  assert.deepEqual([run.status, seen.length, failed.length], ['completed', 2, 2]) // in two steps
+  for (const error of failed) assert.match(error!, /No answer within 2 ms/)
 })
 
 test('a state from another invocation is rejected', async () => {

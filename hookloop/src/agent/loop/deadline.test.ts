@@ -169,6 +169,15 @@ test('a tool that did not stop at the time limit has an unknown outcome, and is 
   assert.match(JSON.stringify(execution!.output), /time limit.*may have had an effect.*may still be running/)
 })
 
+test('a hook around a tool that did not stop at the time limit can still change its result', async () => {
+  const around = hook('aroundToolUse', async (_ctx, next) => ({ ...(await next()), output: 'Unknown.' }))
+  const use = [worker({ execute: () => never }), around, guards({ maxTimeMs: 1000 })]
+  const agent = createAgent({ model: scriptedModel([work, 'Done.']), use })
+  const run = await runOn(fakeClock(), (effects) => agent.run('Go.', { effects }))
+  const [execution] = run.state.lastStep!.toolExecutions
+  assert.deepEqual([execution!.status, execution!.output], ['outcomeUnknown', 'Unknown.'])
+})
+
 test('a tool that answers within the grace period after the time limit has its answer recorded', async () => {
   const patient = worker({
     execute: (_args, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve('saved'))),

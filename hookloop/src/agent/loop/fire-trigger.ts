@@ -206,8 +206,7 @@ export async function recover(run: RunContext, error: AgentError, during: HookTr
     await runTransforms(invocation, invocation.plan.transforms)
   } catch (second) {
     // The run fails with the first error, and onError is not fired for an error of its own hooks.
-    const why = second instanceof HookFailure ? second.error.message : messageOf(second)
-    run.noteLoop('onError', { error: why, message: 'an onError hook failed, so the run failed' })
+    run.noteLoop('onError', { error: messageOf(second), message: 'an onError hook failed, so the run failed' })
     return failed(run, error, during)
   }
   conclude(run, invocation)

@@ -129,3 +129,30 @@ test('a loop that leaves agent.iterate() early has a run whose onPause hooks hav
   const run = await states.run
   assert.deepEqual([run.status, seen], ['suspended', ['paused']])
 })
+
+test('a run that is cancelled while it is suspended at beforeInference closes that step', async () => {
+  const cancel = new AbortController()
+  const asks = guard('beforeInference', (ctx) => ctx.ask('Really?'))
+  const cancels = hook('onPause', (ctx) => (cancel.abort(), ctx))
+  const looks = hook('afterStep', (ctx) => ctx, { name: 'looks' })
+  const model = scriptedModel(['Done.'])
+  const agent = createAgent({ model, use: [asks, cancels, looks, approval('suspend')] })
+  const run = await agent.run('Go.', { signal: cancel.signal })
+  const steps = run.ledger.filter((entry) => entry.hook === 'looks').map(({ step }) => step)
+  assert.deepEqual([run.status, run.state.stepCount, steps, model.requests.length], ['cancelled', 1, [0], 0])
+})
+
+test('a run that is cancelled while it is suspended at onStop ends, and no denial is counted', async () => {
+  const cancel = new AbortController()
+  const asks = guard('onStop', (ctx) => ctx.ask('Really?'))
+  const cancels = hook('onPause', (ctx) => (cancel.abort(), ctx))
+  const model = scriptedModel(['Done.', 'Again.'])
+  const agent = createAgent({ model, use: [asks, cancels, approval('suspend')] })
+  const run = await agent.run('Go.', { signal: cancel.signal })
+  assert.ok(run.status === 'cancelled')
+  assert.deepEqual([run.final.reason, model.requests.length], ['userRequested', 1])
+  assert.deepEqual(
+    run.final.votes.map(({ decision }) => decision),
+    ['allowStop', 'forbidContinuation'],
+  )
+})

@@ -68,7 +68,6 @@ export async function runLoop(run: RunContext, from?: Cursor, closing?: StepClos
     }
   } else if (closing?.record?.response !== undefined) {
     outcome = await takeRecordedStep(run, closing.record, closing.vote)
-    if (outcome === undefined) return
   } else if (closing?.vote !== undefined) {
     run.cast([closing.vote])
   }
@@ -199,14 +198,14 @@ async function takeRecordedStep(
   run: RunContext,
   record: StepRecord,
   vote: ContinuationEvaluation | undefined,
-): Promise<ContinuationOutcome | undefined> {
+): Promise<ContinuationOutcome> {
   await fireTrigger(run, 'beforeStep')
   const step = openStep(run)
   const placeOf = await useRecordedAnswer(run, step, record)
   step.calls.forEach(() => step.countCall())
   await closeCalls(run, step, { record, why: whyClosed(vote), placeOf })
   if (vote !== undefined) run.cast([vote])
-  return endStep(undefined, run, step)
+  return closeStep(run, step) // none of its calls waits for approval
 }
 
 function whyClosed(vote: ContinuationEvaluation | undefined): string {

@@ -260,6 +260,19 @@ test('a call that is aborted because the hook failed is counted with an estimate
   assert.ok(totalTokens(run.state.usage) > 4_000)
 })
 
+test('a call that is aborted because the hook threw at once is counted with an estimate', async () => {
+  const { critic, agent } = withCritic(
+    [{ text: 'x', delayMs: 60_000 }],
+    hook('beforeStep', (ctx) => {
+      void ctx.infer({ model: critic, prompt: 'slow' })
+      throw new Error('oops')
+    }),
+  )
+  const run = await agent.run('go')
+  assert.equal(run.status === 'failed' && run.error.code, 'HOOK_FAILED')
+  assert.ok(totalTokens(run.state.usage) > 4_000)
+})
+
 test('a hook that has ended, a hook with an effect, a shadow hook and a check of a partial answer call no model', async () => {
   const why: string[] = []
   const keep = (error: unknown): void => void why.push((error as Error).message)

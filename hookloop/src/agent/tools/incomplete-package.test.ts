@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { AgentError, createAgent, guard, tool, type Schema } from 'hookloop'
+import { AgentError, createAgent, guard, hook, shadow, tool, type Schema } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 
 // A part of the package that is missing is not a problem of a call: the model can do nothing about it.
@@ -34,6 +34,17 @@ suite('a part of Hookloop that cannot be loaded', () => {
     })
   }
 
+  test('ends the run if an asynchronous schema needs it, and a typed hook in shadow mode is skipped', async () => {
+    const input = schema(async () => missing())
+    const work = tool({ name: 'work', description: 'Works.', input, execute: () => 'ran' })
+    const looks = shadow(hook('beforeToolUse', (ctx) => ctx, { name: 'looks', tool: work }))
+    const model = scriptedModel([{ toolCalls: [{ name: 'work', args: {} }] }, 'The model got a result.'])
+    const run = await createAgent({ model, use: [work, looks] }).run('go')
+    assert.equal(run.status === 'failed' && run.error.code, 'PACKAGE_INCOMPLETE')
+    const decisions = run.ledger.filter((entry) => entry.hook === 'looks').map(({ decision }) => decision)
+    assert.deepEqual(decisions, ['skipped'])
+  })
+
   test('is not reported as an invalid tool if the tool is defined', () => {
     const jsonSchema = { input: missing, output: missing }
     const input: Schema<object, object> = { '~standard': { ...schema(missing)['~standard'], jsonSchema } }
@@ -45,6 +56,12 @@ suite('a part of Hookloop that cannot be loaded', () => {
     const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'ran' })
     const model = scriptedModel([{ toolCalls: [{ name: 'work', args: {} }] }, 'The model got a result.'])
     const run = await createAgent({ model, use: [work, guard('beforeToolUse', missing)] }).run('go')
+    assert.equal(run.status === 'failed' && run.error.code, 'PACKAGE_INCOMPLETE')
+  })
+
+  test('ends the run if a hook at onStop needs it', async () => {
+    const stops = hook('onStop', missing)
+    const run = await createAgent({ model: scriptedModel(['Done.']), use: [stops] }).run('go')
     assert.equal(run.status === 'failed' && run.error.code, 'PACKAGE_INCOMPLETE')
   })
 })

@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path'
 import { after, suite, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { fingerprint, hashFiles, type Fingerprint } from './fingerprint.ts'
-import { defaultTrustFile, trustedByHash, TrustStore } from './trust-store.ts'
+import { defaultTrustFile, statusText, trustedByHash, TrustStore } from './trust-store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-trust-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -228,6 +228,14 @@ test('the list is in the configuration folder of the user, unless a variable nam
   assert.equal(defaultTrustFile({}), join(homedir(), '.config/hookloop/trust.json'))
   assert.equal(defaultTrustFile({ XDG_CONFIG_HOME: '/settings' }), '/settings/hookloop/trust.json')
   assert.equal(defaultTrustFile({ XDG_CONFIG_HOME: '/settings', HOOKLOOP_TRUST: '/list.json' }), '/list.json')
+})
+
+test('a file that is not trusted has the reason: it cannot be trusted, has changed, or is new', () => {
+  const file = { path: '/there/hooks.json', hash: '', isConfig: true, status: 'untrusted' } as const
+  const texts = [{ problem: 'it is a folder' }, { status: 'changed' as const }, {}].map((more) =>
+    statusText({ ...file, ...more }),
+  )
+  assert.deepEqual(texts, ['cannot be trusted (it is a folder)', 'has changed since it was trusted', 'is not trusted'])
 })
 
 test('files are trusted by the first 16 characters of their hash, and not by fewer or by others', () => {

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { setImmediate as idle } from 'node:timers/promises'
 import { test } from 'node:test'
 import { AgentState } from '../../state/agent-state.ts'
+import { textMessage } from '../../state/message.ts'
 import { memoryStore } from '../stores/memory-store.ts'
-import { loadSession } from './read-session.ts'
+import { loadSession, readSession } from './read-session.ts'
 import { SessionJournal } from './session-journal.ts'
 import { SESSION_VERSION } from './session-records.ts'
 
@@ -61,4 +62,26 @@ test('events are stored when work on the session fails, but not if lines before 
     for await (const event of store.watch('s', { follow: false })) events.push(event)
     assert.equal(events.length, expected, `${stored} ${waiting}`)
   }
+})
+
+test('a model call that has begun is stored before the next state', async () => {
+  const { journal, lines } = await newSession()
+  journal.append({ type: 'begin', key: 'r/0/inference', kind: 'inference', input: 1 })
+  journal.appendState(AgentState.create({ agentId: 'a' }), { phase: 'changed', at: 1 })
+  await journal.flush()
+  const types = (await lines()).map((line) => (JSON.parse(line) as { type: string }).type)
+  assert.deepEqual(types, ['session', 'begin', 'state'])
+})
+
+test('a session with two large states in one write has one snapshot, and is read with the last state', async () => {
+  const { journal, lines, store } = await newSession()
+  const messages = [200_000, 2_000_000].map((chars) => textMessage('user', 'x'.repeat(chars)))
+  for (const at of [1, 2]) {
+    const state = AgentState.create({ agentId: 'a' }).withMessages(messages.slice(0, at))
+    journal.appendState(state, { phase: 'changed', at })
+  }
+  await journal.flush()
+  const snapshots = (await lines()).filter((line) => (JSON.parse(line) as { type: string }).type === 'snapshot')
+  const { state } = readSession((await store.read('s'))!.lines, 's')
+  assert.deepEqual([snapshots.length, state!.messages.length], [1, 2])
 })

@@ -368,7 +368,7 @@ suite('an approval of a tool that has changed since it was shown', () => {
         const run = await changed.resume('s', how === 'resume' ? { answers } : {})
         assert.deepEqual([run.status, paid], ['suspended', []])
         const [again] = await listApprovals(store)
-        assert.match(again!.message, /has changed since/)
+        assert.match(`${again!.by}: ${again!.message}`, /^hookloop: .*has changed since/)
         assert.notEqual(again!.id, before!.id)
         await answerApproval(store, { session: 's', approval: again!.id, answer: 'allow' })
         assert.deepEqual([(await changed.resume('s')).status, paid], ['completed', ['ann']])

@@ -5,7 +5,7 @@ import { tool } from '../../agent/tool.ts'
 import type { Use } from '../../agent/capability.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
-import { hook } from '../../hooks/hook.ts'
+import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import type { ModelRequest } from '../../state/inference.ts'
 import type { AgentEvent } from '../../state/event.ts'
@@ -105,6 +105,17 @@ suite('new input to a session that waits for an answer', () => {
     for (const run of [0, 1]) assert.deepEqual((await replay(stored, { agent, run })).record, { status: 'complete' })
   })
 
+  test('ends a run that waits for approval of its end, without another step', async () => {
+    const store = memoryStore()
+    const ends: unknown[] = []
+    const asks = guard('onStop', (ctx) => (ends.length === 0 ? ctx.ask('Enough?') : ctx))
+    const watch = hook('afterExecution', (ctx) => (ends.push(ctx.outcome.resolvedBy), ctx), { name: 'watch' })
+    const { agent, requests } = shop(store, { use: [asks, watch], first: 'Hello.' })
+    assert.equal((await agent.run('Hello?', { session: 's' })).status, 'suspended')
+    await agent.run('Stop.', { session: 's', onNewInput: 'deny' })
+    assert.deepEqual([ends, requests.length], [['newInput', 'completion'], 2])
+  })
+
   test('closes a subagent that waits, and the model receives what it had done', async () => {
     const store = memoryStore()
     const done: string[] = []
@@ -168,6 +179,21 @@ test('new input to a session that was interrupted closes its step, and no effect
     const said = JSON.stringify(state!.messages)
     for (const on of before) assert.ok(said.includes(`acted on ${on}`) || said.includes('may have had an effect'), on)
   }
+})
+
+test('new input to a session that was interrupted before its first step ends that run without a model call', async () => {
+  const store = memoryStore()
+  const ends: unknown[] = []
+  const use = [
+    hook('beforeExecution', async (ctx) => ctx, { name: 'prepare', effect: true }),
+    hook('afterExecution', (ctx) => (ends.push(ctx.outcome.resolvedBy), ctx), { name: 'watch' }),
+  ]
+  const dying = dyingStore(store, { at: 2, stored: true })
+  await Promise.race([shop(dying, { use }).agent.run('Pay.', { session: 's' }), dying.died])
+  assert.equal((await kept(store)).open?.phase, 'started')
+  const { agent, requests } = shop(store, { use, first: 'Hello.' })
+  await agent.run('Hello?', { session: 's', onNewInput: 'deny' })
+  assert.deepEqual([ends, requests.length], [['newInput', 'completion'], 1])
 })
 
 /** What a call that was approved has become, by the write at which its process died. */

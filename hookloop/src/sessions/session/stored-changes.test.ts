@@ -104,3 +104,17 @@ test('a session starts once per handle, also if the same handle resumes its susp
   await session.send('Two.')
   assert.equal((await session.state())!.metadata['onSessionStart'], 1)
 })
+
+test('what hooks change when a session starts with an open run is stored after that run, also if it waits again', async () => {
+  const store = memoryStore()
+  const run = await clerk(store).session('s').send('Pay.')
+  assert.equal(run.status, 'suspended')
+  const other = clerk(store).session('s')
+  const starts = async (): Promise<unknown> => (await other.state())!.metadata['onSessionStart']
+  assert.equal((await other.resume())?.status, 'suspended')
+  await assert.rejects(other.send('Two.'), { code: 'STATE_SUSPENDED' })
+  assert.equal(await starts(), 1)
+  await other.resume({ answers: { [run.pending[0]!.id]: 'allow' } })
+  await other.send('Two.')
+  assert.equal(await starts(), 2)
+})
