@@ -106,7 +106,7 @@ suite('hookloop policy bash', () => {
 
   test('runs no command', async () => {
     const { code, stdout } = await hookloop(['policy', 'bash', '--allow', '*'], { input: 'echo $((1+1))\n' })
-    assert.deepEqual([code, stdout.split('\n')[0]], [0, 'allow echo $((1+1)) [allow "*"]'])
+    assert.deepEqual([code, stdout.split('\n')[0]], [0, 'ask   echo $((1+1)) [not all of its words are literal]'])
   })
 
   test('prints nothing for empty input', async () => {

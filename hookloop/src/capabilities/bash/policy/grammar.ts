@@ -38,65 +38,51 @@ export type Option = { readonly values: number; readonly isOptional: boolean; re
 
 /** The grammar of a program or subcommand by its exact name. */
 export function grammarOf(name: string): Grammar | undefined {
-  const known = parsed.get(name)
-  if (known !== undefined) return known
-  const entry = readEntries().get(name)
-  if (entry?.text === undefined) return undefined
-  // The help of a git command may be shown by a program of the settings.
-  const help = /^(?:git|@)/.test(name) ? '' : ' --help,version'
-  const grammar = toGrammar(entry.text + help, entry.usesFolder)
-  parsed.set(name, grammar)
-  return grammar
+  return readAll().grammars.get(name)
 }
 
 /** Whether a name is the beginning of the name of a subcommand: `docker` and `docker compose`. */
 export function isBeginning(name: string): boolean {
-  return readEntries().get(name)?.isBeginning ?? false
+  return readAll().beginnings.has(name)
 }
 
-type Entry = { readonly text: string | undefined; readonly usesFolder: boolean; readonly isBeginning: boolean }
+type All = { readonly grammars: ReadonlyMap<string, Grammar>; readonly beginnings: ReadonlySet<string> }
+let all: All | undefined
 
-const parsed = new Map<string, Grammar>()
-let entries: Map<string, Entry> | undefined
-
-/** Splits the texts on first use. Each grammar is parsed when a command needs it. */
-function readEntries(): ReadonlyMap<string, Entry> {
-  if (entries !== undefined) return entries
-  entries = new Map<string, Entry>()
+/** Reads all texts on first use. */
+function readAll(): All {
+  if (all !== undefined) return all
+  const [parts, grammars, beginnings] = [new Map<string, string>(), new Map<string, Grammar>(), new Set<string>()]
   for (const [texts, usesFolder] of [
     [files + wrappers, false],
     [git + development, true],
   ] as const) {
     for (const lines of texts.trim().split(/\n+(?! )/)) {
-      const [names = '', text] = lines.replace(/\n\s+/g, ' ').split(/: (.*)/)
-      for (const name of names.split(', '))
-        addEntry(name, { text, usesFolder, isBeginning: entries.get(name)?.isBeginning === true })
+      const [names = '', text = ''] = lines.replace(/\n\s+/g, ' ').split(/: (.*)/)
+      const whole = text.replace(/@[\w-]+/g, (part) => parts.get(part)!)
+      if (names.startsWith('@')) parts.set(names, whole)
+      else
+        for (const name of names.split(', ')) {
+          // The help of a git command may be shown by a program of the settings.
+          const help = name.startsWith('git') ? '' : ' --help,version'
+          grammars.set(name, toGrammar(whole + help, usesFolder))
+          for (let at = name.indexOf(' '); at > 0; at = name.indexOf(' ', at + 1)) beginnings.add(name.slice(0, at))
+        }
     }
   }
-  return entries
-}
-
-function addEntry(name: string, entry: Entry): void {
-  entries!.set(name, entry)
-  for (let at = name.lastIndexOf(' '); at > 0; at = name.lastIndexOf(' ', at - 1)) {
-    const beginning = name.slice(0, at)
-    entries!.set(beginning, { ...entry, text: undefined, ...entries!.get(beginning), isBeginning: true })
-  }
+  all = { grammars, beginnings }
+  return all
 }
 
 function toGrammar(text: string, usesFolder: boolean): Grammar {
   const [flags, options, operands] = [new Set<string>(), new Map<string, Option>(), [] as string[]]
-  for (const token of withParts(text).split(' ')) {
+  for (const token of text.split(' ')) {
     if (token.startsWith('!')) flags.add(token.slice(1))
     else if (token.startsWith('-')) addOptions(token, flags, options)
     else if (token !== '') operands.push(token)
   }
   const isRepeated = operands.at(-1)?.endsWith('*') === true
   return { flags, options, operands: operands.map((kind) => kind.replace(/\*$/, '')), isRepeated, usesFolder }
-}
-
-function withParts(text: string): string {
-  return text.replace(/(?<= |^)@[\w-]+/g, (name) => withParts(readEntries().get(name)?.text ?? ''))
 }
 
 const OPTIONS = /^(--?)([^=?]*)(\?|=*)(.*)$/

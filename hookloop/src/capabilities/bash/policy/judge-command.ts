@@ -1,5 +1,4 @@
 import { shorten } from '../../../state/text.ts'
-import { isBuiltin } from './builtins.ts'
 import { catastropheOf } from './catastrophes.ts'
 import { placeOf, workFolders } from './folders.ts'
 import { kinds } from './kinds.ts'
@@ -56,7 +55,7 @@ function judgeText(command: string, rules: Rules): CommandVerdict {
   const problem = sizeProblem(command)
   if (problem !== undefined) return summary(deniedTokens(command, rules), [forText(command, 'deny', problem)])
   const { commands: seen, doubt } = parseCommands(command)
-  const found = seen.flatMap((each) => judgeWithin(each, { rules, depth: 0, budget: { left: MAX_INNER } }))
+  const found = seen.flatMap((each) => judgeCommand(each, { rules, depth: 0, budget: { left: MAX_INNER } }))
   const denied = doubt === undefined ? [] : deniedTokens(command, rules)
   const suspicion = suspicionIn(command)
   const doubts = [
@@ -80,7 +79,7 @@ function writesLinks(command: string, found: readonly FoundCommand[]): boolean {
   return first !== -1 && last !== -1 && (first < last || !IN_ORDER.test(command))
 }
 
-/** No loop, function, pipeline, substitution or command in the background. */
+/** No loop, pipeline, substitution or command in the background. */
 const IN_ORDER = /^(?!.*\bdo\b)(?:[^|&(){}`]|&&|>&|&>)*$/s
 
 /** The strictest verdict decides. For deny the reason is preferably a command, for ask a doubt about the complete text. */
@@ -104,7 +103,6 @@ const MAX_QUOTED = 200
 
 type Judging = {
   readonly rules: Rules
-  readonly folders: readonly string[]
   /** How many commands this one is nested in. */
   readonly depth: number
   /** How many more nested commands are judged. */
@@ -113,43 +111,25 @@ type Judging = {
   readonly granted?: string
 }
 
-/** A command in the folder where it runs. */
-function judgeWithin(command: ParsedCommand, judging: Omit<Judging, 'folders'>): readonly FoundCommand[] {
-  const { folders = ['.'] } = command
-  return judgeCommand(command, { ...judging, folders })
-}
-
 /** A command and every command that it runs. */
-function judgeCommand(
-  { text, words, hazards, inputs, writes = [], isCall = false }: ParsedCommand,
-  judging: Judging,
-): readonly FoundCommand[] {
+function judgeCommand(command: ParsedCommand, judging: Judging): readonly FoundCommand[] {
+  const { text, words } = command
   const { depth, budget } = judging
-  const wrapped = wrappedIn(words, inputs)
+  const wrapped = wrappedIn(command)
   const argv = words.length > 0 && words.every(({ value }) => value !== null) ? words.map(textOf) : null
   if (wrapped !== undefined && (depth >= MAX_DEPTH || budget.left <= 0)) {
     return [{ text, argv, verdict: 'deny', rule: TOO_MANY }]
   }
-  const own = ownVerdict({ words, hazards, wrapped, writes, isCall }, judging)
-  const folders = workFolders(judging.folders, words)
+  const own = ownVerdict(command, wrapped, judging)
+  const folders = workFolders(command.folders, words)
   const found = { text, argv, ...own, ...(placeOf(folders) !== 'same' && { folders }) }
-  if (mayLink(words)) linking.add(found)
+  if (findGrammar(words, { isExact: true })?.grammar.flags.has('links') === true) linking.add(found)
   if (wrapped === undefined) return [found]
   // If a rule covers a command with the one that it runs, only deny and ask rules can change that.
   const granted = own.verdict === 'allow' && !wrapped.isPlain ? { granted: own.rule } : {}
   const { granted: _, ...outer } = judging
-  const inner = innerCommands(wrapped, words, { ...outer, depth: depth + 1, ...granted })
+  const inner = innerCommands(wrapped, command, { ...outer, depth: depth + 1, ...granted })
   return [found, ...inner]
-}
-
-/** Whether a command may put a link in place of a file: it is known to, or it has words of which that is not known. */
-function mayLink(words: readonly ParsedWord[]): boolean {
-  const { grammar, keys } = findGrammar(words, { isExact: true }) ?? {}
-  if (grammar === undefined) return false // it runs code of its own
-  const from = keys!.at(-1)! + 1
-  const isKnown =
-    grammar.usesFolder || readArguments(grammar, words, { from, isNamed: isNotNamed }).problem === undefined
-  return grammar.flags.has('links') || !isKnown
 }
 
 type Wrapped = {
@@ -162,7 +142,7 @@ type Wrapped = {
 const isNotNamed = (): boolean => false
 
 /** The commands that a command runs; undefined if it runs none. */
-function wrappedIn(words: readonly ParsedWord[], inputs: readonly string[] = []): Wrapped | undefined {
+function wrappedIn({ words, inputs }: ParsedCommand): Wrapped | undefined {
   const known = findGrammar(words, { isExact: false })
   if (known === undefined) return undefined
   const { grammar, keys } = known
@@ -183,10 +163,6 @@ const MAX_DEPTH = 8
 const MAX_INNER = 64
 const TOO_MANY = 'it runs too many nested commands'
 
-type Judged = Required<Pick<ParsedCommand, 'words' | 'hazards' | 'writes' | 'isCall'>> & {
-  readonly wrapped: Wrapped | undefined
-}
-
 type Decision = { readonly verdict: Verdict; readonly rule: string; readonly writes?: readonly string[] }
 
 const ask = (rule: string): Decision => ({ verdict: 'ask', rule })
@@ -195,8 +171,9 @@ const allow = (rule: string, writes: readonly string[]): Decision =>
   writes.length === 0 ? { verdict: 'allow', rule } : { verdict: 'allow', rule, writes }
 
 function ownVerdict(
-  { words, hazards, wrapped, writes, isCall }: Judged,
-  { rules, folders, granted }: Judging,
+  { words, hazards, writes, folders }: ParsedCommand,
+  wrapped: Wrapped | undefined,
+  { rules, granted }: Judging,
 ): Decision {
   const denied = broadMatch(rules.deny, words)
   if (denied !== undefined) return { verdict: 'deny', rule: denied.name }
@@ -209,11 +186,12 @@ function ownVerdict(
   if (words.length === 0 && writes.length > 0) return allow('a redirection to a file of data', writes)
   if (program === '' || !words.every(isUnderstood))
     return ask(program === '' ? 'the program it runs is not literal' : 'not all of its words are literal')
-  if (isCall) return allow('it calls a function whose commands are judged', writes)
-  if (isBuiltin(program)) return ask(`${program} is a builtin that changes the shell or evaluates text`)
-  if (findGrammar(words, { isExact: true })?.grammar.flags.has('free') === true && !program.includes('/')) {
+  const { usesFolder = true, flags } = findGrammar(words, { isExact: true })?.grammar ?? {}
+  if (flags?.has('free') === true && !program.includes('/')) {
     const harm = harmIn(words, [program], [])
-    return 'writes' in harm ? allow(`${program} only steers the shell`, writes) : ask(`${program}: ${harm.why}`)
+    return 'writes' in harm
+      ? allow(`${program} only steers the shell`, writes)
+      : ask(`the builtin ${program}: ${harm.why}`)
   }
   if (wrapped !== undefined && wrapped.texts.length > 0) return ask(`${program} runs shell code`)
   const isPath = program.includes('/') // `./timeout` may be any program, so a rule must name it
@@ -224,7 +202,6 @@ function ownVerdict(
   if (decision.verdict !== 'allow' || placeOf(work) === 'same') return decision
   if ((decision.writes?.length ?? 0) > writes.length) return ask('it writes a file after cd')
   const isUnknown = placeOf(work) === 'elsewhere' || (program === 'git' && work.some((folder) => folder.includes('*')))
-  const { usesFolder = true, flags } = findGrammar(words, { isExact: true })?.grammar ?? {}
   // A name such as `config` is that of a protected file in another folder.
   const isProtected = work.some((folder) => folder.includes('*') || !kinds['work']!(folder))
   if (flags?.has('named') === true && !usesFolder && isProtected)
@@ -339,13 +316,16 @@ function harmInUnknown(words: readonly ParsedWord[], rule: readonly string[]): H
 }
 
 /** The commands a wrapper runs. If the start is uncertain, the first one counts, and all others that are denied. */
-function innerCommands(wrapped: Wrapped, words: readonly ParsedWord[], judging: Judging): readonly FoundCommand[] {
+function innerCommands(wrapped: Wrapped, { words, folders }: ParsedCommand, judging: Judging): readonly FoundCommand[] {
   const isList = findGrammar(words, { isExact: false })?.grammar.operands.includes('command') === false
   const runs = wrapped.starts.flatMap((start, index) => {
     judging.budget.left -= 1
     if (judging.budget.left < 0) return judging.budget.left === -1 ? [forText(joined(words), 'deny', TOO_MANY)] : []
     const inner = words.slice(start, isList ? endOfInner(words, start) : words.length)
-    const found = judgeCommand({ text: joined(inner), words: inner, hazards: [] }, judging)
+    const found = judgeCommand(
+      { text: joined(inner), words: inner, hazards: [], inputs: [], writes: [], folders },
+      judging,
+    )
     return isList || index === 0 ? found : found.filter(({ verdict }) => verdict === 'deny')
   })
   return [...runs, ...wrapped.texts.flatMap((text) => judgeInnerText(text, judging))]
@@ -359,7 +339,7 @@ function judgeInnerText(text: string, { rules, depth, budget }: Judging): readon
   budget.left -= 1
   if (budget.left < 0) return [forText(text, 'deny', TOO_MANY)]
   const { commands, doubt } = parseCommands(text)
-  const found = commands.flatMap((each) => judgeWithin(each, { rules, depth, budget }))
+  const found = commands.flatMap((each) => judgeCommand(each, { rules, depth, budget }))
   return doubt === undefined ? found : [...found, ...deniedTokens(text, rules), forText(text, 'ask', doubt)]
 }
 

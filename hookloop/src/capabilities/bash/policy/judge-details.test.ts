@@ -185,7 +185,7 @@ suite('a program', () => {
       'exec ls',
     ]
     assertVerdicts({ allow: ['*', 'ls', ...commands.filter((each) => !each.includes('='))] }, { ask: commands })
-    assert.match(ruleOf({ allow: ['hash x'] }, 'hash x'), /^hash is a builtin/)
+    assert.match(ruleOf({ allow: ['hash x'] }, 'hash x'), /^the builtin hash: /)
   })
 
   test('is known by its exact name only: in another spelling nothing about it is known to be harmless', () => {
@@ -202,10 +202,13 @@ suite('a program', () => {
 })
 
 suite('an expansion', () => {
-  test('is no word that a rule names', () => {
+  test('is no word that a rule names, unless each value of it is known', () => {
     assertVerdicts(
       { allow: ['cat a.txt'] },
-      { allow: ['cat a.txt'], ask: ['for f in b.txt; do cat $f; done', 'for f in a.txt; do cat "$f"; done'] },
+      {
+        allow: ['cat a.txt', 'for f in a.txt; do cat "$f"; done'],
+        ask: ['for f in a.txt b.txt; do cat $f; done', 'for f in *.txt; do cat "$f"; done', 'read f; cat "$f"'],
+      },
     )
   })
 
@@ -257,10 +260,13 @@ suite('a catastrophe', () => {
 })
 
 suite('a value', () => {
-  test('that must be a number may be a variable that is one', () => {
+  test('that must be a number may be the output of a command that prints one, or a variable whose values are known', () => {
     assertVerdicts(
-      { allow: ['timeout', 'ls', 'nice'] },
-      { allow: ['nice -n $UID ls'], ask: ['for x in 1; do nice -n $x ls; done', 'nice -n 0$HOME ls', 'nice -n *0 ls'] },
+      { allow: ['timeout', 'ls', 'nice', 'nproc'] },
+      {
+        allow: ['nice -n "$(nproc)" ls', 'for x in 1 2; do nice -n $x ls; done', 'x=1; nice -n "$x" ls'],
+        ask: ['for x in 1 -x; do nice -n $x ls; done', 'read x; nice -n $x ls', 'nice -n 0$HOME ls', 'nice -n *0 ls'],
+      },
     )
   })
 

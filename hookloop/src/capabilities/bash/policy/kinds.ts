@@ -1,6 +1,5 @@
 import { matchesWildcard } from '../../../hooks/patterns.ts'
-import { isHarmlessAwk } from './awk-script.ts'
-import { isHarmlessSed } from './sed-script.ts'
+import { isHarmlessAwk, isHarmlessSed } from './scripts.ts'
 
 /**
  * What a value or an operand may be. A grammar names one of these, or lists the values itself. Everything else is not known to be
@@ -18,7 +17,9 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   count: (value) => /^\d+$/.test(value),
   /** A path below the working directory, or a pattern of paths. The first character rules out options and response files. */
   below: (value) =>
-    /^(?:\.\/|\.$|[\w*[{(])/.test(value) && !/(?:^|\/)\.\.(?:\/|$)/.test(value) && !/^\w+:(?!:)/.test(value),
+    /^(?:\.\/|\.$|[\w*[{(])/.test(value) &&
+    !/(?:^|\/)(?:\.\.(?:\/|$)|\.{1,2}[*?[])/.test(value) && // a pattern may match `..`
+    !/^\w+:(?!:)/.test(value),
   /** The same without hidden files and installed packages, which other programs run or read as their settings. */
   work: (value) =>
     (kinds['below']!(value) && !/(?:^|\/)(?:\.[^./]|node_modules(?:\/|$))/.test(value) && !mayBeInstalled(value)) ||

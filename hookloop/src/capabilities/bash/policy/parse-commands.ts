@@ -1,23 +1,21 @@
 import { shorten } from '../../../state/text.ts'
 import { forEachChild, parse } from 'unbash'
 import type { Assignment, Command, Redirection, SyntaxNode } from 'unbash'
-import { enterFolder, everyFolder, isApart, isLoop, placeOf, ELSEWHERE } from './folders.ts'
-import { isBuiltin } from './builtins.ts'
-import { grammarOf } from './grammar.ts'
+import { enterFolder, everyFolder, isApart, isMove } from './folders.ts'
 import { isOwnVariable, isSafeAssignment } from './kinds.ts'
+import { literalWord } from './literal-word.ts'
 import { effectsOf } from './redirections.ts'
-import { reservedWords, secondReading, type SecondReading, type Span } from './second-reading.ts'
+import { reservedWords, secondReading, type Span } from './second-reading.ts'
 import {
   isAtHome,
-  isBelowPath,
   isHarmlessTest,
   isPattern,
   isUnderstood,
   toWord,
   toWords,
+  type Known,
   type ParsedWord,
 } from './understand-word.ts'
-import { factsIn, type Fact } from './walk-facts.ts'
 
 /** A simple command, or a construct of the grammar with an effect. */
 export type ParsedCommand = {
@@ -27,13 +25,11 @@ export type ParsedCommand = {
   /** Why no rule can allow it. */
   readonly hazards: readonly string[]
   /** Its here-documents and here-strings. */
-  readonly inputs?: readonly string[]
+  readonly inputs: readonly string[]
   /** The files that its redirections write. */
-  readonly writes?: readonly string[]
+  readonly writes: readonly string[]
   /** The folders in which it may run, relative to the working directory. */
-  readonly folders?: readonly string[]
-  /** Whether it calls a function that the text defines. */
-  readonly isCall?: boolean
+  readonly folders: readonly string[]
 }
 
 type ParsedText = {
@@ -48,25 +44,19 @@ export function parseCommands(source: string): ParsedText {
     commands: [],
     spans: [],
     tests: [],
-    sums: [],
     variables: new Set(),
-    facts: new Map(),
+    values: [new Map()],
+    constants: new Set(),
     folders: ['.'],
-    defined: new Set(),
-    functions: new Set(),
+    isLooping: false,
     subshells: 0,
     branches: 0,
-    pairs: 0,
     substitutions: 0,
     isPlain: true,
   }
   try {
     const script = parse(source)
-    walk.facts = factsIn(script, isBelowPath)
-    for (const { command, background } of script.commands) {
-      if (command.type !== 'Function' || background === true) break
-      walk.defined.add(command)
-    }
+    walk.constants = constantsIn(script)
     visit(script, source, walk)
   } catch {
     return { commands: walk.commands, doubt: 'it is nested too deeply' } // the parser ran out of stack
@@ -76,69 +66,64 @@ export function parseCommands(source: string): ParsedText {
 
 type Walk = {
   readonly commands: ParsedCommand[]
-  /** The positions of words, to compare with the second reading. */
+  /** The positions of words and of `[[ ]]`, to compare with the second reading. */
   readonly spans: Span[]
-  /** The positions of `[[ ]]`, and of arithmetic. */
   readonly tests: Span[]
-  readonly sums: Span[]
-  /** The variables that the text has set so far, and what is known of all of them. */
+  /** The variables that the text has set so far. */
   readonly variables: Set<string>
-  facts: ReadonlyMap<string, Fact>
+  /** The values of those of which they are known: in a loop, one map for each word of its list. */
+  values: readonly Known['values'][]
+  constants: ReadonlySet<SyntaxNode>
   /** The folders that may be entered so far. */
   folders: readonly string[]
-  /** The functions at the start of the text. Later ones may not be defined: an error such as `$((1/0))` skips the rest of its line. */
-  readonly defined: Set<SyntaxNode>
-  /** The names of those that the text has defined so far. */
-  readonly functions: Set<string>
-  /** The numbers of subshells, of other pairs of parentheses, of case branches and of command substitutions. */
+  /** Whether what comes later in the text may run earlier. */
+  isLooping: boolean
+  /** The numbers of subshells, of case branches and of command substitutions. */
   subshells: number
-  pairs: number
-  substitutions: number
   branches: number
+  substitutions: number
   doubt?: string
   /** Whether the second reading understands everything in it. */
   isPlain: boolean
 }
 
+const MAX_SUBSTITUTIONS = 100
+
 function visit(node: SyntaxNode, source: string, walk: Walk): void {
   const inner = node.type === 'Script' ? (node.source ?? source) : source
   const error = node.type === 'Script' ? node.errors?.[0] : undefined
   if (error !== undefined) walk.doubt ??= `it cannot be parsed: ${error.message}`
-  const [before, first] = [walk.folders, walk.commands.length]
-  const found = foundAt(node, source, walk)
-  if (found !== undefined) {
-    walk.commands.push({ ...found, folders: before })
-    if (found.hazards.length > 0) walk.isPlain = false
-  }
+  const { folders, isLooping, values } = walk
+  const found = foundAt(node, walk).map((each) => ({ ...each, text: cut(source, node), folders }))
+  walk.commands.push(...found)
+  if (found.some(({ hazards }) => hazards.length > 0)) walk.isPlain = false
   if (isUnparsed(node)) walk.doubt ??= 'a part of it cannot be parsed'
   if (node.type === 'CommandExpansion' && (walk.substitutions += 1) > MAX_SUBSTITUTIONS)
     walk.doubt ??= 'it has too many substitutions'
-  if (node.type === 'Word' || node.type === 'HereDocDelimiter' || node.type === 'Assignment') {
-    const isArray = node.type === 'Assignment' && node.value.type === 'ArrayValue'
-    walk.spans.push({ pos: node.pos, end: isArray ? node.value.pos : node.end })
-    if (isArray) walk.pairs += 1
-  }
+  if (node.type === 'Word' || node.type === 'HereDocDelimiter' || node.type === 'Assignment')
+    walk.spans.push({ pos: node.pos, end: node.end })
   if (node.type === 'Subshell') walk.subshells += 1
   if (node.type === 'CaseItem') walk.branches += 1
   if (node.type === 'ParameterExpansion' && !/[$`]/.test(node.text.slice(1))) return // its words are parts of one
+  const changed = walk.values
+  walk.isLooping = node.type === 'For' || node.type === 'While' || (isLooping && !isApart(node))
   // An assignment is one word.
   const parent = node.type === 'Assignment' && node.value.type === 'Word' ? node.value : node
   if (node.type === 'AndOr') visitChain(node, inner, walk)
-  else if (node.type === 'Function') visitFunction(node, inner, walk)
-  else forEachChild(parent, (child) => visit(child, inner, walk))
-  if (node.type === 'Command') walk.folders = enterFolder(walk.folders, found?.words ?? [])
-  else if (isApart(node)) walk.folders = before
-  else if (node.type === 'Pipeline') walk.folders = everyFolder(before, walk.folders) // it may be negated
-  else if (isLoop(node) && walk.folders !== before) {
-    walk.folders = ELSEWHERE
-    for (const [index, each] of walk.commands.entries()) if (index >= first) walk.commands[index] = inAnyFolder(each)
-  } else if (node.type === 'Statement') walk.folders = everyFolder(before, walk.folders)
-}
-
-function inAnyFolder(command: ParsedCommand): ParsedCommand {
-  const isJudgedElsewhere = (command.writes?.length ?? 0) > 0 || command.isCall === true
-  const hazards = isJudgedElsewhere ? ['it may be run again after cd'] : []
-  return { ...command, hazards: [...command.hazards, ...hazards], folders: ELSEWHERE }
+  else
+    forEachChild(parent, (child) => {
+      // A variable has its value after the assignment, or in the body of the loop.
+      if (node.type === 'For') walk.values = child === node.body ? changed : values
+      else if (node.type === 'Command') walk.values = values
+      visit(child, inner, walk)
+    })
+  walk.isLooping = isLooping
+  if (node.type === 'For' || node.type === 'Command') walk.values = node.type === 'For' ? values : changed
+  const moves = found.filter(({ words }) => isMove(words))
+  if (moves.length > 0) walk.folders = everyFolder(...moves.map(({ words }) => enterFolder(folders, words)))
+  else if (isApart(node)) walk.folders = folders
+  // A pipeline may be negated, and a statement may fail.
+  else if (/^(?:Pipeline|Statement)$/.test(node.type)) walk.folders = everyFolder(folders, walk.folders)
 }
 
 /** After `&&` the command before it has succeeded, so that only its folder counts. After `||` it may not have been run. */
@@ -154,115 +139,150 @@ function visitChain(node: Extract<SyntaxNode, { type: 'AndOr' }>, source: string
   walk.folders = all
 }
 
-/** In a function, its arguments are variables whose values are not known. */
-function visitFunction(node: Extract<SyntaxNode, { type: 'Function' }>, source: string, walk: Walk): void {
-  for (const name of ARGUMENTS) walk.variables.add(name)
-  forEachChild(node, (child) => visit(child, source, walk))
-  for (const name of ARGUMENTS) walk.variables.delete(name)
-  if (/^\s*\(\s*\)/.test(source.slice(node.name.end))) walk.pairs += 1
-  walk.functions.add(node.name.text)
-}
-
-const ARGUMENTS = '1 2 3 4 5 6 7 8 9 @ *'.split(' ')
-
 /** Substitutions are parsed on access; without a script parsing failed. */
 function isUnparsed(node: SyntaxNode): boolean {
   return (node.type === 'CommandExpansion' || node.type === 'ProcessSubstitution') && node.script === undefined
 }
 
-function foundAt(node: SyntaxNode, source: string, walk: Walk): ParsedCommand | undefined {
-  const hazardous = (why: string): ParsedCommand => ({ text: cut(source, node), words: [], hazards: [why] })
+/** The loops and assignments whose variable no other part of a text sets. An assignment must always run, before what follows it. */
+function constantsIn(script: Extract<SyntaxNode, { type: 'Script' }>): ReadonlySet<SyntaxNode> {
+  const setters = new Map<string, SyntaxNode[]>()
+  let isReading = false
+  const collect = (node: SyntaxNode): void => {
+    const name = node.type === 'Assignment' ? node.name : node.type === 'For' ? node.name.text : undefined
+    if (name !== undefined)
+      setters
+        .set(name, setters.get(name) ?? [])
+        .get(name)!
+        .push(node)
+    if (node.type === 'Command') isReading ||= setsVariables(node)
+    forEachChild(node, collect)
+  }
+  collect(script)
+  const first = script.commands
+    .filter(({ background }) => background !== true)
+    .map(({ command }) => (command.type === 'AndOr' ? command.commands[0]! : command))
+  const always = new Set<SyntaxNode>(first.flatMap((command) => (command.type === 'Command' ? command.prefix : [])))
+  const single = [...setters.values()].filter(({ length }) => length === 1 && !isReading).map(([node]) => node!)
+  return new Set(single.filter((node) => node.type === 'For' || always.has(node)))
+}
+
+/** Whether a command may set a variable that is one of its words: `read x`, `command read x`, `printf -v x`. */
+function setsVariables({ name, args: [first] }: Command): boolean {
+  const program = literalWord(name?.text ?? '')
+  if (program === 'command') return !/^-[vV]$/.test(first?.text ?? '')
+  return program === 'read' || (program === 'printf' && !/^["']?[%\w]/.test(first?.text ?? ''))
+}
+
+type Found = Omit<ParsedCommand, 'text' | 'folders'>
+const NOTHING: Found = { words: [], hazards: [], inputs: [], writes: [] }
+
+function foundAt(node: SyntaxNode, walk: Walk): readonly Found[] {
+  const hazard = (why: string): readonly Found[] => [{ ...NOTHING, hazards: [why] }]
+  const known: Known = { variables: walk.variables, values: new Map() }
   switch (node.type) {
     case 'Command':
-      return simpleCommand(node, source, walk)
+      return setVariables(node, walk) ? [] : withValues(walk, (each) => simpleCommand(node, walk, each))
     case 'Redirected': {
-      const { hazards, writes } = effectsOf(node.redirects, walk)
-      const isHarmless = hazards.length === 0 && writes.length === 0
-      return isHarmless ? undefined : { text: cut(source, node), words: [], hazards, writes }
+      const found = withValues(walk, (each) => ({ ...NOTHING, ...effectsOf(node.redirects, each, walk.folders) }))
+      return found.filter(({ hazards, writes }) => hazards.length > 0 || writes.length > 0)
     }
-    case 'For': {
-      const words = node.wordlist?.flatMap((word) => toWords(word, walk))
-      const isKnown = words?.every((word) => isUnderstood(word) && !isAtHome(word)) === true
-      if (!isKnown || !isOwnVariable(node.name.text)) return hazardous('a for loop sets a variable')
-      walk.variables.add(node.name.text)
-      return undefined
+    case 'For':
+      return setLoopVariable(node, walk) ? [] : hazard('a for loop sets a variable')
+    case 'Case': {
+      const patterns = node.items.flatMap(({ pattern }) => pattern).map((word) => toWord(word, known))
+      const isKnown = isUnderstood(toWord(node.word, known)) && patterns.every(isPattern)
+      return isKnown ? [] : hazard('a case that depends on an expansion')
     }
-    case 'Function': {
-      const isOwn = /^[a-z][a-z0-9_]*$/.test(node.name.text) && !reservedWords.has(node.name.text)
-      const isKnown = isOwn && walk.defined.has(node) && grammarOf(node.name.text) === undefined
-      return isKnown && !isBuiltin(node.name.text) ? undefined : hazardous('a function changes what a name means')
-    }
-    case 'Case':
-      return isUnderstoodCase(node, walk) ? undefined : hazardous('a case that depends on an expansion')
     case 'TestCommand':
       walk.tests.push(node)
-      return isHarmlessTest(node.expression, walk) ? undefined : hazardous('[[ ]] can evaluate its operands')
-    case 'ArithmeticCommand':
-    case 'ArithmeticFor': {
-      const [sum = '', names = ''] = SUM.exec(source.slice(node.pos, node.end)) ?? []
-      const own = names.match(/\b[A-Za-z_]\w*/g) ?? []
-      const isNumeric = own.every((name) => isOwnVariable(name) && walk.facts.get(name)?.isNumber === true)
-      if (sum === '' || !isNumeric) return hazardous('arithmetic can run commands')
-      const pos = node.pos + sum.indexOf('((')
-      walk.sums.push({ pos, end: node.pos + sum.length })
-      for (const name of own) walk.variables.add(name)
-      return undefined
-    }
+      return isHarmlessTest(node.expression, known) ? [] : hazard('[[ ]] can evaluate its operands')
     default: {
-      const hazard = constructs[node.type]
-      return hazard === undefined ? undefined : hazardous(hazard)
+      const why = constructs[node.type]
+      return why === undefined ? [] : hazard(why)
     }
   }
 }
 
 const constructs: { readonly [type in SyntaxNode['type']]?: string } = {
   Select: 'a select loop sets a variable',
+  ArithmeticFor: 'arithmetic can run commands',
+  ArithmeticCommand: 'arithmetic can run commands',
+  Function: 'a function changes what a name means',
   Coproc: 'a coprocess runs beside the command',
 }
 
-const MAX_SUBSTITUTIONS = 100
+/** What is found with each value that variables may have, without what is the same. */
+function withValues<T>({ variables, values }: Walk, make: (known: Known) => T): readonly T[] {
+  const all = values.map((each) => make({ variables, values: each }))
+  return [...new Map(all.map((each) => [JSON.stringify(each), each])).values()]
+}
 
-/** Arithmetic without subscripts, quotes and expansions. */
-const SUM = /^(?:for\s*)?\(\(([\w\s+\-*/%<>=!&|?:,;]*)\)\)(?!\))/
+const MAX_VALUES = 32
 
-function simpleCommand(node: Command, source: string, walk: Walk): ParsedCommand | undefined {
-  const assignments = node.prefix.filter((each) => each.type === 'Assignment')
-  const isSafe = (each: Assignment): boolean => {
-    if (each.append === true || each.index !== undefined) return false
-    if (each.value.type === 'ArrayValue') {
-      const elements = each.value.elements.flatMap((element) => toWords(element, walk))
-      // `[x]=y` evaluates its index.
-      const isKnown = elements.every((each) => isUnderstood(each) && !isAtHome(each) && !each.loose.startsWith('['))
-      return node.name === undefined && isOwnVariable(each.name) && isKnown
+/** Remembers the variable of a loop. False if its words are not known to be harmless. */
+function setLoopVariable(node: Extract<SyntaxNode, { type: 'For' }>, walk: Walk): boolean {
+  const name = node.name.text
+  const values = walk.values.flatMap((values) => {
+    const words = node.wordlist?.flatMap((word) => toWords(word, { variables: walk.variables, values }))
+    return (words ?? [UNKNOWN]).map((word) => new Map(values).set(name, word))
+  })
+  if (!isOwnVariable(name) || !values.every((each) => isHarmlessValue(each.get(name)!))) return false
+  walk.variables.add(name)
+  if (walk.constants.has(node) && values.length > 0 && values.length <= MAX_VALUES) walk.values = values
+  return true
+}
+
+const UNKNOWN: ParsedWord = { value: null, loose: '' }
+
+function isHarmlessValue(word: ParsedWord): boolean {
+  return isUnderstood(word) && !isAtHome(word)
+}
+
+/** Remembers the variables that a command sets, if it does nothing else. */
+function setVariables({ name, prefix, redirects }: Command, walk: Walk): boolean {
+  const assignments = prefix.filter((each) => each.type === 'Assignment')
+  const isOther = name !== undefined || redirects.length > 0 || assignments.length === 0
+  if (isOther || !withValues(walk, (known) => assignments.every((each) => isSafe(each, known, name))).every(Boolean))
+    return false
+  for (const each of assignments) {
+    walk.variables.add(each.name)
+    if (walk.constants.has(each) && each.value.type === 'Word') {
+      const { value } = each
+      walk.values = walk.values.map((values) => {
+        return new Map(values).set(each.name, toWord(value, { variables: walk.variables, values }))
+      })
     }
-    const word = toWord(each.value, walk)
-    const text = isPattern(word) ? (word.value ?? word.loose) : null // a value is no pattern of files
-    if (node.name === undefined && isOwnVariable(each.name)) return isUnderstood(word) && !isAtHome(word)
-    if (each.name === 'IFS' && node.name?.text === 'read') return word.value !== null
-    return text !== null && isSafeAssignment(each.name, text)
   }
-  const { hazards, writes } = effectsOf(node.redirects, walk)
-  const isChanged = !assignments.every(isSafe)
-  if (node.name === undefined && assignments.length > 0 && !isChanged && node.redirects.length === 0) {
-    for (const { name } of assignments) walk.variables.add(name)
-    return undefined
-  }
-  const words =
-    node.name === undefined ? [] : [toWord(node.name, walk), ...node.args.flatMap((word) => toWords(word, walk))]
-  const isFunction = walk.functions.has(node.name?.text ?? '')
-  const isMoved = isFunction && placeOf(walk.folders) !== 'same'
-  if (node.name?.text === 'read') for (const { value } of words) walk.variables.add(value ?? '')
+  return true
+}
+
+/** Whether an assignment, before the command with a name or alone, changes nothing about how programs run. */
+function isSafe({ name, value, append, index }: Assignment, known: Known, command: Command['name']): boolean {
+  if (append === true || index !== undefined || value.type !== 'Word') return false
+  const word = toWord(value, known)
+  if (command === undefined && isOwnVariable(name)) return isHarmlessValue(word)
+  if (name === 'IFS' && command?.text === 'read') return word.value !== null
+  // A value is no pattern of files.
+  return isPattern(word) && isSafeAssignment(name, word.value ?? word.loose)
+}
+
+function simpleCommand(node: Command, walk: Walk, known: Known): Found {
+  const { name, args, prefix, redirects } = node
+  const program = name === undefined ? [] : [toWord(name, { ...known, values: new Map() })]
+  const words = [...program, ...args.flatMap((word) => toWords(word, known))]
+  const isChanged = !prefix.every((each) => each.type !== 'Assignment' || isSafe(each, known, name))
+  const { hazards, writes } = effectsOf(redirects, known, walk.folders)
+  if (name?.text === 'read') for (const { value } of words) walk.variables.add(value ?? '')
   return {
-    text: cut(source, node),
     words,
     hazards: [
       ...(isChanged ? ['an assignment changes how commands run'] : []),
-      ...(isMoved ? ['it calls a function after cd'] : []),
+      ...(walk.isLooping && isMove(words) ? ['it changes the folder in a loop'] : []),
       ...hazards,
     ],
-    inputs: node.redirects.flatMap(inputOf),
+    inputs: redirects.flatMap(inputOf),
     writes,
-    isCall: isFunction && !walk.variables.has('@'),
   }
 }
 
@@ -271,48 +291,34 @@ function inputOf(redirect: Redirection): readonly string[] {
   return redirect.type === 'HereString' ? [redirect.target?.value ?? ''] : []
 }
 
-function isUnderstoodCase(node: Extract<SyntaxNode, { type: 'Case' }>, walk: Walk): boolean {
-  const patterns = node.items.flatMap(({ pattern }) => pattern).map((word) => toWord(word, walk))
-  return isUnderstood(toWord(node.word, walk)) && patterns.every(isPattern)
-}
-
 /** Before anything is allowed, the parser and the second reading must agree. */
 function disagreement(source: string, walk: Walk): string | undefined {
   const isLiteral = walk.commands.every(({ words }) => words.every(isUnderstood))
   if (!walk.isPlain || !isLiteral) return undefined // it is not allowed anyway
   const second = secondReading(source)
   if (second === undefined) return 'a second reading of it failed'
-  return isSame(source, walk, second) ? undefined : 'two readings of it differ'
-}
-
-function isSame(
-  source: string,
-  { spans, tests, sums, subshells, branches, pairs }: Walk,
-  second: SecondReading,
-): boolean {
+  const { words, opening, closing } = second
+  const { spans, tests, subshells, branches } = walk
   const parsed = new Set(spans.map(({ pos, end }) => `${pos}:${end}`))
-  const left = second.words.filter(({ pos, end }) => !parsed.delete(`${pos}:${end}`))
-  const isIn = (spans: readonly Span[], { pos, end }: Span): boolean =>
-    spans.some((each) => each.pos <= pos && end <= each.end)
-  const isOperator = (span: Span): boolean => isIn(tests, span) && TEST_OPERATOR.test(source.slice(span.pos, span.end))
-  const others = 2 * sums.length + pairs
-  const [opening, closing] = [second.opening - others, second.closing - others]
-  return (
+  const left = words.filter(({ pos, end }) => !parsed.delete(`${pos}:${end}`))
+  const isSame =
     parsed.size === 0 &&
-    left.every((span) => isGrammar(source, span) || isOperator(span) || isIn(sums, span)) &&
+    left.every((span) => isGrammar(source, span, tests)) &&
     closing === subshells + branches &&
     opening >= subshells &&
     opening <= closing
-  )
+  return isSame ? undefined : 'two readings of it differ'
+}
+
+/** A reserved word, an operator in `[[ ]]`, or the option of `time`. */
+function isGrammar(source: string, { pos, end }: Span, tests: readonly Span[]): boolean {
+  const word = source.slice(pos, end)
+  if (reservedWords.has(word)) return true
+  if (word === '-p' && /(?<![^\s;&|(){}!])time[ \t]+$/.test(source.slice(0, pos))) return true
+  return TEST_OPERATOR.test(word) && tests.some((each) => each.pos <= pos && end <= each.end)
 }
 
 const TEST_OPERATOR = /^(?:\[\[|\]\]|!|-[a-zA-Z]{1,2}|[=!]?=|=~)$/
-
-/** A reserved word, or the option of `time`. */
-function isGrammar(source: string, { pos, end }: Span): boolean {
-  const word = source.slice(pos, end)
-  return reservedWords.has(word) || (word === '-p' && /(?<![^\s;&|(){}!])time[ \t]+$/.test(source.slice(0, pos)))
-}
 
 export const MAX_TEXT = 2000
 

@@ -1,6 +1,6 @@
 import { grammarOf, isBeginning, type Grammar, type Option } from './grammar.ts'
 import { isSafeAssignment, kinds } from './kinds.ts'
-import { isNumber } from './literal-word.ts'
+import { isPlainOutput } from './literal-word.ts'
 import { isAtHome, type ParsedWord } from './understand-word.ts'
 import { baseName } from './rules.ts'
 
@@ -153,11 +153,8 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
       return readUnknown(word, equals === -1)
     }
     if (equals === -1) return readValues(option, undefined)
-    const { value, expansion } = word
-    if (value === null && (expansion?.prefix.length ?? 0) <= equals) readUnknown(word, false)
-    const { isBelow = false } = word
-    const attached = { value: value && text.slice(equals + 1), loose: text.slice(equals + 1), isBelow }
-    readValues(option, expansion === undefined ? attached : { ...attached, expansion: { ...expansion, prefix: '=' } })
+    if (word.value === null && (word.expansion?.prefix.length ?? 0) <= equals) readUnknown(word, false)
+    readValues(option, attachedTo(word, text.slice(equals + 1)))
   }
 
   function readLetters(word: ParsedWord, text: string): void {
@@ -170,10 +167,7 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
       if (option === undefined || (option.values === 0 && !option.isOptional)) continue
       if (!isKnown) readUnknown(word, false)
       const rest = text.slice(letter + 1)
-      const { value, expansion } = word
-      const attached =
-        expansion === undefined ? { value: value && rest, loose: rest } : { value, loose: rest, expansion }
-      return readValues(option, rest === '' ? undefined : attached)
+      return readValues(option, rest === '' ? undefined : attachedTo(word, rest))
     }
     if (!isKnown) readUnknown(word, true)
   }
@@ -227,11 +221,11 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
   function check(word: ParsedWord, kind: string, mayBeMany: boolean, index = at): void {
     const { value } = word
     if (kind === 'sed' && value !== null) scripts.push(value)
+    if (kind === 'alias') texts.push(textOf(word).slice(textOf(word).indexOf('=') + 1))
     const complete = kind === 'sed' ? scripts.join('\n') : (value ?? '')
     const isHarmless = value === null ? isHarmlessExpansion(word, kind, mayBeMany) : isOfKind(kind, complete)
     if (!isHarmless) return fail(index, whyNot(word, kind))
     if (kind === 'data' && value !== null && value !== '/dev/null') writes.push(value)
-    if (kind === 'alias') texts.push(textOf(word).slice(textOf(word).indexOf('=') + 1))
   }
 
   /** What an expansion results in is not known: it may be several words, and one of them may be an option. */
@@ -239,42 +233,27 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     const { expansion, loose } = word
     if (expansion === undefined || (isAtHome(word) && !flags.has('names'))) return false
     const { prefix, isOne, hasGlob, variables } = expansion
-    if (/^(?:number|count|target)$/.test(kind) && isOne && isNumber(loose)) return true
-    if (kind === 'path' || (kind === 'below' && word.isBelow === true)) return word.isBelow === true
-    if (kind === 'output') return hasGlob && variables.length === 0 && isOfKind(kind, prefix)
-    const isNoOperator = !hasGlob && /^[\w./]/.test(prefix) // and without quotes it may be no word
+    const isPattern = hasGlob && variables.length === 0 && !/[$`]/.test(loose)
+    if (kind === 'output') return isPattern && isOfKind(kind, prefix)
     if (kind === 'test')
-      return isNoOperator || (isOne && (isOperandOfTest(words[at - 1], words[at + 1]) || isOnlyOperand()))
-    if (kind === 'all' && isOne) return true // the value of an option, whatever it begins with
-    if (!EXPANDABLE.test(kind)) return false
-    if (flags.has('pure')) return true
-    if (!isOne && !mayBeMany) return false
-    if (kind === 'number') return prefix === '0' && loose.startsWith('$')
-    if (kind === 'below' || kind === 'work')
-      return hasGlob && variables.length === 0 && !/[$`]/.test(loose) && prefix !== '' && isOfKind(kind, loose)
-    return isEnded || (prefix !== '' && !prefix.startsWith('-'))
-  }
-
-  /** `[ "$x" ]` */
-  function isOnlyOperand(): boolean {
-    return words.length === from + (words[0]?.value === '[' ? 2 : 1)
+      return (isOne || prefix === '0') && /^[^[]*$/.test(at + 1 < to ? (words[at + 1]!.value ?? '[') : '')
+    if (/^(?:below|work|path)$/.test(kind))
+      return isPattern && prefix !== '' && (isOne || mayBeMany) && isOfKind(kind === 'path' ? 'below' : kind, loose)
+    if (/^(?:number|count|target)$/.test(kind)) return prefix === '0' && (isOne || mayBeMany) && loose.startsWith('$')
+    if (kind !== 'any' && kind !== 'all') return false
+    if (flags.has('pure') || (kind === 'all' && isOne)) return true // also the value of an option, whatever it begins with
+    return (isOne || mayBeMany) && (isEnded || (prefix !== '' && !prefix.startsWith('-')))
   }
 }
 
-/** Kinds of which every value is harmless, or of which a pattern can be checked. */
-const EXPANDABLE = /^(?:number|below|work|any|all)$/
-
-/** Whether `test` cannot read the word between two others as an operator, as it may after `-a` and `-o`. */
-function isOperandOfTest(before: ParsedWord | undefined, after: ParsedWord | undefined): boolean {
-  return (
-    /^-[b-np-zA-Z]$/.test(before?.value ?? '') || [before, after].some((word) => TEST_OPERATOR.test(word?.value ?? ''))
-  )
+/** The value that is attached to an option, which is no option itself. */
+function attachedTo({ value, expansion }: ParsedWord, rest: string): ParsedWord {
+  if (expansion === undefined) return { value: value && rest, loose: rest }
+  return { value, loose: rest, expansion: { ...expansion, prefix: isPlainOutput(rest) ? '0' : '=' } }
 }
-
-const TEST_OPERATOR = /^(?:[!=]?=|-(?:eq|ne|lt|le|gt|ge))$/
 
 function isOfKind(kind: string, value: string): boolean {
-  return kinds[kind]?.(value) ?? (kind === 'alias' || kind.split('|').includes(value))
+  return kinds[kind]?.(value) ?? kind.split('|').includes(value)
 }
 
 function whyNot(word: ParsedWord, kind: string): string {

@@ -1,4 +1,4 @@
-import { completeWord, readText, readWord, type SkipCommands } from './literal-word.ts'
+import { readText, readWord, type SkipCommands } from './literal-word.ts'
 
 export type Span = { readonly pos: number; readonly end: number }
 
@@ -19,24 +19,11 @@ export function secondReading(source: string): SecondReading | undefined {
   return readUntil(source, 0, { read, isNested: false }) === undefined ? undefined : read
 }
 
-/** Reads a word of which the commands in it need not be known. */
-export function wholeWord(text: string): ReturnType<typeof completeWord> {
-  return completeWord(text, skipInto({ words: [], opening: 0, closing: 0 }))
-}
-
-/** Reads the text of a here-document. */
-export function wholeText(text: string): ReturnType<typeof readText> {
-  return readText(text, 0, text.length, skipInto({ words: [], opening: 0, closing: 0 }))
-}
-
 /** Skips commands in parentheses, and adds their words. */
-function skipInto(read: Reading): SkipCommands {
-  return (source, from, to) => {
+export function skipInto(read: Reading = { words: [], opening: 0, closing: 0 }): SkipCommands {
+  return (source, from) => {
     const own: Reading = { words: read.words, opening: 0, closing: 0 }
-    const end = readUntil(to === undefined ? source : source.slice(0, to), from, {
-      read: own,
-      isNested: to === undefined,
-    })
+    const end = readUntil(source, from, { read: own, isNested: true })
     read.opening += own.opening
     read.closing += own.closing
     return end
@@ -93,7 +80,7 @@ const BLANKS_AND_OPERATORS = new Set(' \t|&;()<>')
 
 /** Reserved words, which the parser does not return as words. */
 export const reservedWords: ReadonlySet<string> = new Set(
-  'if then elif else fi for while until do done case in esac { } ! time function'.split(' '),
+  'if then elif else fi for while until do done case in esac { } ! time'.split(' '),
 )
 
 type HereDocument = { readonly value: string; readonly isQuoted: boolean; readonly stripsTabs: boolean }

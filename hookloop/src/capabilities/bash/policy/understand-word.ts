@@ -1,8 +1,6 @@
 import type { Assignment, TestExpression, Word } from 'unbash'
-import { isOwnVariable, kinds } from './kinds.ts'
-import type { Expansion } from './literal-word.ts'
-import { wholeWord } from './second-reading.ts'
-import { expandBraces, type Fact } from './walk-facts.ts'
+import { completeWord, type Expansion } from './literal-word.ts'
+import { skipInto } from './second-reading.ts'
 
 /** A word of a command. */
 export type ParsedWord = {
@@ -12,98 +10,98 @@ export type ParsedWord = {
   readonly loose: string
   /** How bash expands it, if only to patterns of files, variables that are known, and the output of commands. */
   readonly expansion?: Expansion
-  /** Whether it expands to a path below the working directory. */
-  readonly isBelow?: boolean
-  /** Whether it expands to a relative path. */
-  readonly isRelative?: boolean
 }
 
 /** What is known of the variables of a text. */
 export type Known = {
   /** The variables that the text has set so far. */
   readonly variables: ReadonlySet<string>
-  readonly facts: ReadonlyMap<string, Fact>
+  /** The words that those are set to of which that is known. */
+  readonly values: ReadonlyMap<string, ParsedWord>
 }
 
 /** Variables that reveal nothing. */
 const harmlessVariables: ReadonlySet<string> = new Set(
-  '? # $ ~ HOME PWD OLDPWD PATH USER LOGNAME SHELL LANG TERM TMPDIR HOSTNAME CI NODE_ENV PORT OSTYPE UID PPID RANDOM SECONDS'.split(
+  '? ! # $ ~ HOME PWD OLDPWD PATH USER LOGNAME SHELL LANG TERM TMPDIR HOSTNAME CI NODE_ENV PORT OSTYPE UID PPID RANDOM SECONDS'.split(
     ' ',
   ),
 )
 
+export function isKnown({ variables }: Expansion, known: Known): boolean {
+  return variables.every((name) => harmlessVariables.has(name) || known.variables.has(name))
+}
+
 /** The words that a word becomes, which are several if it has a list in braces. */
 export function toWords(node: Word | Assignment, known: Known): readonly ParsedWord[] {
   const isList = node.type === 'Word' && node.parts?.some(({ type }) => type === 'BraceExpansion') === true
-  const texts = isList ? expandBraces(node.text) : undefined
-  const words = texts?.map((text) => toWord({ ...node, text, value: text } as Word, known))
+  const words = isList ? expandBraces(node.text)?.map((text) => readText(text, known)) : undefined
   return words?.every(isUnderstood) === true ? words : [toWord(node, known)]
 }
 
 /** A word is understood if both readings agree on it, and every variable in it is known. After some builtins the parser returns assignments. */
 export function toWord(node: Word | Assignment, known: Known): ParsedWord {
-  const read = wholeWord(node.text)
-  const loose = node.type === 'Word' ? node.value : (read?.text ?? node.text)
-  if (read === undefined || read.text !== loose) return { value: null, loose }
-  if (read.expansion === undefined || !isKnown(read.expansion, known)) return { value: read.value, loose }
-  const isSet = (name: string, fact: keyof Fact): boolean =>
-    known.facts.get(name)?.[fact] === true && known.variables.has(name)
-  // A plain value is not split, as if it were in quotes.
-  const isPlain = UNQUOTED.test(node.text) && read.expansion.variables.every((name) => isSet(name, 'isPlain'))
-  const text = isPlain ? `"${node.text}"` : node.text
-  const quoted = isPlain ? wholeWord(text)?.expansion : undefined
-  // Without quotes, a variable that is not set is no word.
-  const isOne = quoted?.isOne === true && node.text.replace(/\$(?:\w+|\{[^}]*\})/g, '') !== ''
-  const expansion = quoted === undefined ? read.expansion : { ...quoted, isOne }
-  if (MENTIONS_HOME.test(text)) return { value: null, loose, expansion: { ...expansion, variables: ['~'] } }
-  const [, short, long, rest = ''] = FIRST_VARIABLE.exec(text) ?? []
-  const name = short ?? long ?? ''
-  const isStart = isSet(name, 'isBelow') || isSet(name, 'isPlain')
-  // The assignment may not have been run, so the value may also be empty.
-  const prefix = isStart ? (rest === '' ? './' : '/') : expansion.prefix
-  const areBelow = expansion.variables.length > 0 && expansion.variables.every((each) => isSet(each, 'isBelow'))
-  const path = text
-    .replace(/"/g, '')
-    .replace(/^--[\w-]+=/, '')
-    .replace(VARIABLES, (_, at) => (at === 0 ? '' : 'x'))
-  const isBelow =
-    areBelow &&
-    expansion.isOne &&
-    !JOINS_DOTS.test(text) &&
-    ((isStart && rest === '') || (isBelowPath(path) && !path.includes('*')))
-  const isRelative = rest === '' && isSet(name, 'isRelative')
-  return { value: null, loose, expansion: { ...expansion, prefix }, isBelow, isRelative }
+  const word = readText(node.text, known)
+  return node.type === 'Word' && word.loose !== node.value
+    ? { value: null, loose: node.value }
+    : withValues(node.text, word, known)
 }
 
-const UNQUOTED = /^[\w./:@%+,=${}-]+$/
-const VARIABLES = /\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\})/g
-
-/** Variables with `./` or `/.` in their values can be joined to `..`. */
-const JOINS_DOTS = /\.\$|\$(?:\w+|\{\w+\})(?:\$|\.(?:[/"$]|$))/
-
-/** A variable in double quotes, alone or as the folder of a path. */
-const FIRST_VARIABLE = /^"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})((?:\/[^]*)?)"$/
+function readText(text: string, known: Known): ParsedWord {
+  const { value, text: loose, expansion } = completeWord(text, skipInto()) ?? { value: null, text }
+  if (expansion === undefined || !isKnown(expansion, known)) return { value, loose }
+  const variables = MENTIONS_HOME.test(text) ? ['~'] : expansion.variables
+  return { value, loose, expansion: { ...expansion, variables } }
+}
 
 /** A substitution whose output may be a path in the home folder. */
 const MENTIONS_HOME = /[$<]\([^]*(?:(?<!\w)~|HOME|OLDPWD|\bcd\b)/
 
-export function isKnown({ variables }: Expansion, known: Known): boolean {
-  return variables.every((name) => {
-    if (!name.startsWith('+')) return harmlessVariables.has(name) || known.variables.has(name)
-    const own = name.slice(1)
-    if (/^(?:SECONDS|RANDOM|UID|PPID)$/.test(own)) return true
-    return isOwnVariable(own) && known.variables.has(own) && known.facts.get(own)?.isNumber === true
-  })
+/** A word with variables whose values are known is what bash makes of it. */
+function withValues(text: string, word: ParsedWord, { values, variables }: Known): ParsedWord {
+  const [, short, long = ''] = WHOLE.exec(text) ?? []
+  const whole = values.get(short ?? long)
+  if (whole?.expansion !== undefined) return { ...whole, expansion: { ...whole.expansion, isOne: true } }
+  if (whole !== undefined) return whole
+  const filled = PLAIN_PARTS.test(text)
+    ? text.replace(VARIABLES, (variable, short?: string, long = '') => {
+        const { value, loose = '', expansion } = values.get(short ?? long) ?? {}
+        return PLAIN_VALUE.test(value ?? '') || (expansion?.prefix === '0' && loose.startsWith('$(')) ? loose : variable
+      })
+    : text
+  return filled === text ? word : readText(filled, { variables, values })
 }
 
-/** Whether a text is a path, or a pattern of paths, that begins with a name below the working directory. */
-export function isBelowPath(text: string): boolean {
-  const path = text.replace(/^"([^"]*)"$/, '$1')
-  return /^(?:\w|\.\/)[\w./*?@-]*$/.test(path) && kinds['below']!(path) && !DOT_PATTERN.test(path)
+const VARIABLES = /\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})/g
+/** A variable in quotes. */
+const WHOLE = new RegExp(`^"${VARIABLES.source}"$`)
+/** A word without other quotes and expansions. */
+const PLAIN_PARTS = /^[\w./:@%+,=${}" -]*$/
+/** Bash does not split or expand such a value. */
+const PLAIN_VALUE = /^[\w./:@%+-]+$/
+
+/**
+ * The words that a word with lists or ranges in braces becomes. Undefined if it has none, or if it has quotes, other expansions, nested
+ * braces or too many words.
+ */
+function expandBraces(text: string): readonly string[] | undefined {
+  const [whole, before = '', list = '', after = ''] = BRACES.exec(text) ?? []
+  const items = list.includes(',') ? list.split(',') : rangeOf(list)
+  const rest = /[{}]/.test(after) ? expandBraces(after) : [after]
+  if (whole === undefined || items === undefined || rest === undefined) return undefined
+  if (items.length * rest.length > MAX_WORDS) return undefined
+  return items.flatMap((item) => rest.map((end) => before + item + end)).filter((word) => word !== '')
 }
 
-/** A pattern that may match `..`. */
-const DOT_PATTERN = /(?:^|\/)\.{1,2}[*?]/
+const BRACES = /^([^{}'"\\$`]*)\{([^{}'"\\$`]*)\}([^'"\\$`]*)$/
+const MAX_WORDS = 100
+
+function rangeOf(text: string): readonly string[] | undefined {
+  const [, first, last] = /^(0|[1-9]\d{0,5})\.\.(0|[1-9]\d{0,5})$/.exec(text) ?? []
+  const [from, to] = [Number(first), Number(last)]
+  const length = Math.abs(to - from) + 1
+  if (Number.isNaN(length) || length > MAX_WORDS) return undefined
+  return Array.from({ length }, (_, i) => String(to > from ? from + i : from - i))
+}
 
 /** Whether a word may be a path in the home folder, where keys are. */
 export function isAtHome({ expansion }: ParsedWord): boolean {
@@ -114,6 +112,7 @@ export function isUnderstood({ value, expansion }: ParsedWord): boolean {
   return value !== null || expansion !== undefined
 }
 
+/** Whether a word is a text, or a pattern without variables. */
 export function isPattern({ value, expansion }: ParsedWord): boolean {
   return value !== null || expansion?.variables.length === 0
 }
@@ -127,10 +126,8 @@ export function isHarmlessTest(test: TestExpression, known: Known): boolean {
       const words = [test.left, test.right]
       if (/^-(?:eq|ne|lt|le|gt|ge)$/.test(test.operator))
         return words.every(({ text }) => /^(?:\d+|"?\$[?#]"?)$/.test(text))
-      return (
-        /^(?:==?|!=|=~|[<>]|-nt|-ot|-ef)$/.test(test.operator) &&
-        words.every((word) => isUnderstood(toWord(word, known)))
-      )
+      const isText = /^(?:==?|!=|=~|[<>]|-nt|-ot|-ef)$/.test(test.operator)
+      return isText && words.every((word) => isUnderstood(toWord(word, known)))
     }
     case 'TestLogical':
       return test.operands.every((each) => isHarmlessTest(each, known))

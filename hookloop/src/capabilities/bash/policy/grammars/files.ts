@@ -101,7 +101,7 @@ tree: -adfpsughDFvtcrCnAixJXQNqlUS -# -L=count -PI=next --dirsfirst,filesfirst,n
   --charset,filelimit,sort,timefmt= any*
 xxd: !whole -a,b,C,E,e,i,p,ps,u,v,d -l,s,c,g,o,cols,len,seek,groupsize= any
 man: -akfw --all,apropos,whatis,where,path,location package*
-tar: -tvzjJ -f=local --list,verbose,gzip,bzip2,xz --file=local tar local*
+tar: !links -tvzjJ -f=local --list,verbose,gzip,bzip2,xz --file=local tar local*
 sed: -nErsuz -e=sed --quiet,silent,regexp-extended,separate,unbuffered,null-data,posix,debug,sandbox --expression=sed sed any*
 awk, gawk, mawk, nawk: !first -Fv= awk any*
 yq: -rPCMNnyeSRj -I=number -op=json|yaml|yml|xml|props|csv|tsv|j|y --output-format,input-format=json|yaml|xml|props|csv|tsv|toml

@@ -9,7 +9,8 @@ time: !first !plain -pv command
 command: !first !plain -p command
 env: !first !plain !assigns -0 -S=shell --split-string=shell command
 cross-env: !first !plain !assigns command
-exec: !first -cl -a= command
+exec: !free !first -cl -a= command
+builtin: !free !first command
 xargs: !first !appends !judged -0rtxo -ELPns=number -Iad= --null,no-run-if-empty,verbose,exit --max-args,max-procs,max-chars=number --replace,max-lines? --delimiter,arg-file=
   command
 sudo, doas: !first !assigns -AbBEeHiKklnPSsVvL -CDghpRrtTuU= --user,group,host,prompt,chdir,chroot,close-from,command-timeout= command
@@ -33,7 +34,7 @@ tmux: any shell
 nix-shell: --run,command=shell run*
 pnpm exec: !first -r -F=project --filter=project --recursive,silent -c=shell --shell-mode=shell command
 npx, npm exec, npm x: !first -yq -pw= --yes --package= -c=shell --call=shell command
-builtin, numactl, prlimit, linux32, linux64, i386, i686, x86_64, uname26, systemd-inhibit, catchsegv, eatmydata, heaptrack, daemonize, trickle, proot, xcrun, setpriv,
+numactl, prlimit, linux32, linux64, i386, i686, x86_64, uname26, systemd-inhibit, catchsegv, eatmydata, heaptrack, daemonize, trickle, proot, xcrun, setpriv,
   capsh, bwrap, firejail, fakeroot, torify, torsocks, valgrind, gdb, systemd-run, dbus-run-session, unbuffer, rlwrap, cpulimit, busybox, toybox, ld.so, pnpx, bunx, uvx,
   pnpm dlx, yarn dlx, bun x, uv run, poetry run, pipenv run, hatch run, pipx run, opam exec, stack exec, cabal exec, lerna exec, nx exec, op run, doppler run, infisical
   run, nvm exec, fnm exec, mise x, rvm do, bundle exec, rbenv exec, pyenv exec, mise exec, asdf exec, volta run, git bisect run, conda run: !first command
@@ -41,9 +42,10 @@ cmake -E env: !first !assigns command
 setarch, runcon, envdir, setuidgid, faketime, gosu, su-exec, chroot, perf, aws-vault exec, direnv exec, docker run, docker exec, docker container run, docker container
   exec, docker compose run, docker compose exec, nerdctl run, nerdctl exec, oc exec, podman run, podman exec, kubectl exec, ip netns exec: !first any command
 hyperfine, concurrently, pee, sem, parallel, yarn exec, git submodule foreach: !first shell
-eval: !raw shell
-trap: shell
-alias: alias*
-mapfile, readarray, compgen, complete: -C=shell any*
+eval: !free !raw shell
+trap: !free shell
+alias: !free alias*
+mapfile, readarray, compgen, complete: !free -C=shell run*
+source, ., let, declare, typeset, local, readonly, enable, bind, unalias, hash, compopt, history, fc, getopts, disown, suspend, logout, shift, caller, coproc: !free !raw run*
 sh, bash, dash, ash, zsh, ksh, mksh, rbash, yash, fish, csh, tcsh, pwsh, powershell: !first -c=shell --command=shell run any*
 `
