@@ -39,21 +39,24 @@ export function programsIn(words: readonly string[]): readonly Program[] {
 /** Splits the words of a command into a program and its arguments. What is in front of the program is skipped. */
 function programOf(words: readonly string[]): Program {
   const isWrapper = (word: string): boolean => wrappers.has(nameOf(word)) || runners.has(nameOf(word))
-  let isWrapped = false
+  let [isWrapped, before] = [false, '']
   const at = words.findIndex((word) => {
-    const isSkipped =
-      keywords.has(word) ||
-      isAssignment(word) ||
-      isWrapper(word) ||
-      (isWrapped && (subcommands.has(word) || /^(?:[-+]|[\d.]+[smhd]?$)/.test(word)))
+    const isOption = isWrapped && /^(?:[-+]|[\d.]+[smhd]?$)/.test(word)
+    const isSubcommand = (runners.has(before) || before === 'tool') && subcommands.has(word)
+    const isSkipped = keywords.has(word) || isAssignment(word) || isWrapper(word) || isOption || isSubcommand
     isWrapped ||= isWrapper(word)
+    if (!isOption) before = nameOf(word)
     return !isSkipped
   })
   const end = at < 0 ? words.length : at
   const front = words.slice(0, end)
   const called = [...front, ...words.slice(end, end + 1)].map(nameOf)
   const name = words[end]
-  const args = words.slice(end + 1)
+  const isInterpreter = name !== undefined && interpreters.test(nameOf(name))
+  const isShell = /^(?:(?:ba|da|z|k|fi)?sh|eval)$/.test(nameOf(name ?? ''))
+  const given = words.slice(end + 1)
+  const isBare = isInterpreter && given.every((word) => /^-\w?$/.test(word))
+  const args = isBare && called.some((each) => /^(?:xargs|parallel)$/.test(each)) ? [...given, UNKNOWN] : given
   return {
     name,
     words,
@@ -62,13 +65,29 @@ function programOf(words: readonly string[]): Program {
       name === undefined || isPackageScript(front) || [builtins, tools].some((set) => set.has(nameOf(name)))
         ? 'works'
         : 'runs',
-    isShell: /^(?:(?:ba|da|z|k|fi)?sh|eval)$/.test(nameOf(name ?? '')),
-    isInterpreter: name !== undefined && interpreters.test(nameOf(name)),
-    manifests: called.flatMap(manifestsOf),
+    isShell,
+    isInterpreter,
+    manifests: [
+      ...called.flatMap(manifestsOf),
+      ...(args.includes('--run') ? ['package.json'] : []), // of Node
+      ...(words.some((word) => /^(?:HOME|ZDOTDIR)=/.test(word)) ? startupFiles : []),
+    ],
     viaPackage: called.some((each) => packageManagers.has(each)),
-    readsInput: name !== undefined && interpreters.test(nameOf(name)) && args.every((word) => /^-\w?$/.test(word)),
+    readsInput:
+      isBare ||
+      (isShell &&
+        args.some((word, i) => /^-\w*s$/.test(word) || (isCommandOption(args[i - 1]) && word.includes(UNKNOWN)))) ||
+      (/^(?:export|declare|typeset)$/.test(name ?? '') && args.some((word) => word.startsWith(UNKNOWN))),
   }
 }
+
+function isCommandOption(word: string | undefined): boolean {
+  return word !== undefined && /^-\w*c$/.test(word)
+}
+
+/** What shells and programs read from the home folder when they start. */
+const startupFiles =
+  '.profile .bash_profile .bash_login .bashrc .zshenv .zprofile .zshrc .zlogin .gitconfig .npmrc .vimrc'.split(' ')
 
 /** `npm run lint src/a.ts`: the file is for the script of the package. */
 function isPackageScript(front: readonly string[]): boolean {
@@ -118,7 +137,7 @@ const tools = split(
 
 const others: { readonly [program: string]: readonly string[] } = {
   pnpm: ['package.json'],
-  npm: ['package.json'],
+  npm: ['package.json', 'server.js'],
   npx: ['package.json'],
   yarn: ['package.json'],
   bun: ['package.json'],

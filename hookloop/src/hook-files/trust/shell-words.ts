@@ -1,3 +1,5 @@
+import { homedir } from 'node:os'
+
 /** Stands for what a shell inserts at run time and is not known before, such as the output of a command. */
 export const UNKNOWN = '\0'
 
@@ -24,6 +26,23 @@ export function fillVariables(text: string, known: Variables): string {
     const name = (braced ?? bare)!
     return Object.hasOwn(known, name) ? known[name]! : all
   })
+}
+
+/** The texts of a word that may name a file: the word, the value of an option or assignment, and `-r./file`. */
+export function valuesIn(word: string): readonly string[] {
+  const values = word.includes('=') ? word.split('=').slice(1) : []
+  const parts = values.flatMap((value) => [value, ...(/\s/.test(value) ? value.split(/\s+/).flatMap(valuesIn) : [])])
+  const attached = /^-+[A-Za-z](.+)$/s.exec(word)?.[1]
+  const lists = [word, ...parts].flatMap((each) => (each.includes(':') ? each.split(':') : []))
+  return [...new Set([word, ...parts, ...lists, ...(attached === undefined ? [] : [attached])])].map((each) =>
+    each.trim(),
+  )
+}
+
+/** A path with the home folder or the working directory in place of `~` and `~+`. */
+export function expandHome(name: string): string {
+  if (name.startsWith('~+/')) return name.slice(3) // the working directory
+  return name === '~' || name.startsWith('~/') ? homedir() + name.slice(1) : name
 }
 
 const assignment = /^([A-Za-z_]\w*)\+?=([^]*)$/
@@ -112,8 +131,10 @@ class ShellReader {
 
   /** `${NAME}`, or with an operator, whose text is added: it may be used instead. */
   #braced(body: string): string {
-    const [, name = '', rest = ''] = /^[!#]?(\w+|[@*?])([^]*)$/.exec(body) ?? []
+    const [, isOther, name = '', rest = ''] = /^([!#]?)(\w+|[@*?])(?:\[\d+\])?([^]*)$/.exec(body) ?? []
+    if (isOther === '!') return UNKNOWN // the value of the variable that this one names
     if (rest === '') return this.#value(name)
+    if (rest === '%/*') return folderOf(this.#value(name))
     const instead = /^:?[-=+](.*)$/s.exec(rest)?.[1]
     if (instead === undefined) return UNKNOWN
     const used = commandsOf(instead, this.#variables, this.#depth + 1)
@@ -122,8 +143,9 @@ class ShellReader {
   }
 
   #inner(body: string): string {
-    this.commands.push(...commandsOf(body, this.#variables, this.#depth + 1))
-    return UNKNOWN
+    const inner = commandsOf(body, this.#variables, this.#depth + 1)
+    this.commands.push(...inner)
+    return outputOf(inner, this.#variables) ?? UNKNOWN
   }
 
   #balanced(open: string, close: string): string {
@@ -165,10 +187,27 @@ class ShellReader {
       const [, name, value] = assignment.exec(word) ?? []
       if (name !== undefined) this.#variables[name] = value!
     }
-    if (words[0] === 'for' && words[2] === 'in') this.#variables[words[1]!] = words.slice(3).join('\n')
+    if (words[0] === 'for' && words[1] !== undefined)
+      this.#variables[words[1]] = words[2] === 'in' ? words.slice(3).join('\n') : UNKNOWN // one argument after the other
     if (words.includes('read')) for (const word of words) if (/^\w+$/.test(word)) this.#variables[word] = UNKNOWN
     this.commands.push(words)
   }
+}
+
+/** What commands print that ask for the folder of a script or a project, as in `$(cd "$(dirname "$0")" && pwd)`. */
+function outputOf(commands: readonly (readonly string[])[], variables: Variables): string | undefined {
+  const [name, ...args] = commands.at(-1) ?? []
+  const path = args.findLast((word) => !word.startsWith('-'))
+  if (name === 'pwd') return commands.findLast(([first]) => first === 'cd')?.at(-1) ?? variables['PWD']
+  if (name === 'git')
+    return args.join(' ') === 'rev-parse --show-toplevel' ? variables['HOOKLOOP_PROJECT_DIR'] : undefined
+  if (path === undefined) return undefined
+  if (name === 'dirname') return folderOf(path)
+  return name === 'realpath' || name === 'readlink' ? path : undefined
+}
+
+function folderOf(path: string): string {
+  return path === UNKNOWN ? UNKNOWN : path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '.'
 }
 
 /** The text of `$'…'`. */
