@@ -4,7 +4,7 @@ import { describeValue } from '../state/describe-value.ts'
 import { workedMs } from '../state/execution.ts'
 import type { EntryWarning, LedgerEntry } from '../state/ledger.ts'
 import type { List } from '../state/list.ts'
-import { addTokens, addUsage, noTokens, toTokens, type TokenUsage, type Usage } from '../state/usage.ts'
+import { addTokens, addUsage, noTokens, spentTokens, type TokenUsage, type Usage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 import type { CompactOptions } from './compaction.ts'
 import type { HookHost } from './hook-host.ts'
@@ -96,7 +96,7 @@ export class BaseContext {
   }
 
   spend(usage: Partial<TokenUsage>): BaseContext {
-    return BaseContext.change(this, { spent: addTokens(this.#draft.spent ?? noTokens, toTokens(usage)) })
+    return BaseContext.change(this, { spent: addTokens(this.#draft.spent ?? noTokens, spentTokens(usage)) })
   }
 
   static hostOf(context: BaseContext): HookHost {

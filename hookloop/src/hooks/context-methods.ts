@@ -17,7 +17,7 @@ import { isReplyPart, toInput, toMessages, type Message } from '../state/message
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import type { CompactOptions } from './compaction.ts'
-import { toTokens, type TokenUsage } from '../state/usage.ts'
+import { spentTokens, type TokenUsage } from '../state/usage.ts'
 import { BaseContext, type AskOptions, type Mode, type Verdict, type Vote } from './base-context.ts'
 import type { InferOptions } from './infer.ts'
 import { specOf, triggerNames, type Ability, type HookTrigger } from './triggers.ts'
@@ -245,7 +245,7 @@ const infers: PropertyDescriptorMap = {
 const spendsAtOnce: PropertyDescriptorMap = {
   spend: {
     value(this: BaseContext, usage: Partial<TokenUsage>): void {
-      BaseContext.hostOf(this).spend(toTokens(usage))
+      BaseContext.hostOf(this).spend(spentTokens(usage))
     },
   },
 }

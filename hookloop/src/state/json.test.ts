@@ -223,6 +223,24 @@ test('a long list of short values counts toward the limit on size', () => {
   assert.ok(toSizedJson(Array(1000).fill(null)).size >= 1000)
 })
 
+test('a value with too many parts is rejected before it is copied, also if they are holes or one part many times', () => {
+  let twice: unknown = ['x']
+  for (let i = 0; i < 60; i++) twice = [twice, twice]
+  for (const value of [{ a: [Array(5e7)] }, twice]) assert.throws(() => toJson(value), /more than 4 Mi values/)
+})
+
+test('an object whose content is not in its properties is rejected', () => {
+  class Account {
+    readonly #balance = 5
+    get balance(): number {
+      return this.#balance
+    }
+  }
+  assert.throws(() => toJson({ account: new Account() }), /Account is not JSON; convert it/)
+  const { runInNewContext } = process.getBuiltinModule('node:vm')
+  assert.deepEqual(toJson(runInNewContext('({ a: {} })')), { a: {} })
+})
+
 test('400 levels of nesting are accepted', () => {
   assert.equal(JSON.stringify(exactJson(nested(400), 'value')), JSON.stringify(nested(400)))
 })

@@ -9,12 +9,14 @@ const MAX_DEPTH = 400
 /** Stored records nest accepted values in a few more levels. */
 const MAX_STORED_DEPTH = 500
 const MAX_CHARACTERS = 64 * 1024 * 1024
-const acceptedLimits = { depth: MAX_DEPTH, characters: MAX_CHARACTERS }
+/** Lists and objects count more than their brackets: a value that contains another one many times is copied as often. */
+const MAX_VALUES = 4 * 1024 * 1024
+const acceptedLimits = { depth: MAX_DEPTH, characters: MAX_CHARACTERS, values: MAX_VALUES }
 
 /**
  * A frozen copy of any value as plain JSON, with the losses of `JSON.stringify` (`undefined` is dropped, a Date becomes a
- * string). An Error becomes its name and message. Throws JSON_INVALID for cycles, bigints, more than 64 Mi characters, and
- * for values that JSON would show as empty, such as a Map, a Promise or a Response.
+ * string). An Error becomes its name and message. Throws JSON_INVALID for cycles, bigints, more than 64 Mi characters or 4 Mi
+ * values, and for objects that JSON would show as empty, such as a Map, a Response or an object with private fields only.
  */
 export function toJson(value: unknown): Json {
   return new Copy(false).copy(value, 0) ?? null
@@ -33,7 +35,11 @@ export function exactJson(value: unknown, what: string): Json {
 
 /** The same for stored data, without a limit of size. */
 export function storedJson(value: unknown, what: string): Json {
-  return required(new Copy(true, what, { depth: MAX_STORED_DEPTH, characters: Infinity }), value, what)
+  return required(
+    new Copy(true, what, { depth: MAX_STORED_DEPTH, characters: Infinity, values: Infinity }),
+    value,
+    what,
+  )
 }
 
 /** The same for the result of `JSON.parse`, which is not used otherwise: it is frozen, not copied. */
@@ -117,9 +123,10 @@ function haveSameEntries(a: JsonObject, b: JsonObject): boolean {
 
 class Copy {
   characters = 0
+  #values = 0
   readonly #exact: boolean
   readonly #what: string
-  readonly #limits: { readonly depth: number; readonly characters: number }
+  readonly #limits: { readonly depth: number; readonly characters: number; readonly values: number }
 
   constructor(exact: boolean, what = 'value', limits = acceptedLimits) {
     this.#exact = exact
@@ -155,8 +162,10 @@ class Copy {
       throw notJson(this.#what, `it is circular or nested more than ${this.#limits.depth} levels deep`)
     }
     this.#spend(2)
+    this.#count(1)
     if (Array.isArray(value)) {
       this.#spend(value.length) // before it is copied: a hole counts like a value
+      this.#count(value.length)
       const items = value.slice() as Json[] // allocates the right size at once
       for (let i = 0; i < items.length; i++) {
         const item = this.copy(value[i], depth + 1)
@@ -175,6 +184,7 @@ class Copy {
     const result: Record<string, Json> = {}
     for (const key in value) {
       if (!Object.hasOwn(value, key)) continue
+      this.#count(1)
       this.#spend(key.length + 4)
       if (key === '__proto__') continue // it would become the prototype of the next copy
       const copy = this.copy((value as Record<string, unknown>)[key], depth + 1)
@@ -189,7 +199,7 @@ class Copy {
   #copyBuiltIn(value: object, result: Record<string, Json>): void {
     if (value instanceof Error) {
       for (const key of ['name', 'message'] as const) result[key] = this.copy(value[key], 0) ?? ''
-    } else if (Object.keys(result).length === 0 && Object.prototype.toString.call(value) !== '[object Object]') {
+    } else if (Object.keys(result).length === 0 && value.constructor?.name !== 'Object') {
       throw notJson(this.#what, noJsonForm(value))
     }
   }
@@ -197,6 +207,11 @@ class Copy {
   #lossy<T>(result: T, why: string): T {
     if (this.#exact) throw notJson(this.#what, why)
     return result
+  }
+
+  #count(values: number): void {
+    this.#values += values
+    if (this.#values > this.#limits.values) throw notJson(this.#what, 'it has more than 4 Mi values')
   }
 
   #spend(characters: number): void {

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { redactor } from './secrets.ts'
 
-test('a string is redacted as it is, and as it is written in JSON, in a URL and in Base64, also within a longer text', () => {
+test('a string is redacted as it is, and as it is written in JSON, a URL, HTML, a shell, hex and Base64, also within a longer text', () => {
   const secret = 'p"ss w/rd\n+é\\9'
-  const redact = redactor([secret])
+  const marked = `a&b<c>'d"e`
+  const redact = redactor([secret, marked])
   const forms = [
     secret,
     JSON.stringify(secret),
@@ -18,6 +19,11 @@ test('a string is redacted as it is, and as it is written in JSON, in a URL and 
     Buffer.from(secret).toString('base64url'),
     ...['u:', 'me:', 'jane:'].map((user) => `Basic ${Buffer.from(`${user}${secret}`).toString('base64')}`),
     Buffer.from(`key=${secret};`).toString('base64url'),
+    Buffer.from(secret).toString('hex'),
+    Buffer.from(`key=${secret};`).toString('hex').toUpperCase(),
+    '<p>a&amp;b&lt;c&gt;&#39;d&quot;e</p>',
+    '<p>a&amp;b&lt;c&gt;\'d"e</p>',
+    String.raw`curl -u 'a&b<c>'\''d"e'`,
     encodeURIComponent(`https://db.example/?key=${encodeURIComponent(secret)}`),
   ]
   for (const text of forms) assert.match(redact(text) as string, /\[redacted\]/, text)

@@ -84,7 +84,7 @@ export function joinRedactors(all: readonly Redaction[]): Redaction | undefined 
   return joined
 }
 
-/** A text as it is, and as it is written in JSON, in a URL and in Base64. The longest first: one may contain another. */
+/** A text as it is, and as it is written in JSON, a URL, HTML, a shell, Base64 and hex. The longest first: one may contain another. */
 function writtenForms(text: string): readonly string[] {
   const plain = text.toWellFormed()
   const bytes = new TextEncoder().encode(plain)
@@ -103,9 +103,22 @@ function writtenForms(text: string): readonly string[] {
     url.replaceAll('%20', '+'),
     encodeURIComponent(url),
     encodeURI(plain),
-    ...(text.length < MIN_SECRET_CHARS ? [] : base64Forms(bytes)),
+    ...htmlForms(plain),
+    text.replaceAll("'", String.raw`'\''`),
+    ...(text.length < MIN_SECRET_CHARS ? [] : [...base64Forms(bytes), ...hexForms(bytes)]),
   ]
   return [...new Set(forms)].toSorted((a, b) => b.length - a.length)
+}
+
+function htmlForms(text: string): readonly string[] {
+  const html = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+  const quoted = html.replaceAll('"', '&quot;')
+  return [html, quoted, ...['&#39;', '&#x27;', '&apos;'].map((quote) => quoted.replaceAll("'", quote))]
+}
+
+function hexForms(bytes: Uint8Array): readonly string[] {
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+  return [hex, hex.toUpperCase()]
 }
 
 /** Bytes in Base64: alone, and the characters that are the same wherever they stand in a longer text, such as `user:password`. */

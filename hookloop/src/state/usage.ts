@@ -1,3 +1,6 @@
+import { checkArgument } from './check-options.ts'
+import { isJsonObject } from './json.ts'
+
 /** The usage of one model call. Input includes cached input, output includes reasoning. */
 export type TokenUsage = {
   readonly inputTokens: number
@@ -82,6 +85,12 @@ export function toTokens(reported: { readonly [K in keyof TokenUsage]?: unknown 
     reasoningTokens: amount(reported.reasoningTokens),
     costUsd: amount(reported.costUsd),
   })
+}
+
+/** What a hook or a tool reports to have spent. */
+export function spentTokens(usage: Partial<TokenUsage>): TokenUsage {
+  checkArgument('spend', ['usage', usage], isJsonObject(usage), 'an object such as { inputTokens: 100, costUsd: 0.01 }')
+  return toTokens(usage)
 }
 
 function amount(value: unknown): number {

@@ -1,5 +1,6 @@
 import { metrics, type Meter } from '@opentelemetry/api'
 import { checkOptions } from '../state/check-options.ts'
+import { having, optionTypes } from '../state/option-types.ts'
 import { checkStore, type SessionStore } from '../sessions/stores/store.ts'
 import { attributes, OTHER_ERROR, workerMetricNames as names } from './conventions.ts'
 import { SECONDS } from './instruments.ts'
@@ -31,7 +32,7 @@ const openStatuses = ['running', 'suspended', 'interrupted'] as const
  * await serveSessions({ agent, connectionString, onTurn: workerMetrics({ store }) })
  */
 export function workerMetrics(options: WorkerMetricsOptions = {}): (report: Report) => void {
-  checkOptions('workerMetrics', options, ['meter', 'store'])
+  checkOptions('workerMetrics', options, { meter: meterType, store: optionTypes.any })
   const { meter = metrics.getMeter('hookloop'), store } = options
   if (store !== undefined) countOpen(meter, store)
   const seconds = { unit: 's', advice: { explicitBucketBoundaries: SECONDS } }
@@ -49,6 +50,8 @@ export function workerMetrics(options: WorkerMetricsOptions = {}): (report: Repo
     if (takenOver === true) takeovers.add(1)
   }
 }
+
+const meterType = having('a meter', 'createUpDownCounter', 'createHistogram', 'createCounter', 'createObservableGauge')
 
 function countOpen(meter: Meter, store: SessionStore): void {
   checkStore('workerMetrics', store)

@@ -2,7 +2,7 @@ import { isJsonObject, toJson, type Json } from '../../state/json.ts'
 import { redactStream, type RedactStream } from '../../state/redact-stream.ts'
 import type { LedgerEntry } from '../../state/ledger.ts'
 import type { ToolExecution, ToolStatus } from '../../state/tool-call.ts'
-import { addTokens, noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
+import { addTokens, noTokens, spentTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
 import type { Effect } from '../../effects/effects.ts'
 import type { RunTime, WorkLimit } from '../../effects/run-time.ts'
 import { messageOf, toAgentError } from '../../errors.ts'
@@ -232,7 +232,7 @@ class StartedTool {
       idempotencyKey: this.#attempt.effect.key,
       signal: this.#limit.signalWith(this.#attempt.signal),
       progress: (update) => this.#progress(update),
-      spend: (usage) => this.#spend(usage),
+      spend: (usage) => this.#spend(spentTokens(usage)),
       describe: () => describeAgent(this.#run.parts),
     }
   }

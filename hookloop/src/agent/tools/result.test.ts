@@ -158,3 +158,9 @@ test('a tool that returns a function or a symbol has failed, and the model recei
     }
   }
 })
+
+test('the message of an error that a tool returns is limited like its output', () => {
+  const { status, output } = toExecution(new Error('x'.repeat(5_000)), { maxChars: 1_000, redact: undefined })
+  assert.equal(status, 'failed')
+  assert.ok((output as string).length < 1_100)
+})

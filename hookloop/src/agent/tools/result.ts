@@ -16,7 +16,7 @@ export function toExecution(
 ): ToolExecution {
   if (value === undefined) return Object.freeze({ status: 'ok', output: noOutput })
   if (value instanceof Error)
-    return failedExecution(redact === undefined ? value.message : (redact(value.message) as string))
+    return failedExecution(redact === undefined ? value.message : (redact(value.message) as string), maxChars)
   if (typeof value === 'function' || typeof value === 'symbol')
     return failedExecution(`The tool ran, but its result is ${describeValue(value)}, which is not JSON.`)
   if (redact !== undefined) return redacted(value, maxChars, redact)

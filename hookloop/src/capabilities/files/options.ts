@@ -46,7 +46,9 @@ export type FilesOptions = {
 /** In addition to `runLater`: repositories, secrets, and more that a command may write but a model should not. */
 const protectedPaths =
   '.git .env* .yarn .yarnrc* .pnpmfile.* lefthook.* .lefthook.* .lintstagedrc* **/node_modules/.bin ' +
-  'lefthook-local.* .lefthook-local.* .lefthook .lefthook-local .pre-commit-config.* .simple-git-hooks.* simple-git-hooks.* .overcommit.yml .bundle .mvn .pnp.* **/.venv/bin **/venv/bin'
+  'lefthook-local.* .lefthook-local.* .lefthook .lefthook-local .pre-commit-config.* .simple-git-hooks.* simple-git-hooks.* .overcommit.yml .bundle .mvn .pnp.* **/.venv/bin **/venv/bin ' +
+  '.gemini .codex .windsurf .zed .aider.conf.yml .huskyrc* .direnv .bazelrc .gradle bunfig.toml .bunfig.toml .pip pip.conf .pypirc .gemrc .nvimrc .nvim.lua .vim .emacs .emacs.d .dir-locals.el ' +
+  '.inputrc .tmux.conf .screenrc .cshrc .tcshrc .kshrc .config/fish .irbrc .pryrc .pdbrc .Rprofile .psqlrc .sqliterc .ghci .curlrc .wgetrc .hg .hgrc .mise .config/mise mise.local.toml sitecustomize.py usercustomize.py'
 
 export const filesDefaults = Object.freeze({
   root: undefined,

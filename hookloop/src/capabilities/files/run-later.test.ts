@@ -12,7 +12,8 @@ after(() => rmSync(root, { recursive: true, force: true }))
 
 const later =
   '.cargo/config.toml .yarn/releases/yarn.cjs .githooks/pre-commit lefthook.yml .lefthook.yml .pre-commit-config.yaml node_modules/.bin/tsc sub/node_modules/.bin/tsc .envrc .husky/pre-commit ' +
-  'lefthook-local.yml .lefthook/pre-commit/lint.sh .pre-commit-config.yml .simple-git-hooks.json .overcommit.yml .bundle/config .mvn/extensions.xml .pnp.cjs sub/.venv/bin/python'
+  'lefthook-local.yml .lefthook/pre-commit/lint.sh .pre-commit-config.yml .simple-git-hooks.json .overcommit.yml .bundle/config .mvn/extensions.xml .pnp.cjs sub/.venv/bin/python ' +
+  '.gemini/settings.json .codex/config.toml .windsurf/hooks.json .huskyrc.js .gradle/init.gradle bunfig.toml .nvim.lua sub/.dir-locals.el .config/fish/config.fish .inputrc .irbrc .Rprofile .hg/hgrc sitecustomize.py pip.conf .config/mise/config.toml'
 
 for (const path of later.split(' ')) {
   test(`a file that other tools run is not written: ${path}`, async () => {

@@ -2,6 +2,7 @@ import { link, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
 import { invalidOption, readOptions } from '../../state/check-options.ts'
+import { optionTypes } from '../../state/option-types.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import { messageOf } from '../../errors.ts'
@@ -39,7 +40,9 @@ type Policy = Required<AgentDefinitionsOptions>
  * createAgent({ model, use: [agentDefinitions({ folders: ['.claude/agents'], writeTo: '.hookloop/agents' })] })
  */
 export function agentDefinitions(options: AgentDefinitionsOptions = {}): Capability {
-  const policy: Policy = readOptions('agentDefinitions', options, agentDefinitionsDefaults)
+  const policy: Policy = readOptions('agentDefinitions', options, agentDefinitionsDefaults, {
+    agents: optionTypes.object,
+  })
   for (const [name, each] of Object.entries(policy.agents)) defineAgent({ ...each, name })
   if (policy.writeTo !== null && (typeof policy.writeTo !== 'string' || policy.writeTo === '')) {
     throw invalidOption('agentDefinitions', '"writeTo" must be the path of a folder', policy.writeTo)

@@ -47,7 +47,7 @@ export class TrustStore {
 
   constructor(file = defaultTrustFile(), given?: readonly Fingerprint[]) {
     checkArgument('TrustStore', ['file', file], typeof file === 'string' && file !== '', 'the path of a file')
-    const isList = given === undefined || Array.isArray(given)
+    const isList = given === undefined || (Array.isArray(given) && given.every((each) => isJsonObject(each)))
     checkArgument('TrustStore', ['given', given], isList, 'a list of files, as hookFilesOf() returns it')
     this.file = resolve(file)
     this.#given = given && new Map(given.map(({ path, hash }) => [path, hash]))

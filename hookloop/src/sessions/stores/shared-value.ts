@@ -1,5 +1,6 @@
 import { exactJson, type Json } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
+import { checkArgument } from '../../state/check-options.ts'
 import { storeFailed } from './store.ts'
 
 /** A change of a shared value. It may be called several times, so it must not have side effects. */
@@ -14,6 +15,7 @@ export function changedText(
   change: ValueChange,
   now: number = Date.now(),
 ): { readonly text: string; readonly value: Json } {
+  checkArgument('store.update', ['change', change], typeof change === 'function', 'a function of the value')
   const value = exactJson(change(text === undefined ? undefined : (JSON.parse(text) as Json), now), 'shared value')
   return { text: JSON.stringify(value), value }
 }

@@ -106,7 +106,7 @@ export function watchDatabase(path: string): () => void {
       const found = fs.lstatSync(file.name, { throwIfNoEntry: false })
       file.ino ??= found?.ino // the log is created with the first write
       if (file.ino === undefined) continue
-      const isShorter = file.name === path && (found?.size ?? 0) < file.size
+      const isShorter = (found?.size ?? 0) < file.size && (file.name === path || isCutOff(path, found?.size ?? 0))
       if (found?.ino === file.ino && !isShorter) {
         file.size = found.size
         continue
@@ -122,6 +122,24 @@ export function watchDatabase(path: string): () => void {
     }
   }
 }
+
+/**
+ * Whether the log has less than SQLite has written to it, by the number of frames in its index. A checkpoint, also of a program
+ * for backups, empties the log and sets the number to 0.
+ */
+function isCutOff(path: string, size: number): boolean {
+  try {
+    const index = process.getBuiltinModule('node:fs').readFileSync(`${path}-shm`)
+    const fields = new DataView(index.buffer, index.byteOffset)
+    const isLittleEndian = process.getBuiltinModule('node:os').endianness() === 'LE'
+    const [pageBytes, frames] = [fields.getUint16(14, isLittleEndian), fields.getUint32(16, isLittleEndian)]
+    return frames > 0 && size < LOG_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + pageBytes)
+  } catch {
+    return false // without an index SQLite reads the log again
+  }
+}
+
+const [LOG_HEADER_BYTES, FRAME_HEADER_BYTES] = [32, 24]
 
 /** Creates the tables in an empty file, and those that an older version does not have. */
 function prepare(database: DatabaseSync, path: string): void {

@@ -6,6 +6,7 @@ import {
   readdirSync,
   renameSync,
   rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
@@ -66,6 +67,8 @@ suite('a run whose store fails ends with STORE_FAILED and the cause', () => {
     ],
     ['its database is truncated', (path) => truncateSync(path, 1_024), /x\.db was truncated/],
     ['the log of its database is deleted', (path) => rmSync(`${path}-wal`), /x\.db-wal was deleted or moved/],
+    ['the log of its database is emptied', (path) => truncateSync(`${path}-wal`), /x\.db-wal was truncated/],
+    ['the log of its database is overwritten', (path) => writeFileSync(`${path}-wal`, 'x'), /x\.db-wal was truncated/],
     [
       'all files of its database are deleted',
       (path) => {
@@ -171,4 +174,22 @@ test('a run completes, and its session is stored, if the permissions of its file
     assert.equal((await agent.session('s').state())?.execution?.status, 'completed')
     await store.close()
   }
+})
+
+test('a run completes, and its session is stored, if a program for backups empties the log of its database by a checkpoint', async () => {
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
+  const path = join(mkdtempSync(join(root, 'sqlite-')), 'x.db')
+  const store = sqliteStore(path)
+  const { agent } = agentWith(store, () => {
+    const backup = new DatabaseSync(path)
+    backup.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    assert.equal(statSync(`${path}-wal`).size, 0)
+    backup.close()
+  })
+  const run = await agent.run('Go.', { session: 's' })
+  assert.equal(run.status, 'completed')
+  await store.close()
+  const again = sqliteStore(path)
+  assert.equal((await again.list())[0]?.id, 's')
+  await again.close()
 })

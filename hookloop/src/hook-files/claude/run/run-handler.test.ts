@@ -241,6 +241,8 @@ describe('the environment of a command', { concurrency: 4 }, () => {
       DB_PASS: 'hidden',
       DBPASS: 'hidden',
       SNOWFLAKE_PW: 'hidden',
+      DB_CREDS: 'hidden',
+      WALLET_MNEMONIC: 'hidden',
       BYPASS_CHECKS: 'warn',
       MYSQL_PWD: 'hidden',
       SMTP_PASS_PHRASE: 'hidden',
