@@ -244,6 +244,15 @@ describe('an approval', { concurrency: 2 }, () => {
     assert.deepEqual([ran, people, (resultIn(state.messages) as { output: string }).output], [[], [], 'policy'])
   })
 
+  test('PermissionRequest hooks without the option "answer" are a note, because they do not run for all questions', () => {
+    using project = new HookProject()
+    project.handlers('PermissionRequest', [request({ behavior: 'deny' })])
+    const notesOf = (options: object): string =>
+      claudeHooks({ dir: project.dir, trust: 'all', home: false, ...options }).notes?.join('\n') ?? ''
+    assert.match(notesOf({}), /PermissionRequest hooks run for questions of other Claude Code hooks only/)
+    assert.doesNotMatch(notesOf({ answer: 'suspend' }), /PermissionRequest/)
+  })
+
   test('the approver is asked if PermissionRequest hooks do not decide', async () => {
     using project = new HookProject()
     project.handlers('PermissionRequest', [{ type: 'command', command: 'exit 2' }])

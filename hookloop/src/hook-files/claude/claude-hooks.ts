@@ -83,7 +83,7 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
   if (trust !== 'all') trust.checkOutside(resolve(options.dir))
   const { dir, settings, groups, untrusted } = readTrusted(options, trust)
   const warnings = leftOut(settings, untrusted)
-  const notes = [...warnings, ...neverFiring(groups)]
+  const notes = [...warnings, ...neverFiring(groups), ...seldomFiring(groups, options)]
   return { ...combineGroups(groups, { options, dir, settings }), notes, warnings }
 }
 
@@ -204,6 +204,14 @@ function approvalFor(group: TriggerRunner, answer: ApprovalPolicy['answer']): Ap
 function neverFiring(groups: readonly HookGroup[]): ReadonlySet<string> {
   const never = groups.filter(({ event }) => !firesHere(event))
   return new Set(never.map(({ event, source }) => `${event} in ${source.file} never fires here.`))
+}
+
+function seldomFiring(groups: readonly HookGroup[], { answer }: ClaudeHooksOptions): readonly string[] {
+  if (answer !== undefined || !groups.some(({ event }) => event === 'PermissionRequest')) return []
+  return [
+    'PermissionRequest hooks run for questions of other Claude Code hooks only. ' +
+      'For all questions, give claudeHooks the option "answer" instead of using approval().',
+  ]
 }
 
 function leftOut({ problems }: Settings, untrusted: readonly UntrustedFile[]): readonly string[] {

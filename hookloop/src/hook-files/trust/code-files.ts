@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
+import { basename, dirname, extname, isAbsolute, join, resolve, sep } from 'node:path'
 import { messageOf } from '../../errors.ts'
 import { codeAt, codeInFolder, isCode, isData, statAt } from './code-folder.ts'
 import { fingerprint, isInside, readWithFingerprint, realPath, uniqueByPath, type Fingerprint } from './fingerprint.ts'
@@ -63,7 +63,7 @@ class CodeSearch {
   readonly #names = new Map<string, ReadonlySet<string>>()
   readonly #lines = new Set<string>()
   #lookUps = 0
-  /** Whether a script is read. There, a name that is known only in part means nothing: the folder of the script is covered. */
+  /** Whether a script is read: there, a name that is known only in part means nothing. */
   #isInScript = false
 
   constructor({ dir, cwd = dir, variables = {}, folders = true }: CodeIn) {
@@ -71,8 +71,8 @@ class CodeSearch {
     this.#dir = resolve(dir)
     this.#root = realPath(dir)
     this.#cwd = resolve(cwd)
-    const known = { CLAUDE_PROJECT_DIR: this.#dir, HOOKLOOP_PROJECT_DIR: this.#dir, PWD: this.#cwd, HOME: homedir() }
-    this.#variables = { ...(process.env as Variables), ...known, ...variables }
+    const dirs = { CLAUDE_PROJECT_DIR: this.#dir, HOOKLOOP_PROJECT_DIR: this.#dir, PWD: this.#cwd, HOME: homedir() }
+    this.#variables = { ...(process.env as Variables), ...dirs, ...variables }
     for (const base of [this.#cwd, this.#dir]) this.#bases.add(base)
   }
 
@@ -93,9 +93,8 @@ class CodeSearch {
       for (const word of words)
         if (!this.#isInScript || /^(?:cd|pushd)$/.test(words[0]!) || /^\w*PATH=/.test(word)) this.#rememberFolders(word)
     const programs = commands.flatMap(programsIn)
-    const isCopied =
-      programs.some(({ name }) => /^(?:cp|mv|ln|install)$/.test(name ?? '')) && programs.some(runsScripts)
-    const isPiped = isCopied || programs.some(({ readsInput }) => readsInput) // `cat hooks/check | sh`
+    const isCopied = programs.some(({ name }) => copying.test(name ?? '')) && programs.some(runsScripts)
+    const isPiped = !this.#isInScript && (isCopied || programs.some(({ readsInput }) => readsInput)) // `cat x | sh`
     for (const program of programs) this.#program(program, { isPiped, depth })
   }
 
@@ -162,10 +161,8 @@ class CodeSearch {
       if (isPartly || word === UNKNOWN) this.#open(name, isScript)
       for (const path of this.#lookUp(name)) if (isScript || !isDataOf(path)) this.#script(path, isScript, runBy)
       if (!isScript || isText) continue
-      for (const path of this.#paths(name).filter((each) => this.#isFolder(each))) {
-        this.#folder(path)
-        this.#entries(path)
-      }
+      const folders = this.#paths(name).filter((each) => this.#isFolder(each))
+      for (const path of folders) this.#folder(path, true)
     }
   }
 
@@ -256,9 +253,8 @@ class CodeSearch {
     const files = (all: readonly string[], ends: readonly string[]): readonly string[] =>
       all.flatMap(candidates).flatMap((path) => this.#filesNamed(path, ends))
     const loaded = isPathOnly ? names.filter((name) => name.includes('/')) : names
-    const isLoadable = (path: string): boolean => isCode(path) || !basename(path).includes('.')
-    const code = [...files(paths, ['']), ...files(loaded, ends)].filter(isLoadable)
-    const read = isShell ? sourced : [...sourced, ...evaluated]
+    const code = [...files(paths, ['']), ...files(loaded, ends)].filter((path) => isCode(path) || extname(path) === '')
+    const read = isShell ? [] : [...sourced, ...evaluated]
     for (const file of [...code, ...files(read, [''])]) this.#script(file, isPackage.test(file))
     if (!isShell && language !== '')
       for (const path of folders.flatMap(candidates)) if (this.#isFolder(path)) this.#folder(path)
@@ -309,7 +305,8 @@ class CodeSearch {
   }
 
   /** Everything in a folder of the project, unless other things are in it as well. */
-  #folder(folder: string): void {
+  #folder(folder: string, isRun = false): void {
+    if (isRun) this.#entries(folder)
     const real = unitOf(realPath(folder))
     if (!isInside(this.#root, real) || isShared(real, this.#root)) return
     this.#cover(real)
@@ -368,6 +365,8 @@ function parsed(text: string, variables: Variables, depth: number): readonly (re
     return []
   }
 }
+
+const copying = /^(?:cp|mv|ln|install)$/
 
 /** The file by which a folder is loaded as one module. */
 const isPackage = /\/(?:__init__\.py|__main__\.py|index\.\w+)$/
