@@ -256,4 +256,37 @@ export const equivalent: readonly Equivalent[] = [
     change: '0 → 1',
     why: 'Names of files only have to differ.',
   },
+  {
+    file: 'hook-files/claude/answer/limit-to-event.ts',
+    code: 'if (!isJsonObject(before) || !isJsonObject(after)) return true',
+    change: '!isJsonObject(before) || !isJsonObject(after) → !isJsonObject(before) && !isJsonObject(after)',
+    why: 'Both are objects, or none is: the line before it has compared their kinds.',
+  },
+  {
+    file: 'hook-files/claude/answer/terminal-sequence.ts',
+    code: "const [head] = text.split(';', 1)",
+    change: '1 → 2',
+    why: 'Only the first part is used.',
+  },
+  {
+    file: 'hook-files/trust/trust-store.ts',
+    code: 'this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))))',
+    change: 'a < b → a <= b',
+    why: 'No two paths are the same.',
+  },
+  ...["'transform' → 'transform-changed'", '0 → 1'].map((change) => ({
+    file: 'hooks/run-hooks.ts',
+    code: "return waiting && runRest(invocation, none, 'transform', { from: 0, waiting })",
+    change,
+    why: 'There are no further hooks that it could apply to.',
+  })),
+  ...[
+    "const failure = thrown instanceof HookFailure ? thrown.error : toAgentError(thrown, 'HOOK_FAILED')",
+    "if (run.execution.final === undefined) run.fail(toAgentError(thrown, 'HOOK_FAILED'), trigger)",
+  ].map((code) => ({
+    file: 'agent/loop/fire-trigger.ts',
+    code,
+    change: "'HOOK_FAILED' → 'HOOK_FAILED-changed'",
+    why: 'What hooks throw is a HookFailure, or an error with a code that ends the run.',
+  })),
 ]

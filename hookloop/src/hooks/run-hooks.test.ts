@@ -189,22 +189,26 @@ test('a hook that times out fails', async () => {
   assert.equal(run.status === 'failed' && run.error.code, 'HOOK_TIMED_OUT')
 })
 
-test('a hook that throws when its signal aborts at its timeout has failed once', async () => {
-  const seen: string[] = []
-  const obeys = hook(
-    'beforeStep',
-    async (ctx) => {
-      await once(ctx.signal, 'abort')
-      throw new Error('aborted')
-    },
-    { name: 'obeys', timeoutMs: 2, onFailure: 'continue' },
-  )
-  const later = hook('beforeStep', async (ctx) => (await soon(), seen.push('later'), ctx), { name: 'later' })
-  const { run } = await runWith(obeys, later)
-  const failed = entriesOf(run, 'obeys').map(({ error }) => error)
-  assert.deepEqual([run.status, seen.length, failed.length], ['completed', 2, 2]) // in two steps
-  for (const error of failed) assert.match(error!, /No answer within 2 ms/)
-})
+for (const how of ['throws', 'returns'] as const) {
+  test(`a hook that ${how} when its signal aborts at its timeout has failed once, and changes nothing`, async () => {
+    const seen: string[] = []
+    const obeys = hook(
+      'beforeStep',
+      async (ctx) => {
+        await once(ctx.signal, 'abort')
+        if (how === 'throws') throw new Error('aborted')
+        return ctx.withState((state) => state.withMetadata('late', true))
+      },
+      { name: 'obeys', timeoutMs: 2, onFailure: 'continue' },
+    )
+    const later = hook('beforeStep', async (ctx) => (await soon(), seen.push('later'), ctx), { name: 'later' })
+    const { run } = await runWith(obeys, later)
+    const failed = entriesOf(run, 'obeys').map(({ error }) => error)
+    assert.deepEqual([run.status, run.state.metadata['late'], seen.length], ['completed', undefined, 2])
+    assert.equal(failed.length, 2) // one in each step
+    for (const error of failed) assert.match(error!, /No answer within 2 ms/)
+  })
+}
 
 test('a state from another invocation is rejected', async () => {
   const states: Run['state'][] = []

@@ -31,11 +31,13 @@ function codes(warnings: readonly Warning[]): readonly string[] {
 }
 
 test('a guard whose "when" is asynchronous is a warning that names the option', async () => {
-  const late = guard('beforeStep', (ctx) => ctx, { name: 'late', when: (async () => true) as never })
-  const run = await createAgent({ model: scriptedModel(['Done.']), use: [late] }).run('Go.')
-  const [warning] = run.warnings
-  assert.equal(warning?.code, 'HOOK_INVALID_OPTION')
-  assert.match(warning?.message ?? '', /"late" failed at beforeStep.*"when" returned a promise/)
+  for (const when of [async () => true, async () => Promise.reject(new Error('too late'))]) {
+    const late = guard('beforeStep', (ctx) => ctx, { name: 'late', when: when as never })
+    const run = await createAgent({ model: scriptedModel(['Done.']), use: [late] }).run('Go.')
+    const [warning] = run.warnings
+    assert.equal(warning?.code, 'HOOK_INVALID_OPTION')
+    assert.match(warning?.message ?? '', /"late" failed at beforeStep.*"when" returned a promise/)
+  }
 })
 
 test('a guard that forgets to return is a warning of the completed run, counted once per message', async () => {

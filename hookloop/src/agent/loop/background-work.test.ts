@@ -45,3 +45,18 @@ test('the signal of an observer aborts at its own timeout, and the run has a war
   assert.match(run.warnings.map(({ message }) => message).join(), /"waits" failed at beforeStep: .*1 ms/)
   assert.match(explain(run), /waits/)
 })
+
+test('the timeout of an observer does not keep the process alive', async () => {
+  const timersWith = async (options: { readonly timeoutMs?: number }): Promise<number> => {
+    const [counted, ended] = [Promise.withResolvers<number>(), Promise.withResolvers<void>()]
+    const count = (): void =>
+      counted.resolve(process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length)
+    const waits = observe('beforeStep', () => (setImmediate(count), ended.promise), options)
+    const running = createAgent({ model: scriptedModel(['Done.']), use: [waits] }).run('Go.')
+    const timers = await counted.promise
+    ended.resolve()
+    await running
+    return timers
+  }
+  assert.equal(await timersWith({ timeoutMs: 60_000 }), await timersWith({}))
+})

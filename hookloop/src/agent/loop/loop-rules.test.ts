@@ -3,11 +3,13 @@ import { test } from 'node:test'
 import { setImmediate as soon } from 'node:timers/promises'
 import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
+import { liveEffects } from '../../effects/effects.ts'
 import { recordEffects } from '../../effects/record-effects.ts'
 import { memoryRecording } from '../../effects/recording.ts'
 import type { HookContext } from '../../hooks/context.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
+import { fakeClock } from '../../testing/fake-clock.ts'
 import type { Use } from '../capability.ts'
 import { tool } from '../tool.ts'
 
@@ -43,6 +45,31 @@ test('a retry waits for the time that the onError hook has set, even for 1 ms, a
     return recording.entries().filter((entry) => entry.type === 'begin' && entry.kind === 'sleep').length
   }
   assert.deepEqual([await waits(0), await waits(1)], [0, 1])
+})
+
+test('a result whose hook at afterToolUse still fails after 32 retries is withheld, without a further wait', async () => {
+  const clock = fakeClock({ auto: true })
+  const broken = hook('afterToolUse', () => {
+    throw new Error('broken')
+  })
+  const waits = hook('onError', (ctx) => ctx.retry({ afterMs: 1_000 }))
+  const agent = createAgent({ model: scriptedModel(calling), use: [work, broken, waits] })
+  const run = await agent.run('Go.', { effects: liveEffects({ clock }) })
+  assert.ok(run.status === 'stopped')
+  const [execution] = run.state.lastStep!.toolExecutions
+  assert.deepEqual([run.final.reason, execution!.withheld, clock.now()], ['retryLimit', true, 32_000])
+})
+
+test('a run whose clock fails while it waits for a retry fails', async () => {
+  const clock = { now: () => 0, sleep: async () => Promise.reject(new Error('no time')) }
+  const broken = hook('beforeStep', () => {
+    throw new Error('broken')
+  })
+  const waits = hook('onError', (ctx) => ctx.retry({ afterMs: 1_000 }))
+  const agent = createAgent({ model: scriptedModel(calling), use: [work, broken, waits] })
+  const run = await agent.run('Go.', { effects: liveEffects({ clock }) })
+  assert.ok(run.status === 'failed')
+  assert.deepEqual([run.error.code, run.error.message], ['HOOK_FAILED', 'no time'])
 })
 
 test('a hook that succeeds after 32 retries lets the run continue', async () => {
@@ -155,4 +182,17 @@ test('a run that is cancelled while it is suspended at onStop ends, and no denia
     run.final.votes.map(({ decision }) => decision),
     ['allowStop', 'forbidContinuation'],
   )
+})
+
+test('a run that is cancelled while it is suspended again, without an answer, ends', async () => {
+  const cancel = new AbortController()
+  let isImpatient = false
+  const asks = guard('beforeStep', (ctx) => ctx.ask('Really?'))
+  const cancels = hook('onPause', (ctx) => (isImpatient && cancel.abort(), ctx))
+  const agent = createAgent({ model: scriptedModel(['Done.']), use: [asks, cancels, approval('suspend')] })
+  const first = await agent.run('Go.')
+  assert.ok(first.status === 'suspended')
+  assert.equal((await agent.resume(first)).status, 'suspended')
+  isImpatient = true
+  assert.equal((await agent.resume(first, { signal: cancel.signal })).status, 'cancelled')
 })

@@ -49,10 +49,11 @@ test('a model that ignores its signal is abandoned as well, and not called again
   assert.match(wayOn ?? '', /maxTimeMs/)
 })
 
-test('of several time limits the shortest applies', async () => {
+test('of several time limits the shortest applies, and of equal ones the first', async () => {
   const long = guard('beforeInference', (ctx) => ctx.within(60_000), { name: 'long' })
   const short = guard('beforeInference', (ctx) => ctx.within(30), { name: 'short' })
-  const run = await createAgent({ model: deaf, use: [long, short] }).run('Go.')
+  const same = guard('beforeInference', (ctx) => ctx.within(30), { name: 'same' })
+  const run = await createAgent({ model: deaf, use: [long, short, same] }).run('Go.')
   assert.equal(run.status === 'stopped' && run.by, 'short')
 })
 

@@ -64,4 +64,11 @@ suite('a part of Hookloop that cannot be loaded', () => {
     const run = await createAgent({ model: scriptedModel(['Done.']), use: [stops] }).run('go')
     assert.equal(run.status === 'failed' && run.error.code, 'PACKAGE_INCOMPLETE')
   })
+
+  test('is in the ledger of a completed run if a hook at afterExecution needs it', async () => {
+    const ends = hook('afterExecution', missing)
+    const run = await createAgent({ model: scriptedModel(['Done.']), use: [ends] }).run('go')
+    assert.equal(run.status, 'completed')
+    assert.match(run.ledger.map(({ error }) => error ?? '').join(), /cannot be loaded: re2js/)
+  })
 })

@@ -196,6 +196,16 @@ suite('a rate', () => {
     assert.deepEqual(waits.slice(3), [10_000])
   })
 
+  test('is not used up by a call that would wait too long', async (t) => {
+    const store = clockedStore()
+    const waits = quickly(t, store)
+    const options = { maxRequestsPerMinute: 1, maxWaitMs: 0 }
+    await limited(store, ['ok'], options).run('a')
+    const rate = await rateOf(store)
+    const run = await limited(store, ['ok'], options).run('b')
+    assert.deepEqual([run.status, await rateOf(store), waits], ['failed', rate, []])
+  })
+
   test('is taken once by a call that waits, also for a millisecond, and no longer than needed after a block', async (t) => {
     const store = clockedStore()
     const waits = quickly(t, store, 0.5)

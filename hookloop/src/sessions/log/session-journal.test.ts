@@ -47,20 +47,24 @@ test('a state is stored with its ledger, and without one if nothing was logged',
   assert.deepEqual(stored, [false, true])
 })
 
-test('events are stored when work on the session fails, but not if lines before them, or all lines, are missing', async () => {
-  for (const [stored, waiting, expected] of [
-    [true, false, 1],
-    [true, true, 0],
-    [false, true, 0],
-  ] as const) {
+test('events are stored when work on the session fails, but not if something before them, or all lines, are missing', async () => {
+  const nothing = (): void => undefined
+  const waiting: readonly (readonly [stored: boolean, (journal: SessionJournal) => void, expected: number])[] = [
+    [true, nothing, 1],
+    [true, (journal) => journal.append({ type: 'sessionSuspended', at: 1 }), 0],
+    [true, (journal) => journal.append({ type: 'begin', key: 'r/0/inference', kind: 'inference', input: 1 }), 0],
+    [true, (journal) => journal.setHead({ title: 'Monday' }), 0],
+    [false, nothing, 0],
+  ]
+  for (const [i, [stored, wait, expected]] of waiting.entries()) {
     const { journal, store } = await newSession()
     if (stored) await journal.flush()
-    if (stored && waiting) journal.append({ type: 'sessionSuspended', at: 1 })
+    wait(journal)
     journal.addEvent({ text: JSON.stringify({ seq: journal.nextEventSeq() }) })
     await journal.abandon()
     const events: unknown[] = []
     for await (const event of store.watch('s', { follow: false })) events.push(event)
-    assert.equal(events.length, expected, `${stored} ${waiting}`)
+    assert.equal(events.length, expected, String(i))
   }
 })
 

@@ -161,6 +161,8 @@ test('new input to a session that was interrupted closes its step, and no effect
       },
     })
     const turns = [['a', 'b'], ['c']].map((all) => ({ toolCalls: all.map((on) => ({ name: 'act', args: { on } })) }))
+    const ends: unknown[] = []
+    const watch = hook('afterExecution', (ctx) => (ends.push(ctx.outcome.resolvedBy), ctx), { name: 'watch' })
     const make = (over: SessionStore) =>
       createAgent({
         model: scriptedModel(
@@ -168,11 +170,14 @@ test('new input to a session that was interrupted closes its step, and no effect
             turns[messages.slice().filter(({ role }) => role === 'assistant').length] ?? JSON.stringify(messages),
         ),
         store: over,
-        use: [act],
+        use: [act, watch],
       })
     await Promise.race([make(dying).run('Go.', { session: 's' }), dying.died])
     const before = done.slice()
+    const isOpen = (await kept(store)).open !== undefined
+    ends.length = 0
     const run = await make(store).run('And now?', { session: 's', onNewInput: 'deny' })
+    assert.deepEqual(ends, isOpen ? ['newInput', 'completion'] : ['completion'], String(at))
     const { open, state } = await kept(store)
     assert.deepEqual([run.status, open], ['completed', undefined], String(at))
     assert.equal(new Set(done).size, done.length, String(at))
