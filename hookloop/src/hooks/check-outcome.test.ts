@@ -62,6 +62,10 @@ const unknown: { readonly [what: string]: readonly [unknown, RegExp] } = {
     /votes\[0\].reason/,
   ],
   'votes that are not a list': [{ votes: { decision: 'forbidContinuation' } }, /"votes" must be an array/],
+  'a misspelt field that is undefined': [{ descision: undefined }, /unknown field "descision" as undefined/],
+  'usage that is negative': [{ spent: { costUsd: -1 } }, /"spent.costUsd" must be a number from 0 up/],
+  'usage that is not a number': [{ spent: { inputTokens: '5' } }, /"spent.inputTokens" must be a number/],
+  'usage with an unknown name': [{ spent: { promptTokens: 5 } }, /"spent.promptTokens" is unknown/],
   'an instance of a class': [new Verdict(), /an instance of Verdict/],
   'an error': [new Error('no'), /an instance of Error/],
   'a map': [new Map([['decision', 'block']]), /an instance of Map/],
@@ -172,6 +176,16 @@ suite('an action whose outcome its trigger does not know', () => {
       assert.deepEqual([done, execution?.status, execution?.output], [[], 'blocked', 'no'])
     }
   })
+})
+
+test('an action that reports a part of its usage adds only that to the usage of the run', async () => {
+  const spends = action({ kind: 'test', label: 'spends', perform: async () => ({ spent: { costUsd: 0.5 } }) })
+  for (const trigger of ['onUserInput', 'beforeToolUse', 'afterInference'] as const) {
+    const [plain, spent] = [await runWith(), await runWith(guard(trigger, spends))]
+    const { costUsd, ...tokens } = spent.run.state.execution!.usage
+    const { costUsd: _free, ...others } = plain.run.state.execution!.usage
+    assert.deepEqual([tokens, costUsd > 0], [others, true])
+  }
 })
 
 suite('a hook that returns no context', () => {

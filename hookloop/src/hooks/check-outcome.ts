@@ -5,6 +5,7 @@ import { isFinishReason } from '../state/inference.ts'
 import { isJsonObject, toJson, type Json, type JsonObject } from '../state/json.ts'
 import { isReplyPart, toInput, toMessage } from '../state/message.ts'
 import { amount, listOf, must, object, oneOf, optional, present, shapeOf, string, type Shape } from '../state/shape.ts'
+import { noTokens } from '../state/usage.ts'
 import type { Mode } from './base-context.ts'
 import type { HookOutcome } from './outcome.ts'
 import { specOf, type Ability, type HookTrigger } from './triggers.ts'
@@ -37,6 +38,7 @@ function copyOf(returned: { readonly [key: string]: unknown }): Json {
   for (const name of names) {
     const value = returned[name]
     if (value !== undefined) read.set(name, value)
+    else if (!Object.hasOwn(shapes, name)) throw invalid(`an unknown field "${name}" as undefined`, undefined)
   }
   const copy = toJson(Object.fromEntries(read))
   for (const [name, value] of read) {
@@ -143,7 +145,7 @@ const shapes: { readonly [K in keyof HookOutcome]-?: Shape } = {
     systemPrompt: optional(string),
     responseFormat: optional(must((value) => value === null || isJsonObject(value), 'must be an object or null')),
   }),
-  spent: object,
+  spent: only(Object.fromEntries(Object.keys(noTokens).map((name) => [name, optional(amount)]))),
   within: amount,
   compact: object,
   warnings: listOf(only({ code: string, message: string, definedAt: optional(string) })),

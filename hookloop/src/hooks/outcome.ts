@@ -5,7 +5,7 @@ import { List } from '../state/list.ts'
 import { toMessages, type Message } from '../state/message.ts'
 import { applyChange, stateChange, type StateChange } from '../state/state-diff.ts'
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
-import type { TokenUsage } from '../state/usage.ts'
+import { toTokens, type TokenUsage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 import { changeRequest } from './context-methods.ts'
 import type { Draft, FactValues, Vote } from './base-context.ts'
@@ -27,7 +27,7 @@ export type HookOutcome = {
   readonly messages?: readonly Message[]
   readonly state?: StateChange
   /** What the hook itself has spent on models. */
-  readonly spent?: TokenUsage
+  readonly spent?: Partial<TokenUsage>
   /** How long the call may take. */
   readonly within?: number
   /** The conversation is to be made shorter, down to so many messages and a summary. */
@@ -67,7 +67,7 @@ export function applyOutcome(before: Draft, outcome: HookOutcome): Draft {
     votes: outcome.votes ?? [],
     verdict: outcome.decision && { decision: outcome.decision, message: outcome.message },
     recovery: outcome.recovery,
-    spent: outcome.spent,
+    spent: outcome.spent && toTokens(outcome.spent),
     within: outcome.within,
     warnings: outcome.warnings,
     decidedAt: outcome.decidedAt,

@@ -10,7 +10,7 @@ import type { HookOutcome } from '../../../hooks/outcome.ts'
 import type { StateChange } from '../../../state/state-diff.ts'
 import { setSessionVariables, getSessionVariables } from '../../../system/processes/session-variables.ts'
 import type { ClaudeEvent } from '../events/claude-events.ts'
-import { addTokens } from '../../../state/usage.ts'
+import { addTokens, toTokens } from '../../../state/usage.ts'
 import type { EventResult } from '../run/run-event.ts'
 import type { MergedAnswer } from './merge-answers.ts'
 import type { Payload } from '../events/common-payload.ts'
@@ -222,7 +222,7 @@ export function mergeOutcomes(first: HookOutcome, second: HookOutcome): HookOutc
     ...(Object.keys(state).length > 0 && { state }),
     ...(votes.length > 0 && { votes }),
     ...(warnings.length > 0 && { warnings }),
-    ...(spent.length > 0 && { spent: spent.reduce(addTokens) }),
+    ...(spent.length > 0 && { spent: spent.map(toTokens).reduce(addTokens) }),
   }
 }
 
@@ -236,5 +236,5 @@ function mergedVariables(...both: readonly [HookOutcome, HookOutcome]): JsonObje
 /** What agents of handlers have spent. */
 export function spentOn(ran: EventResult['ran']): Pick<HookOutcome, 'spent'> {
   const spent = ran.flatMap(({ answer }) => answer.spent ?? [])
-  return spent.length === 0 ? {} : { spent: spent.reduce(addTokens) }
+  return spent.length === 0 ? {} : { spent: spent.map(toTokens).reduce(addTokens) }
 }
