@@ -227,6 +227,23 @@ describe('a recording', () => {
   })
 })
 
+test('a run that is cancelled before or while its critic is called is cancelled, never completed', async () => {
+  for (const onFailure of ['stop', 'approve'] as const) {
+    for (const at of ['guard', 'model'] as const) {
+      const leave = new AbortController()
+      const cancelIf = (here: boolean): void => void (here && leave.abort())
+      const by = scriptedModel(() => (cancelIf(at === 'model'), says('revise')), { modelId: 'critic' })
+      const beforeCritic = guard(
+        'beforeInference',
+        (ctx) => (cancelIf(at === 'guard' && ctx.request.model.modelId === 'critic'), ctx),
+      )
+      const use = [selfCritique({ model: by, onFailure }), beforeCritic]
+      const run = await createAgent({ model: scriptedModel(['a']), use }).run('go', { signal: leave.signal })
+      assert.deepEqual([run.status, getCritique(run.state)?.failure], ['cancelled', 'The run was cancelled.'])
+    }
+  }
+})
+
 test('a thousand concurrent runs are judged separately', async () => {
   const by = scriptedModel(({ messages }) => {
     const [, n] = /<answer>\n(\d+)/.exec(textOf(messages.at(0)!.content))!

@@ -208,7 +208,9 @@ export class HookModelCalls implements HookInference {
       const response = await this.#sendInside(host, { request, send, note: (entry) => inside.add(entry, 0) })
       return { response, error: null, usage: response.usage, ...(inside.entries.length > 0 && trail) }
     } catch (thrown) {
-      const error = toRecordedError(toAgentError(thrown, 'MODEL_FAILED'))
+      // Whatever a hook around the call or the model throws then: the run has ended, and that is no failure of the model.
+      const cause = signal.aborted ? this.#run.effects.time.error : thrown
+      const error = toRecordedError(toAgentError(cause, 'MODEL_FAILED'))
       const isLate = isCutOff(thrown)
       const wasted = signal.aborted || isLate ? estimateStarted(request, 0) : estimateUsage(request)
       const usage = isSent && (either.aborted || isLate) ? wasted : noTokens
