@@ -6,7 +6,7 @@ import type { Emit, OwnEvent } from '../state/event.ts'
 import type { FinalRecord } from '../state/execution.ts'
 import type { Json, JsonObject } from '../state/json.ts'
 import type { LedgerRow, TimedLedgerEntry } from '../state/ledger.ts'
-import { RunTime, systemClock, type Clock, type RunEnd, type Wait, type WorkLimit } from './run-time.ts'
+import { RunTime, systemClock, untilEnd, type Clock, type RunEnd, type Wait, type WorkLimit } from './run-time.ts'
 
 /** What an effect does: call a model, a tool, a hook with effects or an approver, or wait. */
 export type EffectKind = 'inference' | 'tool' | 'hook' | 'approval' | 'sleep'
@@ -172,6 +172,8 @@ export abstract class EffectScope {
   }
 }
 
+const noop = (): void => undefined
+
 class LiveEffects extends EffectScope implements Effects {
   readonly #clock: Clock
   // Created once: a run has as many effects as it has calls.
@@ -213,7 +215,7 @@ class LiveEffects extends EffectScope implements Effects {
   }
 
   async sleep(_key: string, ms: number): Promise<void> {
-    await this.#clock.sleep(ms, this.signal)
+    await this.time.settle(this.#clock.sleep(ms, this.signal), untilEnd, { done: noop, failed: noop })
     this.stamp(this.#clock.now())
   }
 

@@ -136,6 +136,11 @@ const cases: readonly (readonly [string, readonly Use[], RegExp])[] = [
     /tool "work"/,
   ],
   ['a hook around the model', [worker(), hook('aroundInference', () => never)], /time limit of 1000 ms/],
+  [
+    'the pause before a retry',
+    [hook('beforeStep', () => assert.fail('It failed.')), hook('onError', (ctx) => ctx.retry({ afterMs: 60_000 }))],
+    /Time limit reached/,
+  ],
   ['a schema', [worker({ input: hanging })], /Left behind: schema of the tool "work"/],
   ['a tool of a subagent', [delegate('work', [worker({ execute: () => never })])], /Time limit reached/],
 ]
