@@ -1,20 +1,30 @@
 import assert from 'node:assert/strict'
-import { suite, test } from 'node:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, suite, test } from 'node:test'
 import { approval } from './capabilities/approval.ts'
 import { errorPolicy } from './capabilities/error-policy.ts'
 import { guards } from './capabilities/guards.ts'
 import { retry } from './capabilities/retry.ts'
 import { selfCritique } from './capabilities/self-critique.ts'
-import { subagents } from './capabilities/subagents/index.ts'
+import { planning, subagents } from './capabilities/subagents/index.ts'
 import { createAgent } from './create-agent.ts'
 import { AgentError } from './errors.ts'
 import { guard, hook, observe } from './hooks/hook.ts'
 import { action } from './hooks/action.ts'
 import { prompt } from './actions/prompt.ts'
+import { subagent } from './actions/subagent.ts'
 import { languageModel } from './models/to-model.ts'
 import { scriptedModel } from './models/scripted.ts'
+import { fileStore } from './sessions/stores/file-store.ts'
 import { memoryStore } from './sessions/stores/memory-store.ts'
-import { tool } from './agent/tool.ts'
+import { sqliteStore } from './sessions/stores/sqlite-store.ts'
+import { noUsage } from './state/usage.ts'
+import { fire } from './testing/fire.ts'
+import type { Use } from './agent/capability.ts'
+import { agentTool } from './agent/subagents/agent-tool.ts'
+import { tool, type ToolRun } from './agent/tool.ts'
 import type { Run } from './agent/run.ts'
 
 // Names that users of other libraries write, and names of earlier versions: the error says what to write here.
@@ -66,6 +76,7 @@ const names: readonly (readonly [name: string, given: string, hint: string])[] =
   ['tool', 'timeout', 'It is called "timeoutMs" here.'],
   ['tool', 'excute', 'Did you mean "execute"?'],
   ['guard', 'tools', 'It is called "tool" here.'],
+  ['guard', 'toolNames', 'It is called "tool" here.'],
   ['guard', 'toolName', 'It is called "tool" here.'],
   ['guard', 'matcher', 'It is called "tool" here.'],
   ['guard', 'condition', 'It is called "when" here.'],
@@ -85,6 +96,9 @@ const names: readonly (readonly [name: string, given: string, hint: string])[] =
   ['createAgent', 'maxSteps', 'Write use: [guards({ maxSteps })] here.'],
   ['createAgent', 'maxTurns', 'Write use: [guards({ maxSteps })] here.'],
   ['createAgent', 'maxRetries', 'Write use: [retry({ maxRetries })] here.'],
+  ['createAgent', 'modelSettings', 'It is called "settings" here.'],
+  ['createAgent', 'inputGuardrails', 'It is called "use" here.'],
+  ['createAgent', 'mcpServers', 'Write use: [mcp({ servers })] here.'],
   ['createAgent', 'temperature', 'Write settings: { temperature } here.'],
   ...['settings', 'settings of a subagent', 'settings of prompt', 'settings of ask'].flatMap((where) => [
     [where, 'maxTokens', 'It is called "maxOutputTokens" here.'] as const,
@@ -102,6 +116,8 @@ const names: readonly (readonly [name: string, given: string, hint: string])[] =
   ...['run', 'stream', 'iterate'].flatMap((where) => [
     [where, 'sessionId', 'It is called "session" here.'] as const,
     [where, 'threadId', 'It is called "session" here.'] as const,
+    [where, 'requestId', 'It is called "turn" here.'] as const,
+    [where, 'userId', 'Write metadata: { user } here.'] as const,
     [where, 'context', 'It is called "metadata" here.'] as const,
     [where, 'history', 'It is called "from" here.'] as const,
   ]),
@@ -134,6 +150,119 @@ suite('an option with the name of another library, of an earlier version or with
       assert.ok(thrown.message.includes(`unknown option "${given}". ${hint}`), thrown.message)
     })
   }
+})
+
+const never = (): never => assert.fail('it was run')
+const folder = mkdtempSync(join(tmpdir(), 'option-names-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+const stores = [memoryStore(), fileStore(join(folder, 'files')), sqliteStore(join(folder, 'a.db'))]
+
+/** The error of the only call of a tool, or of a hook before it. */
+async function failureOf(...use: readonly Use[]): Promise<never> {
+  const calls = scriptedModel([{ toolCalls: [{ name: 'work' }] }, 'done'])
+  const run: Run = await createAgent({ model: calls, use }).run('go')
+  const [execution] = run.state.execution!.steps.at(0)?.toolExecutions ?? []
+  const error = run.ledger.find((entry) => entry.error !== undefined)?.error ?? String(execution?.output)
+  throw new AgentError('HOOK_FAILED', error)
+}
+
+const working = (execute: (args: unknown, run: ToolRun) => unknown) =>
+  tool({ name: 'work', description: 'Works.', input: {}, execute })
+const delegating = (to: object) =>
+  agentTool({ name: 'work', description: 'b', input: {}, to: () => ({ name: 'c', to, input: 'x' }) })
+
+const nested: { readonly [what: string]: readonly [call: () => unknown, message: RegExp] } = {
+  'usage that a hook reports': [
+    () =>
+      failureOf(
+        working(never),
+        hook('beforeToolUse', (ctx) => ctx.spend({ promptTokens: 5 } as never)),
+      ),
+    /unknown option "promptTokens"\. It is called "inputTokens" here/,
+  ],
+  'usage that a tool reports': [
+    () => failureOf(working((_args, run) => run.spend({ cost: 5 } as never))),
+    /spend: unknown option "cost"\. It is called "costUsd" here/,
+  ],
+  'a price': [
+    () => createAgent({ model, prices: { 'a/b': { input: 1, output: 1, cached: 0 } as never } }),
+    /prices: "a\/b": unknown option "cached"\. It is called "cachedInput" here/,
+  ],
+  'a price of long inputs': [
+    () => createAgent({ model, prices: { 'a/b': { input: 1, output: 1, above: { inputs: 1 } as never } } }),
+    /prices: "a\/b", above: unknown option "inputs"\. Did you mean "input"/,
+  ],
+  'the tools of a subagent, which would get all tools': [
+    () => failureOf(delegating({ tool: ['read_file'] })),
+    /subagent "c": unknown option "tool"\. Did you mean "tools"/,
+  ],
+  'the limits of a subagent': [
+    () => failureOf(delegating({ limits: { maxStep: 5 } })),
+    /subagent "c": limits: unknown option "maxStep"\. Did you mean "maxSteps"/,
+  ],
+  'the limits of a planner': [
+    () => planning({ limits: { maxTurns: 5 } as never }),
+    /planning: limits: unknown option "maxTurns"\. It is called "maxSteps" here/,
+  ],
+  'the limits of an agent that judges': [
+    () => subagent({ prompt: 'x', definition: { limits: { maxTurns: 5 } as never } }),
+    /subagent: limits: unknown option "maxTurns"/,
+  ],
+  'a turn of a script': [() => scriptedModel([{ txt: 'x' } as never]), /unknown option "txt"\. Did you mean "text"/],
+  'a tool call of a script': [
+    () => scriptedModel([{ toolCalls: [{ name: 'a', arguments: {} } as never] }]),
+    /unknown option "arguments"\. It is called "args" here/,
+  ],
+  'a turn that a function returns': [
+    () => languageModel(scriptedModel(() => ({ txt: 'x' }) as never)).ask('x'),
+    /unknown option "txt"/,
+  ],
+  'a tool call for fire': [
+    () =>
+      fire(
+        guard('beforeToolUse', (ctx) => ctx),
+        'beforeToolUse',
+        { toolCall: { nme: 'a' } as never },
+      ),
+    /fire: toolCall: unknown option "nme"\. Did you mean "name"/,
+  ],
+  'the options of a store': [
+    async () => {
+      for (const store of stores) {
+        await assert.rejects(store.open('a', { creat: true } as never), /open: unknown option "creat"/)
+        await assert.rejects(store.read('a', { afer: 1 } as never), /read: unknown option "afer"/)
+        await assert.rejects(store.delete('a', { befor: 1 } as never), /delete: unknown option "befor"/)
+      }
+      throw new AgentError('AGENT_INVALID_OPTION', 'all')
+    },
+    /all/,
+  ],
+}
+
+suite('an unknown name in an object inside of the options', () => {
+  for (const [what, [call, message]] of Object.entries(nested)) {
+    test(`is named in the error: ${what}`, () => assert.rejects(Promise.resolve().then(call), message))
+  }
+})
+
+test('usage of the AI SDK and of another run can be reported as it is', async () => {
+  const used = {
+    inputTokens: 7,
+    outputTokens: 2,
+    totalTokens: 9,
+    inputTokenDetails: {},
+    outputTokenDetails: {},
+    raw: {},
+  }
+  const others = { ...noUsage, costUsd: 0.5, steps: 3 }
+  const reports = working((_args, run) => {
+    run.spend(used)
+    run.spend(others)
+  })
+  const turns = scriptedModel([{ toolCalls: [{ name: 'work' }] }, 'done'], { usage: { inputTokens: 0 } })
+  const run = await createAgent({ model: turns, use: [reports] }).run('go')
+  const { inputTokens, outputTokens, costUsd, steps } = run.state.usage
+  assert.deepEqual([inputTokens, outputTokens, costUsd, steps], [7, 12, 0.5, 2])
 })
 
 test('settings that a hook adds to a request, or to a call of its own, are checked as well', async () => {

@@ -1,6 +1,6 @@
-import type { AgentSpec } from '../agent/subagents/agent-tool.ts'
+import { checkSpec, type AgentSpec } from '../agent/subagents/agent-tool.ts'
 import { isAgent } from '../agent/agent-parts.ts'
-import { checkOptions, invalidOption } from '../state/check-options.ts'
+import { invalidOption } from '../state/check-options.ts'
 import { AgentError, toAgentError } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import { failureText } from '../hooks/failure-text.ts'
@@ -88,9 +88,8 @@ function agentOf(definition: SubagentOptions['definition']): object {
     throw invalidOption('subagent', '"definition" must be an agent or the definition of one', definition)
   }
   if (isAgent(definition)) return definition
-  const names = ['instructions', 'tools', 'disallowedTools', 'model', 'settings', 'use', 'limits']
-  checkOptions('subagent', definition, names)
-  const { limits, ...spec } = definition as AgentSpec
+  checkSpec('subagent', definition)
+  const { limits, ...spec } = definition
   return Object.freeze({
     tools: [],
     instructions: JUDGE,

@@ -9,7 +9,7 @@ import { toNameTest } from '../hooks/patterns.ts'
 import { HookStack } from '../hooks/stack.ts'
 import type { ApprovalPolicy, Budget, Capability, Redact, Use, UsePart } from './capability.ts'
 import { joinRedactors } from '../state/secrets.ts'
-import type { AgentSpec, ChildLimits } from './subagents/agent-tool.ts'
+import { checkSpec, type AgentSpec, type ChildLimits } from './subagents/agent-tool.ts'
 import { isTool, type Tool } from './tool.ts'
 
 /** The options of an agent. */
@@ -160,6 +160,7 @@ function derive(
   from: AgentParts,
   { spec, name, defaults }: { readonly spec: AgentSpec; readonly name: string; readonly defaults: AgentDefaults },
 ): AgentParts {
+  checkSpec(`subagent "${name}"`, spec)
   const { capabilities, toModel, limits } = defaults
   const own = flatUse(spec.use ?? []).map(toCapability)
   const ownTools = new Set(own.flatMap(({ tools = [] }) => tools.map((each) => each.name)))

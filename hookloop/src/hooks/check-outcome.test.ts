@@ -62,7 +62,7 @@ const unknown: { readonly [what: string]: readonly [unknown, RegExp] } = {
     /votes\[0\].reason/,
   ],
   'votes that are not a list': [{ votes: { decision: 'forbidContinuation' } }, /"votes" must be an array/],
-  'a misspelt field that is undefined': [{ descision: undefined }, /unknown field "descision" as undefined/],
+  'an unknown field that is undefined': [{ descision: undefined }, /unknown field "descision" as undefined/],
   'usage that is negative': [{ spent: { costUsd: -1 } }, /"spent.costUsd" must be a number from 0 up/],
   'usage that is not a number': [{ spent: { inputTokens: '5' } }, /"spent.inputTokens" must be a number/],
   'usage with an unknown name': [{ spent: { promptTokens: 5 } }, /"spent.promptTokens" is unknown/],

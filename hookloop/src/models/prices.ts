@@ -1,4 +1,5 @@
 import { describeValue, isPlainObject } from '../state/describe-value.ts'
+import { checkOptions } from '../state/check-options.ts'
 import type { TokenUsage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 import { priceList, type Price, type Prices } from './price-list.ts'
@@ -19,6 +20,8 @@ export function checkedPrices(prices: Prices | undefined): Prices | undefined {
       },
     )
   for (const [name, price] of Object.entries(prices ?? {})) {
+    if (isPlainObject(price)) checkOptions(`prices: "${name}"`, price, [...rates, 'above'])
+    if (isPlainObject(price?.above)) checkOptions(`prices: "${name}", above`, price.above, [...rates, 'inputTokens'])
     const wrong =
       wrongIn(price, ['input', 'output']) ?? (price.above && wrongIn(price.above, ['inputTokens', 'input', 'output']))
     if (wrong === undefined && /^[^/]+\/.+/.test(name)) continue
@@ -32,6 +35,8 @@ export function checkedPrices(prices: Prices | undefined): Prices | undefined {
   }
   return prices
 }
+
+const rates = ['input', 'output', 'cachedInput', 'cacheWrite']
 
 /** The first amount of a price that is missing or invalid. */
 function wrongIn(price: object | null | undefined, needed: readonly string[]): string | undefined {

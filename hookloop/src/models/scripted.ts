@@ -1,11 +1,11 @@
 import { optionTypes } from '../state/option-types.ts'
-import { checkArgument, checkOptions } from '../state/check-options.ts'
+import { checkArgument, checkOptions, optionNames } from '../state/check-options.ts'
 import { isPlainObject } from '../state/describe-value.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FinishReason, LanguageModel, ModelCall, ModelReply, ModelRequest } from '../state/inference.ts'
 import type { Json } from '../state/json.ts'
 import type { Part, ToolCallPart } from '../state/message.ts'
-import type { TokenUsage } from '../state/usage.ts'
+import { spentTokens, type TokenUsage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 
 /** A tool call of a scripted model. The id is generated if omitted. */
@@ -50,8 +50,10 @@ export function scriptedModel(
   options: { readonly modelId?: string; readonly usage?: Partial<TokenUsage> } = {},
 ): ScriptedModel {
   checkOptions('scriptedModel', options, { modelId: optionTypes.text, usage: optionTypes.object })
+  if (options.usage !== undefined) spentTokens(options.usage, 'scriptedModel: usage')
   const isScript = typeof script === 'function' || (Array.isArray(script) && script.every(isTurn))
   checkArgument('scriptedModel', ['script', script], isScript, 'a list of replies, or a function of the request')
+  if (Array.isArray(script)) for (const turn of script as Script) if (typeof turn !== 'function') checkTurn(turn)
   const requests: ModelRequest[] = []
   const usage = { inputTokens: 10, outputTokens: 5, ...options.usage }
   const positions = new Map<string | undefined, number>()
@@ -91,11 +93,32 @@ function isTurn(turn: unknown): boolean {
   return typeof turn === 'string' || typeof turn === 'function' || isPlainObject(turn)
 }
 
+/** With an unknown property the reply would not be what the test expects. */
+function checkTurn(turn: ScriptedTurn): void {
+  if (!isPlainObject(turn)) return
+  checkOptions('a turn of scriptedModel', turn, turnNames)
+  const { toolCalls, usage } = turn as Exclude<ScriptedTurn, string>
+  for (const each of toolCalls ?? []) checkOptions('a tool call of scriptedModel', each, ['name', 'args', 'id'])
+  if (usage !== undefined) spentTokens(usage, 'usage of scriptedModel')
+}
+
+const turnNames = optionNames<Exclude<ScriptedTurn, string>>({
+  text: true,
+  reasoning: true,
+  toolCalls: true,
+  chunks: true,
+  usage: true,
+  finishReason: true,
+  delayMs: true,
+  error: true,
+})
+
 async function speak(
   turn: ScriptedTurn,
   { at, call, usage }: { at: number; call: ModelCall; usage: Partial<TokenUsage> },
 ): Promise<ModelReply> {
   if (typeof turn === 'string') return speak({ text: turn }, { at, call, usage })
+  checkTurn(turn)
   const { text = turn.chunks?.join('') ?? '', reasoning, toolCalls = [], delayMs = 0, error } = turn
   const calls = toolCalls.map(({ name, args = {}, id }, i): ToolCallPart => {
     return { type: 'tool-call', toolCallId: id ?? `call-${at + 1}-${i + 1}`, toolName: name, input: args }

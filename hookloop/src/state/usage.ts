@@ -1,4 +1,4 @@
-import { checkArgument } from './check-options.ts'
+import { checkArgument, checkOptions } from './check-options.ts'
 import { isJsonObject } from './json.ts'
 
 /** The usage of one model call. Input includes cached input, output includes reasoning. */
@@ -87,11 +87,17 @@ export function toTokens(reported: { readonly [K in keyof TokenUsage]?: unknown 
   })
 }
 
-/** What a hook or a tool reports to have spent. */
-export function spentTokens(usage: Partial<TokenUsage>): TokenUsage {
-  checkArgument('spend', ['usage', usage], isJsonObject(usage), 'an object such as { inputTokens: 100, costUsd: 0.01 }')
+/**
+ * What a hook or a tool reports to have spent. An amount under another name would not be counted, and no limit would apply to
+ * it, so it throws. The other fields of usage objects of Hookloop and of the AI SDK are accepted.
+ */
+export function spentTokens(usage: Partial<TokenUsage>, where = 'spend'): TokenUsage {
+  checkArgument(where, ['usage', usage], isJsonObject(usage), 'an object such as { inputTokens: 100, costUsd: 0.01 }')
+  checkOptions(where, usage, usageNames)
   return toTokens(usage)
 }
+
+const usageNames = [...Object.keys(noUsage), 'totalTokens', 'inputTokenDetails', 'outputTokenDetails', 'raw']
 
 function amount(value: unknown): number {
   return typeof value === 'number' && value > 0 && value < Infinity ? value : 0

@@ -71,6 +71,7 @@ export async function fire<T extends HookTrigger, K extends T>(
     )
   }
   const given = facts as FactsToFire<HookTrigger> & { toolCall?: { name?: string } }
+  if (isJsonObject(given.toolCall)) checkOptions('fire: toolCall', given.toolCall, ['id', 'name', 'args'])
   const toolName = trigger.endsWith('ToolUse') ? (given.toolCall?.name ?? 'tool') : undefined
   const inForce: Hook = hook.shadow ? { ...hook, shadow: false } : hook // a hook in shadow mode is tested for what it would do
   const plan = new HookStack([inForce], toolName === undefined ? [] : [toolName]).plan(trigger, toolName)

@@ -1,4 +1,5 @@
 import { checkArgument, checkOptions } from '../../state/check-options.ts'
+import { optionTypes } from '../../state/option-types.ts'
 import type { ModelSettings, ModelSource } from '../../state/inference.ts'
 import type { JsonObject } from '../../state/json.ts'
 import type { Message } from '../../state/message.ts'
@@ -31,6 +32,19 @@ export type ChildLimits = {
   readonly maxTimeMs?: number
   readonly maxCost?: number
   readonly maxToolCalls?: number
+}
+
+const limitNames = ['maxSteps', 'maxTokens', 'maxTimeMs', 'maxCost', 'maxToolCalls'] as const
+const specNames = ['instructions', 'tools', 'disallowedTools', 'model', 'settings', 'use', 'limits']
+
+/** Throws for a field that a spec does not have: with `tool` instead of `tools`, the subagent would get all tools. */
+export function checkSpec(where: string, spec: unknown): asserts spec is AgentSpec {
+  checkOptions(where, spec, specNames)
+  if ('limits' in spec && spec.limits !== undefined) checkChildLimits(where, spec.limits)
+}
+
+export function checkChildLimits(where: string, limits: unknown): void {
+  checkOptions(`${where}: limits`, limits, Object.fromEntries(limitNames.map((name) => [name, optionTypes.amount])))
 }
 
 /** Which agent works on a call of an `agentTool`, and with which input. */

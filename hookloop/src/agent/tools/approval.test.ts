@@ -352,6 +352,7 @@ test('approval tells the model about an interrupted call by default', () => {
 for (const [what, answer, problem] of [
   ['throws', () => Promise.reject(new Error('The chat is down.')), /The chat is down\./],
   ['returns an unknown answer', () => 'deny' as never, /"deny" is not an answer/],
+  ['allows and denies', () => ({ allow: {}, deny: true }) as never, /\{"allow":\{\},"deny":true\} is not an answer/],
   ['returns nothing', () => undefined as never, /undefined is not an answer/],
 ] as const) {
   test(`an approver that ${what} denies the call, and run.warnings says so`, async () => {

@@ -129,7 +129,8 @@ export function checkedAnswer(answer: unknown): AskedAnswer {
   if (answer === 'allow' || answer === 'suspend') return answer
   if (isJsonObject(answer) && typeof answer['block'] === 'string')
     return Object.freeze({ block: answer['block'].trim() === '' ? 'Denied.' : answer['block'] })
-  if (isJsonObject(answer) && isJsonObject(answer['allow'])) {
+  // Only that: with another field, such as `deny: true`, it is not certain that it allows the call.
+  if (isJsonObject(answer) && isJsonObject(answer['allow']) && Object.keys(answer).length === 1) {
     try {
       return Object.freeze({ allow: exactJson(answer['allow'], 'edited arguments') as JsonObject })
     } catch (error) {

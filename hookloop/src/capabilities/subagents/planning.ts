@@ -1,4 +1,4 @@
-import { agentTool, type AgentSpec, type ChildLimits } from '../../agent/subagents/agent-tool.ts'
+import { agentTool, checkChildLimits, type AgentSpec, type ChildLimits } from '../../agent/subagents/agent-tool.ts'
 import type { Capability } from '../../agent/capability.ts'
 import { invalidOption, readOptions } from '../../state/check-options.ts'
 import { isStringList, optionTypes } from '../../state/option-types.ts'
@@ -54,6 +54,7 @@ export function planning(options: PlanningOptions = {}): Capability {
   if (typeof instructions !== 'string' || typeof plannerInstructions !== 'string') {
     throw invalidOption('planning', '"instructions" and "plannerInstructions" must be strings', instructions)
   }
+  checkChildLimits('planning', limits)
   if (!isStringList(tools)) throw invalidOption('planning', '"tools" must be a list of names', tools)
   const planner = (available: readonly string[]): AgentSpec => ({
     instructions: plannerInstructions,

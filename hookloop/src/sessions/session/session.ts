@@ -1,7 +1,7 @@
 import { optionTypes } from '../../state/option-types.ts'
 import { warningsOf } from '../../agent/explain/warnings.ts'
 import { checkRunOptions } from '../../agent/run-options.ts'
-import { checkOptions } from '../../state/check-options.ts'
+import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import type { SessionPort, SessionRunOptions } from '../../agent/agent.ts'
 import { inputFor, stateFor } from '../../agent/loop/start.ts'
 import { pendingOf, type Run } from '../../agent/run.ts'
@@ -81,12 +81,14 @@ class SessionHandle implements Session {
   readonly stream: Session['stream'] = (input, options = {}) =>
     streamRun((listener) => this.#send(input, options, listener))
 
-  readonly suspend = (reason?: string): Promise<void> =>
-    this.#lock(async ({ snapshot, journal }) => {
+  readonly suspend = async (reason?: string): Promise<void> => {
+    checkArgument('session.suspend', ['reason', reason], ['undefined', 'string'].includes(typeof reason), 'a string')
+    await this.#lock(async ({ snapshot, journal }) => {
       if (snapshot.isSuspended) return
       journal.append({ type: 'sessionSuspended', at: Date.now(), ...(reason !== undefined && { reason }) })
       await journal.flush()
     })
+  }
 
   readonly resume: Session['resume'] = async (options = {}) => {
     checkRunOptions('session.resume', options)

@@ -17,6 +17,7 @@ import { changedText, retryChange, unlessBusy, type ValueChange } from './shared
 import { StopListeners } from './stop-listeners.ts'
 import {
   checkSessionId,
+  checkStoreCall,
   headNow,
   isOpenStatus,
   sessionUnknown,
@@ -83,7 +84,9 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
   const listed = (): readonly ListedSession[] =>
     namesInStore(root).flatMap((name) => listSession(name, path().join(root, name)) ?? [])
   const store: SessionStore = {
-    async open(id, { create = false } = {}) {
+    async open(id, given = {}) {
+      checkStoreCall('open', id, given)
+      const { create = false } = given
       const own = folderOf(id)
       await writers.releaseStale(id)
       return attempt(id, () => {
@@ -93,6 +96,7 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
       })
     },
     async read(id, options = {}) {
+      checkStoreCall('read', id, options)
       const own = folderOf(id)
       return attempt(id, () => readPart(id, own, options))
     },
@@ -103,7 +107,9 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
       )
     },
     count: async (filter = {}) => countOf(listed(), filter),
-    async delete(id, { before = Infinity } = {}) {
+    async delete(id, given = {}) {
+      checkStoreCall('delete', id, given)
+      const { before = Infinity } = given
       const own = folderOf(id)
       const isDeleted = attempt(
         id,

@@ -8,6 +8,7 @@ import { StopListeners } from './stop-listeners.ts'
 import { EventWatchers, PAGE_CHARACTERS, type EventPage } from './watch-events.ts'
 import {
   checkSessionId,
+  checkStoreCall,
   headNow,
   isOpenStatus,
   readHead,
@@ -46,7 +47,7 @@ export function memoryStore(): SessionStore {
   const stops = new StopListeners((ids) => new Map(ids.flatMap((id) => stopOf(id, sessions.get(id)))))
   const writers = new OpenWriters(watchers, stops)
   const checkUnlocked = (id: string): MemorySession | undefined => {
-    const found = sessions.get(checkSessionId(id))
+    const found = sessions.get(id)
     if (found?.lock !== undefined) throw sessionBusy(id, found.lock.owner)
     return found
   }
@@ -58,7 +59,9 @@ export function memoryStore(): SessionStore {
       ...useOf(lock, stop),
     }))
   const store: SessionStore = {
-    async open(id, { create = false } = {}) {
+    async open(id, options = {}) {
+      checkStoreCall('open', id, options)
+      const { create = false } = options
       const found = checkUnlocked(id)
       if (found === undefined && !create) throw sessionUnknown(id)
       const session = found ?? newSession()
@@ -85,14 +88,17 @@ export function memoryStore(): SessionStore {
       })
     },
     async read(id, options = {}) {
-      const session = sessions.get(checkSessionId(id))
+      checkStoreCall('read', id, options)
+      const session = sessions.get(id)
       return session && readPart(session, options)
     },
     async list(options = {}) {
       return pageOf(listed(), options)
     },
     count: async (filter = {}) => countOf(listed(), filter),
-    async delete(id, { before = Infinity } = {}) {
+    async delete(id, options = {}) {
+      checkStoreCall('delete', id, options)
+      const { before = Infinity } = options
       const found = checkUnlocked(id)
       if (found === undefined || found.updatedAt >= before) return false
       sessions.delete(id)

@@ -11,6 +11,7 @@ import { PAGE_EVENTS, queriesFor, type PostgresPool, type Queries } from './post
 import { postgresStops } from './postgres-stops.ts'
 import {
   checkSessionId,
+  checkStoreCall,
   listedSession,
   readHead,
   readStop,
@@ -136,13 +137,14 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
     }),
   )
   const store: SessionStore = {
-    async open(id, { create = false } = {}) {
-      checkSessionId(id)
+    async open(id, given = {}) {
+      checkStoreCall('open', id, given)
+      const { create = false } = given
       await writers.releaseStale(id)
       return writers.add(await lockSession(id, query, { create, leaseMs }))
     },
     async read(id, part = {}) {
-      checkSessionId(id)
+      checkStoreCall('read', id, part)
       return readSession(id, query, part)
     },
     async list(given = {}) {
@@ -167,8 +169,9 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
         count: async (filter) => Number((await query('count', filterValues(filter)))[0]!.n),
         locked: async (filter) => (await query('locks', filterValues(filter))).filter((row) => !isUnlocked(row)).length,
       }),
-    async delete(id, { before = Number.MAX_SAFE_INTEGER } = {}) {
-      checkSessionId(id)
+    async delete(id, given = {}) {
+      checkStoreCall('delete', id, given)
+      const { before = Number.MAX_SAFE_INTEGER } = given
       const isDeleted = await whenUnlocked(id, query, async (found) => {
         if (found === undefined || found.updated_ms >= before) return false
         const { length } = await query('delete', [found.key, found.epoch, isUnlocked(found), Math.ceil(before)])

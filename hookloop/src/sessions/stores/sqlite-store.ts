@@ -6,7 +6,7 @@ import { OpenWriters } from './open-writers.ts'
 import { openDatabase, sqliteFailed, watchDatabase } from './sqlite-database.ts'
 import { Tables } from './sqlite-tables.ts'
 import { StopListeners } from './stop-listeners.ts'
-import { checkSessionId, sessionFenced, storeFailed, type SessionStore } from './store.ts'
+import { checkSessionId, checkStoreCall, sessionFenced, storeFailed, type SessionStore } from './store.ts'
 import { EventWatchers, pollEvery } from './watch-events.ts'
 
 /** How often a store with watchers checks whether another process has written. */
@@ -73,8 +73,9 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
   )
   const writers = new OpenWriters(watchers, stops, leaseMs)
   const store: SessionStore = {
-    async open(id, { create = false } = {}) {
-      checkSessionId(id)
+    async open(id, given = {}) {
+      checkStoreCall('open', id, given)
+      const { create = false } = given
       await writers.releaseStale(id)
       const owner = JSON.stringify(newLockOwner())
       const lock = query((each) => each.lock(id, { create, owner, leaseMs }))
@@ -95,7 +96,7 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
       })
     },
     async read(id, part = {}) {
-      checkSessionId(id)
+      checkStoreCall('read', id, part)
       return query((each) => each.read(id, part))
     },
     async list(given = {}) {
@@ -109,8 +110,9 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
         count: (filter) => query((each) => each.count(filter)),
         locked: (filter) => query((each) => each.locked(filter)),
       }),
-    async delete(id, { before = Infinity } = {}) {
-      checkSessionId(id)
+    async delete(id, given = {}) {
+      checkStoreCall('delete', id, given)
+      const { before = Infinity } = given
       const isDeleted = query((each) => each.delete(id, before))
       if (isDeleted) watchers.changed(id)
       return isDeleted

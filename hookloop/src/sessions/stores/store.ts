@@ -1,4 +1,4 @@
-import { checkArgument } from '../../state/check-options.ts'
+import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import { exactJson, isJsonObject, storedJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { AgentEvent } from '../../state/event.ts'
 import { toStopRequest, type StopRequest } from '../../state/stop-request.ts'
@@ -179,6 +179,14 @@ export type SessionLock = {
   /** When it locked the session. Missing if an older version did. */
   readonly since?: number
 }
+
+/** Checks the id and the options of a call of a store: `{ befor: time }` would delete a session that is in use. */
+export function checkStoreCall(method: keyof typeof optionsOf, id: unknown, options: object): void {
+  checkSessionId(id)
+  checkOptions(method, options, optionsOf[method])
+}
+
+const optionsOf = { open: ['create'], read: ['after', 'pages'], delete: ['before'] } as const
 
 const MAX_ID_CHARS = 256
 
