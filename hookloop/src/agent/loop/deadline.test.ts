@@ -351,6 +351,15 @@ test('a custom action that hangs blocks as a guard after the time limit of guard
   assert.match(run.warnings[0]!.message, /"stuck" failed at beforeToolUse, so it blocked: No answer within 60000 ms/)
 })
 
+test('a hook at the start or the end of a session that hangs fails at the time limit of a run', async () => {
+  const use = [hook(['onSessionStart', 'onSessionEnd'], () => never, { name: 'stuck' }), guards({ maxTimeMs: 1 })]
+  const options = { model: scriptedModel(['Hi.']), store: memoryStore() }
+  await createAgent(options).run('Go.', { session: 's' })
+  const session = createAgent({ ...options, use }).session('s')
+  await assert.rejects(session.send('Go.'), { code: 'HOOK_TIMED_OUT', message: /at onSessionStart: .* time limit/ })
+  await assert.rejects(session.end(), { code: 'HOOK_TIMED_OUT', message: /at onSessionEnd: .* time limit/ })
+})
+
 test('a subagent without a limit of its own sees the time that its parent has left', async () => {
   const clock = fakeClock()
   const wait = worker({ name: 'wait', execute: () => clock.sleep(600) })

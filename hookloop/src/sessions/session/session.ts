@@ -262,6 +262,7 @@ class SessionHandle implements Session {
       if (event.type === 'warning' || event.type === 'hook') events.emit(event)
     }
     const context = new RunContext(this.#parts, liveEffects()({ signal, emit }), state)
+    context.setDeadline() // the hooks of a session may take as long as a run
     const fired = await fireInSession(context, trigger, { sessionId: this.id, ...facts })
     const entries = context.ledgerWriter.timed().filter(saysSomething)
     this.#betweenRuns = trigger === 'onSessionStart' ? [...this.#betweenRuns, ...entries] : entries
