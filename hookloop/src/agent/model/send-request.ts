@@ -179,7 +179,7 @@ function usageOf({ usage }: ModelReply, { cost }: LanguageModel): TokenUsage {
 function plainContent(content: readonly unknown[]): Json | undefined {
   const unusable = '[arguments that are too large or nested too deep]'
   const usable = (part: unknown): unknown =>
-    isJsonObject(part) && part['type'] === 'tool-call' && plainValue(part['input']).value === undefined
+    isJsonObject(part) && part['type'] === 'tool-call' && plainValue([part]).value === undefined
       ? { ...part, input: unusable }
       : part
   return plainValue(content).value ?? plainValue(content.map(usable)).value

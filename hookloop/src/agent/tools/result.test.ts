@@ -78,18 +78,16 @@ function modelCalling(input: unknown): LanguageModel {
   }
 }
 
-test('arguments that are nested 450 levels deep fail the call, not the run', async () => {
-  let deep: unknown = 1
-  for (let i = 0; i < 450; i++) deep = [deep]
+test('arguments that are nested too deep fail the call, not the run', async () => {
   const give = tool({ name: 'give', description: 'Gives.', input: anything, execute: () => 'ran' })
-  const run = await createAgent({ model: modelCalling({ deep }), use: [give] }).run('Go.')
-  assert.equal(run.status, 'completed')
-  const [execution] = run.state.execution!.steps.at(0)!.toolExecutions
-  assert.deepEqual(execution, {
-    status: 'failed',
-    output: 'The arguments must be a JSON object.',
-    rejected: true,
-  })
+  for (const levels of [397, 398, 399, 400, 401, 450]) {
+    let deep: unknown = 1
+    for (let i = 0; i < levels; i++) deep = [deep]
+    const run = await createAgent({ model: modelCalling({ deep }), use: [give] }).run('Go.')
+    const [execution] = run.state.execution!.steps.at(0)!.toolExecutions
+    const failed = { status: 'failed', output: 'The arguments must be a JSON object.', rejected: true }
+    assert.deepEqual([run.status, execution], ['completed', levels < 399 ? { status: 'ok', output: 'ran' } : failed])
+  }
 })
 
 test('arguments with a number that cannot be represented exactly fail the call, and the model gets the number', async () => {
