@@ -164,7 +164,7 @@ class Stage implements HookHost {
           model: this.#model,
           send: async ({ request: { model, ...rest }, tools }) => {
             const reply = await model.infer({ ...rest, tools }, { signal: this.signal })
-            const response = toCheckedReply(reply, model)
+            const response = toCheckedReply(reply, model, rest)
             asking.spent = addTokens(asking.spent, response.usage)
             return response
           },

@@ -36,14 +36,15 @@ export type Attempt = {
 }
 
 /**
- * The estimated usage of an attempt that failed, if the provider has probably billed it: it was aborted, timed out, or had
- * begun to answer. A request that was rejected costs nothing.
+ * The estimated usage of an attempt that failed, if the provider has probably billed it: it was aborted, timed out, had
+ * begun to answer, or its answer cannot be used. A request that was rejected costs nothing.
  */
 export function usageOfFailed(
   { request, signal, isSent, streamed }: Attempt,
   thrown?: unknown,
 ): TokenUsage | undefined {
-  const isBilled = signal.aborted || streamed > 0 || isCutOff(thrown)
+  const isUnusable = thrown instanceof AgentError && thrown.code === 'MODEL_REPLY_INVALID'
+  const isBilled = signal.aborted || streamed > 0 || isUnusable || isCutOff(thrown)
   return isSent && isBilled ? estimateStarted(request, streamed) : undefined
 }
 

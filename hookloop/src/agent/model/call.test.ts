@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { errorPolicy } from '../../capabilities/error-policy.ts'
 import { guards } from '../../capabilities/guards.ts'
+import { retry } from '../../capabilities/retry.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { LanguageModel, ModelReply } from '../../state/inference.ts'
 import { textMessage, textOf } from '../../state/message.ts'
@@ -266,4 +267,46 @@ test('a model that reports negative tokens cannot exceed maxTokens', async () =>
   const run = await agentOn(reply, guards({ maxTokens: 20, maxSteps: 50 })).run('go')
   assert.ok(run.status === 'stopped')
   assert.deepEqual([run.reason, run.state.usage.inputTokens], ['tokenLimit', 20])
+})
+
+suite('a call whose usage is not known is billed by an estimate, so that limits apply', () => {
+  const cost: LanguageModel['cost'] = ({ inputTokens, outputTokens }) => (inputTokens + outputTokens) / 1_000
+  const prompt = 'word '.repeat(800)
+  const call = { type: 'tool-call', toolCallId: '1', toolName: 'work', input: {} } as const
+  const replies = (reply: object): LanguageModel => ({
+    provider: 'own',
+    modelId: 'model',
+    cost,
+    infer: async () => reply as never,
+  })
+
+  for (const [what, usage] of [
+    ['no usage', undefined],
+    ['usage without tokens', {}],
+    ['only cached tokens', { cachedInputTokens: 5 }],
+  ] as const) {
+    test(`of a model that reports ${what}, until maxCost ends the run`, async () => {
+      const model = replies({ content: [call], finishReason: 'tool-calls', usage })
+      const run = await createAgent({ model, use: [work, guards({ maxCost: 3 })] }).run(prompt)
+      assert.deepEqual([run.status === 'stopped' && run.reason, run.state.stepCount], ['costLimit', 3])
+      assert.deepEqual(
+        [run.warnings.map(({ code }) => code), run.state.usage.inputTokens > 2_000],
+        [['USAGE_ESTIMATED'], true],
+      )
+    })
+  }
+
+  test('of a model whose replies cannot be used, until maxCost ends the run', async () => {
+    const model = replies({ content: [{ type: 'html' }], finishReason: 'stop', usage: { inputTokens: 1_000 } })
+    const again = retry({ maxRetries: 20, backoffMs: 1, on: ['MODEL_REPLY_INVALID'] })
+    const run = await createAgent({ model, use: [again, guards({ maxCost: 3 })] }).run(prompt)
+    assert.deepEqual([run.status === 'stopped' && run.reason, run.state.usage.costUsd > 3], ['costLimit', true])
+  })
+
+  test('of a hook that calls a model whose reply cannot be used', async () => {
+    const model = replies({ content: [{ type: 'html' }], finishReason: 'stop' })
+    const asks = hook('beforeStep', async (ctx) => (await ctx.infer({ model, prompt }).catch(() => undefined), ctx))
+    const run = await createAgent({ model: scriptedModel(['Hi.']), use: [asks] }).run('Go.')
+    assert.deepEqual([run.status, run.state.usage.costUsd > 1], ['completed', true])
+  })
 })

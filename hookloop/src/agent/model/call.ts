@@ -232,7 +232,7 @@ class OnlyAttempt implements Attempt, Settle<ModelReply, ModelCallRecord> {
 
   done(reply: ModelReply): ModelCallRecord {
     try {
-      return this.answered(toCheckedReply(reply, this.request.model))
+      return this.answered(toCheckedReply(reply, this.request.model, this.request))
     } catch (thrown) {
       return this.failed(thrown)
     }

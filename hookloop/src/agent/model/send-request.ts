@@ -11,12 +11,13 @@ import {
   type ModelRequest,
 } from '../../state/inference.ts'
 import { isJsonObject, toJson, type Json } from '../../state/json.ts'
-import { areReplyParts } from '../../state/message.ts'
+import { areReplyParts, type Part } from '../../state/message.ts'
 import { noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
 import { untilEnd, type Settle, type WorkLimit } from '../../effects/run-time.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
 import type { HookHost } from '../../hooks/hook-host.ts'
 import type { AgentParts } from '../agent-parts.ts'
+import { estimateInput, estimateTokens, USAGE_ESTIMATED } from './estimate-usage.ts'
 
 export type SentRequest = {
   readonly model: LanguageModel
@@ -50,7 +51,7 @@ function sendOnly(run: HookHost, sent: SentRequest): Promise<InferenceResponse> 
   const failed = (thrown: unknown): never => {
     throw thrown
   }
-  return sendAndSettle(run, sent, { done: (reply) => toCheckedReply(reply, model), failed })
+  return sendAndSettle(run, sent, { done: (reply) => toCheckedReply(reply, model, sent.request), failed })
 }
 
 async function sendAndEmit(run: HookHost, sent: SentRequest, emit: Emit): Promise<InferenceResponse> {
@@ -146,23 +147,35 @@ export function nameOf({ provider, modelId }: LanguageModel): string {
   return `${provider}/${modelId}`
 }
 
+/** The part of a request from which its tokens are estimated. */
+type Prompt = Pick<ModelRequest, 'system' | 'messages'>
+
 /** The reply of a model as a response. Throws MODEL_REPLY_INVALID if it is not a reply. */
-export function toCheckedReply(reply: ModelReply, model: LanguageModel): InferenceResponse {
+export function toCheckedReply(reply: ModelReply, model: LanguageModel, prompt: Prompt): InferenceResponse {
   const content = Array.isArray(reply?.content) ? plainContent(reply.content) : undefined
   if (!Array.isArray(content) || !areReplyParts(content) || !isFinishReason(reply.finishReason)) {
     throw new AgentError('MODEL_REPLY_INVALID', 'The model returned a value that is not a reply.', plainValue(reply))
   }
-  const { finishReason, modelId, warnings } = reply
+  const { finishReason, modelId } = reply
+  const warnings: readonly string[] = Array.isArray(reply.warnings) ? reply.warnings.map(String) : []
+  const isReported = reply.usage?.inputTokens !== undefined || reply.usage?.outputTokens !== undefined
+  const usage = isReported ? reply.usage : estimatedUsage(reply, content, prompt)
+  const notes = isReported || warnings.includes(USAGE_ESTIMATED) ? warnings : [...warnings, USAGE_ESTIMATED]
   return toBilledResponse({
     content,
     finishReason,
-    usage: usageOf(reply, model),
+    usage: usageOf(usage, model),
     ...(typeof modelId === 'string' && { modelId }),
-    ...(Array.isArray(warnings) && { warnings: Object.freeze(warnings.map(String)) }),
+    ...(notes.length > 0 && { warnings: Object.freeze(notes) }),
   })
 }
 
-function usageOf({ usage }: ModelReply, { cost }: LanguageModel): TokenUsage {
+/** Of a model that does not report its usage: without an estimate, no limit would apply to its calls. */
+function estimatedUsage({ usage }: ModelReply, content: readonly Part[], prompt: Prompt): Partial<TokenUsage> {
+  return { ...usage, inputTokens: estimateInput(prompt), outputTokens: estimateTokens(content) }
+}
+
+function usageOf(usage: ModelReply['usage'], { cost }: LanguageModel): TokenUsage {
   const tokens = toTokens(usage ?? noTokens)
   if (typeof cost !== 'function' || usage?.costUsd !== undefined) return tokens
   const costUsd = cost(tokens)

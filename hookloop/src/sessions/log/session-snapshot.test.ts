@@ -195,9 +195,10 @@ function worker(steps: number): LanguageModel {
     modelId: 'worker',
     infer: async ({ messages }) => {
       const step = (messages.length - 1) / 2
-      if (step >= steps) return { content: [{ type: 'text', text: 'Done.' }], finishReason: 'stop' }
+      const usage = { inputTokens: 3, outputTokens: 2 }
+      if (step >= steps) return { content: [{ type: 'text', text: 'Done.' }], finishReason: 'stop', usage }
       const call = { type: 'tool-call', toolCallId: `c${step}`, toolName: 'work', input: { step } } as const
-      return { content: [call], finishReason: 'tool-calls', usage: { inputTokens: 3, outputTokens: 2 } }
+      return { content: [call], finishReason: 'tool-calls', usage }
     },
   }
 }
