@@ -162,7 +162,7 @@ async function failureOf(...use: readonly Use[]): Promise<never> {
   const calls = scriptedModel([{ toolCalls: [{ name: 'work' }] }, 'done'])
   const run: Run = await createAgent({ model: calls, use }).run('go')
   const [execution] = run.state.execution!.steps.at(0)?.toolExecutions ?? []
-  const error = run.ledger.find((entry) => entry.error !== undefined)?.error ?? String(execution?.output)
+  const error = run.ledger.find((entry) => entry.error !== undefined)?.error ?? (execution?.output as string)
   throw new AgentError('HOOK_FAILED', error)
 }
 
