@@ -74,6 +74,7 @@ const types = {
   resume: { ...answerTypes, ...waitTypes, signal, deltas, effects, recordRequests },
   'session.send': sendTypes,
   'session.resume': { ...answerTypes, ...sendTypes },
+  'session.stop': { by: optionTypes.any, reason: optionTypes.any, waitMs: waitTypes.waitMs },
 } as const satisfies { readonly [where: string]: OptionTypes }
 
 /** Throws for unknown options, and for values of the wrong kind. Whether a session or a state exists is checked later. */

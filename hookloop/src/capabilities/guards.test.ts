@@ -273,7 +273,8 @@ test('a limit that is negative or not a number is rejected by name', () => {
     for (const value of [-1, Number.NaN, -Infinity, '5', true]) {
       assert.throws(
         () => guards({ [name]: value }),
-        (error: AgentError) => error.code === 'AGENT_INVALID_OPTION' && error.message.includes(`"${name}"`),
+        (error: AgentError) =>
+          error.code === 'AGENT_INVALID_OPTION' && error.message.startsWith(`guards: "${name}" must be`),
         `${name}: ${String(value)}`,
       )
     }
@@ -284,7 +285,7 @@ test('invalid finish reasons are rejected by name', () => {
   for (const finishReasons of ['length', ['too-long'], 5]) {
     assert.throws(
       () => guards({ finishReasons } as unknown as Limits),
-      (error: AgentError) => error.code === 'AGENT_INVALID_OPTION' && error.message.includes('"finishReasons"'),
+      { code: 'AGENT_INVALID_OPTION', message: /^guards: "finishReasons" must be/ },
       JSON.stringify(finishReasons),
     )
   }

@@ -145,3 +145,38 @@ test('a wait during which the run had reached its time limit ends the time of th
   await wait('r.2/0/0/fits')
   assert.equal(effects.ended(), 'limit')
 })
+
+test('a wait during which the run reaches its time limit is recorded', async () => {
+  const { effects, written } = resumed([])
+  const { promise, resolve } = Promise.withResolvers<number>()
+  const waiting = effects.withTimeout(promise, { ms: 60_000, key: () => 'r.2/0/0/fits' })
+  effects.time.expire()
+  resolve(1)
+  assert.equal(await waiting, 1)
+  assert.deepEqual(written, [{ type: 'abort', key: 'r.2/0/0/fits', by: 'limit' }])
+})
+
+test('a cancel that an earlier process noticed ends all scopes, and a time limit only its own', () => {
+  const stop = { by: 'ann', reason: 'lunch', at: 3 }
+  const cancelled = resumed([{ type: 'cancel', check: 1, scope: '/a', stop }]).effects
+  assert.deepEqual(
+    [cancelled.ended(), cancelled.scope('a').ended(), cancelled.time.stopRequest()],
+    ['cancel', 'cancel', stop],
+  )
+  const limited = resumed([{ type: 'cancel', check: 1, scope: '/a', by: 'limit' }]).effects
+  assert.deepEqual([limited.ended(), limited.scope('a').ended()], [undefined, 'limit'])
+})
+
+test('of two runs that start with the same recording the second one fails', () => {
+  const record = recordEffects(memoryRecording())
+  const [first, second] = [1, 2].map(() => record({ signal: undefined, emit: undefined }))
+  const effect = { key: 'r/0/tool', kind: 'tool', input: () => ({}) } as const
+  assert.equal(
+    first!.perform(effect, () => 1),
+    1,
+  )
+  assert.throws(() => second!.perform(effect, () => 1), {
+    code: 'RECORDING_FAILED',
+    message: /^Another run has started/,
+  })
+})

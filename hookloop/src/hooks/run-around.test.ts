@@ -273,8 +273,8 @@ describe('around a tool', () => {
   })
 
   test('a throw after a successful next() leaves the call done, with its result withheld', async () => {
-    const { status, withheld, output } = await callWith([counter(() => 'secret').count, throwsLate])
-    assert.deepEqual([status, withheld, /secret/.test(JSON.stringify(output))], ['ok', true, false])
+    const { status, withheld, by, output } = await callWith([counter(() => 'secret').count, throwsLate])
+    assert.deepEqual([status, withheld, by, /secret/.test(JSON.stringify(output))], ['ok', true, 'hookloop', false])
   })
 
   test('a throw after a failed next() fails the call', async () => {

@@ -195,6 +195,11 @@ const edits: { readonly [what: string]: (messages: readonly Message[]) => readon
   'drops the beginning': (messages) => messages.slice(1),
   'keeps only the last message': (messages) => messages.slice(-1),
   'drops the last message': (messages) => messages.slice(0, -1),
+  'adds another call with its result': (messages) => [
+    ...messages.slice(1),
+    { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'other', toolName: 'other', input: {} }] },
+    { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'other', toolName: 'other', output: 'x' }] },
+  ],
   'replaces the conversation': () => [textMessage('user', 'Something else.')],
   'clears the conversation': () => [],
 }

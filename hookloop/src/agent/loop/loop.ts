@@ -263,7 +263,7 @@ function positionOf(step: OpenStep, messages: List<Message>): number {
   for (let i = messages.length - 1; i >= 0; i--) {
     const { role, content } = messages.at(i)!
     const calls = content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
-    if (role === 'assistant' && calls.length > 0 && calls.join('\n') === ids) return i
+    if (role === 'assistant' && calls.join('\n') === ids) return i // no id is empty
   }
   return -1
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as z from 'zod'
+import { approval } from '../../capabilities/approval.ts'
 import { guards } from '../../capabilities/guards.ts'
 import { createAgent } from '../../create-agent.ts'
 import { textOf } from '../../state/message.ts'
@@ -258,6 +259,17 @@ test('a call that is aborted because the hook failed is counted with an estimate
   const run = await agent.run('go')
   assert.equal(run.status, 'failed')
   assert.ok(totalTokens(run.state.usage) > 4_000)
+})
+
+test('a call counts if the run is suspended before its own model call', async () => {
+  const { critic, agent } = withCritic(
+    ['x'],
+    hook('beforeInference', async (ctx) => (await ctx.infer({ model: critic, prompt: 'x' })) && ctx),
+    guard('beforeInference', (ctx) => ctx.ask('Really?')),
+    approval('suspend'),
+  )
+  const run = await agent.run('go')
+  assert.deepEqual([run.status, totalTokens(run.state.usage)], ['suspended', 15])
 })
 
 test('a call that is aborted because the hook threw at once is counted with an estimate', async () => {

@@ -5,6 +5,8 @@ import { setImmediate as soon } from 'node:timers/promises'
 import { createAgent } from '../../create-agent.ts'
 import { liveEffects } from '../../effects/effects.ts'
 import { hook, observe } from '../../hooks/hook.ts'
+import { recordEffects } from '../../effects/record-effects.ts'
+import { memoryRecording } from '../../effects/recording.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import type { Json } from '../../state/json.ts'
 import type { Schema } from '../../state/schema.ts'
@@ -113,7 +115,7 @@ test('an asynchronous schema has 60 seconds', async () => {
   assert.match(result!.output as string, /within 60000 ms/)
 })
 
-test('a tool is not started after the run was cancelled, and the result names the signal', async () => {
+test('a tool is not started or recorded after the run was cancelled, and the result names the signal', async () => {
   const started: string[] = []
   const controller = new AbortController()
   const work = tool({
@@ -127,7 +129,11 @@ test('a tool is not started after the run was cancelled, and the result names th
     return next()
   })
   const model = scriptedModel([{ toolCalls: [{ name: 'work' }] }, 'Done.'])
-  const run = await createAgent({ model, use: [work, cancels] }).run('Go.', { signal: controller.signal })
+  const recording = memoryRecording()
+  const options = { signal: controller.signal, effects: recordEffects(recording) }
+  const run = await createAgent({ model, use: [work, cancels] }).run('Go.', options)
   const [result] = run.state.execution!.steps.at(0)!.toolExecutions
   assert.deepEqual([run.status, started, result?.status, result?.by], ['cancelled', [], 'blocked', 'signal'])
+  const calls = recording.entries().filter((entry) => entry.type === 'begin' && entry.kind === 'tool')
+  assert.equal(calls.length, 1) // the call with its hooks, and no attempt
 })

@@ -168,9 +168,8 @@ class SessionHandle implements Session {
   }
 
   readonly stop: Session['stop'] = async (options = {}) => {
-    checkOptions('session.stop', options, ['by', 'reason', 'waitMs'])
+    checkRunOptions('session.stop', options)
     const { waitMs = STOP_WAIT_MS, ...request } = options
-    checkRunOptions('session.resume', { waitMs })
     if (!(await requestStop(this.#store, { ...request, session: this.id }))) return false
     // Nothing runs in it any more, so no guard is needed for it.
     const how = { session: this.id, waitMs, acceptMissing: true } as const
@@ -332,7 +331,7 @@ function sourceOf({ hasInput, isFork }: SessionSnapshot): string {
 /** Throws STATE_SUSPENDED if a run has not ended, with what it waits for and what to do about it. */
 function checkNoOpenRun(id: string, { open, state }: SessionSnapshot): void {
   if (open === undefined) return
-  const pending = open.phase === 'suspended' && state !== undefined ? pendingOf(state) : []
+  const pending = state === undefined ? [] : pendingOf(state)
   const [first, ...others] = pending.filter((each) => !Object.hasOwn(open.given, each.id))
   const why =
     first === undefined

@@ -118,3 +118,29 @@ test('what hooks change when a session starts with an open run is stored after t
   await other.send('Two.')
   assert.equal(await starts(), 2)
 })
+
+test('a session that is suspended is suspended once, with its reason, and starts when it is resumed', async () => {
+  for (const reason of ['lunch', undefined]) {
+    const store = memoryStore()
+    const session = clerk(store).session('s')
+    await session.send('One.')
+    await session.suspend(reason)
+    await session.suspend('again')
+    const records = (await store.read('s'))!.lines.map((line) => JSON.parse(line) as { type: string; reason?: string })
+    const suspensions = records.filter(({ type }) => type === 'sessionSuspended')
+    assert.deepEqual(
+      suspensions.map((record) => ('reason' in record ? record.reason : 'none')),
+      [reason ?? 'none'],
+    )
+    const other = clerk(store).session('s')
+    assert.equal(await other.resume(), undefined)
+    assert.equal((await other.state())!.metadata['onSessionStart'], 2)
+  }
+})
+
+test('options of session.stop are checked, and the error names it', async () => {
+  const session = clerk(memoryStore()).session('s')
+  assert.equal(await session.stop({ by: 'ann', reason: 'lunch', waitMs: 0 }), false)
+  for (const options of [{ waitMs: -1 }, { resaon: 'lunch' }])
+    await assert.rejects(session.stop(options), { code: 'AGENT_INVALID_OPTION', message: /^session\.stop: / })
+})
