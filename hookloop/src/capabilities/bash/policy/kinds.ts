@@ -24,6 +24,8 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   work: (value) =>
     (kinds['below']!(value) && !/(?:^|\/)(?:\.[^./]|node_modules(?:\/|$))/.test(value) && !mayBeInstalled(value)) ||
     /^(?:[\w-]+\/)*\.(?:env(?:\.\w+)?|gitignore|gitkeep)$/.test(value),
+  /** A folder in the working directory, also a hidden one. */
+  folder: (value) => !/^[-/~]|(?:^|\/)\.\.(?:\/|$)|(?:^|\/)\.git(?:\/|$)/.test(value),
   /** Packages of Go without a version, which would be downloaded. */
   unversioned: (value) => kinds['below']!(value) && !value.includes('@'),
   data: (value) => value === '/dev/null' || isDataFile(value),
@@ -39,9 +41,14 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   order: (value) => !/signature/.test(value),
   target: (value) => /^(?:\w[\w./:@%+-]*|(?:V|VERBOSE|DEBUG|CI)=\w*)$/.test(value),
   /** A package of a registry: not a path, an address or an archive, which would run its own scripts. */
-  package: (value) => /^(?:@[\w.-]+\/)?\w[\w.-]*(?:(?:@|[=~<>!]=)[\w.^~*-]+)?$/.test(value),
+  package: (value) =>
+    /^(?:@[\w.-]+\/)?\w[\w.-]*(?:(?:@|[=~<>!]=)[\w^~*][\w.*-]*)?$/.test(value) &&
+    !/\.(?:tar(?:\.\w+)?|t[gbxl]z\d?|gz|bz2|xz|zip|whl|egg)$/i.test(value),
   source: (value) => /^(?:[\w-]+\/)*[\w.-]+\.(?:c|cc|cpp|cxx|h|hpp|o|s)$/.test(value) && !value.startsWith('-'),
-  binary: (value) => /^(?:[\w-]+\/)*\w[\w-]*(?:\.(?:o|so|exe|out))?$/.test(value),
+  /** A program that a compiler writes: not a script or a file that other programs read, such as `Makefile`. */
+  binary: (value) =>
+    /^(?:[\w-]+\/)*\w[\w-]*(?:\.(?:o|so|exe|out))?$/.test(value) &&
+    !/(?:^|\/)(?:\w*file|gradlew|mvnw|configure|manage|node_modules\/.*|v?env\/.*)$/i.test(value),
   output: (value) =>
     /^(?:json|yaml|name|wide|(?:jsonpath|jsonpath-as-json|custom-columns|go-template)=.*)$/.test(value),
   /** What kubectl may show: a secret has credentials. */

@@ -109,4 +109,36 @@ suite('what a program reads in its own way', () => {
       },
     )
   })
+
+  test('a package is no archive and no folder, also as a version, and a compiler writes no file that other programs read', () => {
+    assertVerdicts(
+      { allow: ['npm install', 'pip install', 'gcc'] },
+      {
+        allow: [
+          'npm install a@1.2.0',
+          'npm install @a/b@^2',
+          'pip install a==1.0',
+          'gcc -o app a.c',
+          'gcc -o out/a.o a.c',
+        ],
+        ask: [
+          'npm install a.tgz',
+          'npm install a@.b',
+          'npm install a@b.tgz',
+          'pip install a.whl',
+          'gcc -E -o Makefile a.c',
+        ],
+      },
+    )
+  })
+
+  test('a folder is entered or created below the working directory: cd alone enters the home folder', () => {
+    assertVerdicts(
+      { allow: ['cd', 'cat', 'mkdir'] },
+      {
+        allow: ['cd src && cat a', 'mkdir -p a/b .github/workflows'],
+        ask: ['cd; cat .netrc', 'cd && cat .netrc', 'mkdir ../a', 'mkdir /a', 'mkdir -p .git/hooks'],
+      },
+    )
+  })
 })

@@ -94,10 +94,11 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     else if (word.value === '--' && (!flags.has('whole') || grammar.options.has('--'))) [isEnded, at] = [true, at + 1]
     else readOption(word)
   }
-  const isIdle = runsAt === -1 ? operands[0] !== 'run' || operand > 0 : starts.length + texts.length > 0
+  const needsOperand = /^(?:run|path|alias)$/.test(operands[0] ?? '')
+  const isIdle = runsAt === -1 ? !needsOperand || operand > 0 : starts.length + texts.length > 0
   const isInformation = words.length === from + 1 && /^(?:--version|--help|-[vVh])$/.test(textOf(words[from]!))
   if (!isIdle && !isInformation && !flags.has('plain') && !flags.has('judged') && to === words.length)
-    problem ??= { index: to, why: 'it runs its input' }
+    problem ??= { index: to, why: operands[0] === 'path' ? 'it enters the home folder' : 'it runs its input' }
   starts.push(...guesses.map((guess) => guess + runsAt).filter((start) => start < to))
   return { problem, starts, texts, writes }
 

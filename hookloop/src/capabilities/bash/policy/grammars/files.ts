@@ -82,7 +82,6 @@ nm: -aACDgnoprSu --demangle,dynamic,extern-only,undefined-only,print-size,size-s
 printf: !first !names printf any*
 test, [: !free !raw !names test*
 cd: -LP path
-pushd, popd, dirs: any*
 wait: !free any*
 kill: !named !raw any*
 ps: -# -AadefFHjLlTwycm -CGgpqstuU= -o=columns --format=columns --pid,ppid,sort,user,group,tty,sid,cols= --forest,headers,no-headers,deselect ps*
@@ -123,8 +122,8 @@ find: !judged !whole -H,L,P,d,a,and,o,or,not,true,false,daystart,depth,empty,exe
   -amin,anewer,atime,cmin,cnewer,ctime,mmin,mtime,newer,newermt,newerct,newerat,newermm,used,fstype,group,user,name,iname,lname,ilname,path,ipath=all
   -wholename,iwholename,regex,iregex,regextype,perm,size,type,xtype,samefile,printf=all -exec=inner -execdir,ok,okdir=command any*
 rm: !named -fiIrRdv --force,recursive,dir,verbose,one-file-system --interactive? any*
-mkdir: !named -pv -m= --parents,verbose --mode= any*
-rmdir: !named -pv --ignore-fail-on-non-empty,parents,verbose any*
+mkdir: !named -pv -m= --parents,verbose --mode= folder*
+rmdir: !named -pv --ignore-fail-on-non-empty,parents,verbose folder*
 printenv: !named -0 --null any*
 touch: !named -acfhm -drt= --no-create,no-dereference --date,reference,time= work*
 cp: !named !links -abdfHiLlnPpRrTuvx -t=work --archive,force,no-clobber,recursive,no-target-directory,verbose --backup,preserve? --target-directory=work work*
