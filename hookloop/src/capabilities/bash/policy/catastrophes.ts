@@ -5,28 +5,15 @@ import { baseName } from './rules.ts'
  * Why a command would destroy a machine or a home folder, or undefined. It is denied whatever the rules say: a rule that allows `rm`
  * does not mean the root of the file system.
  */
-export function catastropheOf(words: readonly ParsedWord[]): string | undefined {
-  const [program] = words
+export function catastropheOf([program, ...rest]: readonly ParsedWord[]): string | undefined {
   const name = baseName(program?.value ?? program?.loose ?? '')
-  if (!/^(?:rm|ch(?:mod|own|grp)|find|dd|mkfs.*)$/.test(name)) return undefined
-  const args = words.slice(1).map(({ value, loose }) => value ?? loose)
-  const operands = args.filter((arg) => !arg.startsWith('-'))
-  switch (name) {
-    case 'rm':
-    case 'chmod':
-    case 'chown':
-    case 'chgrp':
-      if (args.includes('--no-preserve-root')) return `${name} without protection of the root`
-      return isRecursive(args) && operands.some(isEverything) ? `${name} of the root or a home folder` : undefined
-    case 'find':
-      return args.includes('-delete') && operands.some(isEverything)
-        ? 'find that deletes the root or a home folder'
-        : undefined
-    case 'dd':
-      return args.some((arg) => DISK.test(arg)) ? 'dd over a disk' : undefined
-    default:
-      return 'creating a file system'
-  }
+  if (name.startsWith('mkfs')) return 'creating a file system'
+  if (!/^(?:rm|ch(?:mod|own|grp)|find|dd)$/.test(name)) return undefined
+  const args = rest.map(({ value, loose }) => value ?? loose)
+  if (name === 'dd') return args.some((arg) => DISK.test(arg)) ? 'dd over a disk' : undefined
+  if (args.includes('--no-preserve-root')) return `${name} without protection of the root`
+  const isDeep = name === 'find' ? args.includes('-delete') : isRecursive(args)
+  return isDeep && args.some(isEverything) ? `${name} of the root or a home folder` : undefined
 }
 
 const DISK = /^of=\/dev\/(?:sd|hd|vd|nvme|mmcblk|disk|rdisk|mapper)/

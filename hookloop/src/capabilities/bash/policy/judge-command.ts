@@ -59,14 +59,12 @@ function judgeText(command: string, rules: Rules): CommandVerdict {
   const denied = doubt === undefined ? [] : deniedTokens(command, rules)
   const suspicion = suspicionIn(command)
   const doubts = [
-    ...(suspicion === undefined ? [] : [forText(command, suspicion.verdict, suspicion.rule)]),
-    ...(doubt === undefined ? [] : [forText(command, 'ask', doubt)]),
-    ...(writesLinks(command, found)
-      ? [forText(command, 'ask', 'it may put a link in place of a file that it writes')]
-      : []),
-    ...(seen.length === 0 ? [forText(command, 'ask', 'it contains no command')] : []),
-  ]
-  return summary([...found, ...denied], doubts)
+    doubt,
+    writesLinks(command, found) ? 'it may put a link in place of a file that it writes' : undefined,
+    seen.length === 0 ? 'it contains no command' : undefined,
+  ].flatMap((why) => (why === undefined ? [] : [forText(command, 'ask', why)]))
+  const suspicious = suspicion === undefined ? [] : [forText(command, suspicion.verdict, suspicion.rule)]
+  return summary([...found, ...denied], [...suspicious, ...doubts])
 }
 
 /** The commands that may put a link in place of a file. */
@@ -201,13 +199,13 @@ function ownVerdict(
   const work = workFolders(folders, words)
   if (decision.verdict !== 'allow' || placeOf(work) === 'same') return decision
   if ((decision.writes?.length ?? 0) > writes.length) return ask('it writes a file after cd')
-  const isUnknown = placeOf(work) === 'elsewhere' || (program === 'git' && work.some((folder) => folder.includes('*')))
+  const isUnknown = work.some((folder) => folder.includes('*'))
+  if (usesFolder && (placeOf(work) === 'elsewhere' || (program === 'git' && isUnknown)))
+    return ask(`${program} uses the settings of the folder that cd enters`)
   // A name such as `config` is that of a protected file in another folder.
-  const isProtected = work.some((folder) => folder.includes('*') || !kinds['work']!(folder))
-  if (flags?.has('named') === true && !usesFolder && isProtected)
-    return ask(`${program} may change a protected file after cd`)
-  const isAffected = usesFolder && isUnknown
-  return isAffected ? ask(`${program} uses the settings of the folder that cd enters`) : decision
+  const isProtected = isUnknown || !work.every(kinds['work']!)
+  const mayChange = flags?.has('named') === true && !usesFolder && isProtected
+  return mayChange ? ask(`${program} may change a protected file after cd`) : decision
 }
 
 function byAllowRules(words: readonly ParsedWord[], rules: readonly Rule[], writes: readonly string[]): Decision {

@@ -119,16 +119,14 @@ export function isPattern({ value, expansion }: ParsedWord): boolean {
 
 /** Whether `[[ ]]` only compares: arithmetic would evaluate its operands, and `-v` a subscript. */
 export function isHarmlessTest(test: TestExpression, known: Known): boolean {
+  const areUnderstood = (...words: readonly Word[]): boolean => words.every((word) => isUnderstood(toWord(word, known)))
   switch (test.type) {
     case 'TestUnary':
-      return /^-[a-hkprstuwxzLNOSGn]$/.test(test.operator) && isUnderstood(toWord(test.operand, known))
-    case 'TestBinary': {
-      const words = [test.left, test.right]
+      return /^-[a-hkprstuwxzLNOSGn]$/.test(test.operator) && areUnderstood(test.operand)
+    case 'TestBinary':
       if (/^-(?:eq|ne|lt|le|gt|ge)$/.test(test.operator))
-        return words.every(({ text }) => /^(?:\d+|"?\$[?#]"?)$/.test(text))
-      const isText = /^(?:==?|!=|=~|[<>]|-nt|-ot|-ef)$/.test(test.operator)
-      return isText && words.every((word) => isUnderstood(toWord(word, known)))
-    }
+        return [test.left, test.right].every(({ text }) => /^(?:\d+|"?\$[?#]"?)$/.test(text))
+      return /^(?:==?|!=|=~|[<>]|-nt|-ot|-ef)$/.test(test.operator) && areUnderstood(test.left, test.right)
     case 'TestLogical':
       return test.operands.every((each) => isHarmlessTest(each, known))
     case 'TestNot':
