@@ -166,6 +166,16 @@ test('no call of a concurrent group runs if one of them exceeds the limit', asyn
   assert.equal(ran, 0)
 })
 
+test('the guard of the time limit stops a run between two steps, without a warning', async () => {
+  const clock = fakeClock({ auto: true })
+  const slow = pingTool(() => clock.sleep(120))
+  const model = scriptedModel([{ toolCalls: [{ name: 'ping' }] }, 'Done.'])
+  const options = { effects: liveEffects({ clock }) }
+  const run = await createAgent({ model, use: [slow, guards({ maxTimeMs: 100 })] }).run('go', options)
+  assert.ok(run.status === 'stopped')
+  assert.deepEqual([run.final.by, run.final.reason, run.warnings], ['guards.maxTimeMs', 'timeLimit', []])
+})
+
 test('time is checked before each tool, not only before each step', async () => {
   const clock = fakeClock()
   const slow = pingTool(() => clock.advance(60))

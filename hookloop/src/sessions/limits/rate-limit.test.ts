@@ -252,6 +252,31 @@ suite('a rate', () => {
   })
 })
 
+test('a call ends after the store has what it used, or what it gave back', async (t) => {
+  const inner = clockedStore()
+  let updating = 0
+  const store: ClockedStore = {
+    ...inner,
+    async update(...what) {
+      updating++
+      for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
+      const value = await inner.update(...what)
+      updating--
+      return value
+    },
+  }
+  const options = { maxRequestsPerMinute: 1, maxTokensPerMinute: 1_000_000, maxWaitMs: 61_000 }
+  t.mock.method(systemClock, 'sleep', async (ms: number) => {
+    inner.now += ms
+    const blockedUntil = inner.now + 1_001
+    await inner.update('rateLimit scripted/script', (rate) => ({ ...(rate as object), blockedUntil }))
+  })
+  for (const status of ['completed', 'failed'] as const) {
+    assert.equal((await limited(store, ['ok'], options).run('a')).status, status)
+    assert.equal(updating, 0, status)
+  }
+})
+
 test('options of a rate limit that make no sense are rejected', () => {
   const store = clockedStore()
   for (const options of [
