@@ -7,3 +7,8 @@ export function shorten(text: string, maxChars: number): string {
 export function count(n: number, noun: string): string {
   return `${n} ${noun}${n === 1 ? '' : 's'}`
 }
+
+/** A string as it is written in code, for messages that say what to write. */
+export function inCode(text: string): string {
+  return /['\\]/.test(text) ? JSON.stringify(text) : `'${text}'`
+}

@@ -10,6 +10,7 @@ import { createAgent } from '../../create-agent.ts'
 import { AgentError, type ErrorCode } from '../../errors.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type Script } from '../../models/scripted.ts'
+import { budget } from '../../sessions/limits/budget.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import type { Agent } from '../agent.ts'
 import type { RunOptions } from '../run-options.ts'
@@ -51,6 +52,13 @@ const rows: readonly Row[] = [
     use: [guards({ maxSteps: 2 })],
     says: 'a higher guards({ maxSteps })',
     follow: () => agentWith([call, call, 'done'], guards({ maxSteps: 3 })).run('go'),
+  },
+  {
+    when: 'a budget over processes is used up',
+    script: [call, call, 'done'],
+    use: [budget({ store: memoryStore(), key: 'ann', name: 'tenant', maxTokens: 4_120 })],
+    says: 'a higher budget({ maxTokens })',
+    follow: () => agentWith([call, 'done'], budget({ store: memoryStore(), maxTokens: 100_000 })).run('go'),
   },
   {
     when: 'a run was cancelled',
@@ -169,6 +177,13 @@ const rows: readonly Row[] = [
     use: [hook('beforeStep', () => assert.fail('boom'), { name: 'broken' })],
     says: 'hook "broken" not failing',
     follow: () => agentWith([call, 'done']).run('go'),
+  },
+  {
+    when: 'a run of a session whose id has a quote was cancelled',
+    script: ['done'],
+    options: { signal: AbortSignal.abort(), session: "o'brien" },
+    says: `agent.run(input, { session: "o'brien" })`,
+    follow: (agent) => agent.run('again', { session: "o'brien" }),
   },
   {
     when: 'an approval is pending',

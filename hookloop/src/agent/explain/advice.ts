@@ -1,3 +1,4 @@
+import { inCode } from '../../state/text.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { Json } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
@@ -28,18 +29,18 @@ const advice: { readonly [R in Decided['reason']]: (at: Situation) => string | u
   timeLimit: (at) => higherLimit(at, 'maxTimeMs'),
   toolCallLimit: (at) => higherLimit(at, 'maxToolCalls'),
   costLimit: (at) =>
-    at.decided.by === 'guards.maxCost' && at.decided.value === undefined
+    (at.decided.by === 'guards.maxCost' || isBudget(at)) && at.decided.value === undefined
       ? 'a price for the model: createAgent({ prices })'
       : higherLimit(at, 'maxCost'),
   approval: ({ run }) => {
-    return `agent.resume(${resumed(run)}, { answers: { ${run.pending.map(({ id }) => `'${id}': 'allow'`).join(', ')} } })`
+    return `agent.resume(${resumed(run)}, { answers: { ${run.pending.map(({ id }) => `${inCode(id)}: 'allow'`).join(', ')} } })`
   },
   paused: ({ run }) => `agent.resume(${resumed(run)})`,
   unfinished: ({ run }) => `agent.resume(${resumed(run)})`,
   userRequested: ({ run, decided }) =>
     run.status !== 'cancelled'
       ? withoutVote(decided)
-      : `agent.run(input, ${run.session === undefined ? '{ from: run }' : `{ session: '${run.session}' }`})`,
+      : `agent.run(input, ${run.session === undefined ? '{ from: run }' : `{ session: ${inCode(run.session)} }`})`,
   inputBlocked: ({ decided }) => `another input: "${decided.by}" blocked this one`,
   stopRequested: ({ decided }) => withoutVote(decided),
   continuationLimit: () => 'a successful tool call between continuations: 8 in a row and 32 in total are allowed',
@@ -54,8 +55,15 @@ const advice: { readonly [R in Decided['reason']]: (at: Situation) => string | u
   errorForbade: afterError,
 }
 
-function higherLimit({ decided: { by } }: Situation, option: string): string {
+function higherLimit(at: Situation, option: string): string {
+  const { by } = at.decided
+  if (isBudget(at)) return `a higher budget({ ${option} })`
   return by === `guards.${option}` ? `a higher guards({ ${option} })` : withoutVote({ by })
+}
+
+/** Whether a budget over processes ended the run: its name is part of the name of the guard. */
+function isBudget({ decided }: Situation): boolean {
+  return decided.by.endsWith('.reserve')
 }
 
 function withoutVote({ by }: Pick<Decided, 'by'>): string {
@@ -63,7 +71,7 @@ function withoutVote({ by }: Pick<Decided, 'by'>): string {
 }
 
 function resumed({ session }: ExplainedRun): string {
-  return session === undefined ? 'run' : `'${session}'`
+  return session === undefined ? 'run' : inCode(session)
 }
 
 function isForced({ run }: Situation): boolean {

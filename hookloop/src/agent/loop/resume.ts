@@ -1,3 +1,4 @@
+import { inCode } from '../../state/text.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { ContinuationEvaluation } from '../../state/continuation.ts'
 import type { Cursor, Execution, FinalRecord, HookRecord, OpenStep } from '../../state/execution.ts'
@@ -282,7 +283,7 @@ export function checkGuards(parts: AgentParts, execution: Execution, accepted: t
   if (missing.length === 0) return
   const names = [...new Set(missing.map(({ name }) => name))]
   const [guardsText, them] = names.length === 1 ? ['guard', 'it'] : ['guards', 'them']
-  const accept = [...accepted, ...names].map((name) => `'${name}'`).join(', ')
+  const accept = [...accepted, ...names].map(inCode).join(', ')
   throw new AgentError(
     'RESUME_GUARD_MISSING',
     `The run started with the ${guardsText} ${names.map((name) => `"${name}"`).join(', ')}, which this agent does not have. Add ${them}, or accept that: resume(…, { acceptMissing: [${accept}] }).`,

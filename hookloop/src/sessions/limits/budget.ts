@@ -81,7 +81,7 @@ export function budget(options: BudgetOptions): Capability {
       })
       if (problem === undefined) return ctx
       const why = `The ${nameOf(ctx)} is used up: ${problem}.`
-      return ctx.stop(why, { reason: problem.includes('USD') ? 'costLimit' : 'tokenLimit' })
+      return ctx.stop(why, { reason: problem.includes('USD') ? 'costLimit' : 'tokenLimit', value: { ...wanted } })
     },
     { name: `${name}.reserve`, priority: 190, effect: true, timeoutMs: 30_000 },
   )

@@ -1,3 +1,4 @@
+import { inCode } from '../../state/text.ts'
 import type { Cursor } from '../../state/execution.ts'
 import type { OpenCall } from '../../state/tool-call.ts'
 import { startRun, stateFor } from '../../agent/loop/start.ts'
@@ -378,7 +379,7 @@ async function eventsOf(
 function unfinished(id: string, phase: OpenRun['phase'] | undefined): AgentError {
   const why =
     phase === undefined ? 'is suspended' : phase === 'suspended' ? 'waits for an approval' : 'has an interrupted run'
-  const way = phase === undefined ? `agent.session('${id}').resume()` : `agent.resume('${id}')`
+  const way = phase === undefined ? `agent.session(${inCode(id)}).resume()` : `agent.resume(${inCode(id)})`
   const other =
     phase === undefined || phase === 'input' ? '' : ` Or pass { onNewInput: 'deny' } to end it and take the input.`
   const message = `The session "${id}" ${why} and takes no new input. Use ${way} first.${other}`
@@ -388,7 +389,7 @@ function unfinished(id: string, phase: OpenRun['phase'] | undefined): AgentError
 function nothingToResume(id: string): AgentError {
   return new AgentError(
     'RESUME_NOT_SUSPENDED',
-    `The session "${id}" has no run to resume. To continue the conversation, use agent.run(input, { session: '${id}' }).`,
+    `The session "${id}" has no run to resume. To continue the conversation, use agent.run(input, { session: ${inCode(id)} }).`,
     { value: id },
   )
 }

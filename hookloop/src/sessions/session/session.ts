@@ -1,3 +1,4 @@
+import { inCode } from '../../state/text.ts'
 import { optionTypes } from '../../state/option-types.ts'
 import { warningsOf } from '../../agent/explain/warnings.ts'
 import { checkRunOptions } from '../../agent/run-options.ts'
@@ -335,10 +336,10 @@ function checkNoOpenRun(id: string, { open, state }: SessionSnapshot): void {
   const [first, ...others] = pending.filter((each) => !Object.hasOwn(open.given, each.id))
   const why =
     first === undefined
-      ? `has a run that has not ended, so it cannot be changed. Use agent.resume('${id}') first.`
+      ? `has a run that has not ended, so it cannot be changed. Use agent.resume(${inCode(id)}) first.`
       : `waits for approval of a call of "${first.toolCall.name}"${others.length === 0 ? '' : `, and ${others.length} more`}, ` +
-        `so it cannot be changed. To deny it: hookloop deny '${first.id}', or answerApproval(store, { session: '${id}', ` +
-        `approval, answer: { block: 'why' } }); then agent.resume('${id}').`
+        `so it cannot be changed. To deny it: hookloop deny '${first.id}', or answerApproval(store, { session: ${inCode(id)}, ` +
+        `approval, answer: { block: 'why' } }); then agent.resume(${inCode(id)}).`
   throw new AgentError('STATE_SUSPENDED', `The session "${id}" ${why}`, {
     value: first === undefined ? id : [first, ...others].map((each) => each.id),
   })
@@ -348,7 +349,7 @@ function checkNotSuspended(id: string, { isSuspended }: SessionSnapshot): void {
   if (!isSuspended) return
   throw new AgentError(
     'STATE_SUSPENDED',
-    `The session "${id}" is suspended. Use agent.session('${id}').resume() first.`,
+    `The session "${id}" is suspended. Use agent.session(${inCode(id)}).resume() first.`,
     { value: id },
   )
 }
