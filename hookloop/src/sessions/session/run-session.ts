@@ -379,7 +379,8 @@ async function eventsOf(
 function unfinished(id: string, phase: OpenRun['phase'] | undefined): AgentError {
   const why =
     phase === undefined ? 'is suspended' : phase === 'suspended' ? 'waits for an approval' : 'has an interrupted run'
-  const way = phase === undefined ? `agent.session(${inCode(id)}).resume()` : `agent.resume(${inCode(id)})`
+  const answers = phase === 'suspended' ? ', { answers }' : ''
+  const way = phase === undefined ? `agent.session(${inCode(id)}).resume()` : `agent.resume(${inCode(id)}${answers})`
   const other =
     phase === undefined || phase === 'input' ? '' : ` Or pass { onNewInput: 'deny' } to end it and take the input.`
   const message = `The session "${id}" ${why} and takes no new input. Use ${way} first.${other}`
