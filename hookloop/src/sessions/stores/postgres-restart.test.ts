@@ -87,3 +87,21 @@ test('a process whose database was down when it released a session resumes it at
   assert.deepEqual([resumed.status, done], ['completed', [2, 3]])
   await store.close()
 })
+
+test('a run whose database does not answer any more ends with STORE_FAILED, also with a pool of the application that waits for ever', async () => {
+  const pool = new pg.Pool({ connectionString, max: 3 })
+  let isSilent = false
+  const query = (text: string, values?: unknown[]): Promise<pg.QueryResult> =>
+    isSilent ? new Promise(() => undefined) : pool.query(text, values)
+  const given = { query, connect: () => pool.connect() }
+  const store = postgresStore({ pool: given, schema: 'silent', leaseMs: 1_000 })
+  const run = await worker(store, async (step) => void (isSilent = step === 1)).run('Go.', { session: 'silent' })
+  assert.ok(run.status === 'failed' && run.error.code === 'STORE_FAILED', run.status)
+  assert.match(run.error.message, /no answer within 5000 ms/)
+  isSilent = false
+  const done: number[] = []
+  const resumed = await worker(store, async (step) => void done.push(step)).resume('silent', { waitMs: 60_000 })
+  assert.deepEqual([resumed.status, done.includes(0)], ['completed', false])
+  await store.close()
+  await pool.end()
+})

@@ -1,6 +1,7 @@
 import { optionTypes } from '../../state/option-types.ts'
 import { checkOptions } from '../../state/check-options.ts'
 import { AgentError } from '../../errors.ts'
+import { withTimeout } from '../../system/timeout.ts'
 import { checkLease, describeLockOwner, isDead, newLockOwner, parseLockOwner, toSessionLock } from './lock-owner.ts'
 import { countSessions, pruneSessions, selectPage, storedStatuses } from './list-sessions.ts'
 import { OpenWriters, type Batch, type LockedLines } from './open-writers.ts'
@@ -74,12 +75,16 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       throw error
     }))
   }
-  const timeout = options.pool === undefined && { query_timeout: Math.min(Math.max(leaseMs, 5_000), MAX_QUERY_MS) }
+  const timeoutMs = Math.min(Math.max(leaseMs, 5_000), MAX_QUERY_MS)
+  const noAnswer = (): Error => new Error(`no answer within ${timeoutMs} ms`)
   const query: Query = async (name, values) => {
     const pool = await connect()
     const text = queries[name]
     try {
-      const { rows } = await (timeout ? pool.query({ text, values, ...timeout }) : pool.query(text, values))
+      // A pool of the application may have no timeout: a database that hangs must not hang the run.
+      const { rows } = await (options.pool === undefined
+        ? pool.query({ text, values, query_timeout: timeoutMs })
+        : withTimeout(pool.query(text, values), timeoutMs, noAnswer))
       return rows as readonly Row[]
     } catch (error) {
       throw storeFailed('The database cannot be read or written', error)
