@@ -32,6 +32,12 @@ describe('hookloop sessions', { concurrency: 2 }, () => {
     )
   })
 
+  test('reports that the path of a store cannot be used, without a stack', async () => {
+    const { code, stderr } = await new ScriptedProject().hookloop(['sessions', '--store', 'x'.repeat(5_000)])
+    assert.equal(code, 2)
+    assert.match(stderr, /^error: The store cannot be used: its path is too long \(ENAMETOOLONG.*\n$/)
+  })
+
   test('reports that there are no sessions, or no such store', async () => {
     const project = new ScriptedProject()
     const ends = await Promise.all([

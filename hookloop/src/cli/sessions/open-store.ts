@@ -5,7 +5,7 @@ import type { Environment } from '../../models/providers.ts'
 import { fileStore } from '../../sessions/stores/file-store.ts'
 import { postgresStore } from '../../sessions/stores/postgres-store.ts'
 import { sqliteStore } from '../../sessions/stores/sqlite-store.ts'
-import type { SessionStore } from '../../sessions/stores/store.ts'
+import { storeFailed, type SessionStore } from '../../sessions/stores/store.ts'
 import { loadAgent } from '../agents/load-agent.ts'
 import type { CliContext } from '../cli-context.ts'
 import { shellQuote } from '../terminal/shell-quote.ts'
@@ -98,8 +98,12 @@ function parseLocation(named: string, by: string): Location {
 }
 
 function pathKind(path: string): 'file' | 'folder' | undefined {
-  const found = statSync(path, { throwIfNoEntry: false })
-  return found === undefined ? undefined : found.isDirectory() ? 'folder' : 'file'
+  try {
+    const found = statSync(path, { throwIfNoEntry: false })
+    return found === undefined ? undefined : found.isDirectory() ? 'folder' : 'file'
+  } catch (error) {
+    throw storeFailed('The store cannot be used', error)
+  }
 }
 
 /** A database that cannot be reached is reported before anything starts. */

@@ -278,6 +278,7 @@ const causes: { readonly [code: string]: string } = {
   EFBIG: 'the file has reached the size limit of this process',
   EIO: 'the disk has failed',
   EMFILE: 'this process has too many open files',
+  ENAMETOOLONG: 'its path is too long',
   ENOENT: 'a file or folder is missing: it was deleted or moved',
   ENOSPC: 'the disk is full',
   ENOTDIR: 'a file is in the place of a folder',
