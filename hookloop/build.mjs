@@ -42,6 +42,9 @@ const bundled = {
   metafile: true,
 }
 const written = { ...bundled, outdir: dist, outbase: 'src' }
+/** Names stay, and lines are short enough for stack traces. Not for files that a bundler must shake: it loses PURE comments. */
+const dense = { minifyWhitespace: true, lineLimit: 120 }
+const denseGroups = /^#(?:policy|hook-files|files|skills|actions|part\/.*)$/
 
 for (const folder of [dist, docs]) rmSync(folder, { recursive: true, force: true })
 await build({ ...written, entryPoints: [errors] })
@@ -60,6 +63,7 @@ await build({ ...written, entryPoints: [main], plugins: elsewhere }) // alone: a
 const { metafile } = await build({
   ...written,
   entryPoints: [...entryPoints.filter((file) => file !== `./${main}`), command],
+  ...dense,
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
   plugins: elsewhere,
@@ -76,6 +80,7 @@ async function buildGroup(name, files, plugins) {
   const reexported = name === '#core' ? Object.keys(parts).map((part) => `export * from '${part}'`) : []
   const { metafile } = await build({
     ...written,
+    ...(denseGroups.test(name) && dense),
     stdin: { contents: [await exportAll(files), ...reexported].join('\n'), resolveDir: '.' },
     entryNames: name.slice(1).replace('part/', 'parts/'),
     plugins: [...plugins, builtinsOnFirstUse()],

@@ -7,7 +7,7 @@ import { buildPackage, type BuiltPackage } from './runtimes/built-package.ts'
 
 // The package as npm would publish it: built into a folder and packed there, without a network.
 
-const MAX_UNPACKED_BYTES = 4_400_000
+const MAX_UNPACKED_BYTES = 4_000_000
 
 type Packed = { readonly unpackedSize: number; readonly files: readonly { readonly path: string }[] }
 
