@@ -47,7 +47,10 @@ suite('new input to a session that waits for an answer', () => {
     const store = memoryStore()
     const { agent } = shop(store)
     await agent.run('Pay.', { session: 's' })
-    const rejected = { code: 'STATE_SUSPENDED', message: /agent\.resume\('s', \{ answers \}\) first.*onNewInput: 'deny'/ }
+    const rejected = {
+      code: 'STATE_SUSPENDED',
+      message: /agent\.resume\('s', \{ answers \}\) first.*onNewInput: 'deny'/,
+    }
     await assert.rejects(agent.run('Wait!', { session: 's' }), rejected)
     await assert.rejects(agent.run('Wait!', { session: 's', onNewInput: 'reject' }), rejected)
     await assert.rejects(agent.session('s').send('Wait!'), rejected)
