@@ -131,6 +131,17 @@ suite('an action whose outcome its trigger does not know', () => {
     })
   }
 
+  test('blocks as a guard that allows where nothing can be allowed', async () => {
+    for (const trigger of triggerNames) {
+      const { guard: can } = triggers[trigger]
+      if (can.length === 0 || can.some((ability) => ability === 'permit')) continue
+      const allows = guard(trigger as GuardTrigger, returning({ decision: 'allow' }))
+      const { decision, votes, message = votes?.[0]?.message } = await fire(allows, trigger as GuardTrigger)
+      assert.ok(decision === 'block' || votes?.[0]?.decision === 'forbidContinuation', trigger)
+      assert.match(message ?? '', /"allow", which has no effect at/)
+    }
+  })
+
   test('changes nothing as an observer', async () => {
     for (const [value] of Object.values(unknown)) {
       const { run, done } = await runWith(observe('beforeToolUse', returning(value)))

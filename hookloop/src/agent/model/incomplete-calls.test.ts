@@ -49,6 +49,12 @@ for (const [how, use] of [
   ['', []],
   [' with hooks around it', [passThrough]],
 ] as const) {
+  test(`a model call${how} that was cancelled before anything was streamed is billed for its prompt`, async () => {
+    const run = await runOnce('abort', use, { deltas: false })
+    const { inputTokens, outputTokens } = run.state.usage
+    assert.deepEqual([run.status, inputTokens >= 10_000, outputTokens], ['cancelled', true, 0])
+  })
+
   test(`a model call${how} that was cancelled is billed for its prompt and what was streamed, and says so`, async () => {
     const run = await runOnce('abort', use)
     const { inputTokens, outputTokens, costUsd } = run.state.usage
