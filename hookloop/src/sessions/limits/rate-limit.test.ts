@@ -252,7 +252,7 @@ suite('a rate', () => {
   })
 })
 
-test('a call ends after the store has what it used, or what it gave back', async (t) => {
+test('a call ends after the store has what it used, or what it returned', async (t) => {
   const inner = clockedStore()
   let updating = 0
   const store: ClockedStore = {
