@@ -195,7 +195,6 @@ cd src && ls
 if true; then ls; else pwd; fi
 while false; do ls; done
 until true; do ls; done
-case x in a) ls;; x) pwd;; esac
 time ls
 timeout 5 ls
 timeout -s KILL 10s grep -rn foo src

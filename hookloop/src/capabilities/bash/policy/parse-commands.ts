@@ -9,7 +9,6 @@ import { reservedWords, secondReading, type Span } from './second-reading.ts'
 import {
   isAtHome,
   isHarmlessTest,
-  isPattern,
   isUnderstood,
   toWord,
   toWords,
@@ -50,7 +49,6 @@ export function parseCommands(source: string): ParsedText {
     folders: ['.'],
     isLooping: false,
     subshells: 0,
-    branches: 0,
     substitutions: 0,
     isPlain: true,
   }
@@ -78,9 +76,8 @@ type Walk = {
   folders: readonly string[]
   /** Whether what comes later in the text may run earlier. */
   isLooping: boolean
-  /** The numbers of subshells, of case branches and of command substitutions. */
+  /** The numbers of subshells and of command substitutions. */
   subshells: number
-  branches: number
   substitutions: number
   doubt?: string
   /** Whether the second reading understands everything in it. */
@@ -103,7 +100,6 @@ function visit(node: SyntaxNode, source: string, walk: Walk): void {
   if (node.type === 'Word' || node.type === 'HereDocDelimiter' || node.type === 'Assignment')
     walk.spans.push({ pos: node.pos, end: node.end })
   if (node.type === 'Subshell') walk.subshells += 1
-  if (node.type === 'CaseItem') walk.branches += 1
   if (node.type === 'ParameterExpansion' && !/[$`]/.test(node.text.slice(1))) return // its words are parts of one
   const changed = walk.values
   walk.isLooping = node.type === 'For' || node.type === 'While' || (isLooping && !isApart(node))
@@ -189,11 +185,6 @@ function foundAt(node: SyntaxNode, walk: Walk): readonly Found[] {
     }
     case 'For':
       return setLoopVariable(node, walk) ? [] : hazard('a for loop sets a variable')
-    case 'Case': {
-      const patterns = node.items.flatMap(({ pattern }) => pattern).map((word) => toWord(word, known))
-      const isKnown = isUnderstood(toWord(node.word, known)) && patterns.every(isPattern)
-      return isKnown ? [] : hazard('a case that depends on an expansion')
-    }
     case 'TestCommand':
       walk.tests.push(node)
       return isHarmlessTest(node.expression, known) ? [] : hazard('[[ ]] can evaluate its operands')
@@ -205,6 +196,7 @@ function foundAt(node: SyntaxNode, walk: Walk): readonly Found[] {
 }
 
 const constructs: { readonly [type in SyntaxNode['type']]?: string } = {
+  Case: 'the branches of a case are patterns',
   Select: 'a select loop sets a variable',
   ArithmeticFor: 'arithmetic can run commands',
   ArithmeticCommand: 'arithmetic can run commands',
@@ -263,8 +255,7 @@ function isSafe({ name, value, append, index }: Assignment, known: Known, comman
   const word = toWord(value, known)
   if (command === undefined && isOwnVariable(name)) return isHarmlessValue(word)
   if (name === 'IFS' && command?.text === 'read') return word.value !== null
-  // A value is no pattern of files.
-  return isPattern(word) && isSafeAssignment(name, word.value ?? word.loose)
+  return isUnderstood(word) && isSafeAssignment(name, word.loose) // a value is no pattern of files
 }
 
 function simpleCommand(node: Command, walk: Walk, known: Known): Found {
@@ -298,15 +289,14 @@ function disagreement(source: string, walk: Walk): string | undefined {
   const second = secondReading(source)
   if (second === undefined) return 'a second reading of it failed'
   const { words, opening, closing } = second
-  const { spans, tests, subshells, branches } = walk
+  const { spans, tests, subshells } = walk
   const parsed = new Set(spans.map(({ pos, end }) => `${pos}:${end}`))
   const left = words.filter(({ pos, end }) => !parsed.delete(`${pos}:${end}`))
   const isSame =
     parsed.size === 0 &&
     left.every((span) => isGrammar(source, span, tests)) &&
-    closing === subshells + branches &&
-    opening >= subshells &&
-    opening <= closing
+    opening === subshells &&
+    closing === subshells
   return isSame ? undefined : 'two readings of it differ'
 }
 

@@ -18,27 +18,27 @@ export type Rule = {
 export type Rules = { readonly allow: readonly Rule[]; readonly deny: readonly Rule[]; readonly ask: readonly Rule[] }
 
 /** Parses rules. Throws on a rule that can never match. */
-export function readRules(rules: CommandRules, where = 'bash'): Rules {
-  if (typeof rules !== 'object' || rules === null) throw invalidOption(where, 'the rules must be an object', rules)
-  checkOptions(where, rules, ['allow', 'deny', 'ask'])
+export function readRules(rules: CommandRules): Rules {
+  if (typeof rules !== 'object' || rules === null) throw invalidOption('bash', 'the rules must be an object', rules)
+  checkOptions('bash', rules, ['allow', 'deny', 'ask'])
   return {
-    allow: readList('allow', rules.allow, where),
-    deny: readList('deny', rules.deny, where),
-    ask: readList('ask', rules.ask, where),
+    allow: readList('allow', rules.allow),
+    deny: readList('deny', rules.deny),
+    ask: readList('ask', rules.ask),
   }
 }
 
-function readList(kind: keyof CommandRules, list: readonly string[] | undefined, where: string): readonly Rule[] {
+function readList(kind: keyof CommandRules, list: readonly string[] | undefined): readonly Rule[] {
   if (list === undefined) return []
-  if (!Array.isArray(list)) throw invalidOption(where, `"${kind}" must be a list of rules such as ['git log']`, list)
-  return list.map((text: unknown) => readRule(kind, text, where))
+  if (!Array.isArray(list)) throw invalidOption('bash', `"${kind}" must be a list of rules such as ['git log']`, list)
+  return list.map((text: unknown) => readRule(kind, text))
 }
 
 /** Characters that are not part of a plain word in a shell. */
 const SHELL_SYNTAX = /[;&|<>()`$"'\\]|\p{C}/u
 
-function readRule(kind: keyof CommandRules, text: unknown, where: string): Rule {
-  const invalid = (why: string) => invalidOption(where, `${kind} rule ${JSON.stringify(text)}: ${why}`, text)
+function readRule(kind: keyof CommandRules, text: unknown): Rule {
+  const invalid = (why: string) => invalidOption('bash', `${kind} rule ${JSON.stringify(text)}: ${why}`, text)
   if (typeof text !== 'string') throw invalid('it must be a string')
   const words = text.split(/\s+/).filter((word) => word !== '')
   const [program] = words

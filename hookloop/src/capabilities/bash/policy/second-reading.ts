@@ -66,7 +66,7 @@ const BLANKS_AND_OPERATORS = new Set(' \t|&;()<>')
 
 /** Reserved words, which the parser does not return as words. */
 export const reservedWords: ReadonlySet<string> = new Set(
-  'if then elif else fi for while until do done case in esac { } ! time'.split(' '),
+  'if then elif else fi for while until do done in { } ! time'.split(' '),
 )
 
 type HereDocument = {

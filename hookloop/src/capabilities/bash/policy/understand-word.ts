@@ -112,11 +112,6 @@ export function isUnderstood({ value, expansion }: ParsedWord): boolean {
   return value !== null || expansion !== undefined
 }
 
-/** Whether a word is a text, or a pattern without variables. */
-export function isPattern({ value, expansion }: ParsedWord): boolean {
-  return value !== null || expansion?.variables.length === 0
-}
-
 /** Whether `[[ ]]` only compares: arithmetic would evaluate its operands, and `-v` a subscript. */
 export function isHarmlessTest(test: TestExpression, known: Known): boolean {
   const areUnderstood = (...words: readonly Word[]): boolean => words.every((word) => isUnderstood(toWord(word, known)))
