@@ -289,4 +289,34 @@ export const equivalent: readonly Equivalent[] = [
     change: "'HOOK_FAILED' → 'HOOK_FAILED-changed'",
     why: 'What hooks throw is a HookFailure, or an error with a code that ends the run.',
   })),
+  {
+    file: 'hook-files/trust/trust-store.ts',
+    code: 'if (Date.now() > until) throw new Error(`${path} is locked by another process.`, { cause: error })',
+    change: 'Date.now() > until → Date.now() >= until',
+    why: 'It waits a millisecond less of 20 seconds.',
+  },
+  {
+    file: 'hook-files/trust/trust-store.ts',
+    code: 'if (ageOf(path) > LOCK_STALE_MS) rmSync(path, { force: true }) // its owner has crashed',
+    change: 'ageOf(path) > LOCK_STALE_MS → ageOf(path) >= LOCK_STALE_MS',
+    why: 'It waits a millisecond less of 10 seconds.',
+  },
+  {
+    file: 'hook-files/trust/trust-store.ts',
+    code: 'else Atomics.wait(pause, 0, 0, 10)',
+    change: '10 → 11',
+    why: 'It looks a millisecond later whether the lock is free.',
+  },
+  {
+    file: 'hook-files/claude/answer/limit-to-event.ts',
+    code: "folder ??= mkdtempSync(join(tmpdir(), 'hookloop-hook-output-'))",
+    change: "'hookloop-hook-output-' → 'hookloop-hook-output--changed'",
+    why: 'The path of the file is in the text, and no program looks for it by its name.',
+  },
+  {
+    file: 'hook-files/claude/answer/to-hook-outcome.ts',
+    code: 'if (!isJsonObject(args)) return {}',
+    change: 'return {} → ;',
+    why: 'Other values have no prompt, and null cannot be passed: it is replaced by the arguments of the call.',
+  },
 ]

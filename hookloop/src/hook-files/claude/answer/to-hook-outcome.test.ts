@@ -40,8 +40,12 @@ async function outcomeOf(
   return outcome
 }
 
+/** The texts that are added to the conversation, as messages of the user. */
 const textsIn = ({ state }: HookOutcome): readonly string[] =>
-  (state?.appended ?? []).map(({ content }) => textOf(content))
+  (state?.appended ?? []).map(({ role, content }) => {
+    assert.equal(role, 'user')
+    return textOf(content)
+  })
 const stopped = { decision: 'forbidContinuation', reason: 'stopRequested' } as const
 
 suite('a Claude Code hook at UserPromptSubmit', () => {
@@ -242,6 +246,7 @@ suite('a Claude Code hook at other events', () => {
     const cleared = await outcomeOf('SessionStart', { ...given, input: { source: 'clear' } })
     assert.equal(TITLE_KEY in cleared.state!.metadata!, false)
     assert.deepEqual(await outcomeOf('Setup', {}), {})
+    assert.match(textsIn(await outcomeOf('Setup', { merged: { additionalContext: 'Rain.' } })).join(), /Rain\./)
   })
 })
 
