@@ -172,8 +172,6 @@ export abstract class EffectScope {
   }
 }
 
-const noop = (): void => undefined
-
 class LiveEffects extends EffectScope implements Effects {
   readonly #clock: Clock
   // Created once: a run has as many effects as it has calls.
@@ -215,7 +213,9 @@ class LiveEffects extends EffectScope implements Effects {
   }
 
   async sleep(_key: string, ms: number): Promise<void> {
-    await this.time.settle(this.#clock.sleep(ms, this.signal), untilEnd, { done: noop, failed: noop })
+    await this.time.wait(this.#clock.sleep(ms, this.signal), untilEnd).catch((error: unknown) => {
+      if (this.time.end === undefined) throw error // at the end of the run, the pause only ends early
+    })
     this.stamp(this.#clock.now())
   }
 

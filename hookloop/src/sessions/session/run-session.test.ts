@@ -141,7 +141,7 @@ test('a session that waits or was interrupted rejects input and says how to resu
   await agent.run('Go.', { session: 'waits' })
   await cutOff(store, { at: 3, stored: true }, (dying) => scene(dying).agent.run('Go.', { session: 'cut' }))
   for (const session of ['waits', 'cut']) {
-    const way = new RegExp(`agent.resume\\('${session}'\\)`)
+    const way = new RegExp(`agent.resume\\('${session}'`)
     await assert.rejects(agent.run('More.', { session }), { code: 'STATE_SUSPENDED', message: way })
   }
 })
