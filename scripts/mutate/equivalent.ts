@@ -319,10 +319,4 @@ export const equivalent: readonly Equivalent[] = [
     change: 'return {} → ;',
     why: 'Other values have no prompt, and null cannot be passed: it is replaced by the arguments of the call.',
   },
-  {
-    file: 'agent/loop/fire-trigger.ts',
-    code: "run.fail(toAgentError(thrown, 'HOOK_FAILED'), during)",
-    change: "'HOOK_FAILED' → 'HOOK_FAILED-changed'",
-    why: 'A clock does not reject, and what a recording throws has a code.',
-  },
 ]

@@ -60,6 +60,18 @@ test('a result whose hook at afterToolUse still fails after 32 retries is withhe
   assert.deepEqual([run.final.reason, execution!.withheld, clock.now()], ['retryLimit', true, 32_000])
 })
 
+test('a run whose clock fails while it waits for a retry fails', async () => {
+  const clock = { now: () => 0, sleep: async () => Promise.reject(new Error('no time')) }
+  const broken = hook('beforeStep', () => {
+    throw new Error('broken')
+  })
+  const waits = hook('onError', (ctx) => ctx.retry({ afterMs: 1_000 }))
+  const agent = createAgent({ model: scriptedModel(calling), use: [work, broken, waits] })
+  const run = await agent.run('Go.', { effects: liveEffects({ clock }) })
+  assert.ok(run.status === 'failed')
+  assert.deepEqual([run.error.code, run.error.message], ['HOOK_FAILED', 'no time'])
+})
+
 test('a hook that succeeds after 32 retries lets the run continue', async () => {
   let calls = 0
   const flaky = hook('beforeStep', (ctx) => {

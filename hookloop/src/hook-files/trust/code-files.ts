@@ -253,7 +253,9 @@ class CodeSearch {
     const files = (all: readonly string[], ends: readonly string[]): readonly string[] =>
       all.flatMap(candidates).flatMap((path) => this.#filesNamed(path, ends))
     const loaded = isPathOnly ? names.filter((name) => name.includes('/')) : names
-    const code = [...files(paths, ['']), ...files(loaded, ends)].filter((path) => isCode(path) || extname(path) === '')
+    // What a shell script runs is known from its commands, so that a file without an extension that it writes is no code.
+    const isLoaded = (path: string): boolean => isCode(path) || (!isShell && extname(path) === '')
+    const code = [...files(paths, ['']), ...files(loaded, ends)].filter(isLoaded)
     const read = isShell ? [] : [...sourced, ...evaluated]
     for (const file of [...code, ...files(read, [''])]) this.#script(file, isPackage.test(file))
     if (!isShell && language !== '')

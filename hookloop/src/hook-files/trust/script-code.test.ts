@@ -152,3 +152,8 @@ suite('a hook command stays trusted after a change of the code that its script w
           assert.equal(isTrustedAfter([command, changed, { [place + name]: `${run}\n${text}` }]), true)
         })
 })
+
+test('a hook command stays trusted after a change of a file that its script writes', () => {
+  for (const text of ['echo done >> lib/x', 'date > "$PWD/lib/x"', 'npm test 2>&1 | tee lib/x'])
+    assert.equal(isTrustedAfter(['./run', 'lib/x', shell(text)]), true, text)
+})
