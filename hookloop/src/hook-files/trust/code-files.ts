@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, dirname, extname, isAbsolute, join, resolve, sep } from 'node:path'
 import { messageOf } from '../../errors.ts'
-import { codeAt, codeInFolder, isCode, isData, statAt } from './code-folder.ts'
+import { codeAt, codeInFolder, filesAt, isCode, isData, isScriptFile, scriptText, statAt } from './code-folder.ts'
 import { fingerprint, isInside, readWithFingerprint, realPath, uniqueByPath, type Fingerprint } from './fingerprint.ts'
 import { programsIn, type Program } from './programs.ts'
 import { commandsIn, endings, entriesIn, languageOf, modulesOf, scriptsIn } from './script-language.ts'
@@ -325,25 +325,6 @@ function namesIn(folder: string): ReadonlySet<string> {
   } catch {
     return new Set()
   }
-}
-
-function filesAt(path: string): readonly string[] {
-  return statAt(path)?.isFile() === true ? [path] : []
-}
-
-/** Whether an executable is a script. Its arguments are data then; those of an interpreter may be scripts. */
-function isScriptFile(path: string): boolean {
-  return scriptText(path) !== undefined
-}
-
-/** Larger files are programs or bundles, whose code is in the file itself. */
-const MAX_SCRIPT_BYTES = 512_000
-
-/** The text of a file; undefined if it is too large for a script, or not a text. */
-function scriptText(path: string): string | undefined {
-  const size = statAt(path)?.size ?? Infinity
-  const text = size > MAX_SCRIPT_BYTES ? undefined : readWithFingerprint(path)?.text
-  return text?.includes('\0') === true ? undefined : text
 }
 
 /** A word that is more than a name: a program, or a text. */

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, readlinkSync, readSync, statSync, type Dirent, type Stats } from 'node:fs'
 import { join, relative } from 'node:path'
 import { realPathOf } from '../../system/files/real-path.ts'
-import { fingerprint, hashed, type Fingerprint } from './fingerprint.ts'
+import { fingerprint, hashed, readWithFingerprint, type Fingerprint } from './fingerprint.ts'
 
 /** More is never trusted: a user cannot review it, and every check would be slow. */
 const MAX_FILES = 5_000
@@ -98,4 +98,24 @@ export function statAt(path: string): Stats | undefined {
   } catch {
     return undefined // for example a name that is too long
   }
+}
+
+/** The path, if it is a file. */
+export function filesAt(path: string): readonly string[] {
+  return statAt(path)?.isFile() === true ? [path] : []
+}
+
+/** Whether an executable is a script. Its arguments are data then; those of an interpreter may be scripts. */
+export function isScriptFile(path: string): boolean {
+  return scriptText(path) !== undefined
+}
+
+/** Larger files are programs or bundles, whose code is in the file itself. */
+const MAX_SCRIPT_BYTES = 512_000
+
+/** The text of a file; undefined if it is too large for a script, or not a text. */
+export function scriptText(path: string): string | undefined {
+  const size = statAt(path)?.size ?? Infinity
+  const text = size > MAX_SCRIPT_BYTES ? undefined : readWithFingerprint(path)?.text
+  return text?.includes('\0') === true ? undefined : text
 }
