@@ -73,7 +73,10 @@ export function scriptedModel(
           value: at,
         })
       }
-      return speak(typeof next === 'function' ? await next(request) : next, { at, call, usage })
+      if (typeof next !== 'function') return speak(next, { at, call, usage })
+      const turn = await next(request)
+      checkTurn(turn)
+      return speak(turn, { at, call, usage })
     },
   }
 }
@@ -118,7 +121,6 @@ async function speak(
   { at, call, usage }: { at: number; call: ModelCall; usage: Partial<TokenUsage> },
 ): Promise<ModelReply> {
   if (typeof turn === 'string') return speak({ text: turn }, { at, call, usage })
-  checkTurn(turn)
   const { text = turn.chunks?.join('') ?? '', reasoning, toolCalls = [], delayMs = 0, error } = turn
   const calls = toolCalls.map(({ name, args = {}, id }, i): ToolCallPart => {
     return { type: 'tool-call', toolCallId: id ?? `call-${at + 1}-${i + 1}`, toolName: name, input: args }
