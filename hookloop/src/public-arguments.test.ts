@@ -323,6 +323,14 @@ const methods: { readonly [name: string]: readonly [Call, Row] } = {
     (...args) => (agent.session('known').fork as Call)(...args),
     { args: [{}], accepts: ['undefined object'], options: [0, 'message'] },
   ],
+  'session.rewind': [
+    (...args) => (agent.session('rewound').rewind as Call)(...args),
+    { args: [{}], accepts: ['undefined object'], options: [0, 'at', 'message'] },
+  ],
+  'session.stop': [
+    (...args) => (agent.session('methods').stop as Call)(...args),
+    { args: [{}], accepts: ['undefined object'], options: [0, 'by', 'reason'] },
+  ],
   'session.changeModel': [
     (...args) => (agent.session('methods').changeModel as Call)(...args),
     { args: ['ollama/llama3'], accepts: ['string'] },

@@ -135,7 +135,9 @@ class SessionHandle implements Session {
     return new SessionHandle(this.#store, this.#parts, await forkSession(this.#store, this.id, how))
   }
 
-  readonly rewind: Session['rewind'] = ({ message, ...options } = {}) => {
+  readonly rewind: Session['rewind'] = async (given = {}) => {
+    checkOptions('session.rewind', given, ['at', 'message'])
+    const { message, ...options } = given
     const input = message === undefined ? {} : { message: inputFor(this.#parts, message) }
     return rewindSession(this.#store, this.id, { ...options, ...input })
   }
