@@ -59,7 +59,8 @@ const picked = chosen.flatMap(({ file, lines }) => {
 say(`${files.length} files, ${picked.length} changes picked with seed ${seed}`)
 
 if (flags.list) {
-  writeFileSync(1, picked.map(({ file, line, change }) => `${file}:${line}  ${change}\n`).join(''))
+  const list = picked.map(({ file, line, change }) => `${file}:${line}  ${change}\n`).join('')
+  await new Promise((resolve) => process.stdout.write(list, resolve)) // a pipe takes a long list in parts
   process.exit(0)
 }
 
