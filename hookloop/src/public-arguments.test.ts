@@ -279,6 +279,11 @@ for (const [entry, target] of Object.entries(entries)) {
   }
 }
 
+const inSession =
+  (method: 'resume' | 'rewind' | 'stop' | 'changeModel' | 'changeSystemPrompt'): Call =>
+  (...args) =>
+    (agent.session('methods')[method] as Call)(...args)
+
 /** Methods take arguments as well. */
 const methods: { readonly [name: string]: readonly [Call, Row] } = {
   'agent.run': [
@@ -316,29 +321,17 @@ const methods: { readonly [name: string]: readonly [Call, Row] } = {
     { args: ['go', {}], accepts: ['string', 'undefined object'], options: [1, 'signal', 'metadata', 'deltas'] },
   ],
   'session.resume': [
-    (...args) => (agent.session('methods').resume as Call)(...args),
+    inSession('resume'),
     { args: [{}], accepts: ['undefined object'], options: [0, 'signal', 'answers'] },
   ],
   'session.fork': [
     (...args) => (agent.session('known').fork as Call)(...args),
     { args: [{}], accepts: ['undefined object'], options: [0, 'message'] },
   ],
-  'session.rewind': [
-    (...args) => (agent.session('rewound').rewind as Call)(...args),
-    { args: [{}], accepts: ['undefined object'], options: [0, 'at', 'message'] },
-  ],
-  'session.stop': [
-    (...args) => (agent.session('methods').stop as Call)(...args),
-    { args: [{}], accepts: ['undefined object'], options: [0, 'by', 'reason'] },
-  ],
-  'session.changeModel': [
-    (...args) => (agent.session('methods').changeModel as Call)(...args),
-    { args: ['ollama/llama3'], accepts: ['string'] },
-  ],
-  'session.changeSystemPrompt': [
-    (...args) => (agent.session('methods').changeSystemPrompt as Call)(...args),
-    { args: ['x'], accepts: ['string'] },
-  ],
+  'session.rewind': [inSession('rewind'), { args: [{}], accepts: ['undefined object'], options: [0, 'at', 'message'] }],
+  'session.stop': [inSession('stop'), { args: [{}], accepts: ['undefined object'], options: [0, 'by', 'reason'] }],
+  'session.changeModel': [inSession('changeModel'), { args: ['ollama/llama3'], accepts: ['string'] }],
+  'session.changeSystemPrompt': [inSession('changeSystemPrompt'), { args: ['x'], accepts: ['string'] }],
 }
 for (const [name, [call, row]] of Object.entries(methods)) functions.set(name, { call, row })
 
