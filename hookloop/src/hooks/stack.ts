@@ -33,7 +33,7 @@ export type Plan = {
  */
 export class HookStack {
   readonly hooks: readonly StackedHook[]
-  /** The names and modes of all hooks but shadow hooks, as runs store them. */
+  /** All hooks but shadow hooks, as runs store them. */
   readonly records: readonly HookRecord[]
   readonly hasShadows: boolean
   readonly #plans: ReadonlyMap<HookTrigger, Plan>
@@ -72,7 +72,9 @@ export class HookStack {
 
 function recordsOf(hooks: readonly StackedHook[]): readonly HookRecord[] {
   const inForce = hooks.filter((each) => !each.shadow)
-  return Object.freeze(inForce.map(({ name, mode }) => Object.freeze({ name, mode })))
+  const recordOf = ({ name, mode, triggers }: StackedHook): HookRecord =>
+    Object.freeze({ name, mode, ...(mode === 'guard' && { on: triggers }) })
+  return Object.freeze(inForce.map(recordOf))
 }
 
 function plansOf(hooks: readonly StackedHook[]): ReadonlyMap<HookTrigger, Plan> {

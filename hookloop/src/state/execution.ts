@@ -75,7 +75,12 @@ export type Cursor =
   | (Waiting & { readonly phase: 'tools'; readonly step: OpenStep })
   | (Waiting & AskedQuestion & { readonly phase: 'asked' })
 
-export type HookRecord = { readonly name: string; readonly mode: 'transform' | 'guard' | 'observe' }
+export type HookRecord = {
+  readonly name: string
+  readonly mode: 'transform' | 'guard' | 'observe'
+  /** The triggers of a guard. */
+  readonly on?: readonly string[]
+}
 
 /** One execution of an agent, from its input to its final record. */
 export type Execution = {

@@ -240,7 +240,7 @@ const executionFields = {
   usage,
   failures: amount,
   continuations: shapeOf({ inRow: amount, total: amount }),
-  hooks: listOf(shapeOf({ name: string, mode: oneOf('transform', 'guard', 'observe') })),
+  hooks: listOf(shapeOf({ name: string, mode: oneOf('transform', 'guard', 'observe'), on: optional(listOf(string)) })),
   cursor: optional(cursor),
   final: optional(final),
 }

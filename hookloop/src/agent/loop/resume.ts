@@ -231,7 +231,7 @@ function answeredQuestion(cursor: Extract<Cursor, { phase: 'asked' }>, answers: 
 function withHooks(run: RunContext, before: readonly HookRecord[]): readonly HookRecord[] {
   const known = new Set(before.map(({ name }) => name))
   const present = run.parts.stack.records
-  const kept = before.filter(({ name }) => present.some((each) => each.name === name))
+  const kept = before.flatMap(({ name }) => present.find((each) => each.name === name) ?? [])
   return Object.freeze([...kept, ...present.filter(({ name }) => !known.has(name))])
 }
 
@@ -275,18 +275,21 @@ export function checkGuards(parts: AgentParts, execution: Execution, accepted: t
       value: accepted,
     })
   }
-  const guards = parts.stack.records.filter((hook) => hook.mode === 'guard')
-  const present = new Set(guards.map((hook) => hook.name))
-  const missing = execution.hooks.filter(
-    ({ name, mode }) => mode === 'guard' && !present.has(name) && !accepted.includes(name),
-  )
+  const present = parts.stack.records.filter((hook) => hook.mode === 'guard')
+  const missing = execution.hooks.flatMap((hook) => {
+    if (hook.mode !== 'guard' || accepted.includes(hook.name)) return []
+    const same = present.find(({ name }) => name === hook.name)
+    if (same === undefined) return [{ name: hook.name, shown: `"${hook.name}"` }]
+    const left = hook.on?.filter((trigger) => same.on?.includes(trigger) !== true) ?? [] // it does not protect them any more
+    return left.length === 0 ? [] : [{ name: hook.name, shown: `"${hook.name}" at ${left.join(', ')}` }]
+  })
   if (missing.length === 0) return
   const names = [...new Set(missing.map(({ name }) => name))]
   const [guardsText, them] = names.length === 1 ? ['guard', 'it'] : ['guards', 'them']
   const accept = [...accepted, ...names].map(inCode).join(', ')
   throw new AgentError(
     'RESUME_GUARD_MISSING',
-    `The run started with the ${guardsText} ${names.map((name) => `"${name}"`).join(', ')}, which this agent does not have. Add ${them}, or accept that: resume(…, { acceptMissing: [${accept}] }).`,
+    `The run started with the ${guardsText} ${[...new Set(missing.map(({ shown }) => shown))].join(', ')}, which this agent does not have. Add ${them}, or accept that: resume(…, { acceptMissing: [${accept}] }).`,
     { value: names[0] },
   )
 }
