@@ -19,7 +19,7 @@ export function whatBashRuns(command: string): readonly (readonly string[])[] {
         LC_ALL: 'C.UTF-8',
         'BASH_FUNC_command_not_found_handle%%': handler,
       },
-      stdio: 'ignore',
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe'], // every process inherits the pipe: waits for process substitutions too
       timeout: 10_000,
     })
     return argumentLists(readFileSync(log, 'utf8').split('\0').slice(0, -1))
