@@ -106,3 +106,14 @@ export function messageOf(thrown: unknown): string {
     return `a thrown ${typeof thrown} that cannot be read`
   }
 }
+
+/** Whether a part of Hookloop is missing. A model can do nothing about it, so it is not the result of a call. */
+export function isIncomplete(error: unknown): error is AgentError {
+  return error instanceof AgentError && error.code === 'PACKAGE_INCOMPLETE'
+}
+
+/** What is wrong with a value or a file that a reader threw about. Throws if a part of Hookloop is missing instead. */
+export function problemOf(thrown: unknown): string {
+  if (isIncomplete(thrown)) throw thrown
+  return messageOf(thrown)
+}

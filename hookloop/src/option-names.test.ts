@@ -8,6 +8,13 @@ import { errorPolicy } from './capabilities/error-policy.ts'
 import { guards } from './capabilities/guards.ts'
 import { retry } from './capabilities/retry.ts'
 import { selfCritique } from './capabilities/self-critique.ts'
+import { metadata } from './capabilities/metadata.ts'
+import { retryLimit } from './capabilities/retry-limit.ts'
+import { skills } from './capabilities/skills/skills.ts'
+import { structuredOutput } from './capabilities/structured-output/structured-output.ts'
+import { tasks } from './capabilities/tasks/tasks.ts'
+import { toolRegistry } from './capabilities/tool-registry/tool-registry.ts'
+import { executionHistory } from './sessions/history/execution-history.ts'
 import { planning, subagents } from './capabilities/subagents/index.ts'
 import { createAgent } from './create-agent.ts'
 import { AgentError } from './errors.ts'
@@ -63,6 +70,15 @@ const functions: { readonly [name: string]: (options: Options) => unknown } = {
   retry: (options) => retry(options),
   selfCritique: (options) => selfCritique(options),
   errorPolicy: (options) => errorPolicy(options),
+  outputOptions: (options) => createAgent({ model, output: { type: 'object' }, outputOptions: options }),
+  structuredOutput: (options) => structuredOutput({ schemas: { a: { type: 'object' } }, ...options }),
+  retryLimit: (options) => retryLimit(options),
+  executionHistory: (options) => executionHistory(options),
+  tasks: (options) => tasks(options),
+  toolRegistry: (options) => toolRegistry({ tools: [], ...options }),
+  metadata: (options) => metadata(options),
+  skills: (options) => skills(options),
+  prompt: (options) => prompt({ prompt: 'x', ...options }),
 }
 
 /** Each function, a name that it does not have, and what the error says about it. */
@@ -135,11 +151,22 @@ const names: readonly (readonly [name: string, given: string, hint: string])[] =
   ['retry', 'tries', 'It is called "maxRetries" here.'],
   ['selfCritique', 'maxRounds', 'It is called "maxRetries" here.'],
   ['errorPolicy', 'maxFailures', 'It is called "maxRetries" here.'],
+  ['outputOptions', 'tries', 'It is called "maxRetries" here.'],
+  ['structuredOutput', 'tries', 'It is called "maxRetries" here.'],
+  ['retryLimit', 'attempts', 'It is called "maxRetries" here.'],
+  ['executionHistory', 'max', 'It is called "maxEntries" here.'],
+  ['tasks', 'maxItems', 'It is called "maxTasks" here.'],
+  ['tasks', 'maxChars', 'It is called "maxTaskChars" here.'],
+  ['toolRegistry', 'maxLoaded', 'It is called "maxLoadedTools" here.'],
+  ['toolRegistry', 'searchLimit', 'It is called "maxSearchResults" here.'],
+  ['metadata', 'maxKeyLength', 'It is called "maxKeyChars" here.'],
+  ['skills', 'maxCommandOutput', 'It is called "maxCommandOutputBytes" here.'],
+  ['prompt', 'maxEventCharacters', 'It is called "maxEventChars" here.'],
 ]
 
 suite('an option with the name of another library, of an earlier version or with a typo', () => {
   for (const [name, given, hint] of names) {
-    test(`of ${name}: ${given}`, async () => {
+    test(`is rejected with what to write instead: ${given} of ${name}`, async () => {
       const thrown = await Promise.resolve()
         .then(() => functions[name]!({ [given]: undefined }))
         .then(

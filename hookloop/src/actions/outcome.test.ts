@@ -7,7 +7,7 @@ import { guard, hook } from '../hooks/hook.ts'
 import type { HookOutcome } from '../hooks/outcome.ts'
 import { specOf, triggerNames, isAround, type PlainTrigger } from '../hooks/triggers.ts'
 import { fire } from '../testing/fire.ts'
-import { contextMessage, blockAt, readOutcome } from './outcome.ts'
+import { contextMessage, blockAt, parseAnswer, readOutcome } from './outcome.ts'
 
 function saying(answer: unknown): Action {
   return action({ kind: 'said', label: 'said', perform: async (ctx) => readOutcome(answer, ctx, 'said') })
@@ -86,6 +86,11 @@ suite('an outcome', () => {
       [args.args, textOf(input.input!.content), result.output, answer.response?.text],
       [{ n: 2 }, 'Be brief.', { redacted: true }, 'redacted'],
     )
+  })
+
+  test('a number that JavaScript would round is a string in the answer of a command or server', () => {
+    const answer = parseAnswer('{"updatedInput":{"id":9007199254740993,"far":1e400,"near":12.5}}', 'it')
+    assert.deepEqual(answer, { updatedInput: { id: '9007199254740993', far: '1e400', near: 12.5 } })
   })
 
   test('updatedOutput of a model answer is a string, and updatedInput of user input is an input', async () => {

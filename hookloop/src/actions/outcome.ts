@@ -1,7 +1,7 @@
 import { checkArgument } from '../state/check-options.ts'
 import { createHash } from 'node:crypto'
 import { changeResponse, type InferenceResponse } from '../state/inference.ts'
-import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
+import { isJsonObject, quoteInexactNumbers, type Json, type JsonObject } from '../state/json.ts'
 import { textMessage, toInput, toMessage, type Message } from '../state/message.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import { BaseContext, type Vote } from '../hooks/base-context.ts'
@@ -198,7 +198,7 @@ export function parseAnswer(text: string, label: string): unknown {
   const trimmed = text.trim()
   if (trimmed === '') return {}
   try {
-    return JSON.parse(trimmed)
+    return JSON.parse(quoteInexactNumbers(trimmed))
   } catch {
     const message = `The answer of "${label}" is not JSON: ${redact(trimmed.slice(0, 200)) as string}`
     const value: FailedAction = { how: 'did not answer with JSON' }

@@ -29,6 +29,7 @@ suite('shell as a guard', () => {
     ['prints deny', `echo '{"decision":"deny","reason":"never"}'`, 'block', /^never$/],
     ['prints ask_user', `echo '{"decision":"ask_user","reason":"sure?"}'`, 'ask', /^sure\?$/],
     ['allows', `echo '{"decision":"allow","reason":"ok"}'`, 'allow', /^ok$/],
+    ['exits with 2 and names its folder', 'echo "/opt/keys/echo: Never." >&2; exit 2', 'block', /^echo: Never\.$/],
     ['exits with 2', 'echo "not on Sundays" >&2; exit 2', 'block', /^not on Sundays$/],
     ['exits with 2 and prints half of a JSON object', 'echo "{not json"; echo no >&2; exit 2', 'block', /^no$/],
     ['exits with 1', 'echo oops >&2; exit 1', 'block', /exited with 1: oops/],

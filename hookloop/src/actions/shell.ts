@@ -4,7 +4,7 @@ import { AgentError } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'
 import { isInjectionVariable, minimalEnvironment } from '../system/processes/minimal-environment.ts'
-import { commandName } from '../system/processes/command-name.ts'
+import { commandName, withoutCommand } from '../system/processes/command-name.ts'
 import type { Command } from '../system/processes/process-tag.ts'
 import { runProcess, type ProcessResult } from '../system/processes/run-process.ts'
 import { optionTypes } from '../state/option-types.ts'
@@ -52,7 +52,8 @@ export function shell(options: ShellOptions): Action {
   }
   const { maxOutputBytes, conversation } = { ...shellDefaults, ...options }
   const folder = resolve(cwd)
-  const label = `shell:${commandName(options.command ?? options.args!)}`
+  const command = options.command ?? options.args!
+  const label = `shell:${commandName(command)}`
   return action({
     kind: 'shell',
     label,
@@ -67,7 +68,7 @@ export function shell(options: ShellOptions): Action {
         signal,
         output: { head: maxOutputBytes, tail: 1_024 },
       })
-      const outcome = readOutcome(answerOf(result, { label, timeoutMs, trigger: ctx.trigger }), ctx, 'shell')
+      const outcome = readOutcome(answerOf(result, { label, command, timeoutMs, trigger: ctx.trigger }), ctx, 'shell')
       const warning = { code: 'ACTION_WARNING', message: `"${label}" has ended. ${result.problem}` } as const
       return result.problem === undefined ? outcome : { ...outcome, warnings: [warning] }
     },
@@ -94,7 +95,12 @@ function commandOf({ command, args }: ShellOptions): Command {
 /** What the process printed, or a block for exit code 2. Throws for everything else. */
 function answerOf(
   result: ProcessResult,
-  { label, timeoutMs, trigger }: { label: string; timeoutMs: number; trigger: HookTrigger },
+  {
+    label,
+    command,
+    timeoutMs,
+    trigger,
+  }: { label: string; command: string | readonly string[]; timeoutMs: number; trigger: HookTrigger },
 ): unknown {
   const { ended, exitCode, signal, stdout, stderr, problem = '' } = result
   const failed = (how: string, details = ''): AgentError =>
@@ -104,7 +110,8 @@ function answerOf(
   if (ended === 'cancelled') throw failed('was cancelled')
   if (ended === 'notStarted') throw failed('could not be started')
   const reason = stderr.head.trim()
-  if (exitCode === 2) return blockAt(trigger, reason === '' ? `"${label}" blocked it.` : reason)
+  if (exitCode === 2)
+    return blockAt(trigger, reason === '' ? `"${label}" blocked it.` : withoutCommand(reason, command))
   if (exitCode !== 0) {
     throw failed(
       exitCode === null ? `was killed by ${signal ?? 'a signal'}` : `exited with ${exitCode}`,

@@ -7,6 +7,7 @@ import { guards } from '../capabilities/guards.ts'
 import { createAgent } from '../create-agent.ts'
 import { guard, hook, observe, type Hook } from '../hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
+import { memoryStore } from '../sessions/stores/memory-store.ts'
 import type { Use } from './capability.ts'
 import type { Run } from './run.ts'
 import { tool } from './tool.ts'
@@ -28,6 +29,7 @@ suite('use', () => {
       [named('b'), null, [named('c'), [[]], undefined]],
       0,
       '',
+      NaN as 0, // of a count that is not a number: `count && hook(…)`
       named('d'),
     ]
     assert.deepEqual(hooksOf(use), ['a', 'b', 'c', 'd'])
@@ -130,4 +132,58 @@ suite('a method of a context that gets a wrong value fails its hook with a clear
       }
     })
   }
+})
+
+suite('a part of the application that returns a wrong value is reported with what was expected', () => {
+  const wrong = [undefined, null, 5, 'text', {}, [], () => undefined] as never[]
+
+  test('effects', async () => {
+    for (const made of wrong) {
+      const effects = {
+        code: 'AGENT_INVALID_OPTION',
+        message: /^run: "effects" must be a function that returns effects/,
+      }
+      await assert.rejects(createAgent({ model }).run('go', { effects: () => made }), effects)
+      const store = memoryStore()
+      await assert.rejects(createAgent({ model, store }).run('go', { session: 's', effects: () => made }), effects)
+    }
+  })
+
+  test('a store', async () => {
+    const run = (open: () => never) =>
+      createAgent({ model, store: { ...memoryStore(), open } }).run('go', { session: 's' })
+    for (const made of wrong) {
+      const message = 'The session "s" cannot be opened: the store returned no writer'
+      await assert.rejects(
+        run(() => made),
+        { code: 'STORE_FAILED', message },
+      )
+    }
+    const fails = (): never => {
+      throw new Error('no disk')
+    }
+    await assert.rejects(run(fails), { code: 'STORE_FAILED', message: /no disk/ })
+  })
+
+  test('a capability', () => {
+    for (const field of ['redact', 'beforeResume']) {
+      const capability = { name: 'own', [field]: 'text' } as never
+      assert.throws(() => createAgent({ model, use: [capability] }), {
+        code: 'AGENT_INVALID_OPTION',
+        message: /"use" takes/,
+      })
+    }
+  })
+
+  test('a schema', async () => {
+    const jsonSchema = { input: () => ({ type: 'object' }), output: () => ({ type: 'object' }) }
+    for (const result of [undefined, null, 5] as never[]) {
+      const input = { '~standard': { version: 1, vendor: 'own', validate: () => result, jsonSchema } } as const
+      const own = tool({ name: 'own', description: 'Own.', input, execute: () => 'ran' })
+      const calls = scriptedModel([{ toolCalls: [{ name: 'own' }] }, 'done'])
+      const run = await createAgent({ model: calls, use: [own] }).run('go')
+      const output = JSON.stringify(run.state.execution!.steps.at(0)!.toolExecutions[0]!.output)
+      assert.match(output, new RegExp(`the schema failed: it returned ${String(result)}`))
+    }
+  })
 })

@@ -256,7 +256,7 @@ export function flatUse(use: readonly Use[]): readonly UsePart[] {
   if (!Array.isArray(use))
     throw invalid(`"use" must be a list, such as [bash(), retry()], not ${describeValue(use)}`, use)
   return (use as readonly Use[]).flatMap((each) => {
-    if (each === false || each === null || each === undefined || each === 0 || each === '') return []
+    if (!each) return []
     return isList(each) ? flatUse(each) : [each]
   })
 }
@@ -272,7 +272,10 @@ function toCapability(use: UsePart): Capability {
   const capability = use as Capability | undefined
   const parts = typeof capability === 'object' && capability !== null ? Object.keys(capability) : []
   const fits = parts.includes('name') && parts.every((part) => capabilityParts.includes(part))
-  if (fits && areAll(capability!.hooks, isHook) && areAll(capability!.tools, isTool)) return capability!
+  const areFunctions = [capability?.redact, capability?.beforeResume].every(
+    (part) => part === undefined || typeof part === 'function',
+  )
+  if (fits && areFunctions && areAll(capability!.hooks, isHook) && areAll(capability!.tools, isTool)) return capability!
   const hint = typeof use === 'function' ? '. Call the function' : ''
   throw invalid(
     `"use" takes hooks, tools and capabilities, created by hook(), guard(), observe(), tool() and the like, not ${describeValue(use)}${hint}`,

@@ -1,10 +1,11 @@
+import { checkNoOptions } from '../state/check-options.ts'
 import { AgentState } from '../state/agent-state.ts'
 import type { Execution } from '../state/execution.ts'
 import type { AgentEvent, EventListener } from '../state/event.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import type { Message } from '../state/message.ts'
 import { fromSavedRun, type SavedRun } from '../state/saved-run.ts'
-import { liveEffects, type Effects } from '../effects/effects.ts'
+import { liveEffects, makeEffects, type Effects } from '../effects/effects.ts'
 import { AgentError } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
 import {
@@ -115,7 +116,10 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentSetup): Ag
     resume: (from, given) => resume(from, given),
     resumeStream: (from, given) => streamRun((listener) => resume(from, given, { listener })),
     resumeIterate: (from, given) => iterateRun((shouldPause) => resume(from, given, { shouldPause })),
-    session: (id) => sessionsOf(defaults).session(parts, id),
+    session: (id, ...more: readonly unknown[]) => {
+      checkNoOptions('agent.session', more)
+      return sessionsOf(defaults).session(parts, id)
+    },
     describe: () => describeAgent(parts),
   } satisfies Agent)
   rememberAgent(agent, parts, defaults.sessions?.store)
@@ -172,9 +176,9 @@ function effectsFor(
   listener: EventListener | undefined,
   run?: string,
 ): Effects {
-  if (listener === undefined) return effects({ signal, emit: undefined })
+  if (listener === undefined) return makeEffects(effects, { signal, emit: undefined })
   const stamp = new EventStamp(listener)
-  const made = effects({ signal, emit: stamp.emit })
+  const made = makeEffects(effects, { signal, emit: stamp.emit })
   stamp.run = run ?? made.run
   return made
 }

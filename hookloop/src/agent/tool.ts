@@ -5,10 +5,9 @@ import type { JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
 import type { InputOf, OutputOf, Schema, ToolRef } from '../state/schema.ts'
 import type { TokenUsage } from '../state/usage.ts'
-import { AgentError, messageOf } from '../errors.ts'
+import { isIncomplete, AgentError, messageOf } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
 import { checkOptions } from '../state/check-options.ts'
-import { isIncomplete } from '../hooks/run-hooks.ts'
 import { parserOf, toJsonSchema, type Parser } from './tools/parse-schema.ts'
 
 /** The second argument of a tool's `execute`. */

@@ -1,6 +1,6 @@
 import { choiceOf, optionTypes } from '../state/option-types.ts'
 import type { ApprovalPolicy, Capability } from '../agent/capability.ts'
-import { checkOptions, invalidOption } from '../state/check-options.ts'
+import { checkNoOptions, checkOptions, invalidOption } from '../state/check-options.ts'
 import type { OnUnknownOutcome } from '../agent/tool.ts'
 import { toNameTest, type NamePattern } from '../hooks/patterns.ts'
 
@@ -34,7 +34,8 @@ export type ApprovalOptions = {
  * @example
  * approval({ answer: (question) => (confirm(question.message) ? 'allow' : { block: 'Denied.' }), tools: ['bash'] })
  */
-export function approval(how: ApprovalOptions['answer'] | ApprovalOptions): Capability {
+export function approval(how: ApprovalOptions['answer'] | ApprovalOptions, ...more: []): Capability {
+  checkNoOptions('approval', more)
   const options: ApprovalOptions = typeof how === 'object' && how !== null ? how : { answer: how }
   checkOptions('approval', options, types)
   const { answer, tools = [], expiresInMs, onUnknownOutcome = 'tell' } = options

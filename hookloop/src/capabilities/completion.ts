@@ -1,3 +1,4 @@
+import { checkNoOptions } from '../state/check-options.ts'
 import type { Capability } from '../agent/capability.ts'
 import { guard } from '../hooks/hook.ts'
 
@@ -5,7 +6,8 @@ import { guard } from '../hooks/hook.ts'
  * Ends a run when the model calls no more tools. Every agent has it by default; an agent that brings a capability of this
  * name has that one instead. A run is `completed` only if the finish reason is `stop` and the answer is not empty.
  */
-export function completion(): Capability {
+export function completion(...more: []): Capability {
+  checkNoOptions('completion', more)
   const done = guard(
     'afterStep',
     (ctx) => {

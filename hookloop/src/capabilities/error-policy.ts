@@ -1,6 +1,6 @@
 import { choiceOf, optionTypes } from '../state/option-types.ts'
 import type { Capability } from '../agent/capability.ts'
-import { checkChoice, checkOptions, definedOptions } from '../state/check-options.ts'
+import { checkChoice, checkNoOptions, checkOptions, definedOptions } from '../state/check-options.ts'
 import { guard, hook } from '../hooks/hook.ts'
 
 /** Options of `errorPolicy`. The defaults are those of the preset `patient`. */
@@ -33,7 +33,11 @@ export const errorPolicies = {
  * createAgent({ model, use: [errorPolicy('strict')] })
  * createAgent({ model, use: [errorPolicy({ maxRetries: 1, backoffMs: 1_000 })] })
  */
-export function errorPolicy(chosen: keyof typeof errorPolicies | Partial<ErrorPolicy> = 'patient'): Capability {
+export function errorPolicy(
+  chosen: keyof typeof errorPolicies | Partial<ErrorPolicy> = 'patient',
+  ...more: []
+): Capability {
+  checkNoOptions('errorPolicy', more)
   const policy = typeof chosen === 'string' ? presetOf(chosen) : withDefaults(chosen)
   const { onError, maxRetries, backoffMs, maxBackoffMs } = policy
   const limitReached = (

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { explanation } from '../agent/explain/explanation.ts'
@@ -9,6 +10,7 @@ import { liveEffects } from '../effects/effects.ts'
 import type { AgentError } from '../errors.ts'
 import { guard, hook } from '../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../models/scripted.ts'
+import { stopReasons } from '../state/continuation.ts'
 import { fakeClock } from '../testing/fake-clock.ts'
 import { fire } from '../testing/fire.ts'
 import { approval } from './approval.ts'
@@ -46,6 +48,23 @@ test('an agent with its own guards has those, and defaults for omitted limits', 
   assert.deepEqual(agent.describe().notes.slice(0, 1), [
     'Limits: maxSteps: 3, maxTokens: 2000000 (default), maxTimeMs: none, maxCost: 1.',
   ])
+})
+
+test('the docs have the default limits, and every stop reason in the order of urgency', () => {
+  const page = readFileSync(new URL('../../../site/concepts/stopping.md', import.meta.url), 'utf8')
+  const { notes } = createAgent({ model: scriptedModel([]) }).describe()
+  for (const [, limit, value] of page.matchAll(/^\| `(max\w+)` \| [^|]*\\\| null` \| ([\w,]+) \|/gm)) {
+    const shown = `${limit}: ${value!.replaceAll(',', '')} (default)`
+    assert.equal(notes[0]!.includes(shown), value !== 'none', shown)
+  }
+  const [, reasons = ''] = page.split('| reason, most urgent first |')
+  const listed = [...reasons.split('\n\n')[0]!.matchAll(/^\| ([^|]*) \|/gm)].flatMap(([, cell]) => [
+    ...cell!.matchAll(/`(\w+)`/g),
+  ])
+  assert.deepEqual(
+    listed.map(([, reason]) => reason),
+    stopReasons,
+  )
 })
 
 test('an agent has the finish reasons that end its runs in its description', () => {

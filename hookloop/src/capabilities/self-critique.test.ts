@@ -69,7 +69,7 @@ test('an answer to revise is sent back with the criticism', async () => {
 test('an answer is sent back at most maxRetries times, and a run without approval is not completed', async () => {
   const twice = await judged([says('revise'), says('revise'), says('revise', 'Still short.')])
   assert.deepEqual(twice.ending, ['stopped', 'retryLimit', 'selfCritique.decide'])
-  assert.deepEqual([twice.message, twice.run.text], ['Not approved after 2 rounds: Still short.', 'answer 3'])
+  assert.deepEqual([twice.message, twice.run.text], ['Not approved after 2 retries: Still short.', 'answer 3'])
   assert.match(explain(twice.run), /to continue +an answer that the critic approves/)
   const never = await judged([says('revise')], { options: { maxRetries: 0 } })
   assert.deepEqual([never.ending[1], never.model.requests.length], ['retryLimit', 1])

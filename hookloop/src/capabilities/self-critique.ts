@@ -159,7 +159,7 @@ function decide({ maxRetries, onFailure }: Policy): Hook {
       if (verdict === 'give_up') return ctx.stop(`The critic gave up: ${summary}`, { value: { rounds } })
       if (verdict === 'approve' || sentBack === true) return ctx
       const value = { value: rounds, limit: maxRetries }
-      return ctx.stop(`Not approved after ${rounds} ${rounds === 1 ? 'round' : 'rounds'}: ${summary}`, {
+      return ctx.stop(`Not approved after ${rounds} ${rounds === 1 ? 'retry' : 'retries'}: ${summary}`, {
         reason: 'retryLimit',
         value,
       })

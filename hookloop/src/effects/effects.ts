@@ -98,6 +98,14 @@ export type EffectsFactory = (run: {
   readonly emit: Emit | undefined
 }) => Effects
 
+/** The effects of a run. Throws if the function that a caller gave returns none. */
+export function makeEffects(factory: EffectsFactory, run: Parameters<EffectsFactory>[0]): Effects {
+  const made = factory(run)
+  const isMade = typeof (made as Partial<Effects> | undefined | null)?.perform === 'function'
+  if (!isMade) checkArgument('run', ['effects', made], isMade, 'a function that returns effects, such as liveEffects()')
+  return made
+}
+
 /**
  * Effects that are really performed. This is the default of every run; use it to set the clock or the id of a run.
  *

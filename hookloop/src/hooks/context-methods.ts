@@ -1,5 +1,6 @@
+import { optionTypes } from '../state/option-types.ts'
 import { checkedSettings } from '../state/model-settings.ts'
-import { checkArgument, checkOptions, definedOptions, optionNames } from '../state/check-options.ts'
+import { checkArgument, checkNoOptions, checkOptions, definedOptions, optionNames } from '../state/check-options.ts'
 import { AgentState } from '../state/agent-state.ts'
 import { stopReasons, type StopReason } from '../state/continuation.ts'
 import {
@@ -184,9 +185,9 @@ const abilities: { readonly [A in Ability]: { readonly [method: string]: Method 
     },
   },
   recover: {
-    retry(this: BaseContext, options: { readonly afterMs?: number } = {}): BaseContext {
-      checkOptions('ctx.retry', options, ['afterMs'], 'HOOK_INVALID_OPTION')
-      const { afterMs = 0 } = options
+    retry(this: BaseContext, options?: { readonly afterMs?: number }): BaseContext {
+      checkOptions('ctx.retry', options === undefined ? {} : options, ['afterMs'], 'HOOK_INVALID_OPTION')
+      const afterMs = options?.afterMs ?? 0
       if (!(afterMs >= 0)) throw invalid('"afterMs" must be a number of milliseconds, 0 or more.', afterMs)
       return BaseContext.change(this, { recovery: { decision: 'retry', afterMs } })
     },
@@ -216,7 +217,14 @@ const abilities: { readonly [A in Ability]: { readonly [method: string]: Method 
   ask,
   permit: {
     ...block,
-    ask(this: BaseContext, message: string, { byDefault = false }: AskOptions = {}): BaseContext {
+    ask(this: BaseContext, message: string, options?: AskOptions): BaseContext {
+      checkOptions(
+        'ctx.ask',
+        options === undefined ? {} : options,
+        { byDefault: optionTypes.flag },
+        'HOOK_INVALID_OPTION',
+      )
+      const byDefault = options?.byDefault ?? false
       return decide(this, { decision: 'ask', message: textFrom(message), byDefault })
     },
     allow(this: BaseContext, message?: string): BaseContext {
@@ -286,13 +294,21 @@ function define(trigger: HookTrigger, can: readonly Ability[], properties: Prope
       },
     })
   }
-  for (const ability of can) {
-    for (const [name, method] of Object.entries(abilities[ability])) {
-      Object.defineProperty(TriggerContext.prototype, name, { value: method })
-    }
+  const methods: { readonly [name: string]: Method } = Object.assign({}, ...can.map((ability) => abilities[ability]))
+  for (const [name, method] of Object.entries(methods)) {
+    Object.defineProperty(TriggerContext.prototype, name, { value: withoutOptions(name, method) })
   }
   Object.defineProperties(TriggerContext.prototype, properties)
   return TriggerContext
+}
+
+/** A method that throws for options that it does not take, such as `ctx.block('No.', { reason })`. */
+function withoutOptions(name: string, method: Method): Method {
+  const count = method.length
+  return function call(this: BaseContext, ...args: never[]): BaseContext {
+    if (args.length > count) checkNoOptions(`ctx.${name}`, args.slice(count), 'HOOK_INVALID_OPTION')
+    return method.apply(this, args)
+  }
 }
 
 /** A request with some fields replaced. Fields that are undefined do not change. */

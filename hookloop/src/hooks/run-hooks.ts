@@ -1,6 +1,6 @@
 import type { ContinuationEvaluation } from '../state/continuation.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
-import { AgentError, toAgentError, type ErrorCode } from '../errors.ts'
+import { isIncomplete, AgentError, toAgentError, type ErrorCode } from '../errors.ts'
 import { isLeftByLimit, timedOut } from '../effects/effects.ts'
 import { withTimeout } from '../system/timeout.ts'
 import { BaseContext, type Draft, type Mode } from './base-context.ts'
@@ -385,11 +385,6 @@ export const notStored: ReadonlySet<ErrorCode> = new Set(['RECORDING_FAILED', 'S
 export function isFatal(error: unknown): boolean {
   if (!(error instanceof AgentError)) return false
   return error.code.startsWith('REPLAY_') || notStored.has(error.code) || isIncomplete(error)
-}
-
-/** Whether a part of Hookloop is missing. A model can do nothing about it, so it is not the result of a call. */
-export function isIncomplete(error: unknown): error is AgentError {
-  return error instanceof AgentError && error.code === 'PACKAGE_INCOMPLETE'
 }
 
 function note(invocation: Invocation, hook: StackedHook, started: number, what?: Partial<LedgerEntry>): void {

@@ -49,7 +49,7 @@ export class HookStack {
       )
     }
     this.hooks = withUniqueNames(hooks)
-    this.records = recordsOf(this.hooks)
+    this.records = recordsOf(this.hooks, tools)
     this.hasShadows = hooks.some((each) => each.shadow)
     this.#tools = tools
     this.#declared = hooks
@@ -70,11 +70,16 @@ export class HookStack {
   }
 }
 
-function recordsOf(hooks: readonly StackedHook[]): readonly HookRecord[] {
+function recordsOf(hooks: readonly StackedHook[], tools: readonly string[]): readonly HookRecord[] {
   const inForce = hooks.filter((each) => !each.shadow)
-  const recordOf = ({ name, mode, triggers }: StackedHook): HookRecord =>
-    Object.freeze({ name, mode, ...(mode === 'guard' && { on: triggers }) })
-  return Object.freeze(inForce.map(recordOf))
+  return Object.freeze(inForce.map((each) => recordOf(each, tools)))
+}
+
+function recordOf({ name, mode, triggers, tool, selects }: StackedHook, tools: readonly string[]): HookRecord {
+  if (mode !== 'guard') return Object.freeze({ name, mode })
+  if (tool === undefined) return Object.freeze({ name, mode, on: triggers })
+  const selected = tool instanceof RegExp ? tools.filter(selects) : [typeof tool === 'string' ? tool : tool.name]
+  return Object.freeze({ name, mode, on: triggers, tools: Object.freeze(selected) })
 }
 
 function plansOf(hooks: readonly StackedHook[]): ReadonlyMap<HookTrigger, Plan> {

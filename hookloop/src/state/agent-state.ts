@@ -129,6 +129,8 @@ export class AgentState {
 
   /** Replaces the conversation. */
   withMessages(messages: Iterable<Message>): AgentState {
+    const isList = typeof messages === 'object' && messages !== null && Symbol.iterator in messages
+    checkArgument('withMessages', ['messages', messages], isList, 'a list of messages')
     return AgentState.patch(this, { messages: toMessages(messages, this.messages) })
   }
 
@@ -146,11 +148,13 @@ export class AgentState {
 
   /** Throws JSON_INVALID for a value that is not JSON. */
   withMetadata(key: string, value: unknown): AgentState {
+    checkArgument('withMetadata', ['key', key], typeof key === 'string', 'a string')
     const json = exactJson(value, `metadata "${key}"`)
     return AgentState.patch(this, { metadata: metadataOf({ ...this.metadata, [key]: json }) })
   }
 
   withoutMetadata(key: string): AgentState {
+    checkArgument('withoutMetadata', ['key', key], typeof key === 'string', 'a string')
     const { [key]: _removed, ...rest } = this.metadata
     return AgentState.patch(this, { metadata: metadataOf(rest) })
   }

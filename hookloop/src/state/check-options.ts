@@ -37,6 +37,11 @@ export function checkOptions(
   }
 }
 
+/** Throws for options after the last argument: a function that does not take them would silently ignore them. */
+export function checkNoOptions(where: string, more: readonly unknown[], code?: ErrorCode): void {
+  for (const each of more) if (isPlainObject(each)) checkOptions(where, each, [], code)
+}
+
 function isNames(known: readonly string[] | OptionTypes): known is readonly string[] {
   return Array.isArray(known)
 }

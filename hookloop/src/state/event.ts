@@ -35,7 +35,7 @@ type Occurrence =
       readonly hook?: string
       readonly error: { readonly code: ErrorCode; readonly message: string }
     }
-  | { readonly type: 'warning'; readonly code: WarningCode; readonly message: string }
+  | { readonly type: 'warning'; readonly code: WarningCode; readonly message: string; readonly definedAt?: string }
   | { readonly type: 'responded'; readonly text: string; readonly reasoning?: string; readonly usage: TokenUsage }
   | { readonly type: 'toolStarted'; readonly call: ToolCall }
   | { readonly type: 'toolProgress'; readonly callId: string; readonly update: Json }

@@ -80,6 +80,8 @@ export type HookRecord = {
   readonly mode: 'transform' | 'guard' | 'observe'
   /** The triggers of a guard. */
   readonly on?: readonly string[]
+  /** The tools that a guard is for, as names and wildcards, unless it is for all. */
+  readonly tools?: readonly string[]
 }
 
 /** One execution of an agent, from its input to its final record. */
@@ -115,5 +117,5 @@ export function lastStepOf({ steps, cursor }: Pick<Execution, 'steps' | 'cursor'
 
 /** The working time of a run up to `now`, in milliseconds, without waiting for approvals. */
 export function workedMs(execution: Execution, now: number): number {
-  return now - execution.startedAt - execution.waitedMs
+  return Math.max(0, now - execution.startedAt - execution.waitedMs) // clocks are set back at times
 }

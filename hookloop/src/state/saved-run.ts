@@ -240,7 +240,14 @@ const executionFields = {
   usage,
   failures: amount,
   continuations: shapeOf({ inRow: amount, total: amount }),
-  hooks: listOf(shapeOf({ name: string, mode: oneOf('transform', 'guard', 'observe'), on: optional(listOf(string)) })),
+  hooks: listOf(
+    shapeOf({
+      name: string,
+      mode: oneOf('transform', 'guard', 'observe'),
+      on: optional(listOf(string)),
+      tools: optional(listOf(string)),
+    }),
+  ),
   cursor: optional(cursor),
   final: optional(final),
 }

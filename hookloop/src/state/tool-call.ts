@@ -21,7 +21,10 @@ export type ToolExecution = {
   readonly by?: string
   readonly withheld?: true
   readonly truncated?: true
-  /** With `failed`: the call itself is unusable, so no hook judged it: an unknown tool, or arguments that do not fit. */
+  /**
+   * It did not run, without a decision about it: an unknown tool, arguments that do not fit, a hook that failed, or a run that
+   * was stopped before.
+   */
   readonly rejected?: true
   /** With `outcomeUnknown`: its process died. */
   readonly interrupted?: true

@@ -100,5 +100,10 @@ export function spentTokens(usage: Partial<TokenUsage>, where = 'spend'): TokenU
 const usageNames = [...Object.keys(noUsage), 'totalTokens', 'inputTokenDetails', 'outputTokenDetails', 'raw']
 
 function amount(value: unknown): number {
-  return typeof value === 'number' && value > 0 && value < Infinity ? value : 0
+  return isAmount(value) ? value : 0
+}
+
+/** Whether a value counts as an amount of tokens or of money. */
+export function isAmount(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value < Infinity
 }

@@ -8,6 +8,7 @@ import { retry } from '../../capabilities/retry.ts'
 import { summarization } from '../../capabilities/summarization/summarization.ts'
 import { createAgent } from '../../create-agent.ts'
 import { AgentError, type ErrorCode } from '../../errors.ts'
+import type { GuardContext } from '../../hooks/context.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type Script } from '../../models/scripted.ts'
 import { budget } from '../../sessions/limits/budget.ts'
@@ -178,6 +179,34 @@ const rows: readonly Row[] = [
     says: 'hook "broken" not failing',
     follow: () => agentWith([call, 'done']).run('go'),
   },
+  ...(['onUserInput', 'afterInference', 'afterStep'] as const).map((trigger) => ({
+    when: `a guard at ${trigger} failed`,
+    script: ['done'],
+    use: [guard(trigger, () => assert.fail('boom'), { name: 'broken' })],
+    says: 'guard "broken" not failing',
+    follow: () => agentWith(['done']).run('go'),
+  })),
+  {
+    when: 'a guard blocked the input',
+    script: ['done'],
+    use: [guard('onUserInput', (ctx) => (ctx.input.content.length === 1 ? ctx.block('No.') : ctx), { name: 'polite' })],
+    says: 'another input: "polite" blocked this one',
+  },
+  ...(['onUserInput', 'beforeStep', 'beforeInference'] as const).map((trigger) => {
+    const asks = guard(trigger, (ctx) => (ctx as GuardContext<'onUserInput'>).ask('Sure?') as never)
+    return {
+      when: `a question at ${trigger} was denied`,
+      script: [call, 'done'],
+      use: [asks, approval({ answer: () => ({ block: 'No.' }) })],
+      says: `an approver that allows it: approval('suspend'), or approval() with a function`,
+      follow: () =>
+        agentWith(
+          [call, 'done'],
+          asks,
+          approval(() => 'allow'),
+        ).run('go'),
+    }
+  }),
   {
     when: 'a run of a session whose id has a quote was cancelled',
     script: ['done'],

@@ -41,8 +41,12 @@ const advice: { readonly [R in Decided['reason']]: (at: Situation) => string | u
     run.status !== 'cancelled'
       ? withoutVote(decided)
       : `agent.run(input, ${run.session === undefined ? '{ from: run }' : `{ session: ${inCode(run.session)} }`})`,
-  inputBlocked: ({ decided }) => `another input: "${decided.by}" blocked this one`,
-  stopRequested: ({ decided }) => withoutVote(decided),
+  inputBlocked: ({ run, decided: { by } }) => {
+    if (by === APPROVAL) return APPROVER
+    const entry = run.ledger.findLast(({ trigger, hook, path }) => trigger === 'onUserInput' && hook === by && !path)
+    return entry?.error === undefined ? `another input: "${by}" blocked this one` : notFailing(entry)
+  },
+  stopRequested: ({ decided }) => (decided.by === APPROVAL ? APPROVER : withoutVote(decided)),
   continuationLimit: () => 'a successful tool call between continuations: 8 in a row and 32 in total are allowed',
   retryLimit: ({ decided: { by } }) => {
     if (by === 'selfCritique.decide')
@@ -54,6 +58,10 @@ const advice: { readonly [R in Decided['reason']]: (at: Situation) => string | u
     run.session === undefined ? 'a recording that can be written' : 'a session store that can be written',
   errorForbade: afterError,
 }
+
+/** Who decides when a question without a tool call is denied, and what helps then. */
+const APPROVAL = 'approval'
+const APPROVER = `an approver that allows it: approval('suspend'), or approval() with a function`
 
 function higherLimit(at: Situation, option: string): string {
   const { by } = at.decided
@@ -82,6 +90,7 @@ function afterFinish({ run, decided }: Situation): string | undefined {
   if (decided.value === 'length') return 'a higher createAgent({ settings: { maxOutputTokens } })'
   if (decided.value === 'content-filter') return 'another input, or another model'
   const by = decided.value === 'withheld' ? run.ledger.findLast(isWithholding) : undefined
+  if (by?.error !== undefined) return notFailing(by)
   return by === undefined ? undefined : `an answer that "${by.hook}" does not withhold`
 }
 
@@ -102,8 +111,12 @@ function afterError(at: Situation): string | undefined {
   if (model !== undefined) return model
   const failed = run.ledger.findLast(({ error, mode, path }) => error !== undefined && mode !== 'loop' && !path)
   if (failed === undefined) return code === 'SCRIPT_EXHAUSTED' ? 'a script with more turns' : undefined
-  const place = failed.definedAt === undefined ? '' : ` (${failed.definedAt})`
-  return `${failed.mode === 'guard' ? 'guard' : 'hook'} "${failed.hook}"${place} not failing`
+  return notFailing(failed)
+}
+
+function notFailing({ definedAt, mode, hook }: TimedLedgerEntry): string {
+  const place = definedAt === undefined ? '' : ` (${definedAt})`
+  return `${mode === 'guard' ? 'guard' : 'hook'} "${hook}"${place} not failing`
 }
 
 /** Errors that may not happen the next time. */

@@ -105,3 +105,12 @@ test('every event has its number, its step, its time and the id of its run', asy
     [[0], [0, 1], [0], [0], [0], [0], [0, 1], [1]],
   )
 })
+
+for (const trigger of ['onUserInput', 'beforeStep', 'beforeInference', 'afterStep', 'onStop'] as const) {
+  test(`a guard at ${trigger} that fails and ends the run is explained once, and verbose also has the warning`, async () => {
+    const broken = guard(trigger, () => assert.fail('The rules are missing.'), { name: 'broken' })
+    const run = await createAgent({ model: scriptedModel(['Done.']), use: [broken] }).run('Go.')
+    assert.equal(explain(run).split('The rules are missing.').length, 2, explain(run))
+    assert.match(explain(run, { verbose: true }), /warnings .*Guard "broken".*: The rules are missing\./)
+  })
+}

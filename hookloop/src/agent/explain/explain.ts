@@ -56,7 +56,7 @@ export function explanationText(data: Explanation, { verbose = false }: ExplainO
     ...section('failed', data.failed, ({ step, tool, message }) => `${at(step)}, ${tool}: ${message}`),
     ...section(
       'warnings',
-      data.warnings.filter((each) => isNews(each) || each.count > 1),
+      data.warnings.filter((each) => (isNews(each) && (verbose || !isDecision(each, decided))) || each.count > 1),
       warningText,
     ),
     ...section('injected', data.injected, injectedText),
@@ -73,6 +73,12 @@ export function explanationText(data: Explanation, { verbose = false }: ExplainO
     ...section('shadows', data.shadows, shadowText),
     ...(data.wayOn === undefined ? [] : [`  to continue  ${data.wayOn}`]),
   ].join('\n')
+}
+
+/** Whether a warning is about the failure of the hook that ended the run: the headline has it. */
+function isDecision({ hook, message }: Warning, decided: Explanation['decided']): boolean {
+  const [failure] = message.split(', so it ')
+  return hook === decided.by && decided.message.startsWith(`${failure}: `)
 }
 
 /** Whether a line says which hook decided. A completed run needs none, and of one that has not ended there is none. */
@@ -130,8 +136,9 @@ function blockedText({ step, tool, message, withheld, failed, ...by }: Explanati
   return `${at(step)}, ${tool}${withheld ? ' withheld' : ''}, by ${byText(by)}: ${failed ? 'it failed, see warnings' : message}`
 }
 
-function askedText({ step, tool, message, answer, reason }: Explanation['asked'][number]): string {
-  return `${at(step)}, ${tool}: ${message} ${answer}${reason === undefined ? '' : `: ${reason}`}`
+function askedText({ step, tool, message, answer, askers = [], reason }: Explanation['asked'][number]): string {
+  const by = askers.length === 0 ? '' : `, by ${askers.map(byText).join(' and ')}`
+  return `${at(step)}, ${tool}${by}: ${message} ${answer}${reason === undefined ? '' : `: ${reason}`}`
 }
 
 /** A warning on one line. */
@@ -143,8 +150,13 @@ export function warningText({ message, hook, definedAt, step, count: times, path
   return `${who}${at(step)}: ${text}${times > 1 ? ` (${times} times)` : ''}`
 }
 
-function injectedText({ step, hook, trigger, definedAt, text }: Explanation['injected'][number]): string {
-  return `${at(step)}, ${byText({ by: hook, ...(definedAt !== undefined && { definedAt }) })} at ${trigger}: ${injectedPart(text)}`
+function injectedText({ step, text, ...by }: Explanation['injected'][number]): string {
+  return `${at(step)}, ${hookAt(by)}: ${injectedPart(text)}`
+}
+
+/** A hook, where it is defined, and when it ran. */
+function hookAt(of: { readonly hook: string; readonly trigger: string; readonly definedAt?: string }): string {
+  return `${byText({ by: of.hook, ...(of.definedAt !== undefined && { definedAt: of.definedAt }) })} at ${of.trigger}`
 }
 
 const FENCE = /^\[([0-9a-f]{16}) [^\]]*\]\n([\s\S]*?)(\n\[end \1\])?$/
@@ -163,8 +175,8 @@ function shownChanges(verbose: boolean): (changed: Explanation['changed'][number
   }
 }
 
-function changedText({ step, hook, trigger, changes }: Explanation['changed'][number]): string {
-  return `${at(step)}, ${hook} at ${trigger}: ${[...new Set(changes.map(changeText))].join(', ')}`
+function changedText({ step, changes, ...by }: Explanation['changed'][number]): string {
+  return `${at(step)}, ${hookAt(by)}: ${[...new Set(changes.map(changeText))].join(', ')}`
 }
 
 /** Failed attempts, unless the only one is the error that the run ended with. */
@@ -178,8 +190,8 @@ function attemptsOf({ failedAttempts, decided }: Explanation, verbose: boolean):
 }
 
 /** What a shadow hook would have decided. */
-function shadowText({ step, hook, trigger, tool, decision, message, changes, error }: Explanation['shadows'][number]) {
-  const where = `${at(step)}, ${hook} at ${trigger}${tool === undefined ? '' : `, ${tool}`}`
+function shadowText({ step, tool, decision, message, changes, error, ...by }: Explanation['shadows'][number]) {
+  const where = `${at(step)}, ${hookAt(by)}${tool === undefined ? '' : `, ${tool}`}`
   const would = [
     ...(decision === undefined ? [] : [`would decide ${decision}`]),
     ...(changes === undefined ? [] : [`would change ${changes.map(changeText).join(', ')}`]),

@@ -1,3 +1,4 @@
+import { checkNoOptions } from '../../state/check-options.ts'
 import type { ContinuationEvaluation } from '../../state/continuation.ts'
 import type { ErrorRecord } from '../../state/execution.ts'
 import { textOfJson } from '../../state/json.ts'
@@ -59,6 +60,8 @@ type Asked = {
   readonly tool: string
   readonly answer: string
   readonly message: string
+  /** The hooks that asked. None if a tool or \`approval\` did. */
+  readonly askers?: readonly { readonly by: string; readonly definedAt?: string }[]
   /** Why the approver denied what a guard asked without a call. */
   readonly reason?: string
 }
@@ -66,6 +69,7 @@ type Changed = {
   readonly step: number
   readonly hook: string
   readonly trigger: string
+  readonly definedAt?: string
   readonly changes: readonly Change[]
   /** The hook only keeps records for a capability. */
   readonly bookkeeping: boolean
@@ -90,6 +94,7 @@ type Shadowed = {
   readonly trigger: string
   /** The tool of the call, at the tool triggers. */
   readonly tool?: string
+  readonly definedAt?: string
   readonly decision?: string
   readonly message?: string
   readonly changes?: readonly Change[]
@@ -98,7 +103,8 @@ type Shadowed = {
 type Failure = { readonly step: number; readonly hook: string; readonly trigger: string; readonly error: string }
 
 /** Explains a run as data: which hook decided what, and why. `explain` formats the same as text. */
-export function explanation(explained: Explainable): Explanation {
+export function explanation(explained: Explainable, ...more: []): Explanation {
+  checkNoOptions('explanation', more)
   const run = explainedRun(explained)
   const own = run.ledger.filter((entry) => entry.path === undefined)
   const ledger = own.filter((entry) => entry.shadow !== true)
@@ -108,6 +114,7 @@ export function explanation(explained: Explainable): Explanation {
   const failedAttempts = loopNotes(ledger, 'aroundInference', 'failed')
   const attempts = failedAttempts.filter(({ step }) => step === failedAttempts.at(-1)!.step).length
   const blocks = new Map(ledger.filter(isBlock).map((entry) => [placeOf(entry.step, entry.call, entry.trigger), entry]))
+  const asks = Map.groupBy(ledger.filter(isAsk), ({ step, call, trigger }) => placeOf(step, call, trigger))
   const names = new Map(calls.map((call) => [placeOf(call.step, call.id), call.name]))
   return {
     status: run.status,
@@ -124,10 +131,13 @@ export function explanation(explained: Explainable): Explanation {
       tool: call === undefined ? trigger : (names.get(placeOf(step, call)) ?? call),
       answer: decision!,
       message: message ?? '',
+      ...askersIn(asks.get(placeOf(step, call, trigger))),
       ...(typeof value === 'string' && { reason: value }),
     })),
-    changed: ledger.flatMap(({ step, hook, trigger, changes, bookkeeping = false }) =>
-      changes === undefined ? [] : [{ step, hook, trigger, changes, bookkeeping }],
+    changed: ledger.flatMap(({ step, hook, trigger, definedAt, changes, bookkeeping = false }) =>
+      changes === undefined
+        ? []
+        : [{ step, hook, trigger, ...(definedAt !== undefined && { definedAt }), changes, bookkeeping }],
     ),
     injected: ledger.flatMap(injectedBy),
     continued: continuedOf(ledger, steps.filter(({ isOpen }) => isOpen !== true).length),
@@ -179,6 +189,14 @@ function blockDetails(entry: TimedLedgerEntry | undefined): Pick<Blocked, 'faile
   return { failed: error !== undefined, ...(definedAt !== undefined && { definedAt }) }
 }
 
+/** The hooks that asked what an approver answered. */
+function askersIn(asks: readonly TimedLedgerEntry[] = []): Pick<Asked, 'askers'> {
+  const askers = new Map(
+    asks.map(({ hook: by, definedAt }) => [by, { by, ...(definedAt !== undefined && { definedAt }) }]),
+  )
+  return askers.size === 0 ? {} : { askers: [...askers.values()] }
+}
+
 /** The messages that a hook has added. */
 function injectedBy(entry: TimedLedgerEntry): readonly Injected[] {
   const { step, hook, trigger, definedAt, changes = [], bookkeeping } = entry
@@ -189,7 +207,7 @@ function injectedBy(entry: TimedLedgerEntry): readonly Injected[] {
 
 /** A shadow hook that would have decided or changed something, or failed. */
 function shadowed(entry: TimedLedgerEntry, tool: string | undefined): readonly Shadowed[] {
-  const { step, hook, trigger, decision, message, changes, error, shadow } = entry
+  const { step, hook, trigger, definedAt, decision, message, changes, error, shadow } = entry
   if (shadow !== true || (decision === undefined && changes === undefined && error === undefined)) return []
   return [
     {
@@ -197,6 +215,7 @@ function shadowed(entry: TimedLedgerEntry, tool: string | undefined): readonly S
       hook,
       trigger,
       ...(tool !== undefined && { tool }),
+      ...(definedAt !== undefined && { definedAt }),
       ...(decision !== undefined && { decision }),
       ...(message !== undefined && { message }),
       ...(changes !== undefined && { changes }),
@@ -207,6 +226,10 @@ function shadowed(entry: TimedLedgerEntry, tool: string | undefined): readonly S
 
 function isBlock({ decision }: TimedLedgerEntry): boolean {
   return decision?.split('+').includes('block') === true
+}
+
+function isAsk({ mode, decision }: TimedLedgerEntry): boolean {
+  return mode !== 'loop' && decision?.split('+').includes('ask') === true
 }
 
 function isAnswer(entry: TimedLedgerEntry): boolean {

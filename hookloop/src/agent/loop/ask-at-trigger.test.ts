@@ -98,7 +98,8 @@ for (const trigger of askTriggers) {
         assert.equal(ended.state.metadata['marks'], 1)
         assert.equal(ended.state.messages.filter(({ role }) => role === 'user').length, 1)
         assert.match(explain(ended), /The run is complete/)
-        assert.deepEqual(explanation(ended).asked, [{ step: 0, tool: trigger, answer: 'approved', message: 'Really?' }])
+        const asked = { step: 0, tool: trigger, answer: 'approved', message: 'Really?', askers: [{ by: 'asks' }] }
+        assert.deepEqual(explanation(ended).asked, [asked])
         assert.ok(ended.ledger.some((entry) => entry.trigger === trigger && entry.decision === 'approved'))
       })
 
@@ -110,11 +111,19 @@ for (const trigger of askTriggers) {
         else assert.ok('final' in ended && ended.final.message === 'Not today.')
         assert.equal(said.includes('go'), trigger !== 'onUserInput')
         const asked = { step: 0, tool: trigger, answer: 'denied', message: 'Really?', reason: 'Not today.' }
-        assert.deepEqual(explanation(ended).asked, [asked])
-        assert.ok(explain(ended).includes(`step 1, ${trigger}: Really? denied: Not today.`), explain(ended))
+        assert.deepEqual(explanation(ended).asked, [{ ...asked, askers: [{ by: 'asks' }] }])
+        assert.match(explain(ended), new RegExp(`step 1, ${trigger}.*: Really\\? denied: Not today\\.`))
         assert.ok(ended.ledger.some((entry) => entry.trigger === trigger && entry.decision === 'denied'))
       })
     }
+
+    test('is cancelled if the run is cancelled while the approver is asked', async () => {
+      const user = new AbortController()
+      const never = approval(() => new Promise<never>(() => setImmediate(() => user.abort())))
+      const { agent } = agentWith(trigger, never)
+      const run = await agent.run('go', { signal: user.signal })
+      assert.deepEqual([run.status, run.reason], ['cancelled', 'userRequested'])
+    })
 
     test('is denied if the agent has no approver', async () => {
       const { agent } = agentWith(trigger)

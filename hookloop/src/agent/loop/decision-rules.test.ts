@@ -207,10 +207,11 @@ suite('the end of a run', () => {
       })
   }
 
-  for (const [how, blocks, failsAt, last] of [
-    ['completes', false, undefined, 'ended: settled'],
-    ['ends with a blocked input', true, undefined, 'inputBlocked: settled'],
-    ['fails', false, 'started', 'started: open'],
+  for (const [how, decision, failsAt, last] of [
+    ['completes', undefined, undefined, 'ended: settled'],
+    ['ends with a blocked input', 'block', undefined, 'inputBlocked: settled'],
+    ['is suspended', 'ask', undefined, 'suspended: settled'],
+    ['fails', undefined, 'started', 'started: open'],
   ] as const) {
     test(`a run that ${how} ends only after shadow hooks have settled`, async () => {
       let answer: (() => void) | undefined
@@ -221,10 +222,10 @@ suite('the end of a run', () => {
         }),
         { name: 'slow' },
       )
-      const refuse = guard('onUserInput', (ctx) => (blocks ? ctx.block('no') : ctx))
+      const decides = guard('onUserInput', (ctx) => (decision === undefined ? ctx : ctx[decision]('no')))
       let ended = false
       const stored: string[] = []
-      const running = createAgent({ model: scriptedModel(['done']), use: [slow, refuse] })
+      const running = createAgent({ model: scriptedModel(['done']), use: [slow, decides, approval('suspend')] })
         .run('go', { effects: storing(stored, failsAt) })
         .finally(() => (ended = true))
       for (let i = 0; i < 20; i++) await soon()

@@ -52,10 +52,13 @@ export async function runLoop(run: RunContext, from?: Cursor, closing?: StepClos
     outcome = await finishStep(run, OpenStep.restore(run.state, from.step), closing)
     if (outcome === undefined) return
   } else if (from.phase === 'asked') {
-    if (closing?.vote !== undefined) run.cast([closing.vote])
+    const taken = closing?.record?.response === undefined ? undefined : closing.record
+    if (closing?.vote !== undefined && taken === undefined) run.cast([closing.vote])
     const next = await resumeAsked(run, from)
     if (next === undefined) return
-    if (next === 'start') {
+    if (taken !== undefined) {
+      outcome = await takeRecordedStep(run, taken, closing?.vote)
+    } else if (next === 'start') {
       await fireTrigger(run, 'beforeExecution')
       if (run.stoppedBy() !== undefined) outcome = run.count()
     } else if (next === 'step') {
@@ -67,6 +70,7 @@ export async function runLoop(run: RunContext, from?: Cursor, closing?: StepClos
       if (!confirmed.shouldContinue) return finish(run, confirmed)
     }
   } else if (closing?.record?.response !== undefined) {
+    await fireTrigger(run, 'beforeStep')
     outcome = await takeRecordedStep(run, closing.record, closing.vote)
   } else if (closing?.vote !== undefined) {
     run.cast([closing.vote])
@@ -132,7 +136,8 @@ async function askBeforeStep(
   const asked = await askAt(run, invocation, 'beforeStep', { step: run.state.stepCount + 1 })
   if ('open' in asked) {
     if (await pause(run, { phase: 'asked', ...asked.open })) return 'suspended'
-  } else if (asked.answer !== 'allow') run.cast([deniedVote('forbidContinuation', asked.answer)])
+  } else if (asked.answer !== 'allow' && run.stoppedBy() === undefined)
+    run.cast([deniedVote('forbidContinuation', asked.answer)])
   return countAndCompact(run, invocation)
 }
 
@@ -199,7 +204,6 @@ async function takeRecordedStep(
   record: StepRecord,
   vote: ContinuationEvaluation | undefined,
 ): Promise<ContinuationOutcome> {
-  await fireTrigger(run, 'beforeStep')
   const step = openStep(run)
   const placeOf = await useRecordedAnswer(run, step, record)
   step.calls.forEach(() => step.countCall())

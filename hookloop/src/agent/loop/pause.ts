@@ -14,7 +14,8 @@ type Place = Cursor extends infer C ? (C extends Cursor ? Omit<C, 'waitingSince'
  */
 export async function pause(run: RunContext, place: Place): Promise<boolean> {
   const { votes, hooks } = run.execution
-  const cursor = Object.freeze({ ...place, waitingSince: run.now, hooks: hashJson(hooks) }) as Cursor
+  const waitingSince = Math.max(run.now, run.resumedAt) // after a crash, the replayed clock is behind
+  const cursor = Object.freeze({ ...place, waitingSince, hooks: hashJson(hooks) }) as Cursor
   run.updateExecution({ status: 'suspended', usage: run.spent, cursor })
   run.open?.setBilled()
   const pending: readonly Approval[] = Object.freeze(pendingIn(run.execution))

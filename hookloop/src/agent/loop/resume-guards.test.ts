@@ -30,3 +30,49 @@ test('a guard that was moved to another trigger is missing for a run that is res
   const wider = agentWith(guard(['beforeStep', 'beforeToolUse'], (ctx) => ctx, { name: 'asks' }))
   assert.equal((await wider.resume(run, { answers })).status, 'completed')
 })
+
+const tools = ['write', 'wipe', 'read'].map((name) =>
+  tool({ name, description: 'Acts.', input: { type: 'object' }, execute: () => 'done' }),
+)
+
+/** An agent whose guard is for these tools, or for all. It has asked about a call, or resumes. */
+function guardedBy(selected: string | RegExp | undefined): Agent {
+  const careful = guard('beforeToolUse', (ctx) => ctx.ask('Act?'), {
+    name: 'careful',
+    ...(selected !== undefined && { tool: selected }),
+  })
+  const model = scriptedModel([{ toolCalls: [{ name: 'write' }] }, 'Done.'])
+  return createAgent({ model, use: [...tools, careful, approval('suspend')] })
+}
+
+const narrowed = [
+  [undefined, 'w*', 'for "read"'],
+  [undefined, /^write$/, 'for "wipe", "read"'],
+  ['w*', 'write', 'for "wipe"'],
+  [/^w/, 'write', 'for "wipe"'],
+  ['write', 'wipe', 'for "write"'],
+] as const
+
+for (const [before, after, left] of narrowed) {
+  test(`a guard for ${before ?? 'all tools'} that is for ${after} when a run is resumed is missing ${left}`, async () => {
+    const run = await guardedBy(before).run('Go.')
+    assert.ok(run.status === 'suspended')
+    const missing = { code: 'RESUME_GUARD_MISSING', message: new RegExp(`guard "careful" ${left}, which this agent`) }
+    await assert.rejects(guardedBy(after).resume(run), missing)
+    assert.equal((await guardedBy(after).resume(run, { acceptMissing: ['careful'] })).status, 'suspended')
+  })
+}
+
+test('a guard that is for the same tools or for more of them when a run is resumed is not missing', async () => {
+  for (const [before, after] of [
+    ['write', 'w*'],
+    ['w*', /^w/],
+    [/^w/, 'w*'],
+    [/^w/, undefined],
+    [undefined, '*'],
+    ['wr*', /^(write|read)$/],
+  ] as const) {
+    const run = await guardedBy(before).run('Go.')
+    assert.equal((await guardedBy(after).resume(run)).status, 'suspended', `${before} ${after}`)
+  }
+})

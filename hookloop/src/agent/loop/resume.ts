@@ -10,6 +10,7 @@ import { hashJson } from '../../state/json.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { isLive, leaveRun } from '../../effects/effects.ts'
 import type { RecordEntry } from '../../effects/recording.ts'
+import { toNameTest } from '../../hooks/patterns.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import type { Run } from '../run.ts'
@@ -275,13 +276,10 @@ export function checkGuards(parts: AgentParts, execution: Execution, accepted: t
       value: accepted,
     })
   }
-  const present = parts.stack.records.filter((hook) => hook.mode === 'guard')
   const missing = execution.hooks.flatMap((hook) => {
     if (hook.mode !== 'guard' || accepted.includes(hook.name)) return []
-    const same = present.find(({ name }) => name === hook.name)
-    if (same === undefined) return [{ name: hook.name, shown: `"${hook.name}"` }]
-    const left = hook.on?.filter((trigger) => same.on?.includes(trigger) !== true) ?? [] // it does not protect them any more
-    return left.length === 0 ? [] : [{ name: hook.name, shown: `"${hook.name}" at ${left.join(', ')}` }]
+    const left = unprotected(parts, hook)
+    return left === undefined ? [] : [{ name: hook.name, shown: `"${hook.name}"${left}` }]
   })
   if (missing.length === 0) return
   const names = [...new Set(missing.map(({ name }) => name))]
@@ -292,6 +290,18 @@ export function checkGuards(parts: AgentParts, execution: Execution, accepted: t
     `The run started with the ${guardsText} ${[...new Set(missing.map(({ shown }) => shown))].join(', ')}, which this agent does not have. Add ${them}, or accept that: resume(…, { acceptMissing: [${accept}] }).`,
     { value: names[0] },
   )
+}
+
+/** Where a guard does not protect a run any more, as text after its name. Undefined if it does everywhere. */
+function unprotected({ stack, toolNames }: AgentParts, { name, on, tools }: HookRecord): string | undefined {
+  const same = stack.hooks.find((each) => each.name === name && each.mode === 'guard' && !each.shadow)
+  if (same === undefined) return ''
+  if (on === undefined) return undefined // saved by 0.1
+  const triggers = on.filter((trigger) => !same.triggers.some((each) => each === trigger))
+  if (triggers.length > 0) return ` at ${triggers.join(', ')}`
+  const wasSelected = tools?.map(toNameTest)
+  const left = toolNames.filter((each) => !same.selects(each) && wasSelected?.some((test) => test(each)) !== false)
+  return left.length === 0 ? undefined : ` for ${left.map((each) => `"${each}"`).join(', ')}`
 }
 
 async function checkAnswer(

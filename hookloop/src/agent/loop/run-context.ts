@@ -219,7 +219,7 @@ export class RunContext implements HookHost {
     const { emit } = this.effects
     if (emit === undefined || what === undefined || !saysSomething(what)) return
     emit({ type: 'hook', step, at: this.now, entry: this.ledgerWriter.last() })
-    for (const { code, message } of what.warnings ?? []) emit({ type: 'warning', step, at: this.now, code, message })
+    for (const warning of what.warnings ?? []) emit({ type: 'warning', step, at: this.now, ...warning })
   }
 
   #shadowLog(): ShadowLog {

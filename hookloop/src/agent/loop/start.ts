@@ -121,13 +121,14 @@ function endEvent(run: RunContext, final: FinalRecord | undefined): OwnEvent {
     : { type: 'finished', ...place, record: final }
 }
 
-/** Throws STATE_SUSPENDED for a state that waits for answers. */
+/** Throws STATE_SUSPENDED for a state that waits for answers or is paused. */
 export function readyState(state: AgentState): AgentState {
   if (state.execution?.status !== 'suspended') return state
-  throw new AgentError(
-    'STATE_SUSPENDED',
-    'The state is suspended: it waits for answers, not for input. Use agent.resume(run, { answers }).',
-  )
+  const way =
+    pendingOf(state).length === 0
+      ? 'The run is paused and takes no new input. Use agent.resume(run) first.'
+      : 'The state is suspended: it waits for answers, not for input. Use agent.resume(run, { answers }).'
+  throw new AgentError('STATE_SUSPENDED', way)
 }
 
 /** The state that a run starts with: a new one, or that of an earlier run. */
@@ -174,6 +175,7 @@ async function takeInput(run: RunContext, input: Message): Promise<FinalRecord |
     if (asked.answer === 'allow') return undefined
     run.state = before
     run.hasExecution = false
+    if (run.ended !== undefined) return endedRecord(run, run.ended)
     return recordOf(run, { status: 'stopped', reason: 'inputBlocked', by: 'approval', message: asked.answer.block })
   } catch (thrown) {
     if (thrown instanceof HookFailure && run.ended !== undefined) return endedRecord(run, run.ended)

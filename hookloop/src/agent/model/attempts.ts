@@ -23,7 +23,7 @@ import { Trail } from '../loop/trail.ts'
 import { failedRecord, type ModelCall, type ModelCallRecord } from './call-record.ts'
 import { estimateStarted, estimateUsage } from './estimate-usage.ts'
 import { requestEffect } from './fingerprint-request.ts'
-import { callForbidden, nameOf, isCutOff } from './send-request.ts'
+import { callForbidden, isBilled, nameOf, noteBegun } from './send-request.ts'
 
 /** One request of a model call. */
 export type Attempt = {
@@ -43,9 +43,9 @@ export function usageOfFailed(
   { request, signal, isSent, streamed }: Attempt,
   thrown?: unknown,
 ): TokenUsage | undefined {
-  const isUnusable = thrown instanceof AgentError && thrown.code === 'MODEL_REPLY_INVALID'
-  const isBilled = signal.aborted || streamed > 0 || isUnusable || isCutOff(thrown)
-  return isSent && isBilled ? estimateStarted(request, streamed) : undefined
+  if (streamed > 0) noteBegun(thrown)
+  const hasCost = signal.aborted || streamed > 0 || isBilled(thrown)
+  return isSent && hasCost ? estimateStarted(request, streamed) : undefined
 }
 
 type Performing = {
@@ -102,15 +102,11 @@ export class AroundInference {
       this.#end()
       const isShown = this.#last !== undefined && sameJson(this.#last.content, response.content)
       if (!isShown) call.stream?.retract('a hook replaced the answer')
-      return { response, error: null, usage: this.#cost(), ...(this.#isEstimated && { isEstimated: true }), ...rest }
+      return { response, error: null, ...this.#billed(), ...rest }
     } catch (thrown) {
       this.#end()
       if (this.#how.signal.aborted) this.#billSent()
-      return failedRecord(call, thrown, {
-        usage: this.#cost(),
-        ...(this.#isEstimated && { isEstimated: true }),
-        ...rest,
-      })
+      return failedRecord(call, thrown, { ...this.#billed(), ...rest })
     }
   }
 
@@ -184,6 +180,11 @@ export class AroundInference {
         run.open!.inFlight = this.#cost() // guards of the next attempt see it
       }
     }
+  }
+
+  /** What the call has cost. Attempts that still run, because no hook waits for them, are estimated. */
+  #billed(): Pick<ModelCallRecord, 'usage' | 'isEstimated'> {
+    return { usage: this.#cost(), ...((this.#isEstimated || this.#running.size > 0) && { isEstimated: true }) }
   }
 
   /** What attempts have cost, with an estimate for those that are running. */

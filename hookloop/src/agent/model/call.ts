@@ -64,8 +64,8 @@ async function askFirst(
     step.question = { open: asked.open, state }
     return
   }
-  if (asked.answer !== 'allow') run.cast([deniedVote('forbidContinuation', asked.answer)])
-  if (run.stoppedBy() !== undefined) return
+  if (run.stoppedBy() !== undefined) return // also if it was cancelled while the approver was asked
+  if (asked.answer !== 'allow') return run.cast([deniedVote('forbidContinuation', asked.answer)])
   const call = planCall(run, step, before)
   step.offered = call.request.tools
   await getResponse(run, step, call)

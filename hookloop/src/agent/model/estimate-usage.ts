@@ -13,7 +13,7 @@ export const USAGE_ESTIMATED = 'The provider did not report token usage. It is e
 /** The warning about a call that was aborted, or failed while its answer was streamed. */
 export const incompleteCall: EntryWarning = Object.freeze({
   code: 'USAGE_ESTIMATED',
-  message: 'A model call was started and did not complete. Its usage is estimated: the prompt, and what was streamed.',
+  message: 'A model call was started and did not complete. Its usage is estimated.',
 })
 
 /** A warning of a model, for the ledger. */

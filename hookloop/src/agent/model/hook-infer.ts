@@ -25,7 +25,7 @@ import {
   toRecordedError,
   type CallLimit,
   type RecordedError,
-  isCutOff,
+  isBilled,
 } from './send-request.ts'
 
 /** The part of a run that the model calls of its hooks need. */
@@ -211,7 +211,7 @@ export class HookModelCalls implements HookInference {
       // Whatever a hook around the call or the model throws then: the run has ended, and that is no failure of the model.
       const cause = signal.aborted ? this.#run.effects.time.error : thrown
       const error = toRecordedError(toAgentError(cause, 'MODEL_FAILED'))
-      const isLate = isCutOff(thrown) || error.code === 'MODEL_REPLY_INVALID'
+      const isLate = isBilled(thrown)
       const wasted = signal.aborted || isLate ? estimateStarted(request, 0) : estimateUsage(request)
       const usage = isSent && (either.aborted || isLate) ? wasted : noTokens
       return { response: null, error, usage, ...(inside.entries.length > 0 && trail) }

@@ -12,7 +12,7 @@ import {
 } from '../../state/inference.ts'
 import { isJsonObject, toJson, type Json } from '../../state/json.ts'
 import { areReplyParts, type Part } from '../../state/message.ts'
-import { noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
+import { isAmount, noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
 import { untilEnd, type Settle, type WorkLimit } from '../../effects/run-time.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
 import type { HookHost } from '../../hooks/hook-host.ts'
@@ -101,8 +101,21 @@ function limitOf({ limit, request: { settings } }: SentRequest): ModelLimit | un
   return new ModelLimit(ms, new AgentError('MODEL_FORBIDDEN', message, { value: { limitedBy: limit.by } }))
 }
 
+/** Errors of calls that had begun to answer. */
+const begun = new WeakSet<object>()
+
+export function noteBegun(thrown: unknown): void {
+  if (typeof thrown === 'object' && thrown !== null) begun.add(thrown)
+}
+
+/** Whether the provider has probably billed a call that failed: it took too long, had begun to answer, or its answer cannot be used. */
+export function isBilled(thrown: unknown): boolean {
+  const isUnusable = thrown instanceof AgentError && thrown.code === 'MODEL_REPLY_INVALID'
+  return isUnusable || isCutOff(thrown) || begun.has(Object(thrown) as object)
+}
+
 /** Whether a call was aborted because it took too long: its prompt was sent. */
-export function isCutOff(thrown: unknown): boolean {
+function isCutOff(thrown: unknown): boolean {
   if (!(thrown instanceof AgentError) || !['MODEL_TIMED_OUT', 'MODEL_FORBIDDEN'].includes(thrown.code)) return false
   const { afterMs, limitedBy } = Object(thrown.value) as { readonly afterMs?: unknown; readonly limitedBy?: unknown }
   return afterMs !== undefined || limitedBy !== undefined
@@ -158,7 +171,7 @@ export function toCheckedReply(reply: ModelReply, model: LanguageModel, prompt: 
   }
   const { finishReason, modelId } = reply
   const warnings: readonly string[] = Array.isArray(reply.warnings) ? reply.warnings.map(String) : []
-  const isReported = reply.usage?.inputTokens !== undefined || reply.usage?.outputTokens !== undefined
+  const isReported = isAmount(reply.usage?.inputTokens) && isAmount(reply.usage?.outputTokens)
   const usage = isReported ? reply.usage : estimatedUsage(reply, content, prompt)
   const notes = isReported || warnings.includes(USAGE_ESTIMATED) ? warnings : [...warnings, USAGE_ESTIMATED]
   return toBilledResponse({
@@ -170,16 +183,21 @@ export function toCheckedReply(reply: ModelReply, model: LanguageModel, prompt: 
   })
 }
 
-/** Of a model that does not report its usage: without an estimate, no limit would apply to its calls. */
+/** Of a model that does not report its usage, or not all of it: without an estimate, no limit would apply to its calls. */
 function estimatedUsage({ usage }: ModelReply, content: readonly Part[], prompt: Prompt): Partial<TokenUsage> {
-  return { ...usage, inputTokens: estimateInput(prompt), outputTokens: estimateTokens(content) }
+  const { inputTokens, outputTokens } = usage ?? {}
+  return {
+    ...usage,
+    inputTokens: isAmount(inputTokens) ? inputTokens : estimateInput(prompt),
+    outputTokens: isAmount(outputTokens) ? outputTokens : estimateTokens(content),
+  }
 }
 
 function usageOf(usage: ModelReply['usage'], { cost }: LanguageModel): TokenUsage {
   const tokens = toTokens(usage ?? noTokens)
-  if (typeof cost !== 'function' || usage?.costUsd !== undefined) return tokens
+  if (typeof cost !== 'function' || isAmount(usage?.costUsd)) return tokens
   const costUsd = cost(tokens)
-  if (typeof costUsd === 'number' && costUsd >= 0 && costUsd < Infinity) return toTokens({ ...tokens, costUsd })
+  if (isAmount(costUsd)) return toTokens({ ...tokens, costUsd })
   // Counted as zero, it would disable every limit on cost.
   throw new AgentError(
     'MODEL_INVALID',

@@ -125,6 +125,13 @@ test('a JSON text is parsed', () => {
   )
 })
 
+test('a number that JavaScript would round is a string in a typed answer', () => {
+  const exact = { id: '9007199254740993', far: '1e400', near: 12.5 }
+  const text = '{"id":9007199254740993,"far":1e400,"near":12.5}'
+  assert.deepEqual(readJson(text), exact)
+  assert.deepEqual(readJson(`\`\`\`json\n${text}\n\`\`\``), exact)
+})
+
 test('JSON is found in a code fence, and in text without other brackets', () => {
   const words = fc.constantFrom('', 'Here it is:', 'Sure! Two lines\nof words.')
   fc.assert(

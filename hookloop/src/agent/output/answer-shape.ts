@@ -1,5 +1,5 @@
 import { parserOf, toJsonSchema, type Parsed } from '../tools/parse-schema.ts'
-import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, quoteInexactNumbers, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { Schema } from '../../state/schema.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 
@@ -108,7 +108,7 @@ export function readJson(text: string): Json | undefined {
   for (const candidate of [text, fenced(text), bracketed]) {
     if (candidate === undefined) continue
     try {
-      return toJson(JSON.parse(candidate)) // limits the depth and rejects `__proto__`
+      return toJson(JSON.parse(quoteInexactNumbers(candidate))) // limits the depth and rejects `__proto__`
     } catch {
       // try the next candidate
     }

@@ -57,7 +57,8 @@ for (const [how, use] of [
     const { run, written, status, output } = await play([asking, ...use])
     assert.deepEqual([run.status, status, written], ['completed', 'blocked', []])
     assert.match(output, /Really write\?.*has no approver/)
-    assert.deepEqual(explanation(run).asked, [{ step: 0, tool: 'write', answer: 'denied', message: 'Really write?' }])
+    const asked = { step: 0, tool: 'write', answer: 'denied', message: 'Really write?', askers: [{ by: 'asking' }] }
+    assert.deepEqual(explanation(run).asked, [asked])
   })
 }
 

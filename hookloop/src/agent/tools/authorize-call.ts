@@ -2,11 +2,10 @@ import { inexactNumber, isJsonObject, roundedInteger, type Json } from '../../st
 import { shorten } from '../../state/text.ts'
 import type { Answer, Ask, ToolCall, ToolExecution } from '../../state/tool-call.ts'
 import { isLeftByLimit, type TimeLimit } from '../../effects/effects.ts'
-import { messageOf, toAgentError } from '../../errors.ts'
+import { isIncomplete, messageOf, toAgentError } from '../../errors.ts'
 import { modelText } from '../../hooks/failure-text.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
-import { isIncomplete } from '../../hooks/run-hooks.ts'
 import type { Plan } from '../../hooks/stack.ts'
 import { andThen, orElse, type MaybePromise } from '../../state/thenable.ts'
 import type { AgentParts } from '../agent-parts.ts'
@@ -16,7 +15,7 @@ import type { RunContext } from '../loop/run-context.ts'
 import type { Tool } from '../tool.ts'
 import { freezeParsed, type Parsed } from './parse-schema.ts'
 import { fingerprintOf, noteAnswer, requestApproval } from './request-approval.ts'
-import { blockedExecution, failedExecution, stoppedExecution } from './result.ts'
+import { blockedExecution, failedExecution, rejectedExecution, stoppedExecution } from './result.ts'
 
 /** What was decided about a call before it runs. */
 export type Authorization =
@@ -105,7 +104,14 @@ function decideOnParsed(
 }
 
 function unfitting(_decided: Invocation, run: RunContext, call: ActiveCall, problem: string): Authorization {
-  return unusable(run, call, `The arguments do not fit the tool "${call.name}": ${problem}`)
+  const isChanged = call.answer === undefined && call.args !== call.originalArgs
+  const warning = `A hook changed the arguments of "${call.name}", and they do not fit: ${problem}`
+  return unusable(
+    run,
+    call,
+    `The arguments do not fit the tool "${call.name}": ${problem}`,
+    isChanged ? warning : undefined,
+  )
 }
 
 function parseArgs(run: RunContext, { call, tool }: Candidate): MaybePromise<Parsed> {
@@ -133,7 +139,7 @@ function followDecision(
   const { call, tool } = candidate
   const { blocked, failure } = invocation
   if (blocked !== undefined) return done(blockedExecution(blocked.by, blocked.message))
-  if (failure !== undefined) return done(failedExecution(`Not run: ${modelText(failure)}`))
+  if (failure !== undefined) return notRun(modelText(failure))
   const stopped = run.stoppedBy()
   if (stopped !== undefined) return done(stoppedExecution(stopped))
   const asks = asksAbout(run.parts, candidate, invocation)
@@ -172,7 +178,7 @@ async function ask(
   } catch (thrown) {
     const error = toAgentError(thrown, 'HOOK_FAILED')
     run.fail(error, 'beforeToolUse')
-    return done(failedExecution(`Not run: ${error.message}`))
+    return notRun(error.message)
   }
 }
 
@@ -203,9 +209,18 @@ function askAgain(run: RunContext, { call, ...candidate }: Candidate): MaybeProm
 }
 
 /** A call that cannot run as it is: the model gets the message, and the ledger has it. */
-function unusable(run: RunContext, call: ActiveCall, message: string): Authorization {
-  run.noteLoop('beforeToolUse', { call: call.id, decision: 'failed', message })
-  return done(Object.freeze({ ...failedExecution(message), rejected: true as const }))
+function unusable(run: RunContext, call: ActiveCall, message: string, warning?: string): Authorization {
+  run.noteLoop('beforeToolUse', {
+    call: call.id,
+    decision: 'failed',
+    message,
+    ...(warning !== undefined && { warnings: [{ code: 'HOOK_OUTCOME_INVALID', message: warning }] }),
+  })
+  return done(rejectedExecution(failedExecution(message)))
+}
+
+function notRun(message: string): Authorization {
+  return done(rejectedExecution(failedExecution(`Not run: ${message}`)))
 }
 
 function argsProblem(args: Json): string {

@@ -4,8 +4,7 @@ import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/js
 import { jsonSchemaValidator } from '../../state/json-schema.ts'
 import type { Schema } from '../../state/schema.ts'
 import { fieldsProblem, invalidKeyword } from '../../state/schema-problem.ts'
-import { isIncomplete } from '../../hooks/run-hooks.ts'
-import { messageOf } from '../../errors.ts'
+import { isIncomplete, messageOf } from '../../errors.ts'
 import { andThen, orElse, type MaybePromise } from '../../state/thenable.ts'
 
 /** A parsed value, or what is wrong with it, as text that a model can act on. */
@@ -60,8 +59,10 @@ export function parserOf(input: Schema | JsonObject): Parser {
 
 function standardParser(schema: Schema): Parser {
   const { validate } = schema['~standard']
-  const toParsed = (result: StandardSchemaV1.Result<unknown>): Parsed =>
-    result.issues === undefined ? { value: result.value } : { problem: issueText(result.issues.map(toText)) }
+  const toParsed = (result: StandardSchemaV1.Result<unknown>): Parsed => {
+    if (Object(result) !== result) throw new Error(`it returned ${describeValue(result)}`)
+    return result.issues === undefined ? { value: result.value } : { problem: issueText(result.issues.map(toText)) }
+  }
   return (args) => andThen(validate(args), toParsed)
 }
 

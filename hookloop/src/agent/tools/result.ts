@@ -56,8 +56,13 @@ export function blockedExecution(by: string, message: string): ToolExecution {
 
 /** A call that had not started when the run was stopped. */
 export function stoppedExecution(by?: { readonly source: string; readonly message: string }): ToolExecution {
-  if (by === undefined) return blockedExecution('hookloop', 'Not run: the run ended first.')
-  return blockedExecution(by.source, `Not run: the run was stopped by "${by.source}": ${by.message}`)
+  if (by === undefined) return rejectedExecution(blockedExecution('hookloop', 'Not run: the run ended first.'))
+  return rejectedExecution(blockedExecution(by.source, `Not run: the run was stopped by "${by.source}": ${by.message}`))
+}
+
+/** A call that did not run, without a decision about it. */
+export function rejectedExecution(execution: ToolExecution): ToolExecution {
+  return Object.freeze({ ...execution, rejected: true })
 }
 
 /** The same execution with its output withheld. The status still says that it ran. */

@@ -3,7 +3,7 @@ import { readdirSync, realpathSync, type Dirent } from 'node:fs'
 import { join, relative } from 'node:path'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
-import { messageOf } from '../../errors.ts'
+import { messageOf, problemOf } from '../../errors.ts'
 import { readFrontMatter } from '../../system/files/front-matter.ts'
 import { readText } from '../../system/files/read-text.ts'
 import { loadYaml } from '../../state/packages.ts'
@@ -42,7 +42,7 @@ export function readAgents(...folders: readonly string[]): AgentFiles {
         agents.set(definition.name, definition)
         for (const message of ignored) problems.push({ file: join(folder, file), message })
       } catch (thrown) {
-        problems.push({ file: join(folder, file), message: messageOf(thrown) })
+        problems.push({ file: join(folder, file), message: problemOf(thrown) })
       }
     }
   }

@@ -134,6 +134,19 @@ test('the model of a subagent is an object, a name or an alias; an unknown alias
   )
 })
 
+test('subagents() without options, or with other values, is an error that says what is expected', () => {
+  const make = subagents as unknown as (options?: unknown) => unknown
+  for (const options of [undefined, null, 5, 'helper', [], () => ({})]) {
+    assert.throws(() => make(options), {
+      code: 'AGENT_INVALID_OPTION',
+      message: /^subagents: the options must be an object, not /,
+    })
+  }
+  for (const options of [{}, { agents: {} }, { agents: undefined }, { agents: null }, { agents: [] }]) {
+    assert.throws(() => make(options), { code: 'AGENT_INVALID_OPTION', message: /^subagents: .*"agents"/ })
+  }
+})
+
 test('createAgent rejects a subagent with an unknown model', () => {
   const agents = { x: { description: 'x', model: 'no-such-provider/model' } }
   assert.throws(() => createAgent({ model: model(), use: [subagents({ agents })] }), { code: 'MODEL_UNKNOWN' })

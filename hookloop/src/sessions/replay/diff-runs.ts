@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../state/json.ts'
-import { checkArgument } from '../../state/check-options.ts'
+import { checkArgument, checkNoOptions } from '../../state/check-options.ts'
 import { isStringList } from '../../state/option-types.ts'
 import { savedOf } from '../../agent/agent.ts'
 import type { Run } from '../../agent/run.ts'
@@ -77,7 +77,8 @@ export type RunDiff = {
  * @example
  * console.log(formatDiff(diffRuns(before, after)))
  */
-export function diffRuns(a: DiffedRun, b: DiffedRun): RunDiff {
+export function diffRuns(a: DiffedRun, b: DiffedRun, ...more: []): RunDiff {
+  checkNoOptions('diffRuns', more)
   checkRun('a', a)
   checkRun('b', b)
   const [first, second] = [comparedRun(a), comparedRun(b)]

@@ -1,7 +1,7 @@
 import type { Document } from 'yaml'
 import { loadYaml } from '../../state/packages.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
-import { messageOf } from '../../errors.ts'
+import { problemOf } from '../../errors.ts'
 
 /** The front matter fields of a Markdown file, and the text after them. */
 type FrontMatter = { readonly fields: JsonObject; readonly body: string }
@@ -68,7 +68,7 @@ function parse(head: string): Document {
       merge: false,
     })
   } catch (error) {
-    throw new Error(`the front matter cannot be parsed: ${messageOf(error)}`, { cause: error }) // too deep for the parser
+    throw new Error(`the front matter cannot be parsed: ${problemOf(error)}`, { cause: error }) // too deep for the parser
   }
 }
 

@@ -6,7 +6,7 @@ const interpreters =
  * contain secrets.
  */
 export function commandName(command: string | readonly string[]): string {
-  const words = typeof command === 'string' ? command.trim().split(/[\s;&|()<>]+/) : command
+  const words = typeof command === 'string' ? wordsIn(command) : [command[0]!, ...command.slice(1).flatMap(wordsIn)]
   let found = ''
   for (const word of words) {
     const name = plainName(word)
@@ -15,6 +15,23 @@ export function commandName(command: string | readonly string[]): string {
     if (!interpreters.test(name)) break
   }
   return found === '' ? 'command' : found
+}
+
+/**
+ * What a command printed, without its command line and the folder of its script: a shell quotes a line that it cannot parse,
+ * and an interpreter the path of a script that does not exist.
+ */
+export function withoutCommand(text: string, command: string | readonly string[]): string {
+  const name = commandName(command)
+  const lines = (typeof command === 'string' ? command : command.join('\n')).split('\n').map((line) => line.trim())
+  const quoted = lines.filter((line) => /\s/.test(line)).toSorted((a, b) => b.length - a.length)
+  const shorter = quoted.reduce((rest, line) => rest.replaceAll(line, name), text)
+  const script = name.replaceAll(/[.+]/g, '\\$&')
+  return shorter.replaceAll(new RegExp(`(?<![^\\s"'\`])[^\\s"'\`]*/${script}(?![\\w.-])`, 'g'), name)
+}
+
+function wordsIn(line: string): readonly string[] {
+  return line.trim().split(/[\s;&|()<>]+/)
 }
 
 /** The last part of a path. Undefined for options, numbers and everything that is not a path. */

@@ -44,7 +44,7 @@ describe('processes', { concurrency: 1, skip: process.platform !== 'linux' && 'i
     ['the end of the command, with a cleared environment', 'env -i CHAIN & true'],
   ] as const)
     test(
-      `P01 a process that forks, exits and leaves its session every 2 ms does not outlive ${what}`,
+      `P01 a process that forks, exits and leaves its session every 2 ms does not outlive ${what}, or the result says so`,
       { skip: noPython },
       async () => {
         const word = anHour()
@@ -139,15 +139,17 @@ while time.time() < end:
       read x; echo "read $?"
       git init -q . && git add -A && git -c user.name=a -c user.email=a@b commit --allow-empty; echo "commit $?"
       git -c credential.helper= ls-remote http://127.0.0.1:1/x; echo "remote $?"
-      tty; echo "tty $?"`
+      tty; echo "tty $?"
+      readlink /proc/$$/fd/0`
     const { ended, stdout } = await runScript(script, { timeoutMs: 30_000, cwd: repository })
     assert.equal(ended, 'exited')
-    assert.equal(stdout.head, 'cat 0\nread 1\ncommit 1\nremote 128\nnot a tty\ntty 1\n')
+    assert.equal(stdout.head, 'cat 0\nread 1\ncommit 1\nremote 128\nnot a tty\ntty 1\n/dev/null\n')
   })
 
-  test('P07 a process has no terminal to write to', async () => {
-    const { exitCode, stdout } = await runScript('echo pwn > /dev/tty; echo "$?"; ps -o tty= -p $$')
-    assert.deepEqual([exitCode, stdout.head.split('\n').map((line) => line.trim())], [0, ['1', '?', '']])
+  test('P07 a process has no terminal to write to, and a session of its own', async () => {
+    const script = 'echo pwn > /dev/tty; echo "$?"; ps -o tty= -p $$; echo "$(( $(ps -o sid= -p $$) == $$ ))"'
+    const { exitCode, stdout } = await runScript(script)
+    assert.deepEqual([exitCode, stdout.head.split('\n').map((line) => line.trim())], [0, ['1', '?', '1', '']])
   })
 
   test('P08 a cancel ends the process tree at once', async () => {
