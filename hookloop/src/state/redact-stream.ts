@@ -201,9 +201,9 @@ function placesOf(rule: RegExp | string, text: string): readonly Span[] {
 /** How many characters at the end of a text are the start of another one, but not all of it. */
 function commonEnd(text: string, other: RegExp | string): number {
   if (typeof other !== 'string') return 0
-  let length = Math.min(text.length, other.length - 1)
-  while (length > 0 && !text.endsWith(other.slice(0, length))) length--
-  return length
+  let at = text.indexOf(other[0]!, Math.max(0, text.length - other.length + 1))
+  while (at !== -1 && !other.startsWith(text.slice(at))) at = text.indexOf(other[0]!, at + 1)
+  return at === -1 ? 0 : text.length - at
 }
 
 function merged(spans: readonly Span[]): readonly Span[] {

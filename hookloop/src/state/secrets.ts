@@ -1,4 +1,5 @@
 import { isJsonObject, type Json } from './json.ts'
+import { writtenForms } from './written-forms.ts'
 
 export const REDACTED = '[redacted]'
 
@@ -82,54 +83,6 @@ export function joinRedactors(all: readonly Redaction[]): Redaction | undefined 
   const joined: Redaction = (value) => different.reduce((rest, redact) => redact(rest), value)
   knownRules.set(joined, different.flatMap(rulesOf))
   return joined
-}
-
-/** A text as it is, and as it is written in JSON, a URL, HTML, a shell, Base64 and hex. The longest first: one may contain another. */
-function writtenForms(text: string): readonly string[] {
-  const plain = text.toWellFormed()
-  const bytes = new TextEncoder().encode(plain)
-  const url = encodeURIComponent(plain)
-  const json = JSON.stringify(text).slice(1, -1)
-  const ascii = (toHex: (hex: string) => string): string =>
-    json.replace(/[^\0-\x7F]/g, (unit) => `\\u${toHex(unit.charCodeAt(0).toString(16).padStart(4, '0'))}`)
-  const jsons = [json, ascii((hex) => hex), ascii((hex) => hex.toUpperCase())] // other languages escape more
-  const forms = [
-    text,
-    ...jsons,
-    ...jsons.map((each) => each.replaceAll('/', '\\/')),
-    JSON.stringify(json).slice(1, -1),
-    url,
-    url.replace(/%../g, (escape) => escape.toLowerCase()),
-    url.replaceAll('%20', '+'),
-    encodeURIComponent(url),
-    encodeURI(plain),
-    ...htmlForms(plain),
-    text.replaceAll("'", String.raw`'\''`),
-    ...(text.length < MIN_SECRET_CHARS ? [] : [...base64Forms(bytes), ...hexForms(bytes)]),
-  ]
-  return [...new Set(forms)].toSorted((a, b) => b.length - a.length)
-}
-
-function htmlForms(text: string): readonly string[] {
-  const html = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
-  const quoted = html.replaceAll('"', '&quot;')
-  return [html, quoted, ...['&#39;', '&#x27;', '&apos;'].map((quote) => quoted.replaceAll("'", quote))]
-}
-
-function hexForms(bytes: Uint8Array): readonly string[] {
-  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
-  return [hex, hex.toUpperCase()]
-}
-
-/** Bytes in Base64: alone, and the characters that are the same wherever they stand in a longer text, such as `user:password`. */
-function base64Forms(bytes: Uint8Array): readonly string[] {
-  const encode = (before: number): string =>
-    btoa('\0'.repeat(before) + Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')).replace(/=+$/, '')
-  const within = [0, 1, 2].map((before) => {
-    const bits = (before + bytes.length) * 8
-    return encode(before).slice(Math.ceil((before * 8) / 6), Math.floor(bits / 6))
-  })
-  return [encode(0), ...within].flatMap((form) => [form, form.replaceAll('+', '-').replaceAll('/', '_')])
 }
 
 /** Matches at the start of a word, also after an escape such as `\\n` in JSON inside a string. */

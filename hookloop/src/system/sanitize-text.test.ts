@@ -33,7 +33,8 @@ test('an unterminated sequence is handled in linear time', () => {
 
 test('letters without a shape, blank symbols, selectors and other spaces are escaped', () => {
   const invisible = [
-    0x3164, 0x115f, 0x1160, 0xffa0, 0x2800, 0xfe0f, 0xe0100, 0x34f, 0x180b, 0xa0, 0x2003, 0x2028, 0xe000,
+    0x3164, 0x115f, 0x1160, 0xffa0, 0x2800, 0xfe0f, 0xe0100, 0x34f, 0x180b, 0xa0, 0x2003, 0x2028, 0xe000, 0x378, 0xfdd0,
+    0xffff,
   ]
   for (const code of invisible) {
     assert.equal(escapeInvisible(`a${String.fromCodePoint(code)}b`), `a\\u{${code.toString(16)}}b`)

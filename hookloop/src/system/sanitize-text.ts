@@ -13,7 +13,7 @@ const DECEIVING =
  * without a shape, separators other than the space, blank symbols, and code points without a meaning.
  */
 const INVISIBLE =
-  /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u2800\u{13441}\u{13442}\u{16FE4}\u{1D159}]|(?! )\p{Zs}/gu
+  /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Cn}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u2800\u{13441}\u{13442}\u{16FE4}\u{1D159}]|(?! )\p{Zs}/gu
 
 /** Removes escape sequences, ends lines with a newline and replaces other control characters by symbols. Never longer than the input. */
 export function sanitizeText(text: string): string {

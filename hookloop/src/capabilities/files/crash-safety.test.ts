@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, beforeEach, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as soon, setTimeout as sleep } from 'node:timers/promises'
 import { testIf } from '../../system/test-if.fixture.ts'
 import { Workshop } from './files.fixture.ts'
+import { markOf } from './open-file.ts'
 
 // Cases F16 and F17 of the security checklist: the writer is killed, or the disk is full.
 
@@ -42,7 +43,8 @@ test('F16 a writer that is killed leaves the old content or the new one', async 
     const writer = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     for (let ms = 0; ms < 30_000 && !readdirSync(shop.inside).some((name) => name.endsWith('.tmp')); ms++)
       await sleep(1)
-    await sleep((round % 10) * 2) // during the write, the flush, the rename, or after them
+    if (round % 2 === 0) await sleep((round % 10) * 2) // during the write or the flush
+    else await changed(path) // as soon as it is not what it was
     writer.kill('SIGKILL')
     await new Promise((resolve) => writer.once('close', resolve))
     const content = readFileSync(path)
@@ -56,6 +58,12 @@ test('F16 a writer that is killed leaves the old content or the new one', async 
   }
   assert.ok(midway >= KILLS / 5, `only ${midway} of ${KILLS} were killed in the middle of writing`)
 })
+
+/** Waits without a pause: the moment in which a file that is written in place is incomplete is short. */
+async function changed(path: string): Promise<void> {
+  const before = markOf(statSync(path))
+  for (let look = 1; markOf(statSync(path)) === before; look++) if (look % 1_000 === 0) await soon()
+}
 
 test('F17 on a full disk the old content stays, no temporary file is left, and the error says why', (t) => {
   const script = `

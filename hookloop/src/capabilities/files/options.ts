@@ -48,14 +48,23 @@ const protectedPaths =
   '.git .env* .yarn .yarnrc* .pnpmfile.* lefthook.* .lefthook.* .lintstagedrc* **/node_modules/.bin ' +
   'lefthook-local.* .lefthook-local.* .lefthook .lefthook-local .pre-commit-config.* .simple-git-hooks.* simple-git-hooks.* .overcommit.yml .bundle .mvn .pnp.* **/.venv/bin **/venv/bin ' +
   '.gemini .codex .windsurf .zed .aider.conf.yml .huskyrc* .direnv .bazelrc .gradle bunfig.toml .bunfig.toml .pip pip.conf .pypirc .gemrc .nvimrc .nvim.lua .vim .emacs .emacs.d .dir-locals.el ' +
-  '.inputrc .tmux.conf .screenrc .cshrc .tcshrc .kshrc .config/fish .irbrc .pryrc .pdbrc .Rprofile .psqlrc .sqliterc .ghci .curlrc .wgetrc .hg .hgrc .mise .config/mise mise.local.toml sitecustomize.py usercustomize.py'
+  '.inputrc .tmux.conf .screenrc .cshrc .tcshrc .kshrc .config/fish .irbrc .pryrc .pdbrc .Rprofile .psqlrc .sqliterc .ghci .curlrc .wgetrc .hg .hgrc .mise .config/mise mise.local.toml sitecustomize.py usercustomize.py ' +
+  '.devcontainer.json .gitpod.yml .replit .codesandbox .stackblitzrc .fleet .theia .lvimrc .local.vimrc .vimrc.local .git-hooks .jj .sl .svn .bzr .bazeliskrc .buckconfig tools/bazel .jvmopts .sbtopts .sbtrc .terraform .terraformrc **/site-packages/*.pth ' +
+  '.continue .opencode opencode.json opencode.jsonc .amp .kiro .roo .goose .qwen .factory .iex.exs .ocamlinit .utoprc .erlang .octaverc .ipython .jupyter .julia .lein .pythonrc .pythonrc.py .Renviron ' +
+  '.xinitrc .xprofile .xsession .xsessionrc .xbindkeysrc .pam_environment .login .logout .direnvrc .lessfilter .mailcap .config/git .config/nvim .config/direnv .config/husky .config/systemd .config/autostart .config/environment.d .config/nushell .config/zsh ' +
+  '.aws .kube .gnupg .my.cnf .mylogin.cnf **/.docker/config.json'
+
+/** What a package manager runs when it installs, and what a server runs with the secrets of the project. */
+const askedPaths =
+  'package.json .github .gitlab-ci.yml .circleci Jenkinsfile azure-pipelines.yml bitbucket-pipelines.yml .travis.yml .drone.yml .woodpecker .woodpecker.yml ' +
+  '.buildkite .forgejo .gitea .cirrus.yml .semaphore .teamcity appveyor.yml .appveyor.yml'
 
 export const filesDefaults = Object.freeze({
   root: undefined,
   roots: undefined,
   write: true,
   protect: Object.freeze([...runLater, ...protectedPaths.split(' ')]),
-  ask: Object.freeze(['package.json', '.github', '.gitlab-ci.yml', '.circleci', 'Jenkinsfile'] as readonly string[]),
+  ask: Object.freeze(askedPaths.split(' ')),
   allow: Object.freeze([] as readonly string[]),
   hide: Object.freeze([] as readonly string[]),
   skip: Object.freeze(['.git', 'node_modules'] as readonly string[]),
