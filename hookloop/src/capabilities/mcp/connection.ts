@@ -261,7 +261,19 @@ function resultProblem(result: unknown): string | undefined {
   if (!isJsonObject(result)) return 'it is not an object'
   const { content = [], isError = false } = result
   if (!Array.isArray(content) || !content.every(isJsonObject)) return 'its "content" is not a list of objects'
-  return typeof isError === 'boolean' ? undefined : 'its "isError" is not a boolean'
+  return typeof isError === 'boolean' ? unfinished(result) : 'its "isError" is not a boolean'
+}
+
+/** What a result may have besides its content. */
+const BESIDES = ['_meta', 'isError', 'resultType', 'ttlMs', 'cacheScope']
+
+/** A task, a request for input or another result that is not one of a tool must not look like a call without output. */
+function unfinished(result: JsonObject): string | undefined {
+  const { resultType = 'complete', content, structuredContent } = result
+  if (resultType !== 'complete') return 'its "resultType" is not "complete"'
+  const other = content === undefined && structuredContent === undefined ? Object.keys(result) : []
+  const unknown = other.find((key) => !BESIDES.includes(key))
+  return unknown === undefined ? undefined : `it has no "content", but "${cleanText(unknown, 40)}"`
 }
 
 class ConnectTimeout extends Error {}

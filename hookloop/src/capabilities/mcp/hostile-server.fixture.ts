@@ -195,6 +195,12 @@ const behaviours: { readonly [name: string]: Behaviour } = {
     },
   },
   'no-content': { call: (message) => void answer(message, {}) },
+  'only-a-task': { call: (message) => void answer(message, { task: { taskId: '1', status: 'working' } }) },
+  'input-requests': {
+    call: (message) => void answer(message, { inputRequests: { a: { method: 'elicitation/create' } } }),
+  },
+  'another-type': { call: (message) => void answer(message, { resultType: 'task', content: [] }) },
+  'earlier-protocol': { call: (message) => void answer(message, { toolResult: 'x' }) },
   'wrong-content': { call: (message) => void answer(message, { content: 'text' }) },
   'result-is-null': { call: ({ id }) => void raw(`{"jsonrpc":"2.0","id":${String(id)},"result":null}\n`) },
   'wrong-id': {

@@ -56,6 +56,13 @@ const failures: { readonly [how: string]: { readonly title: string; readonly say
     says: /sent an invalid result: its "content"/,
   },
   'many-annotations': { title: 'sends 120,000 invalid annotations', says: /its "isError" is not a boolean/ },
+  'only-a-task': {
+    title: 'starts a task',
+    says: /sent an invalid result: it has no "content", but "task"\. The call may/,
+  },
+  'input-requests': { title: 'wants input instead', says: /it has no "content", but "inputRequests"/ },
+  'another-type': { title: 'sends another type of result', says: /its "resultType" is not "complete"/ },
+  'earlier-protocol': { title: 'answers as in the first version', says: /it has no "content", but "toolResult"/ },
   'wrong-content': { title: 'sends invalid content', says: /sent an invalid result/ },
   'result-is-null': { title: 'sends no result', says: /did not answer: its response is not valid/ },
   'wrong-output': { title: 'breaks its own schema', says: /does not fit the output schema .*Expected "number"/ },

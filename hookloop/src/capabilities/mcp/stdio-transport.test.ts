@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { createAgent } from '../../create-agent.ts'
+import type { SavedRun } from '../../state/saved-run.ts'
+import { approval } from '../approval.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { callOnce, connected, hostile, isAlive, real, runCalls, until } from './mcp.fixture.ts'
 import { mcp } from './mcp.ts'
@@ -62,6 +64,23 @@ test('a restarted server with a changed tool is not called', async (t) => {
   const second = await callOnce(servers, 'mcp__it__go')
   assert.match(died.output as string, /ended with exit code 1/)
   assert.match(second.output as string, /has changed this tool since it was offered\. The call was not made\./)
+  assert.equal(read(CALL_LOG), 'called\n')
+})
+
+test('an approval is not used for a tool that the server of another process describes otherwise, and the approver is asked again', async (t) => {
+  const CALL_LOG = logFile('approved')
+  const agentWith = async () => {
+    const servers = await connected(t, { ...hostile('another-after-death'), env: { CALL_LOG } }, { ask: true })
+    const model = scriptedModel([{ toolCalls: [{ name: 'mcp__it__go' }] }, 'Done.'])
+    return createAgent({ model, use: [servers, approval('suspend')] })
+  }
+  const shown = await (await agentWith()).run('Go.')
+  assert.ok(shown.status === 'suspended')
+  writeFileSync(CALL_LOG, 'called\n') // the next server describes its tool otherwise
+  const saved = JSON.parse(JSON.stringify(shown)) as SavedRun
+  const again = await (await agentWith()).resume(saved, { answers: { [shown.pending[0]!.id]: 'allow' } })
+  assert.ok(again.status === 'suspended')
+  assert.match(again.pending[0]!.message, /"mcp__it__go" has changed since this call was approved/)
   assert.equal(read(CALL_LOG), 'called\n')
 })
 
