@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,6 +18,7 @@ const workspace = createWorkspace()
 after(workspace.remove)
 const { work } = workspace
 const yes = approval(() => 'allow')
+const onLinux = process.platform === 'linux'
 
 /** The result of one approved command, as the model gets it. */
 async function outputOf(command: string, options: BashOptions = {}): Promise<string> {
@@ -216,25 +219,52 @@ test('P08 a cancelled run leaves no process, and the call is recorded with an un
 })
 
 test('a hundred concurrent commands in many runs of one agent leave no process', async () => {
+  const hour = anHour()
   const agent = createAgent({
     model: scriptedModel((request) => {
       const [first] = request.messages
       const id = JSON.stringify(first).match(/id-(\d+)/)![1]!
       return request.messages.length > 1
         ? 'Done.'
-        : { toolCalls: [{ name: 'bash', args: { command: `echo "got ${id}"` } }] }
+        : { toolCalls: [{ name: 'bash', args: { command: `sleep ${hour} & echo "got ${id}"` } }] }
     }),
-    use: [bash({ cwd: work, sandbox: 'off', allow: ['echo'] })],
+    use: [bash({ cwd: work, sandbox: 'off' }), yes],
   })
-  for (let batch = 0; batch < 3; batch++) {
-    const ids = Array.from({ length: 40 }, (_, i) => `${batch}${i}`)
+  for (let batch = 0; batch < 4; batch++) {
+    const ids = Array.from({ length: 25 }, (_, i) => `${batch}${i}`)
     const runs = await Promise.all(ids.map((id) => agent.run(`id-${id}`)))
     const outputs = runs.map((run) => [...run.state.execution!.steps][0]!.toolExecutions[0]!.output)
     assert.deepEqual(
       outputs,
-      ids.map((id) => `got ${id}`),
+      ids.map((id) => `One background process was ended with it.\ngot ${id}`),
     )
+    assert.equal(countWith(hour), 0)
   }
+})
+
+/** A process that runs one command with the tool. */
+function startProcess(command: string): ChildProcess {
+  const source = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href)
+  const script = `
+    import { approval } from ${source('../approval.ts')}
+    import { createAgent } from ${source('../../create-agent.ts')}
+    import { scriptedModel } from ${source('../../models/scripted.ts')}
+    import { bash } from ${source('./bash.ts')}
+    const model = scriptedModel([{ toolCalls: [{ name: 'bash', args: { command: ${JSON.stringify(command)} } }] }, 'Done.'])
+    await createAgent({ model, use: [bash({ sandbox: 'off' }), approval(() => 'allow')] }).run('Go.')`
+  const args = ['--conditions=hookloop-source', '--input-type=module', '-e', script]
+  return spawn(process.execPath, args, { stdio: 'ignore', cwd: work })
+}
+
+test('P09 the first command of a process ends what a killed process has left', { skip: !onLinux }, async () => {
+  const hour = anHour()
+  const killed = startProcess(`setsid sleep ${hour} & sleep ${hour}`)
+  assert.ok(await until(() => countWith(hour) === 2, 60_000))
+  killed.kill('SIGKILL')
+  await once(killed, 'close')
+  assert.equal(countWith(hour), 2)
+  await once(startProcess('true'), 'close')
+  assert.ok(await until(() => countWith(hour) === 0))
 })
 
 test('the description has the working directory, the allowed commands and the sandbox', () => {

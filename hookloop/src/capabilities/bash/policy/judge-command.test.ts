@@ -161,6 +161,8 @@ suite('a deny rule', () => {
       'git log --grep push',
       'git commit -m push',
       'git stash push',
+      'git --no-pager stash push',
+      'git -P grep push',
       'npm run build deploy',
       'git log push',
     ]
@@ -264,6 +266,13 @@ suite('a hostile text', () => {
     'a sed script': `sed '${'s/a/b/;'.repeat(9000)}' x`,
     'brackets in a sed script': `sed 's/${'['.repeat(1400)}/x/' y`,
     'line ends': '\n'.repeat(60_000),
+    'a value in many places': `x=${'a'.repeat(60_000)}; echo ${'$x'.repeat(30_000)}`,
+    'many words in loops': `${'vwxyz'.replace(/./g, 'for $& in a b; do ')}for u in ${'a '.repeat(60_000)}; do ls${'; done'.repeat(6)}`,
+    'many values in a loop': `${Array.from({ length: 8000 }, (_, i) => `a${i}=1;`).join('')} for x in ${'a '.repeat(25_000)}; do ls; done`,
+    'quotes in an awk program': `awk '${'"\\'.repeat(60_000)}'`,
+    'a value in many substitutions': `for x in ${'abcdefghijklmnopqrstuvw'.split('').join(' ')}; do ${'echo $('.repeat(90)}${'ls $x;'.repeat(10_000)}${')'.repeat(90)}; done`,
+    'substitutions without an end': 'echo $(echo '.repeat(90),
+    'an awk program': `awk '${'print '.repeat(20_000)}'`,
   }
   const judge = commandJudge({
     allow: ['*', 'git', 'env'],

@@ -1,11 +1,13 @@
 import { shorten } from '../../../state/text.ts'
 import { catastropheOf } from './catastrophes.ts'
 import { placeOf, workFolders } from './folders.ts'
+import { isBeginning } from './grammar.ts'
 import { kinds } from './kinds.ts'
 import { MAX_TEXT, parseCommands, type ParsedCommand } from './parse-commands.ts'
-import { endOfInner, findGrammar, readArguments, textOf, type Problem } from './read-arguments.ts'
+import { endOfInner, findGrammar, readArguments, type Problem } from './read-arguments.ts'
 import {
   allowMatches,
+  baseName,
   broadMatch,
   isNamedBy,
   readRules,
@@ -15,7 +17,7 @@ import {
   type Rules,
 } from './rules.ts'
 import { suspicionIn, sizeProblem } from './suspicious-text.ts'
-import { isUnderstood, type ParsedWord } from './understand-word.ts'
+import { isUnderstood, textOf, type ParsedWord } from './understand-word.ts'
 
 export type Verdict = 'allow' | 'ask' | 'deny'
 
@@ -44,17 +46,18 @@ export type CommandVerdict = {
 
 /**
  * Returns a function that judges commands by rules. It allows only commands that are literal and understood in every part, finds
- * denied commands wherever they are, and asks about the rest. Throws on invalid rules, never on a command.
+ * denied commands wherever they are, and asks about the rest. `cwd` is the working directory, which `cd` may name by its path. Throws on
+ * invalid rules, never on a command.
  */
-export function commandJudge(rules: CommandRules): (command: string) => CommandVerdict {
+export function commandJudge(rules: CommandRules, cwd?: string): (command: string) => CommandVerdict {
   const read = readRules(rules)
-  return (command) => judgeText(command, read)
+  return (command) => judgeText(command, read, cwd)
 }
 
-function judgeText(command: string, rules: Rules): CommandVerdict {
+function judgeText(command: string, rules: Rules, cwd: string | undefined): CommandVerdict {
   const problem = sizeProblem(command)
   if (problem !== undefined) return summary(deniedTokens(command, rules), [forText(command, 'deny', problem)])
-  const { commands: seen, doubt } = parseCommands(command)
+  const { commands: seen, doubt } = parseCommands(command, cwd)
   const found = seen.flatMap((each) => judgeCommand(each, { rules, depth: 0, budget: { left: MAX_INNER } }))
   const denied = doubt === undefined ? [] : deniedTokens(command, rules)
   const suspicion = suspicionIn(command)
@@ -78,7 +81,7 @@ function writesLinks(command: string, found: readonly FoundCommand[]): boolean {
 }
 
 /** No loop, pipeline, substitution or command in the background. */
-const IN_ORDER = /^(?!.*\bdo\b)(?:[^|&(){}`]|&&|>&|&>)*$/s
+const IN_ORDER = /^(?!.*\bdo\b)(?:[^|&(){}`\\>]|>(?!&)|&&|>&|&>)*$/s
 
 /** The strictest verdict decides. For deny the reason is preferably a command, for ask a doubt about the complete text. */
 function summary(commands: readonly FoundCommand[], doubts: readonly FoundCommand[]): CommandVerdict {
@@ -137,14 +140,12 @@ type Wrapped = {
   readonly isPlain: boolean
 }
 
-const isNotNamed = (): boolean => false
-
 /** The commands that a command runs; undefined if it runs none. */
 function wrappedIn({ words, inputs }: ParsedCommand): Wrapped | undefined {
   const known = findGrammar(words, { isExact: false })
   if (known === undefined) return undefined
   const { grammar, keys } = known
-  const { starts, texts, problem } = readArguments(grammar, words, { from: keys.at(-1)! + 1, isNamed: isNotNamed })
+  const { starts, texts, problem } = readArguments(grammar, words, { from: keys.at(-1)! + 1 })
   const isShell = grammar.operands[0] === 'run' && grammar.options.get('-c')?.kind === 'shell'
   const all = isShell && texts.length === 0 ? inputs : texts
   if (starts.length === 0 && all.length === 0) return undefined
@@ -244,12 +245,12 @@ const MAX_SUGGESTED = 8
 function formsOf(words: readonly ParsedWord[]): readonly (readonly ParsedWord[])[] {
   const { before, grammar } = findGrammar(words, { isExact: true }) ?? {}
   if (grammar?.flags.has('judged') === true && grammar.operands.includes('command')) {
-    const { problem, starts } = readArguments(grammar, words, { from: 1, isNamed: isNotNamed })
+    const { problem, starts } = readArguments(grammar, words, { from: 1 })
     return problem === undefined && starts.length === 1 ? [words, [words[0]!, ...words.slice(starts[0])]] : [words]
   }
   if (before === undefined) return [words]
   const { from, to } = before
-  const { problem } = readArguments(before.grammar, words, { from, to, isNamed: isNotNamed })
+  const { problem } = readArguments(before.grammar, words, { from, to })
   return problem === undefined ? [words, [...words.slice(0, from), ...words.slice(to)]] : [words]
 }
 
@@ -302,10 +303,15 @@ function innerOfFind(words: readonly ParsedWord[], start: number): readonly Pars
   })
 }
 
-/** No list says which words are harmless: a rule must match all of them, and name the program. */
+/**
+ * No list says which words are harmless: a rule must match all of them, and name the program and each option. `**` at its
+ * end matches any number of operands, unless some subcommands of the program are known.
+ */
 function harmInUnknown(words: readonly ParsedWord[], rule: readonly string[]): Harm {
+  const isOpen = rule.at(-1) === '**' && !isBeginning(baseName(textOf(words[0]!)))
   const isCovered = words.every((word, index) => {
-    const isOperand = index > 0 && rule[index] !== undefined && word.value?.startsWith('-') === false
+    const isMatched = index > 0 && (isOpen || rule[index] !== undefined)
+    const isOperand = isMatched && word.value?.startsWith('-') === false
     return isOperand || isNamedBy(rule[index], word)
   })
   if (isCovered) return { writes: [] }

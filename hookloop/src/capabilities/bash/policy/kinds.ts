@@ -42,8 +42,8 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   target: (value) => /^(?:\w[\w./:@%+-]*|(?:V|VERBOSE|DEBUG|CI)=\w*)$/.test(value),
   /** A package of a registry: not a path, an address or an archive, which would run its own scripts. */
   package: (value) =>
-    /^(?:@[\w.-]+\/)?\w[\w.-]*(?:(?:@|[=~<>!]=)[\w^~*][\w.*-]*)?$/.test(value) &&
-    !/\.(?:tar(?:\.\w+)?|t[gbxl]z\d?|gz|bz2|xz|zip|whl|egg)$/i.test(value),
+    /^(?:@[\w.-]+\/)?\w[\w.-]*(?:\[[\w,.-]+\])?(?:(?:@|[=~<>!]=)[\w^~*][\w.*-]*)?$/.test(value) &&
+    !/\.(?:tar(?:\.\w+)?|t[gbxl]z\d?|gz|bz2|xz|zip|whl|egg)(?:\[|$)/i.test(value),
   source: (value) => /^(?:[\w-]+\/)*[\w.-]+\.(?:c|cc|cpp|cxx|h|hpp|o|s)$/.test(value) && !value.startsWith('-'),
   /** A program that a compiler writes: not a script or a file that other programs read, such as `Makefile`. */
   binary: (value) =>
@@ -87,10 +87,6 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
       value,
     ),
   rustfmt: (value) => /^(?:--check|-v|--verbose|-l)$/.test(value),
-  goal: (value) =>
-    /^(?:clean|validate|compile|test-compile|test|package|verify|install|site|dependency:(?:tree|list|analyze|resolve)|help:effective-pom|spotless:check|checkstyle:check)$/.test(
-      value,
-    ),
   dockerfile: (value) => kinds['below']!(value) && /(?:^|\/)(?:Dockerfile[\w.-]*|[\w.-]+\.Dockerfile)$/.test(value),
   compose: (value) => kinds['below']!(value) && /(?:^|\/)(?:docker-)?compose[\w.-]*\.ya?ml$/.test(value),
   plus: (value) => value.startsWith('+'),
@@ -120,7 +116,7 @@ function mayBeInstalled(path: string): boolean {
 }
 
 const SCRIPT =
-  /^(?:[\w-]+:)?(?:run|test|tests|build|dev|start|lint|format|check|type-?check|types|e2e|ci|clean|compile|coverage|unit|integration|docs|preview|generate|codegen)(?:[:-][\w:-]+)?$/
+  /^(?!(?:coverage|docs)$)(?:[\w-]+:)?(?:run|test|tests|build|dev|start|lint|format|check|type-?check|types|e2e|ci|clean|compile|coverage|unit|integration|docs|preview|generate|codegen)(?::[\w:-]+)?$/
 
 /** The conversion that stores the number of characters written. */
 const STORES = /%[-+ #0-9.*']*[hlLjzt]*n/

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { literalWord } from './literal-word.ts'
+import { completeWord } from './literal-word.ts'
 import { whatBashRuns } from './what-bash-runs.fixture.ts'
 
 const literal: readonly string[] = [
@@ -93,15 +93,18 @@ const expanding: readonly string[] = [
   'a;b',
 ]
 
-suite('literalWord', () => {
+suite('completeWord', () => {
   test('returns the value that bash gives a word without expansions', () => {
     const [argv] = whatBashRuns(`p ${literal.join(' ')}`)
-    assert.deepEqual(literal.map(literalWord), argv!.slice(1))
+    assert.deepEqual(
+      literal.map((word) => completeWord(word)?.value),
+      argv!.slice(1),
+    )
   })
 
   for (const word of expanding) {
     test(`is null for a word that is not literal: ${JSON.stringify(word)}`, () => {
-      assert.equal(literalWord(word), null)
+      assert.equal(completeWord(word)?.value ?? null, null)
     })
   }
 })

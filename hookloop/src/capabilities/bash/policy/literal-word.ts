@@ -28,11 +28,6 @@ const METACHARACTERS = new Set(' \t\n|&;()<>')
 /** Characters that make a dollar sign an expansion, also in double quotes and after a line continuation. */
 const EXPANDS = /^(?:[A-Za-z0-9_{([@*#?$!-]|\\\n)/
 
-/** The text of a word after quote removal, or null if bash would expand it, or if it is not exactly one word. */
-export function literalWord(text: string): string | null {
-  return completeWord(text)?.value ?? null
-}
-
 /** Reads a text that must be exactly one word. */
 export function completeWord(text: string, skip?: SkipCommands): ReadWord | undefined {
   const word = readWord(text, 0, skip)
@@ -54,8 +49,7 @@ export function readWord(source: string, start: number, skip?: SkipCommands): Re
   const word: Reading = { value: '', isLiteral: true, isQuoted: false, braces: 0, expansion: undefined, skip }
   let at = source.startsWith('<(', start) ? readCommands(source, start, word) : start
   while (at < source.length && (word.isQuoted || !METACHARACTERS.has(source[at]!))) {
-    const next =
-      source[at] === '"' ? at + 1 : (readExpansion(source, at, word, '$`"\\\n') ?? readPlain(source, at, start, word))
+    const next = source[at] === '"' ? at + 1 : (readExpansion(source, at, word) ?? readPlain(source, at, start, word))
     if (next === undefined) return undefined
     if (source[at] === '"') word.isQuoted = !word.isQuoted
     at = next
@@ -68,28 +62,18 @@ export function readWord(source: string, start: number, skip?: SkipCommands): Re
   return { end: at, value: isLiteral ? word.value : null, text: word.value, expansion }
 }
 
-/** Reads the text of a here-document like a text in double quotes. Undefined if it has an expansion that is not understood. */
-export function readText(
-  source: string,
-  from: number,
-  to: number,
-  skip: SkipCommands,
-): Expansion | 'plain' | undefined {
-  const word: Reading = { value: '', isLiteral: true, isQuoted: true, braces: 0, expansion: undefined, skip }
-  let at = from
-  while (at < to && word.isLiteral) {
-    if (source.startsWith('\\\n', at)) return undefined // it may continue the line that would end the text
-    at = readExpansion(source, at, word, '$`\\') ?? at + 1
-  }
-  return at > to || !word.isLiteral ? undefined : (word.expansion ?? 'plain')
+/** The variables in the text of a here-document; undefined if it has another expansion, or a backslash, which may hide its end. */
+export function variablesIn(text: string): readonly string[] | undefined {
+  if (/[`\\]|\$(?:[([]|\{(?!\w+\}))/.test(text)) return undefined
+  return [...text.matchAll(/\$\{?(\w+|[^\w\s])/g)].map(([, name]) => name!)
 }
 
 /** Reads what is an expansion also in double quotes, where a backslash escapes only some characters. */
-function readExpansion(source: string, at: number, word: Reading, escaped: string): number | undefined {
+function readExpansion(source: string, at: number, word: Reading): number | undefined {
   const [character, next] = [source[at], source[at + 1] ?? '']
   if (character === '`') return readOther(source, at, word)
   if (character === '$' && EXPANDS.test(source.slice(at + 1, at + 3))) return readVariable(source, at, word)
-  if (character !== '\\' || (word.isQuoted && (next === '' || !escaped.includes(next)))) return undefined
+  if (character !== '\\' || (word.isQuoted && !/^[$`"\\\n]$/.test(next))) return undefined
   // A line continuation can hide a value or the name of a variable, and a backslash at the end escapes nothing.
   if (next !== '\n' && next !== '') word.value += next
   else if (!word.isQuoted || word.expansion !== undefined) word.isLiteral = false
@@ -102,7 +86,7 @@ function expand(word: Reading, kind: 'glob' | 'one' | 'optional' | 'many', { sta
     prefix: kind === 'many' ? '' : prefix,
     isOne: isOne && (kind === 'one' || (kind === 'optional' && word.value !== '')),
     hasGlob: hasGlob || kind === 'glob',
-    variables: name === '' ? variables : [...variables, name],
+    variables: name === '' || variables.includes(name) ? variables : [...variables, name],
   }
 }
 
@@ -131,16 +115,16 @@ function readVariable(source: string, at: number, word: Reading): number {
 
 /** `$(…)` and `<(…)`. The commands in it are judged like all others; what they print is not known, with a few exceptions. */
 function readCommands(source: string, at: number, word: Reading): number {
-  const isArithmetic = source.startsWith('((', at + 1)
-  const end = isArithmetic ? undefined : word.skip?.(source, at + 2)
-  if (end === undefined) return readOther(source, at, word)
+  if (source.startsWith('((', at + 1) || word.skip === undefined) return readOther(source, at, word)
+  const end = word.skip(source, at + 2)
+  word.isLiteral &&= end !== undefined // the rest is not read again for each substitution around it
   const text = source.slice(at, end)
   const isPath = text.startsWith('<(') || (word.isQuoted && text === '$(pwd)')
   const start = isPlainOutput(text) ? '0' : isPath ? '/' : ''
   // A command that fails prints nothing, and without quotes there is no word then.
   expand(word, word.isQuoted || start === '/' ? 'one' : start === '0' ? 'optional' : 'many', { start })
   word.value += text
-  return end
+  return at + text.length
 }
 
 /** What is no revision is printed as it is, so it must not begin like an option or an absolute path. */
@@ -197,19 +181,17 @@ function readPlain(source: string, at: number, start: number, word: Reading): nu
   return at + 1
 }
 
-const ANSI_QUOTES = /\$'([^'\\]*(?:\\[^][^'\\]*)*)'/y
-/** The letters of escapes for one character, and their values in the same order. */
-const ANSI = ['abeEfnrtv\\\'"?', '\u0007\b\u001B\u001B\f\n\r\t\v\\\'"?'] as const
+const ANSI_QUOTES = /\$'((?:[^'\\]|\\[^])*)'/y
+const ANSI: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\\': '\\', "'": "'", '"': '"' }
 
-/** `$'…'` with the escapes for one character. Numeric escapes may be parts of a character, so they are not literal. */
+/** `$'…'` with the usual escapes. Others may be parts of a character, so they are not literal. */
 function readAnsiQuotes(source: string, at: number, word: Reading): number | undefined {
   ANSI_QUOTES.lastIndex = at
   const [text, quoted = ''] = ANSI_QUOTES.exec(source) ?? []
   if (text === undefined) return undefined
   word.value += quoted.replace(/\\([^])/g, (_, letter: string) => {
-    const meant = ANSI[0].indexOf(letter)
-    if (meant === -1) word.isLiteral = false
-    return ANSI[1][meant] ?? ''
+    word.isLiteral &&= letter in ANSI
+    return ANSI[letter] ?? ''
   })
   return at + text.length
 }

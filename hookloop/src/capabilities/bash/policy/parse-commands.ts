@@ -1,20 +1,13 @@
 import { shorten } from '../../../state/text.ts'
 import { forEachChild, parse } from 'unbash'
 import type { Assignment, Command, Redirection, SyntaxNode } from 'unbash'
-import { enterFolder, everyFolder, isApart, isMove } from './folders.ts'
+import { enterFolder, isMove, relativePath } from './folders.ts'
 import { isOwnVariable, isSafeAssignment } from './kinds.ts'
-import { literalWord } from './literal-word.ts'
+import { isPlainOutput, variablesIn } from './literal-word.ts'
 import { effectsOf } from './redirections.ts'
 import { reservedWords, secondReading, type Span } from './second-reading.ts'
-import {
-  isAtHome,
-  isHarmlessTest,
-  isUnderstood,
-  toWord,
-  toWords,
-  type Known,
-  type ParsedWord,
-} from './understand-word.ts'
+import { isAtHome, isKnown, isUnderstood, textOf, toWord, toWords } from './understand-word.ts'
+import type { Known, ParsedWord } from './understand-word.ts'
 
 /** A simple command, or a construct of the grammar with an effect. */
 export type ParsedCommand = {
@@ -31,31 +24,27 @@ export type ParsedCommand = {
   readonly folders: readonly string[]
 }
 
-type ParsedText = {
-  readonly commands: readonly ParsedCommand[]
-  /** Why the text was not understood completely; undefined if it was. */
-  readonly doubt: string | undefined
-}
-
-/** Every command in a bash text, at any depth. Never throws: `doubt` says what cannot be parsed. */
-export function parseCommands(source: string): ParsedText {
+/** Every command in a bash text, at any depth. Never throws: `doubt` says why the text was not understood completely. */
+export function parseCommands(
+  source: string,
+  cwd?: string,
+): { readonly commands: readonly ParsedCommand[]; readonly doubt: string | undefined } {
+  const names = namesIn(source)
   const walk: Walk = {
     commands: [],
     spans: [],
     tests: [],
+    names,
     variables: new Set(),
-    values: [new Map()],
-    constants: new Set(),
+    values: [leadingValues(source, names)],
     folders: ['.'],
+    cwd,
     isLooping: false,
     subshells: 0,
     substitutions: 0,
-    isPlain: true,
   }
   try {
-    const script = parse(source)
-    walk.constants = constantsIn(script)
-    visit(script, source, walk)
+    visit(parse(source), source, walk)
   } catch {
     return { commands: walk.commands, doubt: 'it is nested too deeply' } // the parser ran out of stack
   }
@@ -67,11 +56,12 @@ type Walk = {
   /** The positions of words and of `[[ ]]`, to compare with the second reading. */
   readonly spans: Span[]
   readonly tests: Span[]
+  readonly names: ReadonlyMap<string, number>
   /** The variables that the text has set so far. */
   readonly variables: Set<string>
-  /** The values of those of which they are known: in a loop, one map for each word of its list. */
+  /** What is known of their values: in a loop, one map for each word of its list. */
   values: readonly Known['values'][]
-  constants: ReadonlySet<SyntaxNode>
+  readonly cwd: string | undefined
   /** The folders that may be entered so far. */
   folders: readonly string[]
   /** Whether what comes later in the text may run earlier. */
@@ -80,8 +70,6 @@ type Walk = {
   subshells: number
   substitutions: number
   doubt?: string
-  /** Whether the second reading understands everything in it. */
-  isPlain: boolean
 }
 
 const MAX_SUBSTITUTIONS = 100
@@ -91,109 +79,59 @@ function visit(node: SyntaxNode, source: string, walk: Walk): void {
   const error = node.type === 'Script' ? node.errors?.[0] : undefined
   if (error !== undefined) walk.doubt ??= `it cannot be parsed: ${error.message}`
   const { folders, isLooping, values } = walk
-  const found = foundAt(node, walk).map((each) => ({ ...each, text: cut(source, node), folders }))
+  const text = shorten(source.slice(node.pos, node.end), MAX_TEXT)
+  const found = foundAt(node, text, walk).map((each) => ({ ...each, text, folders }))
   walk.commands.push(...found)
-  if (found.some(({ hazards }) => hazards.length > 0)) walk.isPlain = false
-  if (isUnparsed(node)) walk.doubt ??= 'a part of it cannot be parsed'
+  const isSubstitution = node.type === 'CommandExpansion' || node.type === 'ProcessSubstitution'
+  if (isSubstitution && node.script === undefined) walk.doubt ??= 'a part of it cannot be parsed'
   if (node.type === 'CommandExpansion' && (walk.substitutions += 1) > MAX_SUBSTITUTIONS)
     walk.doubt ??= 'it has too many substitutions'
   if (node.type === 'Word' || node.type === 'HereDocDelimiter' || node.type === 'Assignment')
     walk.spans.push({ pos: node.pos, end: node.end })
   if (node.type === 'Subshell') walk.subshells += 1
   if (node.type === 'ParameterExpansion' && !/[$`]/.test(node.text.slice(1))) return // its words are parts of one
-  const changed = walk.values
-  walk.isLooping = node.type === 'For' || node.type === 'While' || (isLooping && !isApart(node))
+  walk.isLooping = node.type === 'For' || node.type === 'While' || (isLooping && node.type !== 'Subshell')
   // An assignment is one word.
   const parent = node.type === 'Assignment' && node.value.type === 'Word' ? node.value : node
-  if (node.type === 'AndOr') visitChain(node, inner, walk)
-  else
-    forEachChild(parent, (child) => {
-      // A variable has its value after the assignment, or in the body of the loop.
-      if (node.type === 'For') walk.values = child === node.body ? changed : values
-      else if (node.type === 'Command') walk.values = values
-      visit(child, inner, walk)
-    })
+  forEachChild(parent, (child) => visit(child, inner, walk))
   walk.isLooping = isLooping
-  if (node.type === 'For' || node.type === 'Command') walk.values = node.type === 'For' ? values : changed
-  const moves = found.filter(({ words }) => isMove(words))
-  if (moves.length > 0) walk.folders = everyFolder(...moves.map(({ words }) => enterFolder(folders, words)))
-  else if (isApart(node)) walk.folders = folders
-  // A pipeline may be negated, and a statement may fail.
-  else if (/^(?:Pipeline|Statement)$/.test(node.type)) walk.folders = everyFolder(folders, walk.folders)
-}
-
-/** After `&&` the command before it has succeeded, so that only its folder counts. After `||` it may not have been run. */
-function visitChain(node: Extract<SyntaxNode, { type: 'AndOr' }>, source: string, walk: Walk): void {
-  let all = walk.folders
-  for (const [index, command] of node.commands.entries()) {
-    const [isOr, skipped] = [node.operators[index - 1] === '||', walk.folders]
-    if (isOr) walk.folders = all
-    visit(command, source, walk)
-    all = everyFolder(all, walk.folders)
-    if (isOr) walk.folders = everyFolder(skipped, walk.folders)
-  }
-  walk.folders = all
-}
-
-/** Substitutions are parsed on access; without a script parsing failed. */
-function isUnparsed(node: SyntaxNode): boolean {
-  return (node.type === 'CommandExpansion' || node.type === 'ProcessSubstitution') && node.script === undefined
-}
-
-/** The loops and assignments whose variable no other part of a text sets. An assignment must always run, before what follows it. */
-function constantsIn(script: Extract<SyntaxNode, { type: 'Script' }>): ReadonlySet<SyntaxNode> {
-  const setters = new Map<string, SyntaxNode[]>()
-  let isReading = false
-  const collect = (node: SyntaxNode): void => {
-    const name = node.type === 'Assignment' ? node.name : node.type === 'For' ? node.name.text : undefined
-    if (name !== undefined)
-      setters
-        .set(name, setters.get(name) ?? [])
-        .get(name)!
-        .push(node)
-    if (node.type === 'Command') isReading ||= setsVariables(node)
-    forEachChild(node, collect)
-  }
-  collect(script)
-  const first = script.commands
-    .filter(({ background }) => background !== true)
-    .map(({ command }) => (command.type === 'AndOr' ? command.commands[0]! : command))
-  const always = new Set<SyntaxNode>(first.flatMap((command) => (command.type === 'Command' ? command.prefix : [])))
-  const single = [...setters.values()].filter(({ length }) => length === 1 && !isReading).map(([node]) => node!)
-  return new Set(single.filter((node) => node.type === 'For' || always.has(node)))
-}
-
-/** Whether a command may set a variable that is one of its words: `read x`, `command read x`, `printf -v x`. */
-function setsVariables({ name, args: [first] }: Command): boolean {
-  const program = literalWord(name?.text ?? '')
-  if (program === 'command') return !/^-[vV]$/.test(first?.text ?? '')
-  return program === 'read' || (program === 'printf' && !/^["']?[%\w]/.test(first?.text ?? ''))
+  if (node.type === 'Subshell') walk.folders = folders
+  if (node.type === 'For') walk.values = values
+  // A later command may run in any folder so far, because `cd` may fail.
+  for (const { words } of found) if (isMove(words)) walk.folders = enterFolder(walk.folders, words, walk.cwd)
 }
 
 type Found = Omit<ParsedCommand, 'text' | 'folders'>
 const NOTHING: Found = { words: [], hazards: [], inputs: [], writes: [] }
 
-function foundAt(node: SyntaxNode, walk: Walk): readonly Found[] {
+function foundAt(node: SyntaxNode, text: string, walk: Walk): readonly Found[] {
   const hazard = (why: string): readonly Found[] => [{ ...NOTHING, hazards: [why] }]
-  const known: Known = { variables: walk.variables, values: new Map() }
   switch (node.type) {
     case 'Command':
-      return setVariables(node, walk) ? [] : withValues(walk, (each) => simpleCommand(node, walk, each))
+      return setVariables(node, walk) ? [] : withValues(walk, (known) => simpleCommand(node, walk, known))
     case 'Redirected': {
-      const found = withValues(walk, (each) => ({ ...NOTHING, ...effectsOf(node.redirects, each, walk.folders) }))
+      const found = withValues(walk, (known) => ({ ...NOTHING, ...effectsOf(node.redirects, known, walk.folders) }))
       return found.filter(({ hazards, writes }) => hazards.length > 0 || writes.length > 0)
     }
-    case 'For':
-      return setLoopVariable(node, walk) ? [] : hazard('a for loop sets a variable')
+    case 'For': {
+      const lists = withValues(walk, (known) => node.wordlist?.flatMap((word) => toWords(word, known)) ?? [UNKNOWN])
+      return setLoopVariable(node.name.text, lists.flat(), walk) ? [] : hazard('a for loop sets a variable')
+    }
     case 'TestCommand':
       walk.tests.push(node)
-      return isHarmlessTest(node.expression, known) ? [] : hazard('[[ ]] can evaluate its operands')
+      return PLAIN_TEST.test(text) && isKnown(variablesIn(text)!, walk) ? [] : hazard('[[ ]] can evaluate its operands')
     default: {
       const why = constructs[node.type]
       return why === undefined ? [] : hazard(why)
     }
   }
 }
+
+/** Comparisons of plain words: arithmetic would evaluate its operands, and `-v` a subscript. */
+const OPERAND = String.raw`"?[\w./*$?-]+"?`
+const NUMBER = String.raw`"?(?:\d+|\$[?#])"?`
+const COMPARISON = String.raw`(?:! )?(?:-[a-hkprstuwxzLNOSGn] ${OPERAND}|${OPERAND} (?:==?|!=|=~|-nt|-ot|-ef) ${OPERAND}|${NUMBER} -(?:eq|ne|lt|le|gt|ge) ${NUMBER})`
+const PLAIN_TEST = new RegExp(String.raw`^\[\[ ${COMPARISON}(?: (?:&&|\|\|) ${COMPARISON})* \]\]$`)
 
 const constructs: { readonly [type in SyntaxNode['type']]?: string } = {
   Case: 'the branches of a case are patterns',
@@ -210,65 +148,76 @@ function withValues<T>({ variables, values }: Walk, make: (known: Known) => T): 
   return [...new Map(all.map((each) => [JSON.stringify(each), each])).values()]
 }
 
-const MAX_VALUES = 32
-
-/** Remembers the variable of a loop. False if its words are not known to be harmless. */
-function setLoopVariable(node: Extract<SyntaxNode, { type: 'For' }>, walk: Walk): boolean {
-  const name = node.name.text
-  const values = walk.values.flatMap((values) => {
-    const words = node.wordlist?.flatMap((word) => toWords(word, { variables: walk.variables, values }))
-    return (words ?? [UNKNOWN]).map((word) => new Map(values).set(name, word))
-  })
-  if (!isOwnVariable(name) || !values.every((each) => isHarmlessValue(each.get(name)!))) return false
+/** Remembers the variable of a loop. False if one of its words is not known to be harmless. */
+function setLoopVariable(name: string, words: readonly ParsedWord[], walk: Walk): boolean {
+  const arePlain = words.every((word) => PLAIN.test(textOf(word))) && walk.names.get(name) === 1
+  if (arePlain && words.length > 0 && words.length * walk.values.length <= MAX_VALUES)
+    walk.values = words.flatMap((word) => walk.values.map((each) => new Map(each).set(name, textOf(word))))
   walk.variables.add(name)
-  if (walk.constants.has(node) && values.length > 0 && values.length <= MAX_VALUES) walk.values = values
-  return true
+  return words.every((word) => isSafe(name, word, false))
 }
 
+const MAX_VALUES = 32
+/** Also a pattern of files, if nothing else can be at the start. */
+const PLAIN = /^[\w./:@%+-][\w./:@%+*-]{0,99}$/
+/** An assignment. After `&&` another one may not run, and with `&` it may be in a subshell. */
+const LEADING = /(?<!&&)[ \t]*(\w+)=("?)(\$\([^()"#\n]*\)|[\w%*-:@]*)\2 *(?:[;\n]|&&(?![^]*(?:[^&>]|\\.)&(?![&>])))/gy
 const UNKNOWN: ParsedWord = { value: null, loose: '' }
 
-function isHarmlessValue(word: ParsedWord): boolean {
-  return isUnderstood(word) && !isAtHome(word)
+/** The names in a text that are no use of a variable. One that sets a variable is among them. */
+function namesIn(source: string): ReadonlyMap<string, number> {
+  const names = new Map<string, number>()
+  if (source.length > MAX_TEXT) return names // each word would be read with each value
+  for (const [name] of source.matchAll(/(?<![$\w]|\w-|\$\{)[A-Za-z_]\w*/g)) names.set(name, (names.get(name) ?? 0) + 1)
+  return names
 }
 
-/** Remembers the variables that a command sets, if it does nothing else. */
+/** The variables that the start of a text, and nothing else, sets to a plain word. */
+function leadingValues(source: string, names: ReadonlyMap<string, number>): Known['values'] {
+  const values = [...source.matchAll(LEADING)].map(([, name = '', , value = '']) => [name, value] as const)
+  return new Map(values.filter(([name, value]) => (PLAIN.test(value) || isPlainOutput(value)) && names.get(name) === 1))
+}
+
+/** Whether a variable changes nothing about how programs run. Its value is no pattern of files. */
+function isSafe(name: string, word: ParsedWord, isExported: boolean): boolean {
+  if (!isExported && isOwnVariable(name)) return isUnderstood(word) && !isAtHome(word)
+  return isUnderstood(word) && isSafeAssignment(name, word.loose)
+}
+
+/** Remembers the variables that a command sets, if it does nothing else and they are known to be harmless. */
 function setVariables({ name, prefix, redirects }: Command, walk: Walk): boolean {
   const assignments = prefix.filter((each) => each.type === 'Assignment')
-  const isOther = name !== undefined || redirects.length > 0 || assignments.length === 0
-  if (isOther || !withValues(walk, (known) => assignments.every((each) => isSafe(each, known, name))).every(Boolean))
-    return false
-  for (const each of assignments) {
+  if (name !== undefined || redirects.length > 0 || assignments.length === 0) return false
+  return assignments.every((each) => {
+    const words = withValues(walk, (known) => wordOf(each, known))
     walk.variables.add(each.name)
-    if (walk.constants.has(each) && each.value.type === 'Word') {
-      const { value } = each
-      walk.values = walk.values.map((values) => {
-        return new Map(values).set(each.name, toWord(value, { variables: walk.variables, values }))
-      })
-    }
-  }
-  return true
+    return words.every((word) => isSafe(each.name, word, false))
+  })
 }
 
-/** Whether an assignment, before the command with a name or alone, changes nothing about how programs run. */
-function isSafe({ name, value, append, index }: Assignment, known: Known, command: Command['name']): boolean {
-  if (append === true || index !== undefined || value.type !== 'Word') return false
-  const word = toWord(value, known)
-  if (command === undefined && isOwnVariable(name)) return isHarmlessValue(word)
-  if (name === 'IFS' && command?.text === 'read') return word.value !== null
-  return isUnderstood(word) && isSafeAssignment(name, word.loose) // a value is no pattern of files
+/** The word that an assignment sets a variable to. */
+function wordOf({ name, text, value }: Assignment, known: Known): ParsedWord {
+  return text.startsWith(`${name}=`) && value.type === 'Word' ? toWord(value, known) : UNKNOWN
 }
 
 function simpleCommand(node: Command, walk: Walk, known: Known): Found {
   const { name, args, prefix, redirects } = node
   const program = name === undefined ? [] : [toWord(name, { ...known, values: new Map() })]
   const words = [...program, ...args.flatMap((word) => toWords(word, known))]
-  const isChanged = !prefix.every((each) => each.type !== 'Assignment' || isSafe(each, known, name))
+  const [git, option, folder] = words.map(({ value }) => value)
+  if (git === 'git' && option === '-C' && folder) words[2] = { value: relativePath(folder, walk.cwd), loose: folder }
+  const isChanged = !prefix.every((each) => {
+    if (each.type !== 'Assignment') return true
+    const word = wordOf(each, known)
+    return (each.name === 'IFS' && name?.text === 'read' && word.value !== null) || isSafe(each.name, word, true)
+  })
   const { hazards, writes } = effectsOf(redirects, known, walk.folders)
-  if (name?.text === 'read') for (const { value } of words) walk.variables.add(value ?? '')
+  for (const { loose } of words) if (name?.text === 'read' && isOwnVariable(loose)) walk.variables.add(loose)
+  const isHidden = words.some((word) => known.values.has(/^\w*/.exec(textOf(word))![0])) // `read x\y` sets `xy`
   return {
     words,
     hazards: [
-      ...(isChanged ? ['an assignment changes how commands run'] : []),
+      ...(isChanged || isHidden ? ['an assignment changes how commands run'] : []),
       ...(walk.isLooping && isMove(words) ? ['it changes the folder in a loop'] : []),
       ...hazards,
     ],
@@ -284,8 +233,8 @@ function inputOf(redirect: Redirection): readonly string[] {
 
 /** Before anything is allowed, the parser and the second reading must agree. */
 function disagreement(source: string, walk: Walk): string | undefined {
-  const isLiteral = walk.commands.every(({ words }) => words.every(isUnderstood))
-  if (!walk.isPlain || !isLiteral) return undefined // it is not allowed anyway
+  const isUnclear = walk.commands.some(({ words, hazards }) => hazards.length > 0 || !words.every(isUnderstood))
+  if (isUnclear) return undefined // it is not allowed anyway
   const second = secondReading(source)
   if (second === undefined) return 'a second reading of it failed'
   const { words, opening, closing } = second
@@ -311,7 +260,3 @@ function isGrammar(source: string, { pos, end }: Span, tests: readonly Span[]): 
 const TEST_OPERATOR = /^(?:\[\[|\]\]|!|-[a-zA-Z]{1,2}|[=!]?=|=~)$/
 
 export const MAX_TEXT = 2000
-
-function cut(source: string, { pos, end }: Span): string {
-  return shorten(source.slice(pos, end), MAX_TEXT)
-}

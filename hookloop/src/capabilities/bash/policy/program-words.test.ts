@@ -142,3 +142,107 @@ suite('what a program reads in its own way', () => {
     )
   })
 })
+
+suite('what agents of every day run', () => {
+  test('two stars at the end of a rule match any number of operands of a program without a grammar, and no options', () => {
+    assertVerdicts(
+      { allow: ['bd **', 'pulumi stack *', 'git **', 'gh **'] },
+      {
+        allow: ['bd show a-1', 'bd a b c d', 'pulumi stack x'],
+        ask: ['bd', 'bd list --all', 'bd $x', 'pulumi stack x y', 'git worktree add x', 'gh pr merge 1', './bd show x'],
+      },
+    )
+  })
+
+  test('a script of a package may be run by its usual name, another word after pnpm or yarn needs a rule that names it', () => {
+    assertVerdicts(
+      { allow: ['pnpm', 'yarn'] },
+      {
+        allow: ['pnpm test:e2e', 'pnpm --filter web lint:fix', 'yarn build:docs'],
+        ask: ['pnpm tsx x.ts', 'pnpm dlx x', 'pnpm ci', 'yarn up', 'pnpm test:e2e --dir ../x'],
+      },
+    )
+  })
+
+  test('cd and git -C may name the working directory, or a folder below it, by its absolute path', () => {
+    const judge = commandJudge({ allow: ['cd', 'git status', 'npm test'] }, '/srv/app')
+    const verdicts = (commands: readonly string[]): readonly string[] => commands.map((each) => judge(each).verdict)
+    assert.deepEqual(
+      verdicts(['cd /srv/app && git status', 'cd /srv/app/src/ && npm test', 'git -C /srv/app status']),
+      Array(3).fill('allow'),
+    )
+    assert.deepEqual(judge('cd /srv/app/src && npm test').commands[1]!.folders, ['.', 'src'])
+    const others = ['/srv/app2', '/srv', '/srv/app/..', '/srv/app/../b', '/srv/app/src/../..', '/']
+    for (const folder of others)
+      assert.deepEqual(
+        [folder, ...verdicts([`cd ${folder} && npm test`, `git -C ${folder} status`])],
+        [folder, 'ask', 'ask'],
+      )
+    assert.deepEqual(judge('git -C /srv/app/src status').commands[0]!.folders, ['.', 'src'])
+    assert.equal(commandJudge({ allow: ['cd', 'npm test'] }, '/')('cd /etc && npm test').verdict, 'ask')
+    assert.equal(commandJudge({ allow: ['cd', 'npm test'] })('cd /srv/app && npm test').verdict, 'ask')
+  })
+
+  test('source runs a script that a rule names, and no other', () => {
+    assertVerdicts(
+      { allow: ['source venv/bin/activate', '. ./env.sh', 'source *', '*'] },
+      {
+        allow: ['source venv/bin/activate', '. ./env.sh'],
+        ask: ['source venv/bin/activate2', 'source <(ls)', 'source venv/bin/activate x', 'source', '. env.sh'],
+      },
+    )
+  })
+
+  test('the message of a commit may mention the home folder, a command in it may not', () => {
+    const message = (text: string): string => `git commit -m "$(cat <<'EOF'\n${text}\nEOF\n)"`
+    assertVerdicts(
+      { allow: ['git commit', 'cat'] },
+      {
+        allow: [message('Read ~/.config, about ~50 lines, after cd'), message('plain')],
+        ask: ['git commit -m "$(cat ~/.netrc)"', 'git commit -m "$(cd; cat .netrc)"', 'git commit -F ~/x'],
+      },
+    )
+  })
+
+  test('a package may have extras', () => {
+    assertVerdicts(
+      { allow: ['pip install'] },
+      { allow: ["pip install 'mcp[cli]' 'a[b,c]==1.2'"], ask: ["pip install './a[b]'", "pip install 'a[b]@/x'"] },
+    )
+  })
+
+  test('a variable is judged as its value only if the start of the text, or a loop, sets it and nothing else does', () => {
+    assertVerdicts(
+      { allow: ['find', 'npm run *', 'cd', 'npm test', 'git merge-base', 'git log', 'echo', 'read'] },
+      {
+        allow: [
+          'for s in lint test; do npm run $s > $s.log; done',
+          'x=src; find "$x" -name a',
+          'base=$(git merge-base main HEAD); git log "$base..HEAD"',
+          'for d in packages/*/; do (cd "$d" && npm test); done',
+        ],
+        ask: [
+          'if false; then x=src; fi; find "$x-delete"',
+          'false && x=src; find "$x-delete"',
+          'x=src; read {x,y}; find "$x"',
+          'x=src; for x in -delete; do echo; done; find $x',
+          'x=src & find "$x-delete"',
+          'if false; then for f in src; do echo; done; fi; find "$f-delete"',
+          'for d in packages/*/; do find $d; done',
+          'for d in /dev/t*/x; do read a < "$d"; done',
+          'x=src; find "${x#src}-delete"',
+        ],
+      },
+    )
+  })
+
+  test('a range in braces is judged as all its words', () => {
+    const argvOf = (command: string) => commandJudge({ allow: ['echo'] })(command).commands[0]!.argv
+    assert.deepEqual(argvOf('echo {1..3} {2..1}'), ['echo', '1', '2', '3', '2', '1'])
+    assert.deepEqual([argvOf('echo {1..100}')?.length, argvOf('echo {1..101}')], [101, null])
+  })
+
+  test('a redirection that sets a variable needs approval', () => {
+    assertVerdicts({ allow: ['ls'] }, { allow: ['ls 3> out.txt'], ask: ['ls {fd}> out.txt'] })
+  })
+})

@@ -1,7 +1,7 @@
 import { grammarOf, isBeginning, type Grammar, type Option } from './grammar.ts'
 import { isSafeAssignment, kinds } from './kinds.ts'
 import { isPlainOutput } from './literal-word.ts'
-import { isAtHome, type ParsedWord } from './understand-word.ts'
+import { isAtHome, textOf, type ParsedWord } from './understand-word.ts'
 import { baseName } from './rules.ts'
 
 /** The first word of a command that is not known to be harmless, and why. */
@@ -68,8 +68,8 @@ function looseName({ value, loose }: ParsedWord): string {
 type Options = {
   readonly from: number
   readonly to?: number
-  /** Whether a rule names the word, so that it need not be known. */
-  readonly isNamed: (index: number) => boolean
+  /** Whether a rule names the word, so that it need not be known. Default: none is. */
+  readonly isNamed?: (index: number) => boolean
 }
 
 /** One more than are judged: a command with too many is denied, so that none hides behind the others. */
@@ -77,7 +77,7 @@ const MAX_STARTS = 65
 
 /** Reads the arguments of a program as the program does. */
 export function readArguments(grammar: Grammar, words: readonly ParsedWord[], options: Options): Reading {
-  const { from, to = words.length, isNamed } = options
+  const { from, to = words.length, isNamed = () => false } = options
   const { flags, operands, isRepeated } = grammar
   const [starts, texts, writes, scripts]: [number[], string[], string[], string[]] = [[], [], [], []]
   /** Where the command may start too, because an option is not known. */
@@ -232,7 +232,7 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
   /** What an expansion results in is not known: it may be several words, and one of them may be an option. */
   function isHarmlessExpansion(word: ParsedWord, kind: string, mayBeMany: boolean): boolean {
     const { expansion, loose } = word
-    if (expansion === undefined || (isAtHome(word) && !flags.has('names'))) return false
+    if (expansion === undefined || (isAtHome(word) && !flags.has('names') && kind !== 'all')) return false
     const { prefix, isOne, hasGlob, variables } = expansion
     const isPattern = hasGlob && variables.length === 0 && !/[$`]/.test(loose)
     if (kind === 'output') return isPattern && isOfKind(kind, prefix)
@@ -277,10 +277,6 @@ export function endOfInner(words: readonly ParsedWord[], start: number): number 
 function isOption(word: ParsedWord): boolean {
   const text = textOf(word)
   return text.length > 1 && text.startsWith('-')
-}
-
-export function textOf({ value, loose }: ParsedWord): string {
-  return value ?? loose
 }
 
 function shown(word: ParsedWord): string {

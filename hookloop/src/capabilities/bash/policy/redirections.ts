@@ -1,7 +1,6 @@
 import type { Redirection } from 'unbash'
 import { isDataFile } from './kinds.ts'
-import { readText } from './literal-word.ts'
-import { skipInto } from './second-reading.ts'
+import { variablesIn } from './literal-word.ts'
 import { isAtHome, isKnown, toWord, type Known } from './understand-word.ts'
 
 /** Why no rule can allow redirections, and the files that they write. */
@@ -42,24 +41,19 @@ function effectOf(redirect: Redirection, known: Known): string | { readonly writ
     return isFile && !NETWORK.test(loose) ? undefined : 'it may open a network connection'
   }
   if (target === null) return 'the target of a redirection is not literal'
-  if (/^[<>]&$/.test(operator) && DESCRIPTOR.test(target)) return undefined
+  if (/^[<>]&$/.test(operator) && /^(?:\d+-?|-)$/.test(target)) return undefined
   if (operator === '<&') return 'the target of a redirection is not a descriptor'
-  return harmlessTargets.has(target) ? undefined : { writes: target }
+  return /^\/dev\/(?:null|stdout|stderr)$/.test(target) ? undefined : { writes: target }
 }
 
 /** Bash opens network connections for these paths. */
 const NETWORK = /\/dev\/(?:tcp|udp)\//
-
-const DESCRIPTOR = /^(?:\d+-?|-)$/
-
-const harmlessTargets: ReadonlySet<string> = new Set(['/dev/null', '/dev/stdout', '/dev/stderr'])
 
 function hereDocumentHazard(
   { delimiter, body }: Extract<Redirection, { type: 'HereDoc' }>,
   known: Known,
 ): string | undefined {
   if (delimiter === undefined) return 'a here-document has no end'
-  const read = delimiter.quoted ? 'plain' : readText(body.text, 0, body.text.length, skipInto())
-  const isUnknown = read === undefined || (read !== 'plain' && !isKnown(read, known))
-  return isUnknown ? 'a here-document has an expansion' : undefined
+  const variables = delimiter.quoted ? [] : variablesIn(body.text)
+  return variables !== undefined && isKnown(variables, known) ? undefined : 'a here-document has an expansion'
 }

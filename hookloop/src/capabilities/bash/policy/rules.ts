@@ -1,5 +1,6 @@
 import { checkOptions, invalidOption } from '../../../state/check-options.ts'
 import { matchesWildcard } from '../../../hooks/patterns.ts'
+import { grammarOf } from './grammar.ts'
 import type { ParsedWord } from './understand-word.ts'
 
 /** Rules for commands. A rule is a program and its first arguments, such as `git log`; `*` matches anything. */
@@ -99,13 +100,13 @@ export function broadMatch(rules: readonly Rule[], words: readonly ParsedWord[])
     if (!names.some((name) => matchesName(baseName(program), name))) return false
     if (rest.length === 0) return true
     const args = words.slice(1).map(({ value, loose }) => value ?? loose)
-    const options = rest.filter(isOption)
-    return options.every((option) => hasOption(args, option)) && hasInOrder(args, rest.filter(isNoOption))
+    const [options, wanted] = [rest.filter(isOption), rest.filter((word) => !isOption(word))]
+    const others = args.filter((arg) => grammarOf(baseName(program))?.options.get(arg)?.values !== 0)
+    return options.every((option) => hasOption(args, option)) && hasInOrder(others, wanted)
   })
 }
 
 const isOption = (word: string): boolean => word.length > 1 && word.startsWith('-')
-const isNoOption = (word: string): boolean => !isOption(word)
 
 /** `rm` for `/bin/rm`, and for `RM.EXE`: some file systems ignore case. */
 export function baseName(program: string): string {
@@ -171,7 +172,7 @@ function hasInOrder(args: readonly string[], wanted: readonly string[]): boolean
     for (const start of [...starts].slice(0, MAX_GAP)) {
       for (let at = start; at < Math.min(args.length, start + MAX_GAP); at += 1) {
         if (matchesWildcard(args[at]!, pattern)) next.add(at + 1)
-        const belongs = at > start && isOption(args[at - 1]!) && mayTakeValue(args[at - 1]!)
+        const belongs = at > start && isOption(args[at - 1]!) && !args[at - 1]!.includes('=')
         if (!isOption(args[at]!) && !belongs) break
       }
     }
@@ -179,12 +180,4 @@ function hasInOrder(args: readonly string[], wanted: readonly string[]): boolean
     starts = next
   }
   return true
-}
-
-const flags: ReadonlySet<string> = new Set(
-  '--no-pager -P -p --paginate --bare --no-optional-locks --silent -s --quiet -q --verbose -v -y --yes'.split(' '),
-)
-
-function mayTakeValue(option: string): boolean {
-  return !option.includes('=') && !flags.has(option)
 }

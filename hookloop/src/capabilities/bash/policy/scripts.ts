@@ -23,44 +23,17 @@ const COMMAND = new RegExp(String.raw`[\s;]*(?:(?:${ADDRESS}\s*(?:,\s*${ADDRESS}
 
 /** Whether an awk program only prints: it calls no command, and reads and writes no other files. */
 export function isHarmlessAwk(program: string): boolean {
-  const bare = withoutTexts(program)
-  const code = (bare ?? program).replace(/\|\||>=/g, ' ')
+  const isClear = !/[/#]/.test(program) // no pattern or comment may contain a quote
+  const code = (isClear ? program.replace(/"(?:[^"\\]|\\[^])*"?/g, '""') : program).replace(/\|\||>=/g, ' ')
   const own = [...code.matchAll(/\bfunc(?:tion)?\s+([A-Za-z_]\w*)\s*\(/g)].map(([, name]) => name!)
-  const calls = [...code.matchAll(/([A-Za-z_]\w*)\s*\(/g)].map(([, name]) => name!)
+  const calls = [...code.matchAll(/([A-Za-z_]\w*)(\s*\()?/g)].filter(([, , call]) => call).map(([, name]) => name!)
   // Only a print statement writes or pipes: anywhere else `>` compares, and `|` is part of a pattern.
-  const writes = bare === undefined ? /print[^]*[|>]/ : /print[^;}]*[|>]/
+  const statements = isClear ? code.split(/[;}]/) : [code]
   return (
-    !/getline|system|ENVIRON|@|\\\n/.test(program) &&
-    !writes.test(code) &&
+    !/getline|system|ENVIRON|SYMTAB|@|\\\n/.test(program) &&
+    !statements.some((each) => /[|>]/.test(each.split(/print([^]*)/)[1] ?? '')) &&
     calls.every((name) => functions.has(name) || own.includes(name))
   )
-}
-
-/** A slash after these starts a pattern. */
-const KEYWORD = /\b(?:printf?|return|exit|case|delete|in|else|do)$/
-
-const TOKEN =
-  /"(?:[^"\\\n]|\\[^])*"|\/(?:[^/\\\n[]|\\.|\[(?!\^?\])\^?(?:\[:\w+:\]|[^\][/\n\\]|\\.)+\])+\/|#[^\n]*|\s+|[A-Za-z_]\w*|[^]/gy
-
-/**
- * The program without its texts, patterns and comments; undefined if a slash may be the start of a pattern or a division. Output to
- * the standard streams is no file.
- */
-function withoutTexts(program: string): string | undefined {
-  let code = ''
-  for (const [token] of program.matchAll(TOKEN)) {
-    const before = code.trimEnd()
-    if (token === '"') return undefined
-    else if (token.startsWith('"')) code += /^"\/dev\/std(?:err|out)"$/.test(token) ? '"STREAM"' : '""'
-    else if (token.startsWith('/')) {
-      const isPattern = /(?:^|[(,{};!~&|=\n]|\bprint|\breturn)$/.test(before) || /\n\s*$/.test(code)
-      const isDivision = /[\w\]"]$/.test(before) && !/\n\s*$/.test(code) && !KEYWORD.test(before)
-      if (isPattern && token.length > 1) code += '1'
-      else if (isDivision && token === '/') code += token
-      else return undefined
-    } else if (!token.startsWith('#')) code += token
-  }
-  return code.replace(/>{1,2}\s*"STREAM"\s*(?=[;}\n]|$)/g, '')
 }
 
 const functions: ReadonlySet<string> = new Set(

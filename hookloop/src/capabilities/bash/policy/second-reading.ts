@@ -1,4 +1,4 @@
-import { readText, readWord, type SkipCommands } from './literal-word.ts'
+import { readWord, variablesIn, type SkipCommands } from './literal-word.ts'
 
 export type Span = { readonly pos: number; readonly end: number }
 
@@ -33,7 +33,7 @@ function readUntilEnd(source: string, from: number, read: Reading, isNested: boo
   while (at !== undefined && at < source.length) {
     const character = source[at]!
     if (character === '\n') {
-      at = skipHereDocuments(source, at + 1, documents.splice(0), skip)
+      at = skipHereDocuments(source, at + 1, documents.splice(0))
     } else if (/^<<-?(?!<)/.test(source.slice(at, at + 4))) {
       const document = hereDocumentAt(source, at)
       if (document === undefined) return undefined
@@ -86,12 +86,7 @@ function hereDocumentAt(source: string, at: number): HereDocument | undefined {
 }
 
 /** The end of all here-documents that start here; undefined if one has no end or has an expansion that is not understood. */
-function skipHereDocuments(
-  source: string,
-  from: number,
-  documents: readonly HereDocument[],
-  skip: SkipCommands,
-): number | undefined {
+function skipHereDocuments(source: string, from: number, documents: readonly HereDocument[]): number | undefined {
   let at = from
   for (const { end, isQuoted, stripsTabs } of documents) {
     const start = at
@@ -100,7 +95,7 @@ function skipHereDocuments(
       const newline = source.indexOf('\n', at)
       const text = source.slice(at, newline === -1 ? undefined : newline)
       line = stripsTabs ? text.replace(/^\t+/, '') : text
-      if (line === end && !isQuoted && readText(source, start, at, skip) === undefined) return undefined
+      if (line === end && !isQuoted && variablesIn(source.slice(start, at)) === undefined) return undefined
       at += text.length + 1
     }
   }

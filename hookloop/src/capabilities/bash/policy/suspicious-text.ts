@@ -18,10 +18,8 @@ export function sizeProblem(text: string): string | undefined {
 /** The deepest nesting of brackets, ignoring quotes. */
 function depthOf(text: string): number {
   let [depth, deepest] = [0, 0]
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text[at]!
-    if (character === '(' || character === '{' || character === '[') depth += 1
-    else if (character === ')' || character === '}' || character === ']') depth = Math.max(0, depth - 1)
+  for (const [bracket] of text.matchAll(/[()[\]{}]/g)) {
+    depth = Math.max(0, depth + ('([{'.includes(bracket) ? 1 : -1))
     deepest = Math.max(deepest, depth)
   }
   return deepest

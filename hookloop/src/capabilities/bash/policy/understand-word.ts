@@ -1,4 +1,4 @@
-import type { Assignment, TestExpression, Word } from 'unbash'
+import type { Assignment, Word } from 'unbash'
 import { completeWord, type Expansion } from './literal-word.ts'
 import { skipInto } from './second-reading.ts'
 
@@ -14,10 +14,10 @@ export type ParsedWord = {
 
 /** What is known of the variables of a text. */
 export type Known = {
-  /** The variables that the text has set so far. */
+  /** The variables that it has set so far. */
   readonly variables: ReadonlySet<string>
-  /** The words that those are set to of which that is known. */
-  readonly values: ReadonlyMap<string, ParsedWord>
+  /** Those that can only be one plain word. */
+  readonly values: ReadonlyMap<string, string>
 }
 
 /** Variables that reveal nothing. */
@@ -27,7 +27,7 @@ const harmlessVariables: ReadonlySet<string> = new Set(
   ),
 )
 
-export function isKnown({ variables }: Expansion, known: Known): boolean {
+export function isKnown(variables: readonly string[], known: Pick<Known, 'variables'>): boolean {
   return variables.every((name) => harmlessVariables.has(name) || known.variables.has(name))
 }
 
@@ -41,43 +41,28 @@ export function toWords(node: Word | Assignment, known: Known): readonly ParsedW
 /** A word is understood if both readings agree on it, and every variable in it is known. After some builtins the parser returns assignments. */
 export function toWord(node: Word | Assignment, known: Known): ParsedWord {
   const word = readText(node.text, known)
-  return node.type === 'Word' && word.loose !== node.value
-    ? { value: null, loose: node.value }
-    : withValues(node.text, word, known)
+  if (node.type === 'Word' && word.loose !== node.value) return { value: null, loose: node.value }
+  const valueOf = (name: string) => (known.variables.has(name) ? known.values.get(name) : undefined)
+  const filled = node.text.replace(VARIABLES, (all, short, long) => valueOf(short ?? long) ?? all)
+  if (filled === node.text || /['\\]/.test(node.text)) return word
+  if (!filled.includes('*')) return readText(filled, known)
+  // The name of a file is one word in quotes, and may become several words otherwise.
+  const { expansion, ...pattern } = readText(/^"([^"]*)"$/.exec(filled)?.[1] ?? '', known)
+  return expansion === undefined ? word : { ...pattern, expansion: { ...expansion, isOne: true } }
 }
 
 function readText(text: string, known: Known): ParsedWord {
   const { value, text: loose, expansion } = completeWord(text, skipInto()) ?? { value: null, text }
-  if (expansion === undefined || !isKnown(expansion, known)) return { value, loose }
-  const variables = MENTIONS_HOME.test(text) ? ['~'] : expansion.variables
+  if (expansion === undefined || !isKnown(expansion.variables, known)) return { value, loose }
+  const [, ...commands] = text.split(/[$<]\(/)
+  const variables = commands.some((each) => HOME.test(each)) ? ['~'] : expansion.variables
   return { value, loose, expansion: { ...expansion, variables } }
 }
 
+const VARIABLES = /(?<!\$)\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})/g
+
 /** A substitution whose output may be a path in the home folder. */
-const MENTIONS_HOME = /[$<]\([^]*(?:(?<!\w)~|HOME|OLDPWD|\bcd\b)/
-
-/** A word with variables whose values are known is what bash makes of it. */
-function withValues(text: string, word: ParsedWord, { values, variables }: Known): ParsedWord {
-  const [, short, long = ''] = WHOLE.exec(text) ?? []
-  const whole = values.get(short ?? long)
-  if (whole?.expansion !== undefined) return { ...whole, expansion: { ...whole.expansion, isOne: true } }
-  if (whole !== undefined) return whole
-  const filled = PLAIN_PARTS.test(text)
-    ? text.replace(VARIABLES, (variable, short?: string, long = '') => {
-        const { value, loose = '', expansion } = values.get(short ?? long) ?? {}
-        return PLAIN_VALUE.test(value ?? '') || (expansion?.prefix === '0' && loose.startsWith('$(')) ? loose : variable
-      })
-    : text
-  return filled === text ? word : readText(filled, { variables, values })
-}
-
-const VARIABLES = /\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})/g
-/** A variable in quotes. */
-const WHOLE = new RegExp(`^"${VARIABLES.source}"$`)
-/** A word without other quotes and expansions. */
-const PLAIN_PARTS = /^[\w./:@%+,=${}" -]*$/
-/** Bash does not split or expand such a value. */
-const PLAIN_VALUE = /^[\w./:@%+-]+$/
+const HOME = /(?<!\w)~|HOME|OLDPWD|\bcd\b/
 
 /**
  * The words that a word with lists or ranges in braces becomes. Undefined if it has none, or if it has quotes, other expansions, nested
@@ -112,23 +97,6 @@ export function isUnderstood({ value, expansion }: ParsedWord): boolean {
   return value !== null || expansion !== undefined
 }
 
-/** Whether `[[ ]]` only compares: arithmetic would evaluate its operands, and `-v` a subscript. */
-export function isHarmlessTest(test: TestExpression, known: Known): boolean {
-  const areUnderstood = (...words: readonly Word[]): boolean => words.every((word) => isUnderstood(toWord(word, known)))
-  switch (test.type) {
-    case 'TestUnary':
-      return /^-[a-hkprstuwxzLNOSGn]$/.test(test.operator) && areUnderstood(test.operand)
-    case 'TestBinary':
-      if (/^-(?:eq|ne|lt|le|gt|ge)$/.test(test.operator))
-        return [test.left, test.right].every(({ text }) => /^(?:\d+|"?\$[?#]"?)$/.test(text))
-      return /^(?:==?|!=|=~|[<>]|-nt|-ot|-ef)$/.test(test.operator) && areUnderstood(test.left, test.right)
-    case 'TestLogical':
-      return test.operands.every((each) => isHarmlessTest(each, known))
-    case 'TestNot':
-      return isHarmlessTest(test.operand, known)
-    case 'TestGroup':
-      return false
-    default:
-      return test satisfies never
-  }
+export function textOf({ value, loose }: ParsedWord): string {
+  return value ?? loose
 }

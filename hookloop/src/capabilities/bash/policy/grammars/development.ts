@@ -15,12 +15,12 @@ npm ci: !named @npm -f --force,legacy-peer-deps,strict-peer-deps,no-bin-links,no
 npm install, npm i, npm add, npm uninstall, npm remove, npm rm, npm update, npm dedupe, npm prune: !named @npm -D,E,O,P,S
   --save,save-dev,save-exact,save-optional,save-prod,no-save,package-lock-only,legacy-peer-deps,force,strict-peer-deps,prefer-dedupe,no-package-lock,no-optional,engine-strict,audit
   --omit,include=dev|optional|peer package*
-pnpm: !whole -v,h,s,r,w --silent,recursive,workspace-root,version,if-present,parallel,stream,no-bail,offline -F=project --filter=project run
+pnpm: !whole -v,h,s,r,w --silent,recursive,workspace-root,version,if-present,parallel,stream,no-bail,offline -F=project --filter=project script any*
 @scripts: !whole -- -r,s,w,u -t= --recursive,silent,if-present,parallel,stream,no-bail,coverage,run,ci,passWithNoTests,verbose,runInBand,quiet
   --watch,watchAll,coverage?true|false --testNamePattern,testPathPattern,maxWorkers= --filter=project -F=project any*
 pnpm test, pnpm t, pnpm run, pnpm start, pnpm build, pnpm lint, pnpm dev, pnpm typecheck, pnpm type-check, pnpm format, pnpm check, pnpm e2e, yarn test, yarn run, yarn start, yarn build, yarn lint, yarn dev, yarn typecheck, yarn type-check, yarn format, yarn check, yarn e2e, yarn workspaces run, yarn
   workspaces foreach run: @scripts
-yarn: !named !whole -s,v,h --silent,frozen-lockfile,immutable,offline,prefer-offline,ignore-scripts,version
+yarn: !named !whole -s,v,h --silent,frozen-lockfile,immutable,offline,prefer-offline,ignore-scripts,version script any*
 yarn workspace: !named !whole any script any*
 pnpm list, pnpm ls, pnpm why, pnpm outdated, pnpm licenses list, pnpm root, pnpm bin, pnpm audit, pnpm store path, yarn why, yarn list, yarn info, yarn outdated, yarn
   versions, yarn workspaces info, yarn workspaces list, yarn audit, yarn bin, bun pm ls, bun outdated: !whole -r,g,P,D,A,R --recursive,json,long,parseable,prod,dev,all,global
@@ -29,7 +29,7 @@ bun install, bun i, bun add, bun remove: !named -dDE --dev,exact,frozen-lockfile
 bun run: !whole -- -b --silent,bun,watch,if-present script any*
 bun test: -t= --watch,coverage,bail,only,todo --timeout,test-name-pattern,rerun-each=any below*
 deno lint, deno check: --json,quiet,rules,all below*
-pnpm install, pnpm i, pnpm add, pnpm remove, yarn install, yarn add, yarn remove: !named !whole -D,E,O,P,r,w
+pnpm install, pnpm i, pnpm ci, pnpm add, pnpm remove, yarn install, yarn add, yarn remove: !named !whole -D,E,O,P,r,w
   --save-dev,dev,save-exact,prod,production,force,lockfile-only,exact,frozen-lockfile,immutable,offline,prefer-offline,ignore-scripts,recursive --silent,no-frozen-lockfile,check-files,non-interactive,no-progress,pure-lockfile,ignore-engines,ignore-optional,no-optional,shamefully-hoist,strict-peer-dependencies
   --production?true|false --network-timeout,mode=target --filter=project package*
 node, nodejs: !first -vh run any*
@@ -90,7 +90,7 @@ cargo update: !named @cargo-tool --dry-run,workspace --precise= target*
 cargo add: !named @cargo-tool -pF= --dev,build,optional,no-optional,dry-run,no-default-features --package,features=target package*
 cargo doc: @cargo --no-deps,document-private-items,workspace,lib
 cargo test, cargo t, cargo bench, cargo nextest run: @cargo-all --no-run,no-fail-fast libtest*
-cargo clippy: @cargo-all lint*
+cargo clippy: @cargo-all --no-deps lint*
 cargo run, cargo r: !named @cargo any*
 cargo fmt: !named -v --all,check,verbose -p= rustfmt*
 rustfmt: !named --check,verbose,quiet -vql --edition=2015|2018|2021|2024 below*
@@ -118,7 +118,8 @@ cmake --build: -v -jt= --verbose --parallel?number --target,config=target below
 gcc, g++, cc, c++, clang, clang++: !whole -c,S,E,g,O0,O1,O2,O3,Os,Og,Wall,Wextra,Werror,Wpedantic,pedantic,ansi,fPIC,fsyntax-only,pthread,static,shared,w,v,M,MM,lm,lpthread
   -std=c89|c99|c11|c17|c18|c2x|c23|gnu99|gnu11|gnu17|c++11|c++14|c++17|c++20|c++23 --version -o=binary source*
 mvn, mvnw: !named !whole -q,B,o,e,U,X,am,amd,ntp,fae,ff,fn,V,v,N -pl,rf,T= --quiet,batch-mode,offline,errors,also-make,also-make-dependents,no-transfer-progress,fail-at-end,version
-  -DskipTests,DskipITs -DskipTests,DskipITs,Dmaven.test.skip,DfailIfNoTests,Dsurefire.failIfNoSpecifiedTests,Dcheckstyle.skip,Dspotless.check.skip?true|false -Dtest,Dit.test?target goal*
+  -DskipTests,DskipITs -DskipTests,DskipITs,Dmaven.test.skip,DfailIfNoTests,Dsurefire.failIfNoSpecifiedTests,Dcheckstyle.skip,Dspotless.check.skip?true|false -Dtest,Dit.test?target
+  clean|validate|compile|test-compile|test|package|verify|install|site|dependency:tree|dependency:list|dependency:analyze|dependency:resolve|help:effective-pom|spotless:check|checkstyle:check*
 gradle, gradlew: !whole -x=target -a,w,S,v,m --rerun-tasks,build-cache,no-build-cache,configuration-cache,no-configuration-cache,fail-fast,warn,debug,full-stacktrace,all,refresh-dependencies
   -q,i,s,d --info,stacktrace,offline,quiet,continue,parallel,no-daemon,version,dry-run --console=plain| --tests= target*
 docker, podman: !first -v --version run

@@ -46,6 +46,7 @@ eval: !free !raw shell
 trap: !free shell
 alias: !free alias*
 mapfile, readarray, compgen, complete: !free -C=shell run*
-source, ., let, declare, typeset, local, readonly, enable, bind, unalias, hash, compopt, history, fc, getopts, disown, suspend, logout, shift, caller, coproc: !free !raw run*
+source, .: !named !raw run
+let, declare, typeset, local, readonly, enable, bind, unalias, hash, compopt, history, fc, getopts, disown, suspend, logout, shift, caller, coproc: !free !raw run*
 sh, bash, dash, ash, zsh, ksh, mksh, rbash, yash, fish, csh, tcsh, pwsh, powershell: !first -c=shell --command=shell run any*
 `
