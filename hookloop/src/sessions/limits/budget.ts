@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { isCutOff } from '../../agent/model/send-request.ts'
+import { isBilled } from '../../agent/model/send-request.ts'
 import { estimateStarted, estimateUsage } from '../../agent/model/estimate-usage.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import { invalidOption } from '../../state/check-options.ts'
@@ -107,7 +107,7 @@ export function budget(options: BudgetOptions): Capability {
         spent = amountsOf(response.usage)
         return response
       } catch (thrown) {
-        if (ctx.signal.aborted || isCutOff(thrown)) spent = amountsOf(estimateStarted(ctx.request, 0)) // the provider has probably billed it
+        if (ctx.signal.aborted || isBilled(thrown)) spent = amountsOf(estimateStarted(ctx.request, 0))
         throw thrown
       } finally {
         await settle(ctx, spent)

@@ -10,8 +10,7 @@ import type { Use } from '../../agent/capability.ts'
 import type { Run } from '../../agent/run.ts'
 import { createAgent } from '../../create-agent.ts'
 import { AgentError, messageOf } from '../../errors.ts'
-import { postgresStore } from '../stores/postgres-store.ts'
-import { sqliteStore } from '../stores/sqlite-store.ts'
+import { openStore } from './shared-store.fixture.ts'
 import { budget } from './budget.ts'
 import { callLimit } from './call-limit.ts'
 import { gatedModel } from './limits.fixture.ts'
@@ -20,7 +19,7 @@ import { runLimit } from './run-limit.ts'
 
 const [kind = '', place = '', limit = ''] = process.argv.slice(2)
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
-const store = kind === 'sqlite' ? sqliteStore(place) : postgresStore({ connectionString: place })
+const store = openStore(kind, place)
 const limits: { readonly [name: string]: Use } = {
   budget: budget({ store, key: 'ann', maxTokens: 5 * 4_200 }),
   runs: runLimit({ store, maxRuns: 2, leaseMs: 1_500 }),

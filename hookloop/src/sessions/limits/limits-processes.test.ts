@@ -9,7 +9,7 @@ import { after, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { postgresStore } from '../stores/postgres-store.ts'
 import { startPostgres } from '../stores/postgres.fixture.ts'
-import { sqliteStore } from '../stores/sqlite-store.ts'
+import { openStore } from './shared-store.fixture.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { valueOf } from './limits.fixture.ts'
 
@@ -61,12 +61,12 @@ async function worker(kind: string, place: string, limit: string): Promise<Worke
   return made
 }
 
-for (const kind of ['sqlite', 'postgres'])
+for (const kind of ['files', 'sqlite', 'postgres'])
   suite(`limits that processes share over ${kind}`, () => {
     let count = 0
     const open = async (): Promise<{ store: SessionStore; start: (limit: string) => Promise<Worker> }> => {
-      const place = kind === 'sqlite' ? join(folder, `${++count}.db`) : await database(++count)
-      const store = kind === 'sqlite' ? sqliteStore(place) : postgresStore({ connectionString: place })
+      const place = kind === 'postgres' ? await database(++count) : join(folder, `${kind}-${++count}`)
+      const store = openStore(kind, place)
       after(() => store.close())
       return { store, start: (limit) => worker(kind, place, limit) }
     }

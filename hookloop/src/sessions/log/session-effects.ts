@@ -29,6 +29,7 @@ export class SessionEffects extends RecordedEffects {
   constructor(inner: Effects, options: SessionEffectsOptions) {
     super(inner, new Recorder(options.events, options), options)
     this.#options = options
+    options.journal.time = inner.time
     options.events.hasDiverged = () => this.hasDiverged
     options.events.mayDiverge = () => this.recorder.unused?.any !== undefined
   }

@@ -10,6 +10,9 @@ import { encodeCall, encodeRecord } from './record-codec.ts'
 import type { SessionRecord, StateRecord } from './session-records.ts'
 import type { SessionReader } from './session-reader.ts'
 import { takeSnapshot, type StoredPages } from './session-snapshot.ts'
+import type { RunTime, WorkLimit } from '../../effects/run-time.ts'
+import { isThenable } from '../../state/thenable.ts'
+import { AgentError } from '../../errors.ts'
 import { storeFailed, type PagesChange, type SessionWriter, type StoredEvent } from '../stores/store.ts'
 
 /**
@@ -22,8 +25,24 @@ const MAX_LEFT_OVER = 8
 /** How long events without lines wait for each other: an answer has hundreds of pieces. */
 const EVENTS_MS = 20
 
+/** How long a store may take to answer when the run has reached its time limit or was cancelled. */
+export const STORE_GRACE_MS = 5_000
+
+/** The limit of a call of a store that a run waits for: without an answer nothing can be stored, not even why the run ended. */
+export const storeLimit: WorkLimit = {
+  ms: Infinity,
+  abort: () => 0,
+  graceMs: () => STORE_GRACE_MS,
+  leave: (end) => {
+    const why = end === 'cancel' ? 'was cancelled' : 'has reached its time limit'
+    return new AgentError('STORE_FAILED', `The store has not answered, and the run ${why}.`)
+  },
+}
+
 /** Appends records to a session that is locked, in as few writes as possible. */
 export class SessionJournal implements Journal {
+  /** The time of the run that writes. */
+  time: RunTime | undefined
   readonly #writer: SessionWriter
   readonly #encoder: LineEncoder
   readonly #reader: SessionReader
@@ -139,8 +158,8 @@ export class SessionJournal implements Journal {
     this.#newHead = this.#newPages = undefined
     try {
       const writing = this.#writer.append(lines, { head, pages, events })
-      if (!(writing instanceof Promise)) return undefined
-      this.#writing = writing.then(
+      if (!isThenable(writing)) return undefined
+      this.#writing = (this.time?.wait(writing, storeLimit) ?? Promise.resolve(writing)).then(
         () => void (this.#writing = undefined),
         (thrown: unknown) => this.#fail(thrown),
       )

@@ -34,6 +34,7 @@ type Parts = {
   paySchema: JsonObject
   payAsks: boolean
   sendRepeats: boolean
+  digAsks: boolean
   maxConcurrentTools: number
   childInstructions: string
   childModel: string
@@ -56,6 +57,7 @@ const base = (): Parts => ({
   paySchema: { type: 'object' },
   payAsks: true,
   sendRepeats: false,
+  digAsks: false,
   maxConcurrentTools: 8,
   childInstructions: 'Dig.',
   childModel: 'child',
@@ -104,6 +106,15 @@ export const changes: { readonly [what: string]: (parts: Parts) => void } = {
   'summarization is added': (parts) => void (parts.summary = { maxTokens: 10, model: 'scribe', pins: false }),
 }
 
+/** Questions that the agent may ask besides those about `ask` and `pay`. Its subagent has the same guards. */
+export const questions: typeof changes = {
+  'before each step': ({ hooks }) => void hooks.push('asks beforeStep'),
+  'before each model call': ({ hooks }) => void hooks.push('asks beforeInference'),
+  'before it stops': ({ hooks }) => void hooks.push('asks onStop'),
+  'about its input': ({ hooks }) => void hooks.push('asks onUserInput'),
+  'about a call of its subagent': (parts) => void (parts.digAsks = true),
+}
+
 /** Changes of an agent that summarizes. */
 export const summaryChanges: typeof changes = {
   'summarization is removed': (parts) => void (parts.summary = undefined),
@@ -135,7 +146,7 @@ export const effects = ['look a', 'look b', 'send', 'ask', 'dig', 'pay']
 
 export function changedAgent(store: SessionStore, world: World, changed: readonly string[]): Agent<unknown> {
   const parts = base()
-  for (const each of changed) (changes[each] ?? summaryChanges[each]!)(parts)
+  for (const each of changed) (changes[each] ?? summaryChanges[each] ?? questions[each]!)(parts)
   const acting = (name: string, options: object = {}, input: JsonObject = { type: 'object' }) =>
     tool({
       name,
@@ -165,7 +176,7 @@ export function changedAgent(store: SessionStore, world: World, changed: readonl
     send: acting('send', { idempotent: parts.sendRepeats }),
     pay: acting('pay', { ask: parts.payAsks }, parts.paySchema),
     ask: acting('ask', { ask: true }),
-    dig: acting('dig'),
+    dig: acting('dig', { ask: parts.digAsks }),
     extra: acting('extra'),
     delegate: agentTool({
       name: 'delegate',
@@ -174,7 +185,11 @@ export function changedAgent(store: SessionStore, world: World, changed: readonl
       to: () => ({ name: 'digger', to: child, input: 'Dig.' }),
     }),
   }
+  const gates = (['beforeStep', 'beforeInference', 'onStop', 'onUserInput'] as const).map((trigger) =>
+    guard(trigger, (ctx) => ctx.ask(`Continue at ${trigger}?`), { name: `asks ${trigger}` }),
+  )
   const hooks: { readonly [name: string]: Use } = {
+    ...Object.fromEntries(gates.map((gate) => [gate.name, gate])),
     stamp: hook('beforeToolUse', (ctx) => ctx.withArgs({ ...ctx.toolCall.args, stamped: true }), {
       name: 'stamp',
       tool: 'look',
@@ -237,7 +252,7 @@ function answersIn(messages: readonly Message[]): number {
 
 /** What a process does until the run is over: it starts or resumes the run, and allows what is asked. */
 export async function work(agent: Agent<unknown>, store: SessionStore): Promise<void> {
-  for (let turn = 0; turn < 12; turn++) {
+  for (let turn = 0; turn < 24; turn++) {
     const { open, state, records } = readSession((await store.read('s'))?.lines ?? [], 's')
     const how = { effects: liveEffects({ id: 'r', clock: quietClock }) }
     if (!records.some(({ type }) => type === 'input')) {
@@ -248,7 +263,7 @@ export async function work(agent: Agent<unknown>, store: SessionStore): Promise<
     const isAnswered = open.answers !== undefined || Object.keys(open.given).length > 0
     const asked = open.phase === 'suspended' && !isAnswered ? pendingOf(state!) : []
     for (const { id } of asked) await answerApproval(store, { session: 's', approval: id, answer: 'allow' })
-    await agent.resume('s', { acceptMissing: ['judge'], ...how })
+    await agent.resume('s', { acceptMissing: true, ...how })
   }
   throw new Error('the session does not end')
 }

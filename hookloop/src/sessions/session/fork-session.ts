@@ -1,5 +1,5 @@
 import { optionTypes } from '../../state/option-types.ts'
-import { checkOptions } from '../../state/check-options.ts'
+import { checkNoOptions, checkOptions } from '../../state/check-options.ts'
 import { AgentState } from '../../state/agent-state.ts'
 import { sameJson } from '../../state/json.ts'
 import { textOf, toInput, type Message } from '../../state/message.ts'
@@ -34,7 +34,8 @@ export type SessionPoint = {
  * const points = await listPoints(store, 'chat-1')
  * await forkSession(store, 'chat-1', { at: points[2].seq })
  */
-export async function listPoints(store: SessionStore, id: string): Promise<readonly SessionPoint[]> {
+export async function listPoints(store: SessionStore, id: string, ...more: []): Promise<readonly SessionPoint[]> {
+  checkNoOptions('listPoints', more)
   checkStore('listPoints', store)
   const runs = await readRuns(store, id)
   return runs.flatMap((run) => run.steps.flatMap((step) => pointOf(run, step)))

@@ -1,4 +1,3 @@
-import { inCode } from '../../state/text.ts'
 import type { Cursor } from '../../state/execution.ts'
 import type { OpenCall } from '../../state/tool-call.ts'
 import { startRun, stateFor } from '../../agent/loop/start.ts'
@@ -8,13 +7,13 @@ import { checkChoice } from '../../state/check-options.ts'
 import { RunContext } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import { checkGuards, checkResume, continueRun, emitResumed, resumeRun, type Closing } from '../../agent/loop/resume.ts'
-import { pendingOf, type Run } from '../../agent/run.ts'
+import type { Run } from '../../agent/run.ts'
 import { ENVIRONMENT_KEY, type AgentState } from '../../state/agent-state.ts'
 import type { Emit } from '../../state/event.ts'
 import { exactJson, type JsonObject } from '../../state/json.ts'
 import type { Message } from '../../state/message.ts'
 import type { Answer, Answers } from '../../state/tool-call.ts'
-import { liveEffects, type Effects } from '../../effects/effects.ts'
+import { liveEffects, makeEffects, type Effects } from '../../effects/effects.ts'
 import { toRequestedStop } from '../../state/stop-request.ts'
 import { AgentError } from '../../errors.ts'
 import { snapshotOf } from '../log/read-session.ts'
@@ -27,6 +26,7 @@ import { answeredBefore, resumeFirst } from './approvals.ts'
 import { hashTurn, type OpenRun } from '../log/session-reader.ts'
 import { withStop } from './request-stop.ts'
 import { readTurn, restoreRun } from './restore-run.ts'
+import { hasQuestions, nothingToResume, unfinished } from './unfinished-run.ts'
 import { appendSessionStart, lockSession, setHead, type LockedSession, type Locking } from './session-lock.ts'
 
 type Work = {
@@ -56,14 +56,14 @@ export function runInSession(
   const { onNewInput = 'reject' } = how
   checkChoice('run', 'onNewInput', onNewInput, ['reject', 'deny'])
   const metadata = how.metadata && (exactJson(how.metadata, 'metadata') as JsonObject)
-  return lockSession(store, { ...lockingOf(how), create: true }, async (locked) => {
+  return lockSession(store, { ...lockingOf(how, parts), create: true }, async (locked) => {
     const { open, isSuspended } = locked.snapshot
     const work = { store, parts, session: locked }
     const isNew = isSuspended || how.turn === undefined
     const same = isNew ? undefined : await withStop(locked, how, (stoppable) => runOfTurn({ ...work, how: stoppable }))
     if (same !== undefined) return same
     const canEnd = onNewInput === 'deny' && open?.phase !== 'input'
-    if (isSuspended || (open !== undefined && !canEnd)) throw unfinished(how.session, open?.phase)
+    if (isSuspended || (open !== undefined && !canEnd)) throw unfinished(how.session, locked.snapshot)
     const session =
       open === undefined
         ? locked
@@ -126,14 +126,14 @@ export function resumeSession(
   { parts, how, environment }: Pick<Work, 'parts' | 'how' | 'environment'>,
 ): Promise<Run> {
   checkChoice('resume', 'onChange', how.onChange ?? 'close', ['close', 'reject'])
-  return lockSession(store, lockingOf(how), (session) =>
+  return lockSession(store, lockingOf(how, parts), (session) =>
     withStop(session, how, (stoppable) => resumeLocked({ store, parts, session, how: stoppable, environment })),
   )
 }
 
 /** Ends a run that is to stop and that no process works on. Waits for a process that does. */
 export function endStoppedRun(store: SessionStore, { parts, how }: Pick<Work, 'parts' | 'how'>): Promise<void> {
-  return lockSession(store, lockingOf(how), (session) =>
+  return lockSession(store, lockingOf(how, parts), (session) =>
     withStop(session, how, async (stoppable) => {
       const isOpen = session.snapshot.open !== undefined && isStopped(stoppable)
       if (isOpen) await resumeLocked({ store, parts, session, how: stoppable })
@@ -155,7 +155,7 @@ async function runOfTurn(work: Pick<Work, 'store' | 'parts' | 'session' | 'how'>
   const { turn } = how
   if (turn === undefined || !snapshot.turns.known.includes(hashTurn(turn))) return undefined
   if (snapshot.turns.latest !== turn) {
-    const ended = await readTurn(store, session.id, turn)
+    const ended = await session.answer(readTurn(store, session.id, turn))
     return ended && restoreRun(parts, ended, session.id)
   }
   const { open, state } = snapshot
@@ -175,7 +175,7 @@ async function resumeLocked({
   const { onChange = 'close' } = how
   const { journal, snapshot } = session
   const { open, isSuspended } = snapshot
-  if (open === undefined) throw isSuspended ? unfinished(how.session, undefined) : nothingToResume(how.session)
+  if (open === undefined) throw isSuspended ? unfinished(how.session, snapshot) : nothingToResume(how.session)
   let effects: SessionEffects | undefined
   const events = await eventsOf({ store, session, how }, open)
   const inner = innerEffects(how, events.emit)
@@ -224,7 +224,7 @@ async function endOpenRun(
   const run = await resumeOpen(work, { ...open, ends: true, isClosing: !isWaiting })
   const stored = session.journal.loaded && snapshotOf(session.journal.loaded, session.id)
   if (stored !== undefined && stored.open === undefined) return { ...session, snapshot: stored }
-  throw run.status === 'failed' ? run.error : unfinished(session.id, open.phase)
+  throw run.status === 'failed' ? run.error : unfinished(session.id, session.snapshot)
 }
 
 /** A denial of each open question of the run. Subagents that wait are closed with their call. */
@@ -350,16 +350,12 @@ function runContext(
   return context
 }
 
-function lockingOf({ session, waitMs, signal }: SessionRunOptions): Locking {
-  return { id: session, waitMs, signal }
-}
-
-function hasQuestions(state: AgentState, given: Answers): boolean {
-  return pendingOf(state).some(({ id }) => !Object.hasOwn(given, id))
+function lockingOf({ session, waitMs, signal }: SessionRunOptions, { budgets }: AgentParts): Locking {
+  return { id: session, waitMs, signal, limit: budgets.at(-1)?.time }
 }
 
 function innerEffects({ effects = liveEffects(), signal }: SessionRunOptions, emit: Emit | undefined): Effects {
-  return effects({ signal, emit })
+  return makeEffects(effects, { signal, emit })
 }
 
 /** The events of a run that is resumed. What earlier processes have logged of it is not logged again. */
@@ -369,28 +365,9 @@ async function eventsOf(
 ): Promise<SessionEvents> {
   const { id, snapshot, journal } = session
   const stepCount = snapshot.state?.stepCount ?? 0
-  const logged = await readLogged(store, { session: id, last: journal.eventSeq, stepCount, open })
+  const logged = await session.answer(readLogged(store, { session: id, last: journal.eventSeq, stepCount, open }))
   const isTentative = open.entries.length > 0 && !open.isClosing
   const { listener } = how
   const endsIfDiverged = how.onChange === 'reject'
   return new SessionEvents(journal, { session: id, run: open.run, listener, logged, isTentative, endsIfDiverged })
-}
-
-function unfinished(id: string, phase: OpenRun['phase'] | undefined): AgentError {
-  const why =
-    phase === undefined ? 'is suspended' : phase === 'suspended' ? 'waits for an approval' : 'has an interrupted run'
-  const answers = phase === 'suspended' ? ', { answers }' : ''
-  const way = phase === undefined ? `agent.session(${inCode(id)}).resume()` : `agent.resume(${inCode(id)}${answers})`
-  const other =
-    phase === undefined || phase === 'input' ? '' : ` Or pass { onNewInput: 'deny' } to end it and take the input.`
-  const message = `The session "${id}" ${why} and takes no new input. Use ${way} first.${other}`
-  return new AgentError('STATE_SUSPENDED', message, { value: id })
-}
-
-function nothingToResume(id: string): AgentError {
-  return new AgentError(
-    'RESUME_NOT_SUSPENDED',
-    `The session "${id}" has no run to resume. To continue the conversation, use agent.run(input, { session: ${inCode(id)} }).`,
-    { value: id },
-  )
 }

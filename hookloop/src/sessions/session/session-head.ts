@@ -3,18 +3,7 @@ import { toJson, type JsonObject } from '../../state/json.ts'
 import { textOf } from '../../state/message.ts'
 import { pendingIn } from '../../state/open-calls.ts'
 import type { Answers, Approval } from '../../state/tool-call.ts'
-
-/** Every status that a session is listed with. */
-export const sessionStatuses = [
-  'running',
-  'interrupted',
-  'suspended',
-  'completed',
-  'stopped',
-  'failed',
-  'cancelled',
-  'idle',
-] as const
+import type { sessionStatuses } from '../stores/list-sessions.ts'
 
 /**
  * What a list shows of a session: the `head` of `store.list()`.

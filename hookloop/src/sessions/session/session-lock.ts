@@ -5,10 +5,12 @@ import type { Json, JsonObject } from '../../state/json.ts'
 import type { Answers } from '../../state/tool-call.ts'
 import { loadSession, rememberSession, snapshotOf, type SessionSnapshot } from '../log/read-session.ts'
 import { SessionEvents } from '../log/session-events.ts'
-import { SessionJournal } from '../log/session-journal.ts'
+import { SessionJournal, STORE_GRACE_MS, storeLimit } from '../log/session-journal.ts'
 import { SESSION_VERSION } from '../log/session-records.ts'
+import { RunTime, systemClock, type RunLimit } from '../../effects/run-time.ts'
+import { waitAtMost } from '../../system/timeout.ts'
 import { AgentError } from '../../errors.ts'
-import { sessionUnknown, type SessionStore, type SessionWriter } from '../stores/store.ts'
+import { sessionUnknown, storeFailed, type SessionStore, type SessionWriter } from '../stores/store.ts'
 import { headOf } from './session-head.ts'
 
 /** A session that this process has locked: what it was when it was locked, and where to append to it. */
@@ -20,6 +22,8 @@ export type LockedSession = {
   readonly journal: SessionJournal
   /** See `SessionWriter`. A store without `requestStop` never calls the listener. */
   readonly onStop: SessionWriter['onStop']
+  /** Waits for the store, but not longer than a run may take. */
+  readonly answer: <T>(work: Promise<T>) => Promise<T>
 }
 
 /** Which session to lock, and how long to wait for one that another process has locked. */
@@ -29,6 +33,8 @@ export type Locking = {
   readonly create?: boolean | undefined
   readonly waitMs?: number | undefined
   readonly signal?: AbortSignal | undefined
+  /** How long the run may take. */
+  readonly limit?: RunLimit | undefined
 }
 
 const takenOver = new WeakSet<object>()
@@ -44,25 +50,74 @@ export async function lockSession<T>(
   locking: Locking,
   work: (session: LockedSession) => Promise<T>,
 ): Promise<T> {
-  const { id, create = false } = locking
-  const writer = await whenFree(() => store.open(id, { create }), locking)
+  const { id, create = false, signal, limit } = locking
+  const time = new RunTime(systemClock, signal)
+  const answer = <A>(call: Promise<A>): Promise<A> => {
+    if (limit !== undefined) time.setDeadline(systemClock.now() + limit.ms, limit)
+    return time.wait(call, storeLimit)
+  }
+  try {
+    const writer = await whenFree(() => openIn(store, { id, create }, answer), locking)
+    return await withWriter(store, { id, create, writer, answer }, work)
+  } finally {
+    time.close()
+  }
+}
+
+/** Opens a session. If the store answers too late, it is released. */
+async function openIn(
+  store: SessionStore,
+  { id, create }: Pick<Locking, 'id' | 'create'>,
+  answer: LockedSession['answer'],
+): Promise<SessionWriter> {
+  const opening = openWriter(store, { id, create: create === true })
+  try {
+    return await answer(opening)
+  } catch (thrown) {
+    void opening.then((writer) => writer.release()).catch(() => undefined)
+    throw thrown
+  }
+}
+
+/** A store of an application may fail with any error, or return something else. */
+async function openWriter(
+  store: SessionStore,
+  { id, create }: { readonly id: string; readonly create: boolean },
+): Promise<SessionWriter> {
+  try {
+    const writer = (await store.open(id, { create })) as SessionWriter | undefined | null
+    if (typeof writer?.append === 'function') return writer
+    throw new Error('the store returned no writer')
+  } catch (thrown) {
+    if (thrown instanceof AgentError) throw thrown
+    throw storeFailed(`The session "${id}" cannot be opened`, thrown)
+  }
+}
+
+type Opened = Pick<LockedSession, 'id' | 'answer'> & { readonly create: boolean; readonly writer: SessionWriter }
+
+async function withWriter<T>(
+  store: SessionStore,
+  { id, create, writer, answer }: Opened,
+  work: (session: LockedSession) => Promise<T>,
+): Promise<T> {
   try {
     if (writer.length === 0 && !create) throw sessionUnknown(id)
-    const loaded = await loadSession(store, { id, head: writer.head, read: (options) => writer.read(options) })
+    const loaded = await answer(loadSession(store, { id, head: writer.head, read: (options) => writer.read(options) }))
     const journal = new SessionJournal(writer, loaded)
     const onStop: SessionWriter['onStop'] = (listener) => (writer as Partial<SessionWriter>).onStop?.(listener)
-    const locked = { id, head: writer.head, snapshot: snapshotOf(loaded, id), journal, onStop }
+    const locked = { id, head: writer.head, snapshot: snapshotOf(loaded, id), journal, onStop, answer }
     const result = await work(locked).catch(async (thrown: unknown) => {
-      await journal.abandon()
+      await waitAtMost(journal.abandon(), STORE_GRACE_MS)
       throw thrown
     })
-    await journal.close()
+    await waitAtMost(journal.close(), STORE_GRACE_MS)
     if (journal.loaded !== undefined) rememberSession(store, id, journal.loaded)
     if (writer.head['status'] === 'running') takenOver.add(Object(result) as object)
     return result
   } finally {
     // A store that has failed cannot release the lock either. The result of the work says so; the lock expires.
-    await writer.release().catch(() => undefined)
+    await waitAtMost(writer.release(), STORE_GRACE_MS).catch(() => undefined)
   }
 }
 

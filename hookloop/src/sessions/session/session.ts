@@ -298,7 +298,8 @@ class SessionHandle implements Session {
 
   #lock<T>(work: (session: LockedSession) => Promise<T>, locking: Omit<Locking, 'id'> = {}): Promise<T> {
     const { create, waitMs, signal } = locking
-    return lockSession(this.#store, { id: this.id, create, waitMs, signal }, work)
+    const limit = this.#parts.budgets.at(-1)?.time
+    return lockSession(this.#store, { id: this.id, create, waitMs, signal, limit }, work)
   }
 }
 

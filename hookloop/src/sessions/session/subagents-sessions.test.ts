@@ -156,6 +156,15 @@ test('a session run with subagents is replayed under the same hooks without a di
   assert.deepEqual([report.record, report.differences, seen], [{ status: 'complete' }, [], 0])
 })
 
+test('a guard that is added in a replay judges the calls of the run, and not those of its subagents', async () => {
+  const store = memoryStore()
+  await drive(worldIn(store), store)
+  const judged: string[] = []
+  const added = guard('beforeToolUse', (ctx) => (judged.push(ctx.toolCall.id), ctx), { name: 'added', tool: 'look' })
+  await replay((await store.read('s'))!, { agent: worldIn(store).agent, hooks: [added] })
+  assert.deepEqual(judged, ['top'])
+})
+
 test('a run with subagents that was interrupted and resumed is replayed as one run', async () => {
   for (const at of [8, 12, 16, 20, 24]) {
     const inner = memoryStore()

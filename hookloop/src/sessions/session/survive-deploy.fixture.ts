@@ -5,7 +5,13 @@ import { memoryStore } from '../stores/memory-store.ts'
 import { changedAgent, effects, work } from './changed-agent.fixture.ts'
 import { dyingStore, type Death } from './dying-store.fixture.ts'
 
-type Ended = { readonly kept: SessionHistory; readonly done: readonly string[]; readonly atDeath: SessionHistory }
+type Ended = {
+  readonly kept: SessionHistory
+  readonly done: readonly string[]
+  /** What of it was done by the changed agent. */
+  readonly later: readonly string[]
+  readonly atDeath: SessionHistory
+}
 
 /** One process works on the session until it dies; another one with a changed agent ends it. */
 async function survive(death: Death, { before = [], after }: Deploy): Promise<Ended> {
@@ -17,8 +23,9 @@ async function survive(death: Death, { before = [], after }: Deploy): Promise<En
   await Promise.race([work(changedAgent(dying, { note }, before), dying), dying.died])
   isAlive = false
   const atDeath = readSession((await inner.read('s'))?.lines ?? [], 's')
-  await work(changedAgent(inner, { note: (what) => done.push(what) }, after), inner)
-  return { kept: readSession((await inner.read('s'))!.lines, 's'), done, atDeath }
+  const later: string[] = []
+  await work(changedAgent(inner, { note: (what) => later.push(what) }, after), inner)
+  return { kept: readSession((await inner.read('s'))!.lines, 's'), done: [...done, ...later], later, atDeath }
 }
 
 /** The effects that have a recorded end in a session, by the call that the log names. */
@@ -33,21 +40,26 @@ function recordedEnds({ records }: SessionHistory): readonly string[] {
   })
 }
 
-function check({ kept, done, atDeath }: Ended): void {
+function check({ kept, done, later, atDeath }: Ended, { after }: Deploy): void {
   assert.equal(kept.open, undefined, 'the run has ended')
+  if (kept.state!.execution === undefined) return assert.deepEqual(done, [], 'the input was denied')
   const finals = kept.records.filter((record) => record.type === 'state' && record.phase === 'ended')
   assert.equal(finals.length, 1, 'one final record')
-  assert.notEqual(kept.state!.execution!.final, undefined)
+  assert.notEqual(kept.state!.execution.final, undefined)
   const said = JSON.stringify(kept.state!.messages)
-  const steps = kept.state!.execution!.steps.slice()
+  const steps = kept.state!.execution.steps.slice()
   const isUnknown = /may have had an effect|outcome unknown/.test(said)
+  const isLeft = said.includes('before it had finished') // a subagent that was stopped does not say what it had done
+  if (after.includes('a guard that blocks every call is added')) assert.deepEqual(later, [], 'calls are blocked')
   for (const effect of effects) {
+    if (effect === 'dig' && isLeft) continue
     const times = done.filter((each) => each === effect).length
     assert.ok(times <= 1, `"${effect}" was done ${times} times`)
     // The model receives the result of everything that was done, or that its outcome is not known.
     if (times === 1) assert.ok(said.includes(`did ${effect}`) || isUnknown, `"${effect}" is lost`)
   }
   for (const effect of recordedEnds(atDeath)) {
+    if (effect === 'dig' && isLeft) continue
     assert.ok(said.includes(`did ${effect}`), `the recorded result of "${effect}" is lost`)
   }
   const calls = steps.flatMap(({ toolCalls }) => toolCalls.map(({ id }) => id))
@@ -67,7 +79,7 @@ export type Deploy = { readonly before?: readonly string[]; readonly after: read
 export async function checkAll(deploy: Deploy, deaths: readonly Death[]): Promise<void> {
   for (const death of deaths) {
     try {
-      check(await survive(death, deploy))
+      check(await survive(death, deploy), deploy)
     } catch (error) {
       throw new Error(`${deploy.after.join(' and ')}; killed at ${JSON.stringify(death)}`, { cause: error })
     }

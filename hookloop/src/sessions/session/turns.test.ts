@@ -229,4 +229,33 @@ suite('drain', () => {
     assert.deepEqual([first.state.stepCount, second.state.stepCount], [1, 2])
     assert.equal((await agent.resume(second)).status, 'completed')
   })
+
+  test('leaves a run that takes no new input, with advice that works: it waits for no answer', async () => {
+    const store = memoryStore()
+    const drain = AbortSignal.abort()
+    const { agent } = scene(store)
+    const paused = await agent.run('Go.', { drain })
+    const alone = { code: 'STATE_SUSPENDED', message: /^The run is paused .*Use agent\.resume\(run\) first\.$/ }
+    await assert.rejects(agent.run('More.', { from: paused }), alone)
+    assert.equal((await agent.resume(paused)).status, 'completed')
+    const message = /^The session "\w" has a paused run .*Use agent\.resume\('\w'\) first\. .*onNewInput: 'deny'/
+    for (const [session, follow] of [
+      ['a', () => agent.resume('a')],
+      ['b', () => agent.run('More.', { session: 'b', onNewInput: 'deny' })],
+    ] as const) {
+      await agent.run('Go.', { session, drain })
+      await assert.rejects(agent.run('More.', { session }), { code: 'STATE_SUSPENDED', message })
+      assert.equal((await follow()).status, 'completed')
+    }
+  })
+})
+
+test('a session whose questions were answered elsewhere is to be resumed without answers', async () => {
+  const store = memoryStore()
+  const { agent } = scene(store, { asks: true })
+  const run = await agent.run('Go.', { session: 's' })
+  const [pending] = run.status === 'suspended' ? run.pending : []
+  await answerApproval(store, { session: 's', approval: pending!.id, answer: 'allow' })
+  await assert.rejects(agent.run('More.', { session: 's' }), /Use agent\.resume\('s'\) first/)
+  assert.equal((await agent.resume('s')).status, 'completed')
 })

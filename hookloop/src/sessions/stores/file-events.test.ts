@@ -15,6 +15,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, suite, test } from 'node:test'
+import { sizesOf } from './file-events.ts'
+import { lockSession } from './file-lock.ts'
 import { fileStore } from './file-store.ts'
 import type { SessionStore, SessionWriter, StoredEvent } from './store.ts'
 
@@ -140,6 +142,20 @@ test('events whose lines are not complete are not read, and their numbers are us
   await next.append(['again'], { events: [{ text: '{"seq":7,"by":"next"}' }, ...events(8, 8)] })
   assert.deepEqual(await watching, [1, 2, 3, 4, 5, 6, 7, 8])
   assert.deepEqual((await store.read('x'))?.lines, ['one', 'two', 'again'])
+})
+
+test('events before a lock that was taken over are read when the process that took it over has died, though it wrote nothing', async () => {
+  const { store, file } = await scene()
+  utimesSync(file('1.lock'), 1, 1) // as if the first process did not renew its lease
+  lockSession('x', file('.'), 60_000)
+  const version = sizesOf('x', file('.'))
+  const found: number[] = []
+  for await (const { seq } of store.watch('x', { follow: false })) found.push(seq)
+  assert.deepEqual(found, [], 'the next process has not said yet what counts')
+  const watching = seqs(store, 6)
+  utimesSync(file('2.lock'), 1, 1)
+  assert.notEqual(sizesOf('x', file('.')), version)
+  assert.deepEqual(await watching, [1, 2, 3, 4, 5, 6])
 })
 
 test('the event file is written again without transient events when they are most of it, and watchers continue', async () => {

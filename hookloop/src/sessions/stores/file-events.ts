@@ -312,13 +312,14 @@ export function eventsPath(folder: string, segment: number): string {
   return process.getBuiltinModule('node:path').join(folder, `events-${segment}.jsonl`)
 }
 
-/** Changes when something is written to the session. Undefined if there is none. */
+/** Changes when something is written to the session, and when a process dies that was taking over its lock. Undefined if there is none. */
 export function sizesOf(id: string, folder: string): string | undefined {
   const names = namesIn(id, folder)
   const last = lastSegment(id, folder)
   if (names === undefined || last === undefined) return undefined
   const size = (path: string): number => fs().lstatSync(path, { throwIfNoEntry: false })?.size ?? -1
-  return `${names.join(' ')} ${size(segmentPath(folder, last))} ${size(eventsPath(folder, last))}`
+  const isUnclear = isBeingReplaced(id, folder)(0)
+  return `${names.join(' ')} ${size(segmentPath(folder, last))} ${size(eventsPath(folder, last))} ${isUnclear}`
 }
 
 function isThere(path: string): boolean {

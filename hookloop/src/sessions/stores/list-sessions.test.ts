@@ -32,4 +32,20 @@ for (const [name, open] of Object.entries(stores)) {
     )
     await store.close()
   })
+
+  test(`${name} rejects a status that no session has, and names those that exist`, async () => {
+    const store = open()
+    const olderThan = new Date()
+    for (const status of ['paused', 'Completed', ['completed', 'done'], '', [5] as unknown as string[]]) {
+      const invalid = {
+        code: 'AGENT_INVALID_OPTION',
+        message: /"status" must be one of running, interrupted, susp.*not/,
+      }
+      await assert.rejects(store.list({ status }), invalid)
+      await assert.rejects(store.count({ status }), invalid)
+      await assert.rejects(store.prune({ status, olderThan }), invalid)
+    }
+    assert.deepEqual(await store.list({ status: [] }), [])
+    await store.close()
+  })
 }

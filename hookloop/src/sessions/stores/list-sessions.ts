@@ -4,6 +4,18 @@ import { AgentError } from '../../errors.ts'
 import { checkOptions, invalidOption } from '../../state/check-options.ts'
 import type { Facets, ListedSession, ListOptions, PruneOptions, SessionFilter, SessionStore } from './store.ts'
 
+/** Every status that a session is listed with. */
+export const sessionStatuses = [
+  'running',
+  'interrupted',
+  'suspended',
+  'completed',
+  'stopped',
+  'failed',
+  'cancelled',
+  'idle',
+] as const
+
 /** A place in a list: the session that the next page follows. */
 export type Position = Pick<ListedSession, 'id' | 'updatedAt'>
 
@@ -113,8 +125,12 @@ export async function countSessions(
   return Math.max(0, stored - others)
 }
 
+const statuses: readonly unknown[] = sessionStatuses
 const filters = {
-  status: [(value) => [value].flat().every((each) => typeof each === 'string'), 'a status or a list of them'],
+  status: [
+    (value) => [value].flat().every((each) => statuses.includes(each)),
+    `one of ${sessionStatuses.join(', ')}, or a list of them`,
+  ],
   agent: optionTypes.string,
   user: optionTypes.string,
 } satisfies OptionTypes

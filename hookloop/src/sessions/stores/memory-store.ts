@@ -1,3 +1,4 @@
+import { checkNoOptions } from '../../state/check-options.ts'
 import type { JsonObject } from '../../state/json.ts'
 import type { StopRequest } from '../../state/stop-request.ts'
 import { newLockOwner, toSessionLock } from './lock-owner.ts'
@@ -40,7 +41,8 @@ type MemorySession = {
  * const agent = createAgent({ model, store: memoryStore() })
  * await agent.run('Hello.', { session: 'chat-1' })
  */
-export function memoryStore(): SessionStore {
+export function memoryStore(...more: []): SessionStore {
+  checkNoOptions('memoryStore', more)
   const sessions = new Map<string, MemorySession>()
   const values = new Map<string, string>()
   const watchers = new EventWatchers()

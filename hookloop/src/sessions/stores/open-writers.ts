@@ -160,6 +160,7 @@ export class OpenWriters {
   }
 
   async close(): Promise<void> {
+    await Promise.allSettled([...this.#unreleased.keys()].map((id) => this.releaseStale(id)))
     for (const writer of this.#writers) await writer.release()
   }
 }

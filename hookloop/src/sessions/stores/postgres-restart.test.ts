@@ -43,15 +43,20 @@ const kinds: { readonly [kind: string]: () => { readonly store: SessionStore; re
 
 for (const [kind, open] of Object.entries(kinds)) {
   test(`a run whose database goes away and comes back ends with STORE_FAILED or continues, and no call is lost or made twice: ${kind}`, async () => {
-    for (const at of [0, 1, 3]) {
+    for (const [at, how] of [
+      [0, 'restart'], // every connection of the pools breaks, used or idle
+      [1, 'down'], // the result of the call cannot be stored
+      [3, 'down'],
+    ] as const) {
       const { store, end } = open()
       const done: number[] = []
       const session = `killed-at-${at}`
       const run = await worker(store, async (step) => {
         done.push(step)
-        if (step === at) await server.restart() // every connection of the pools breaks, used or idle
+        if (step === at) await server[how]()
       }).run('Go.', { session })
-      if (run.status !== 'completed') {
+      if (how === 'down') await server.up()
+      if (how === 'down' || run.status !== 'completed') {
         assert.ok(run.status === 'failed' && run.error.code === 'STORE_FAILED', run.status)
       }
       await store.close()

@@ -146,6 +146,7 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       checkStoreCall('open', id, given)
       const { create = false } = given
       await writers.releaseStale(id)
+      await watchers.started(id)
       return writers.add(await lockSession(id, query, { create, leaseMs }))
     },
     async read(id, part = {}) {

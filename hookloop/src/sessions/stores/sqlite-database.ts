@@ -101,12 +101,13 @@ export function watchDatabase(path: string): () => void {
     ino: fs.lstatSync(name, { throwIfNoEntry: false })?.ino,
     size: 0,
   }))
+  const isCutOff = watchLog(path)
   return () => {
     for (const file of files) {
       const found = fs.lstatSync(file.name, { throwIfNoEntry: false })
       file.ino ??= found?.ino // the log is created with the first write
       if (file.ino === undefined) continue
-      const isShorter = (found?.size ?? 0) < file.size && (file.name === path || isCutOff(path, found?.size ?? 0))
+      const isShorter = (found?.size ?? 0) < file.size && (file.name === path || isCutOff(found?.size ?? 0))
       if (found?.ino === file.ino && !isShorter) {
         file.size = found.size
         continue
@@ -124,21 +125,28 @@ export function watchDatabase(path: string): () => void {
 }
 
 /**
- * Whether the log has less than SQLite has written to it, by the number of frames in its index. A checkpoint, also of a program
- * for backups, empties the log and sets the number to 0.
+ * Returns a check whether the log has less than SQLite has written to it, by the number of frames in its index. A checkpoint, also
+ * of a program for backups, empties the log and sets the number to 0. The index stays open: to close it would release the locks
+ * that SQLite has on it in this process, and other processes would make a new one while it is in use.
  */
-function isCutOff(path: string, size: number): boolean {
-  try {
-    const index = process.getBuiltinModule('node:fs').readFileSync(`${path}-shm`)
-    const fields = new DataView(index.buffer, index.byteOffset)
+function watchLog(path: string): (size: number) => boolean {
+  const fs = process.getBuiltinModule('node:fs')
+  const header = new DataView(new ArrayBuffer(INDEX_HEADER_BYTES))
+  let index: number | undefined
+  return (size) => {
+    try {
+      index ??= fs.openSync(`${path}-shm`, 'r')
+      fs.readSync(index, header, 0, INDEX_HEADER_BYTES, 0)
+    } catch {
+      return false // without an index SQLite reads the log again
+    }
     const isLittleEndian = process.getBuiltinModule('node:os').endianness() === 'LE'
-    const [pageBytes, frames] = [fields.getUint16(14, isLittleEndian), fields.getUint32(16, isLittleEndian)]
+    const [pageBytes, frames] = [header.getUint16(14, isLittleEndian), header.getUint32(16, isLittleEndian)]
     return frames > 0 && size < LOG_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + pageBytes)
-  } catch {
-    return false // without an index SQLite reads the log again
   }
 }
 
+const INDEX_HEADER_BYTES = 48
 const [LOG_HEADER_BYTES, FRAME_HEADER_BYTES] = [32, 24]
 
 /** Creates the tables in an empty file, and those that an older version does not have. */

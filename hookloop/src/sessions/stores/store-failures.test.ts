@@ -4,6 +4,7 @@ import {
   copyFileSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -176,7 +177,15 @@ test('a run completes, and its session is stored, if the permissions of its file
   }
 })
 
-test('a run completes, and its session is stored, if a program for backups empties the log of its database by a checkpoint', async () => {
+/** How many locks this process has on a file. */
+function locksOn(path: string): number {
+  const end = `:${statSync(path).ino}`
+  const lines = readFileSync('/proc/locks', 'utf8').split('\n')
+  const fields = lines.map((line) => line.split(/\s+/))
+  return fields.filter((each) => each[4] === String(process.pid) && each[5]?.endsWith(end)).length
+}
+
+test('a run completes, its session is stored and its locks stay, if a program for backups empties the log of its database by a checkpoint', async () => {
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   const path = join(mkdtempSync(join(root, 'sqlite-')), 'x.db')
   const store = sqliteStore(path)
@@ -188,6 +197,7 @@ test('a run completes, and its session is stored, if a program for backups empti
   })
   const run = await agent.run('Go.', { session: 's' })
   assert.equal(run.status, 'completed')
+  if (process.platform === 'linux') assert.equal(locksOn(`${path}-shm`), 1) // other processes must see that it is in use
   await store.close()
   const again = sqliteStore(path)
   assert.equal((await again.list())[0]?.id, 's')

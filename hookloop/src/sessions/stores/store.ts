@@ -288,6 +288,7 @@ const causes: { readonly [code: string]: string } = {
 
 /** All stores accept the same lines, so that a session can be moved from any store to any other. */
 export function checkLines(lines: readonly string[]): void {
+  checkArgument('append', ['lines', lines], Array.isArray(lines), 'a list of lines')
   for (const line of lines) checkLine(line, 'A line')
 }
 

@@ -71,6 +71,7 @@ export function pollEvery(
 export class EventWatchers {
   readonly #options: WatchersOptions
   readonly #watched = new Map<string, Watched>()
+  readonly #starting = new Map<string, Promise<void>>()
 
   constructor(options: WatchersOptions = {}) {
     this.#options = options
@@ -89,11 +90,25 @@ export class EventWatchers {
     if (!(Number.isSafeInteger(after) && after >= 0) && after !== Infinity)
       throw invalidOption('watch', '"after" must be a whole number, 0 or more, or Infinity', after)
     // "From now on" is from this call, not from the first event that is waited for.
-    const start = after === Infinity ? lastEvent(open()) : Promise.resolve(after)
+    const start = after === Infinity ? this.#findLast(id, open()) : Promise.resolve(after)
     start.catch(() => undefined) // reported to the reader
     return {
       [Symbol.asyncIterator]: () => this.#iterate({ id, signal, start, follow, read: retrying(open(), this.#options) }),
     }
+  }
+
+  /** Resolves when the watchers of a session that follow it from now on know its last event. A writer waits for it before it writes. */
+  started(id: string): Promise<void> | undefined {
+    return this.#starting.get(id)
+  }
+
+  #findLast(id: string, read: ReadEvents): Promise<number> {
+    const last = lastEvent(read)
+    const all: Promise<void> = Promise.allSettled([this.#starting.get(id), last]).then(() => {
+      if (this.#starting.get(id) === all) this.#starting.delete(id)
+    })
+    this.#starting.set(id, all)
+    return last
   }
 
   /** Wakes the watchers of a session. Without an id: all. */
