@@ -47,7 +47,7 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'hook-files/trust/trust-store.ts',
-    code: 'else Atomics.wait(pause, 0, 0, 10)',
+    code: 'Atomics.wait(pause, 0, 0, 10)',
     change: 'Atomics.wait(pause, 0, 0, 10) → void 0',
     why: 'It waits for the lock without sleeping, which only takes more of the processor.',
   },
@@ -65,7 +65,7 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'hook-files/trust/trust-store.ts',
-    code: 'else Atomics.wait(pause, 0, 0, 10)',
+    code: 'Atomics.wait(pause, 0, 0, 10)',
     change: '0 → 1',
     why: 'Another expected value means that it does not sleep, which only takes more of the processor. (Another index throws, and a test fails.)',
   },
@@ -120,7 +120,7 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'hook-files/trust/trust-store.ts',
-    code: 'this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))))',
+    code: 'this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))), lock.token)',
     change: '1 → 2',
     why: 'A sort uses only the sign.',
   },
@@ -245,12 +245,6 @@ export const equivalent: readonly Equivalent[] = [
     why: 'It is only called when a limit of its own is over, and this one has none.',
   },
   {
-    file: 'hook-files/trust/trust-store.ts',
-    code: 'return 0',
-    change: '0 → 1',
-    why: 'It is an age in milliseconds that is compared with ten seconds.',
-  },
-  {
     file: 'hook-files/claude/answer/limit-to-event.ts',
     code: 'let count = 0',
     change: '0 → 1',
@@ -270,7 +264,7 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'hook-files/trust/trust-store.ts',
-    code: 'this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))))',
+    code: 'this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))), lock.token)',
     change: 'a < b → a <= b',
     why: 'No two paths are the same.',
   },
@@ -291,19 +285,13 @@ export const equivalent: readonly Equivalent[] = [
   })),
   {
     file: 'hook-files/trust/trust-store.ts',
-    code: 'if (Date.now() > until) throw new Error(`${path} is locked by another process.`, { cause: error })',
+    code: 'if (Date.now() > until)',
     change: 'Date.now() > until → Date.now() >= until',
     why: 'It waits a millisecond less of 20 seconds.',
   },
   {
     file: 'hook-files/trust/trust-store.ts',
-    code: 'if (ageOf(path) > LOCK_STALE_MS) rmSync(path, { force: true }) // its owner has crashed',
-    change: 'ageOf(path) > LOCK_STALE_MS → ageOf(path) >= LOCK_STALE_MS',
-    why: 'It waits a millisecond less of 10 seconds.',
-  },
-  {
-    file: 'hook-files/trust/trust-store.ts',
-    code: 'else Atomics.wait(pause, 0, 0, 10)',
+    code: 'Atomics.wait(pause, 0, 0, 10)',
     change: '10 → 11',
     why: 'It looks a millisecond later whether the lock is free.',
   },

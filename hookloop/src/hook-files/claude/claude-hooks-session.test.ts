@@ -80,7 +80,7 @@ describe('a session', { concurrency: 2 }, () => {
         "const { transcript_path: path } = JSON.parse(readFileSync(0, 'utf8'))",
         "const lines = readFileSync(path, 'utf8').trim().split('\\n').map((line) => JSON.parse(line))",
         "const kinds = lines.map(({ type, message }) => [type, typeof message.content === 'string' ? message.content : message.content.map((b) => b.type + ':' + (b.name ?? b.text ?? b.content)).join()])",
-        'console.error(JSON.stringify(kinds)); process.exit(1)',
+        'console.error(JSON.stringify(kinds)); process.exit(3)',
       ].join('\n'),
     )
     const read = { type: 'command', command: `${quoted(process.execPath)} ${script}` }

@@ -124,7 +124,7 @@ describe('a call', { concurrency: 2 }, () => {
     const live = agent.stream('Go.')
     const warnings: string[] = []
     for await (const event of live) if (event.type === 'warning') warnings.push(event.message)
-    assert.match(warnings.join('\n'), /^PreToolUse hook: .* exited with 1: broken$/)
+    assert.match(warnings[0] ?? '', /^PreToolUse hook: .* exited with 1: broken$/)
     assert.deepEqual(ran, ['ls'])
   })
 
@@ -165,6 +165,27 @@ describe('a call', { concurrency: 2 }, () => {
     assert.equal(run.ledger.find(({ decision }) => decision === 'block')?.definedAt, place)
     assert.ok(explain(run).includes(`bash, by claude (${place}): `))
     assert.ok(!JSON.stringify(model.requests).includes('settings.json'))
+  })
+
+  test('explain names the script that changed the arguments, and the one that asked', async () => {
+    using project = new HookProject()
+    project.write('change.sh', own('PreToolUse', { updatedInput: { command: 'pwd' } }))
+    project.write('ask.sh', own('PreToolUse', { permissionDecision: 'ask', permissionDecisionReason: 'Sure?' }))
+    const explained = async (script: string): Promise<string> => {
+      project.handlers(
+        'PreToolUse',
+        ['true', `sh ${script}`].map((command) => ({ type: 'command', command })),
+      )
+      return explain(await agentIn(project, { use: [approval('deny')] }).agent.run('Go.'))
+    }
+    assert.match(
+      await explained('change.sh'),
+      /changed +step 1, claude \(\.claude\/settings\.json: sh change\.sh\) at /,
+    )
+    assert.match(
+      await explained('ask.sh'),
+      /asked +step 1, bash, by claude \(\.claude\/settings\.json: sh ask\.sh\): Sure\?/,
+    )
   })
 
   test('explain shows the text that a script injected', async () => {

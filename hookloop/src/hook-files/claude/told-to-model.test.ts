@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { tool } from '../../agent/tool.ts'
+import type { Use } from '../../agent/capability.ts'
 import { approval } from '../../capabilities/approval.ts'
+import { guards } from '../../capabilities/guards.ts'
 import { createAgent } from '../../create-agent.ts'
-import { guard } from '../../hooks/hook.ts'
+import { guard, hook } from '../../hooks/hook.ts'
 import { http } from '../../actions/http.ts'
 import { shell } from '../../actions/shell.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import type { JsonObject } from '../../state/json.ts'
+import type { Json, JsonObject } from '../../state/json.ts'
 import { agentIn, call, own, resultIn } from './agent-in-project.fixture.ts'
 import { HookProject, quoted } from './hook-project.fixture.ts'
 
@@ -47,6 +49,30 @@ describe('a hook that fails', { concurrency: 2 }, () => {
       assert.ok(!native.told.includes(secret), native.told)
     })
   }
+
+  const quoting: readonly [what: string, handler: JsonObject, told: RegExp][] = [
+    [
+      'is a line that a shell cannot parse',
+      { command: `./check.sh --token ${secret} ;; done` },
+      /`(?:ulimit -m \d+; )?check\.sh'/,
+    ],
+    ['has one such line', { command: `true\nfi ./check.sh --token ${secret}` }, /near unexpected token/],
+    ['names its script by its path', { command: `sh ${secret}/guard.sh` }, /hook error: guard\.sh: Never\./],
+    [
+      'has arguments, and no name',
+      { command: 'sh', args: ['-c', 'exit 3', secret], onFailure: 'block' },
+      /The hook \\"exit\\" exited with 3/,
+    ],
+  ]
+  for (const [what, handler, expected] of quoting)
+    test(`does not show its command or folder to the model if it ${what}`, async () => {
+      using project = new HookProject()
+      project.write(`${secret}/guard.sh`, 'echo "$0: Never." >&2; exit 2')
+      project.handlers('PreToolUse', [{ type: 'command', shell: 'bash', ...handler }])
+      const { told } = await runWith(agentIn(project).agent)
+      assert.match(told, expected)
+      assert.ok(!told.includes(secret), told)
+    })
 
   test('does not show its URL to the model', async () => {
     const use = [listing, guard('beforeToolUse', http({ url: `http://127.0.0.1:9/${secret}?key=${secret}` }))]
@@ -112,14 +138,41 @@ describe('the user is warned about', { concurrency: 2 }, () => {
     )
   })
 
-  test('fields of an answer at the wrong place', async () => {
-    using project = new HookProject()
-    project.handlers('PreToolUse', [{ type: 'command', command: `echo '{"permissionDecision":"deny"}'` }])
-    const { warnings } = await runWith(agentIn(project).agent)
-    assert.match(
-      warnings.join('\n'),
+  const mistakes: readonly [what: string, handler: JsonObject, why: RegExp][] = [
+    [
+      'whose decision is at the wrong place',
+      { command: `echo '{"permissionDecision":"deny"}'` },
       /"permissionDecision" has no effect at the top level: put it into "hookSpecificOutput"/,
-    )
+    ],
+    [
+      'that prints its answer to standard error',
+      { command: `echo '{"decision":"block"}' >&2` },
+      /its JSON is on standard error/,
+    ],
+    ['that exits with 1 to block', { command: 'exit 1' }, /its exit code 1 blocks nothing: only 2 does/],
+    [
+      'that changes only a part of the arguments',
+      { command: own('PreToolUse', { updatedInput: { description: 'List.' } }) },
+      /A hook changed the arguments of "bash", and they do not fit: .*"command"/,
+    ],
+  ]
+  for (const [what, handler, why] of mistakes)
+    test(`a PreToolUse hook ${what}`, async () => {
+      using project = new HookProject()
+      project.handlers('PreToolUse', [{ type: 'command', ...handler }])
+      const { run } = await runWith(agentIn(project).agent)
+      assert.match(run.warnings.map(({ message }) => message).join('\n'), why)
+    })
+
+  test('no exit code 1 of a hook that blocks if it fails, or at an event where 2 blocks nothing either', async () => {
+    using project = new HookProject()
+    const fails = { type: 'command', command: 'exit 1' }
+    project.handlers('PreToolUse', [{ ...fails, onFailure: 'block' }])
+    const blocked = await runWith(agentIn(project).agent)
+    project.settings({ hooks: { PreToolUse: [{ hooks: [ask] }], PermissionRequest: [{ hooks: [fails] }] } })
+    const asked = await runWith(agentIn(project).agent)
+    assert.match(asked.warnings.join('\n'), /exited with 1/)
+    assert.doesNotMatch([...blocked.warnings, ...asked.warnings].join('\n'), /blocks nothing/)
   })
 })
 
@@ -163,33 +216,54 @@ describe('the answers of Claude Code hooks', { concurrency: 2 }, () => {
     assert.match(run.status === 'stopped' ? run.final.message : '', /^Enough\.\nNever\.$/)
   })
 
-  test('are not requested for calls of unknown tools or with arguments that do not fit', async () => {
+  const toolEvents = ['PreToolUse', 'PostToolUse', 'PostToolUseFailure', 'PermissionDenied', 'PermissionRequest']
+  /** The events that fire for calls, and how the calls end. */
+  async function firedFor(toolCalls: readonly { name: string; args: Json }[], use: readonly Use[] = []) {
     using project = new HookProject()
-    const log = { type: 'command', command: 'cat > /dev/null; echo x >> fired.log' }
-    project.settings({
-      hooks: Object.fromEntries(
-        ['PreToolUse', 'PostToolUse', 'PostToolUseFailure', 'PermissionDenied'].map((event) => [
-          event,
-          [{ hooks: [log] }],
-        ]),
-      ),
+    const log = { type: 'command', command: 'jq -r .hook_event_name >> fired.log' }
+    const hooks = Object.fromEntries(toolEvents.map((event) => [event, [{ hooks: [log] }]]))
+    project.settings({ hooks })
+    project.write('fired.log', '')
+    const { run } = await runWith(agentIn(project, { replies: [{ toolCalls }, 'Done.'], use }).agent)
+    const executions = run.state.execution!.steps.at(0)!.toolExecutions
+    return {
+      fired: project.read('fired.log').split('\n').slice(0, -1),
+      ends: [...executions].map(({ status, rejected }) => `${status}${rejected === true ? ', rejected' : ''}`),
+    }
+  }
+
+  for (const [what, toolCall] of Object.entries({
+    'of an unknown tool': { name: 'nothing', args: {} },
+    'with arguments that do not fit': { name: 'bash', args: { command: 7 } },
+    'with arguments that are no object': { name: 'bash', args: ['ls'] },
+    'with arguments that are no JSON': { name: 'bash', args: '{"command": ' },
+  }))
+    test(`are not requested for a call ${what}`, async () => {
+      assert.deepEqual(await firedFor([toolCall]), { fired: [], ends: ['failed, rejected'] })
     })
-    const replies = [
-      {
-        toolCalls: [
-          { name: 'bash', args: { command: 7 } },
-          { name: 'nothing', args: {} },
-        ],
-      },
-      'Done.',
-    ]
-    const { agent } = agentIn(project, { replies })
-    const { run } = await runWith(agent)
+
+  test('are not requested for a call whose arguments another hook makes unfit', async () => {
+    const breaks = hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 7 }))
+    const { fired, ends } = await firedFor([{ name: 'bash', args: { command: 'ls' } }], [breaks])
+    assert.deepEqual([fired, ends], [[], ['failed, rejected']])
+  })
+
+  test('are not requested for a call that does not run because another hook failed', async () => {
+    const fails = hook('beforeToolUse', () => {
+      throw new Error('broken')
+    })
+    const { fired, ends } = await firedFor([{ name: 'bash', args: { command: 'ls' } }], [fails])
+    assert.deepEqual([fired, ends], [[], ['failed, rejected']])
+  })
+
+  test('are not requested for a call that does not run because the run was stopped before', async () => {
+    const calls = ['first', 'second', 'third'].map((command) => ({ name: 'bash', args: { command } }))
+    const { fired, ends } = await firedFor(calls, [guards({ maxToolCalls: 1 })])
     assert.deepEqual(
-      run.state.execution!.steps.at(0)!.toolExecutions.map(({ status }) => status),
-      ['failed', 'failed'],
-    )
-    assert.throws(() => project.read('fired.log'), { code: 'ENOENT' })
+      ends,
+      calls.map(() => 'blocked, rejected'),
+    ) // they run together
+    assert.deepEqual(fired, ['PreToolUse', 'PreToolUse'])
   })
 
   test('result in an error that the model can read', async () => {

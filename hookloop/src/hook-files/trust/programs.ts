@@ -143,13 +143,41 @@ const others: { readonly [program: string]: readonly string[] } = {
   bun: ['package.json'],
   uv: ['pyproject.toml'],
   poetry: ['pyproject.toml'],
+  hatch: ['pyproject.toml'],
+  pdm: ['pyproject.toml'],
+  ant: ['build.xml'],
+  cmake: ['CMakeLists.txt', 'CMakePresets.json'],
+  direnv: ['.envrc'],
+  gradle: ['build.gradle', 'build.gradle.kts', 'settings.gradle', 'settings.gradle.kts'],
+  inv: ['tasks.py'],
+  invoke: ['tasks.py'],
+  lein: ['project.clj'],
+  meson: ['meson.build'],
+  mix: ['mix.exs'],
+  mvn: ['pom.xml', '.mvn'],
+  nix: ['flake.nix'],
+  'nix-shell': ['shell.nix', 'default.nix'],
+  overcommit: ['.overcommit.yml'],
+  'pre-commit': ['.pre-commit-config.yaml'],
+  sbt: ['build.sbt'],
+  scons: ['SConstruct'],
+  zig: ['build.zig'],
 }
 
 /** The files that define what a program does, by the usual names: `Makefile`, `.npmrc`, `eslint.config.js`, `Cargo.toml`. */
 function manifestsOf(name: string): readonly string[] {
   if (!/^[a-z][\w-]{2,30}$/i.test(name) || builtins.has(name)) return others[name] ?? []
   const own = [name, name[0]!.toUpperCase() + name.slice(1)].flatMap((each) =>
-    ['file', 'file.yml', 'file.yaml', '.toml', '.json', '.jsonc', '.yaml', '.yml', '.ini'].map((end) => each + end),
+    [
+      'file',
+      ...['yml', 'yaml', 'py', 'rb', 'js', 'cjs', 'mjs', 'ts'].map((end) => `file.${end}`),
+      '.toml',
+      '.json',
+      '.jsonc',
+      '.yaml',
+      '.yml',
+      '.ini',
+    ].map((end) => each + end),
   )
   const config = ['js', 'mjs', 'cjs', 'ts', 'mts', 'cts', 'json'].map((end) => `${name}.config.${end}`)
   const hidden = ['', '.js', '.cjs', '.mjs', '.json', '.yaml', '.yml', '.toml'].map((end) => `.${name}rc${end}`)

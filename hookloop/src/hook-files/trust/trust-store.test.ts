@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -15,7 +17,6 @@ import {
 import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, suite, test } from 'node:test'
-import { Worker } from 'node:worker_threads'
 import { fingerprint, hashFiles, type Fingerprint } from './fingerprint.ts'
 import { defaultTrustFile, statusText, trustedByHash, TrustStore } from './trust-store.ts'
 
@@ -30,6 +31,44 @@ function scene({ name = '.claude/settings.json', text = '{}' } = {}) {
   writeFileSync(path, text)
   const trust = new TrustStore(join(mkdtempSync(join(folder, 'home-')), 'deep/trust.json'))
   return { dir, path, trust, print: (): Fingerprint => fingerprint(path)! }
+}
+
+const cell = new Int32Array(new SharedArrayBuffer(4))
+
+/** A file whose hash is read a second time while the list is locked. Then `act` is called, once. */
+function whileLocked({ path, hash }: Fingerprint, act: () => void): Fingerprint {
+  let looks = 0
+  return {
+    path,
+    get hash() {
+      if (++looks === 2) act()
+      return hash
+    },
+  }
+}
+
+/** Trusts a file in another process. `start` is code that runs first, `locked` while the list is locked. */
+function inProcess(trust: TrustStore, file: Fingerprint, { start = '', locked = '' } = {}) {
+  const code = `
+    import fs from 'node:fs'
+    import { syncBuiltinESMExports } from 'node:module'
+    import { TrustStore } from ${JSON.stringify(new URL('trust-store.ts', import.meta.url).href)}
+    const cell = new Int32Array(new SharedArrayBuffer(4))
+    const whileLocked = ${whileLocked.toString()}
+    ${start}
+    new TrustStore(${JSON.stringify(trust.file)}).trust([whileLocked(${JSON.stringify(file)}, () => { ${locked} })])`
+  const words = ['--conditions=hookloop-source', '--input-type=module', '-e', code]
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] })
+  let text = ''
+  return {
+    ended: new Promise<number | string | null>((done) => {
+      child.on('exit', (exit, signal) => done(exit ?? signal))
+    }),
+    printed: (word: string) =>
+      new Promise<void>((done) => {
+        child.stdout.on('data', (part) => (text += String(part)).includes(word) && done())
+      }),
+  }
 }
 
 suite('the list of trusted files', () => {
@@ -126,35 +165,74 @@ suite('the list of trusted files', () => {
     }
   })
 
-  test('waits for another process that changes it, and takes over the lock of one that has crashed', async () => {
+  test('waits for another process that changes it', async () => {
     const { trust, print } = scene()
-    mkdirSync(dirname(trust.file), { recursive: true })
-    const lock = `${trust.file}.lock`
-    writeFileSync(lock, '')
-    const release = `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50); require('fs').rmSync(${JSON.stringify(lock)})`
-    const other = new Worker(release, { eval: true })
-    const ended = new Promise((resolve) => other.on('exit', resolve))
-    trust.trust([print()])
-    await ended
-    assert.deepEqual([trust.statusOf(print()), existsSync(lock)], ['trusted', false])
-
-    writeFileSync(lock, '')
-    utimesSync(lock, new Date(0), new Date(Date.now() - 11_000))
-    assert.equal(trust.forget('/'), 1)
+    const [first, second] = [scene(), scene()]
+    const other = inProcess(trust, first.print(), { locked: `console.log('changing'); Atomics.wait(cell, 0, 0, 300)` })
+    await other.printed('changing')
+    trust.trust([second.print(), print()])
+    assert.equal(await other.ended, 0)
+    assert.deepEqual(
+      [first, second].map(({ print: each }) => trust.statusOf(each())),
+      ['trusted', 'trusted'],
+    )
   })
 
-  test('is changed also if another process removes the lock meanwhile, as one that seems to be stale', () => {
-    const { trust, print } = scene()
-    const { path, hash } = print()
-    const slow = {
-      path,
-      get hash() {
-        rmSync(`${trust.file}.lock`, { force: true })
-        return hash
-      },
-    }
-    trust.trust([slow])
-    assert.equal(trust.statusOf(print()), 'trusted')
+  test('has the changes of two processes that find the lock of one that has crashed at the same time', async () => {
+    const [crashed, own, other] = [scene(), scene(), scene()]
+    const { trust, dir } = crashed
+    assert.equal(
+      await inProcess(trust, crashed.print(), { locked: `process.kill(process.pid, 'SIGKILL')` }).ended,
+      'SIGKILL',
+    )
+    const [go, waiting] = [join(dir, 'go'), join(dir, 'waiting')]
+    // The other process has found that lock, and is stopped just before it takes it.
+    const slow = inProcess(trust, other.print(), {
+      start: `
+        const wait = Atomics.wait
+        Atomics.wait = (...how) => { fs.writeFileSync(${JSON.stringify(waiting)}, ''); return wait(...how) }
+        for (const name of ['linkSync', 'rmSync']) {
+          const original = fs[name]
+          fs[name] = (...args) => {
+            fs[name] = original
+            if (String(args[0]).includes('.lock')) {
+              console.log('stopped')
+              while (!fs.existsSync(${JSON.stringify(go)})) wait(cell, 0, 0, 5)
+            }
+            return original(...args)
+          }
+        }
+        syncBuiltinESMExports()`,
+    })
+    await slow.printed('stopped')
+    const isThere = (): boolean => existsSync(trust.file) && readFileSync(trust.file, 'utf8').includes(other.path)
+    rmSync(waiting, { force: true })
+    trust.trust([
+      whileLocked(own.print(), () => {
+        writeFileSync(go, '')
+        while (!existsSync(waiting) && !isThere()) Atomics.wait(cell, 0, 0, 5)
+      }),
+    ])
+    assert.equal(await slow.ended, 0)
+    assert.deepEqual(
+      [own, other].map(({ print }) => trust.statusOf(print())),
+      ['trusted', 'trusted'],
+    )
+  })
+
+  test('has the change of a process that took over the lock of a slow one, and that of the slow one', () => {
+    const [slow, fast] = [scene(), scene()]
+    slow.trust.trust([
+      whileLocked(slow.print(), () => {
+        const locks = `${slow.trust.file}.locks`
+        for (const name of readdirSync(locks)) utimesSync(join(locks, name), new Date(0), new Date(Date.now() - 11_000))
+        new TrustStore(slow.trust.file).trust([fast.print()])
+      }),
+    ])
+    assert.deepEqual(
+      [slow, fast].map(({ print }) => slow.trust.statusOf(print())),
+      ['trusted', 'trusted'],
+    )
   })
 
   test('must be outside of the project, unless it is in memory', () => {
@@ -184,7 +262,8 @@ suite('the list of trusted files', () => {
       assert.throws(() => trust.statusOf(print()), unusable)
       assert.throws(() => trust.trust([print()]), unusable)
       assert.equal(readFileSync(trust.file, 'utf8'), text)
-      assert.equal(existsSync(`${trust.file}.lock`), false)
+      rmSync(trust.file)
+      trust.trust([print()]) // the lock was released
     })
   }
 

@@ -1,5 +1,4 @@
 import { checkArgument } from '../../state/check-options.ts'
-import { randomUUID } from 'node:crypto'
 import {
   chmodSync,
   closeSync,
@@ -12,13 +11,15 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
+import { createFolder } from '../../sessions/stores/file-access.ts'
+import { lockSession, removeOldLocks } from '../../sessions/stores/file-lock.ts'
+import { unlessBusy } from '../../sessions/stores/shared-value.ts'
 import { fingerprint, hashFiles, isInside, readWithFingerprint, realPath, type Fingerprint } from './fingerprint.ts'
 
 /** `changed`: the file was trusted with different content. */
@@ -132,6 +133,7 @@ export class TrustStore {
     const root = realPath(dir)
     let forgotten = 0
     this.#change((all) => {
+      forgotten = 0
       for (const path of all.keys()) if (isInside(root, path) && all.delete(path)) forgotten++
     })
     return forgotten
@@ -169,20 +171,36 @@ export class TrustStore {
   /** Under a lock, so that changes by other processes are not lost. */
   #change(change: (all: Map<string, string>) => void): void {
     if (this.#given !== undefined) throw new Error('This list of trusted files is in memory and cannot be changed.')
-    mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 })
-    const release = lock(`${this.file}.lock`)
+    const folder = `${this.file}.locks`
+    createFolder(folder)
+    const until = Date.now() + LOCK_WAIT_MS
+    while (unlessBusy(() => this.#changeLocked(folder, change)) !== true) {
+      if (Date.now() > until)
+        throw new AgentError('CONFIG_INVALID', `${this.file} is locked by another process. Try again later.`, {
+          value: this.file,
+        })
+      Atomics.wait(pause, 0, 0, 10)
+    }
+  }
+
+  /** False if another process has taken over the lock meanwhile: then nothing was written. */
+  #changeLocked(folder: string, change: (all: Map<string, string>) => void): boolean {
+    const lock = lockSession(basename(this.file), folder, LOCK_LEASE_MS)
     try {
       const all = new Map(this.#read())
       change(all)
-      this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))))
+      if (lock.state() !== 'latest') return false
+      this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))), lock.token)
+      removeOldLocks(basename(this.file), folder, lock.epoch)
+      return true
     } finally {
-      release()
+      lock.end('released')
     }
   }
 
   /** Atomically, and only for the user. */
-  #write(files: JsonObject): void {
-    const temporary = `${this.file}.${randomUUID()}`
+  #write(files: JsonObject, token: string): void {
+    const temporary = `${this.file}.${token}`
     try {
       writeFileSync(temporary, `${JSON.stringify({ version: 1, files }, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })
       chmodSync(temporary, 0o600)
@@ -235,33 +253,10 @@ function readOwn(file: string): string {
   }
 }
 
-const LOCK_STALE_MS = 10_000
+/** For an owner that may or may not be alive, such as one on another machine. */
+const LOCK_LEASE_MS = 10_000
 const LOCK_WAIT_MS = 20_000
-
-function lock(path: string): () => void {
-  const until = Date.now() + LOCK_WAIT_MS
-  for (;;) {
-    try {
-      closeSync(openSync(path, 'wx', 0o600))
-      return () => rmSync(path, { force: true })
-    } catch (error) {
-      if ((error as { code?: string }).code !== 'EEXIST') throw error
-      if (Date.now() > until) throw new Error(`${path} is locked by another process.`, { cause: error })
-      if (ageOf(path) > LOCK_STALE_MS) rmSync(path, { force: true }) // its owner has crashed
-      else Atomics.wait(pause, 0, 0, 10)
-    }
-  }
-}
-
 const pause = new Int32Array(new SharedArrayBuffer(4))
-
-function ageOf(path: string): number {
-  try {
-    return Date.now() - statSync(path).mtimeMs
-  } catch {
-    return 0
-  }
-}
 
 export function defaultTrustFile(env: NodeJS.ProcessEnv = process.env): string {
   return env['HOOKLOOP_TRUST'] ?? join(env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config'), 'hookloop', 'trust.json')

@@ -1,9 +1,10 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import { isJsonObject, quoteInexactNumbers, type Json } from '../../../state/json.ts'
 import { messageOf } from '../../../errors.ts'
 import { redactor, secretPatterns } from '../../../state/secrets.ts'
 import type { ProcessResult } from '../../../system/processes/run-process.ts'
 import { eventSpec, type ClaudeEvent } from '../events/claude-events.ts'
 import type { Failure, HandlerAnswer } from './handler-answer.ts'
+import { hintFor, isAnswer, isDecisionWord, requestForm } from './hints.ts'
 import { readSpecific } from './read-specific-output.ts'
 import { stringIn } from '../../text.ts'
 
@@ -36,7 +37,8 @@ function readResult(result: ProcessResult, event: ClaudeEvent, name: string): Ha
     if (stdout.droppedBytes > 0 && printed.answer.context === undefined) {
       return failure('tooMuchOutput', `${name} printed ${stdout.totalBytes} bytes, more than the maximum`)
     }
-    return isValid ? printed.answer : withFailure(printed)
+    const hint = stdout.head.trim() === '' && isAnswerText(error) ? { hint: onStandardError } : {}
+    return { ...hint, ...(isValid ? printed.answer : withFailure(printed)) }
   }
   if (isValid) return { ...printed.answer, otherExitCode: true }
   const lines = error.split('\n')
@@ -63,16 +65,18 @@ export function readText(text: string, event: ClaudeEvent): Printed {
   if (isObject && value !== undefined) return { isJson: true, answer: readJson(value, event) }
   const isContext = eventSpec(event).textIsContext === true && trimmed !== ''
   if (isContext) return { isJson: false, answer: { context: trimmed } }
+  if (isDecisionWord(trimmed)) return { isJson: false, answer: { hint: onlyText } }
   if (!looksLikeJson(trimmed, value)) return { isJson: false, answer: {} }
   const why = isObject && problem !== undefined ? ` (${problem})` : ''
   return { isJson: false, answer: {}, broken: `${lookAlike}${why}` }
 }
 
+const onlyText = 'its output is plain text, which decides nothing: print a JSON object, or exit with 2 to block'
 const lookAlike = 'its output looks like JSON but is not a JSON object: an answer must be one object and nothing else'
 
 function parsed(text: string): { readonly value?: unknown; readonly problem?: string } {
   try {
-    return { value: JSON.parse(text) }
+    return { value: JSON.parse(quoteInexactNumbers(text)) }
   } catch (error) {
     return { problem: messageOf(error) }
   }
@@ -103,6 +107,7 @@ function blockedBy(
   return {
     ...(event === 'PermissionRequest' &&
       request?.behavior !== 'deny' && { hint: `its exit code 2 has no effect. ${requestForm}` }),
+    ...(isAnswerText(error) && { hint: onStandardError }),
     ...(problem !== undefined && { problem }),
     ...rest,
     ...(request?.behavior === 'deny' && { request }),
@@ -110,6 +115,14 @@ function blockedBy(
   }
 }
 
+/** Whether a text on standard error is a JSON answer. */
+function isAnswerText(text: string): boolean {
+  const { value } = parsed(text)
+  return isJsonObject(value) && isAnswer(value)
+}
+
+const onStandardError =
+  'its JSON is on standard error, where it has no effect: print it to standard output, and exit with 0'
 const notRead = 'its output is ignored: with exit code 2, only standard error is read'
 
 /** WorktreeCreate: the last line that is not empty is the path. Without a path, it blocks. */
@@ -152,23 +165,6 @@ export function readJson(value: unknown, event: ClaudeEvent): HandlerAnswer {
     ...(typeof terminalSequence === 'string' && terminalSequence !== '' && { terminalSequence }),
   }
 }
-
-/** What a field without effect should have been. */
-function hintFor(value: JsonObject, event: ClaudeEvent): string | undefined {
-  const isMeant = (name: string): boolean => name !== 'decision' && value[name] !== undefined
-  const misplaced = eventSpec(event).specific?.find(isMeant)
-  if (misplaced !== undefined)
-    return `its "${misplaced}" has no effect at the top level: put it into "hookSpecificOutput", with "hookEventName": "${event}"`
-  if (event !== 'PermissionRequest' || value['hookSpecificOutput'] !== undefined) return undefined
-  const other = ['decision', 'permissionDecision', 'continue'].find(
-    (name) => value[name] !== undefined && value[name] !== true,
-  )
-  return other === undefined ? undefined : `its "${other}" has no effect. ${requestForm}`
-}
-
-/** How a PermissionRequest hook decides. */
-const requestForm =
-  'Answer with "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": { "behavior": "allow" or "deny" } }.'
 
 const topLevel = [
   ['continue', 'boolean'],

@@ -64,7 +64,7 @@ suite('a JSON answer of a Claude Code hook', () => {
   test('stops the run where it can, and shows messages where they are shown', () => {
     const value = { continue: false, stopReason: 'Over.', systemMessage: 'Hello.' }
     assert.deepEqual(readJson(value, 'PreToolUse'), { stop: { reason: 'Over.' }, systemMessage: 'Hello.' })
-    assert.deepEqual(readJson(value, 'SessionEnd'), {})
+    assert.deepEqual(readJson(value, 'SessionEnd'), { hint: 'its "continue" has no effect at SessionEnd' })
     assert.deepEqual(readJson({ systemMessage: '', terminalSequence: '' }, 'PreToolUse'), {})
     assert.deepEqual(readJson({ terminalSequence: '\u0007' }, 'PreToolUse'), { terminalSequence: '\u0007' })
     assert.deepEqual(readJson({ continue: true }, 'PreToolUse'), {})
@@ -78,12 +78,63 @@ suite('a JSON answer of a Claude Code hook', () => {
     assert.deepEqual(readJson({ decision: 'block', reason: 'Why.' }, 'PostToolUse'), { block: { reason: 'Why.' } })
   })
 
-  test('has a hint if a field is at the wrong level', () => {
-    const { hint, permission } = readJson({ permissionDecision: 'deny' }, 'PreToolUse')
-    assert.deepEqual([/put it into "hookSpecificOutput"/.test(hint ?? ''), permission], [true, undefined])
-    assert.equal(readJson([], 'PreToolUse').problem !== undefined, true)
+  const mistakes: readonly (readonly [ClaudeEvent, object, hint: RegExp])[] = [
+    ['PreToolUse', { permissionDecision: 'deny' }, /at the top level: put it into "hookSpecificOutput"/],
+    ['UserPromptSubmit', { additionalContext: 'x' }, /put it into .* "hookEventName": "UserPromptSubmit"/],
+    ['PostToolUse', { updatedToolOutput: 'x' }, /put it into "hookSpecificOutput"/],
+    ['Stop', { permissionDecision: 'deny' }, /has no effect at Stop: use "decision": "block"/],
+    ['PostToolUse', { updatedInput: {} }, /"updatedInput" has no effect at PostToolUse/],
+    ['SessionStart', { decision: 'block', reason: 'x' }, /"decision" has no effect at SessionStart$/],
+    ['SessionStart', { continue: false }, /"continue" has no effect at SessionStart$/],
+    ['PreToolUse', { reason: 'x' }, /"reason" has no effect without a "decision"/],
+    ['PreToolUse', { stopReason: 'x' }, /"stopReason" has no effect without "continue": false/],
+    ['PreToolUse', { hook_specific_output: {} }, /it is called "hookSpecificOutput"/],
+    ['PreToolUse', { permission_decision: 'deny' }, /it is called "permissionDecision"/],
+    [
+      'PreToolUse',
+      { block: true, message: 'x' },
+      /"block" has no effect at PreToolUse: use .*"permissionDecision": "deny"/,
+    ],
+    ['PostToolUse', { ok: false }, /"ok" has no effect at PostToolUse: use "decision": "block"/],
+    ['SessionEnd', { deny: true }, /"deny" has no effect at SessionEnd: nothing can be decided there/],
+    ['PreToolUse', own('PreToolUse', { reason: 'x' }), /it is called "permissionDecisionReason" there/],
+    ['PreToolUse', own('PreToolUse', { decision: 'block' }), /it is called "permissionDecision" there/],
+    ['PreToolUse', own('PreToolUse', { modifiedInput: {} }), /Known there: permissionDecision, .*updatedInput/],
+    ['PreToolUse', own('PreToolUse', { systemMessage: 'x' }), /in "hookSpecificOutput" .*: put it at the top level/],
+    ['Stop', own('Stop', { decision: 'block' }), /put it at the top level/],
+    ['PostToolUse', own('PostToolUse', { permissionDecision: 'deny' }), /Known there: additionalContext/],
+    ['Notification', own('Notification', { additionalContext: 'x' }), /in "hookSpecificOutput" of Notification$/],
+    ['PermissionRequest', { decision: 'approve' }, /Answer with .*"behavior": "allow" or "deny"/],
+  ]
+  for (const [event, value, hint] of mistakes)
+    test(`has a hint if a field has no effect: ${JSON.stringify(value)} at ${event}`, () => {
+      const answer = readJson(value, event)
+      assert.match(answer.hint ?? '', hint)
+      assert.deepEqual([answer.permission, answer.block, answer.stop, answer.problem], Array(4).fill(undefined))
+    })
+
+  test('has no hint if its fields have an effect, or if it repeats what the hook has read', () => {
+    const valid: readonly (readonly [ClaudeEvent, object])[] = [
+      ['PreToolUse', own('PreToolUse', { permissionDecision: 'deny', permissionDecisionReason: 'x' })],
+      ['PreToolUse', { decision: 'block', reason: 'x' }],
+      ['PreToolUse', { continue: true, stopReason: 'x', reason: 'x', suppressOutput: true }],
+      ['Stop', { decision: 'approve', reason: 'x' }],
+      ['SessionEnd', { hook_event_name: 'SessionEnd', session_title: 'x', reason: 'exit', permission: 'x' }],
+      ['PreToolUse', { hook_event_name: 'PreToolUse', reason: 'x' }],
+      ['PreToolUse', { status: 'done', elapsed: 5 }],
+      ['PreToolUse', {}],
+    ]
+    for (const [event, value] of valid) assert.equal(readJson(value, event).hint, undefined, JSON.stringify(value))
+  })
+
+  test('is an object', () => {
+    assert.equal(readJson([], 'PreToolUse').problem, 'its answer is invalid: it is not an object')
   })
 })
+
+function own(hookEventName: ClaudeEvent, fields: object): object {
+  return { hookSpecificOutput: { hookEventName, ...fields } }
+}
 
 suite('the hookSpecificOutput of a Claude Code hook', () => {
   const request = (fields: object): object => ({ behavior: 'allow', ...fields })
@@ -138,6 +189,12 @@ suite('the end of a Claude Code command', () => {
     return readProcess({ ...usual, ...given } as unknown as ProcessResult, event, 'it')
   }
 
+  test('may change the input, in which a number that JavaScript would round is a string', () => {
+    const text =
+      '{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":{"id":9007199254740993,"near":12.5}}}'
+    assert.deepEqual(read({ stdout: output(text) }).updatedInput, { id: '9007199254740993', near: 12.5 })
+  })
+
   test('is a failure that is named', () => {
     const failures = [
       read({ ended: 'timedOut', exitCode: null }),
@@ -188,6 +245,20 @@ suite('the end of a Claude Code command', () => {
     const unread = read({ exitCode: 2, stdout: output('text') })
     assert.match(unread.problem ?? '', /only standard error is read/)
     assert.equal(read({ exitCode: 2, stdout: output('text'), stderr }).problem, undefined)
+  })
+
+  test('has a hint if a decision is plain text', () => {
+    for (const word of ['allow', 'Deny\n', 'blocked', 'ok'])
+      assert.match(read({ stdout: output(word) }).hint ?? '', /plain text, which decides nothing/, word)
+    assert.equal(read({ stdout: output('allowed 3 files') }).hint, undefined)
+    assert.deepEqual(read({ stdout: output('deny') }, 'UserPromptSubmit'), { context: 'deny', exitCode: 0 })
+  })
+
+  test('has a hint if a JSON answer is on standard error', () => {
+    const stderr = output('{"decision":"block","reason":"x"}')
+    for (const exitCode of [0, 2]) assert.match(read({ exitCode, stderr }).hint ?? '', /on standard error/)
+    for (const text of ['{"level":"info"}', 'no', '{']) assert.equal(read({ stderr: output(text) }).hint, undefined)
+    assert.equal(read({ stderr, stdout: output('{}') }).hint, undefined)
   })
 
   test('with another exit code and a valid answer is marked', () => {

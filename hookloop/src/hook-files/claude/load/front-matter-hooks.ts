@@ -1,6 +1,6 @@
 import { basename, dirname, join, sep } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
-import { messageOf } from '../../../errors.ts'
+import { problemOf } from '../../../errors.ts'
 import { readFrontMatter } from '../../../system/files/front-matter.ts'
 import { entriesOf, markdownFiles } from '../../markdown-files.ts'
 import { readWithFingerprint } from '../../trust/fingerprint.ts'
@@ -43,7 +43,7 @@ export function readHead(source: HookSource, problems: ConfigProblem[]): readonl
     const own = { ...source, print: { path, hash }, ...(typeof name === 'string' && name !== '' && { name }) }
     return [{ source: own, value: { hooks: source.kind === 'agent' ? withSubagentStop(hooks) : hooks } }]
   } catch (error) {
-    problems.push({ source, where: '', message: messageOf(error) })
+    problems.push({ source, where: '', message: problemOf(error) })
     return []
   }
 }

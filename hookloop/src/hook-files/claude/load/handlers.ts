@@ -73,11 +73,16 @@ export type PromptHandler = Common & {
 }
 export type Handler = CommandHandler | HttpHandler | McpHandler | PromptHandler
 
+/** The line for a shell, or the program and its arguments. */
+export function wordsOf({ command, args }: CommandHandler): string | readonly string[] {
+  return args === undefined ? command : [command, ...args]
+}
+
 /** A name for a handler, without arguments and addresses, which may contain secrets: for messages that a model reads. */
 export function shortName(handler: Handler): string {
   switch (handler.type) {
     case 'command':
-      return commandName(handler.args === undefined ? handler.command : [handler.command, ...handler.args])
+      return commandName(wordsOf(handler))
     case 'http':
       return new URL(handler.url).host
     case 'mcp_tool':

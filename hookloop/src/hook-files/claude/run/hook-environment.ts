@@ -15,7 +15,7 @@ export type EnvironmentRules = {
 }
 
 const secretName =
-  /KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|MNEMONIC|SIGNING|PRIVATE|COOKIE|AUTH(?!OR|_SOCK)|(?<!BY|COM|SUR)PASS(?:_|$)|(?:^|_)(?:PWD|PW|CREDS?|HMAC|OTP|BEARER|PAT|DSN|JWT|PIN|SALT|SEED|WEBHOOK|LICENSE)(?:_|$)/i
+  /KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|MNEMONIC|SIGNING|PRIVATE|COOKIE|AUTH(?!OR|_SOCK)|(?<!BY|COM|SUR)PASS(?:_|$)|PW(?:_|$)|(?:^|_)(?:PWD|CREDS?|HMAC|T?OTP|MFA|BEARER|PAT|DSN|JWT|PIN|PSK|SALT|PEPPER|SEED|NONCE|CSRF|SAS|SK|TOK|UNLOCK|RECOVERY|WEBHOOK|LICENSE)(?:_|$)/i
 const secretValue =
   /\b(?:sk|pk|rk|gsk|xai|gh[oprsu]|github_pat|glpat|hf|xox[a-z])[-_][A-Za-z0-9_-]{16,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{20,}|\bBearer\s+\S{8,}|-----BEGIN [A-Z ]*PRIVATE KEY|:\/\/[^/\s:@]*:[^/\s@]+@|\beyJ[\w-]{10,}\.[\w-]{10,}\./
 /** Variables that would send data to another collector, or run something before the hook. */

@@ -225,6 +225,8 @@ describe('the environment of a command', { concurrency: 4 }, () => {
   test('the environment is that of the process without collectors, secrets and injection variables', async () => {
     using project = new HookProject()
     project.handlers('UserPromptSubmit', [{ type: 'command', command: 'env' }])
+    const words =
+      'PAT DB_PASS DBPASS SNOWFLAKE_PW ADMINPW DB_CREDS WALLET_MNEMONIC MYSQL_PWD SMTP_PASS_PHRASE WIFI_PSK PSK TOTP BACKUP_RECOVERY STRIPE_SK REFRESH_TOK HASH_PEPPER'
     const env = {
       ...process.env,
       PLAIN: 'plain',
@@ -237,15 +239,8 @@ describe('the environment of a command', { concurrency: 4 }, () => {
       BASH_ENV: '/hidden-5',
       DB_PASSWORD: 'hidden-6',
       ACCESS_TOKEN: '123454321',
-      PAT: 'hidden',
-      DB_PASS: 'hidden',
-      DBPASS: 'hidden',
-      SNOWFLAKE_PW: 'hidden',
-      DB_CREDS: 'hidden',
-      WALLET_MNEMONIC: 'hidden',
+      ...Object.fromEntries(words.split(' ').map((name) => [name, 'hidden'])),
       BYPASS_CHECKS: 'warn',
-      MYSQL_PWD: 'hidden',
-      SMTP_PASS_PHRASE: 'hidden',
       DATABASE_DSN: 'host=db user=me password=hidden',
       CONNECTION: 'Server=db;Uid=me;Pwd=hidden',
       RANDOM_VALUE: 'h1dd3n-aZ09_xyhidden',

@@ -4,16 +4,18 @@ import { isJsonObject, textOfJson, type Json, type JsonObject } from '../../../s
 import { messageOf } from '../../../errors.ts'
 import { postJson, PostTimeout } from '../../../system/network/post-json.ts'
 import type { Command } from '../../../system/processes/process-tag.ts'
+import { withoutCommand } from '../../../system/processes/command-name.ts'
 import { runProcess, type ProcessResult } from '../../../system/processes/run-process.ts'
 import { abortable, Deadline, waitAtMost } from '../../../system/timeout.ts'
 import type { AskAgent, AskModel } from './ask-model.ts'
 import { failure, readProcess, readText, readVerdict } from '../answer/read-answer.ts'
 import { EnvFile, eventsWithEnvFile } from './env-file.ts'
 import { limitToEvent } from '../answer/limit-to-event.ts'
-import { judgingEvents } from '../events/claude-events.ts'
+import { eventSpec, judgingEvents, type ClaudeEvent } from '../events/claude-events.ts'
 import { howItFailed, type HandlerAnswer } from '../answer/handler-answer.ts'
 import {
   shortName,
+  wordsOf,
   type CommandHandler,
   type Handler,
   type HookSource,
@@ -102,12 +104,20 @@ function withPolicy(answer: HandlerAnswer, handler: Handler, { event }: Payload)
   if (event === 'PreModelSwitch' && failed === 'timedOut') {
     return { ...answer, block: { reason: failureReason(handler, answer) } }
   }
+  if (handler.onFailure !== 'block' && answer.exitCode === 1 && failed === 'exited' && blocksByExitCode(event)) {
+    return { ...answer, hint: 'its exit code 1 blocks nothing: only 2 does' }
+  }
   if (handler.onFailure !== 'block' || (failed === undefined && otherExitCode !== true)) return answer
   if ((handler.type === 'command' && handler.async) || endings.has(event)) return answer
   const { permission, request, ...rest } = answer
   const own = rest.block?.reason ?? (permission?.decision === 'deny' ? permission.reason : undefined)
   const reason = own ?? failureReason(handler, answer)
   return { ...rest, ...(request?.behavior === 'deny' && { request }), block: { reason } }
+}
+
+/** Whether exit code 2 prevents something at an event. At PermissionRequest it does not. */
+function blocksByExitCode(event: ClaudeEvent): boolean {
+  return judgingEvents.has(event) && eventSpec(event).block !== 'ignored'
 }
 
 /** For the model: the command line, the address and the output of a handler stay on this machine. */
@@ -136,7 +146,9 @@ async function runCommand(
         output: { head: MAX_OUTPUT, tail: 1_024 },
       },
     )
-    const answer = { ...readProcess(result, payload.event, shortName(handler)), ...wakeText(handler, result) }
+    const read = readProcess(result, payload.event, shortName(handler))
+    const block = read.block && { reason: withoutCommand(read.block.reason, wordsOf(handler)) }
+    const answer = { ...read, ...(block && { block }), ...wakeText(handler, result) }
     // After a compaction, commands have the variables already.
     const isRead = payload.input['source'] !== 'compact'
     const { variables: environment, problem } = (isRead && (await envFile?.read(context.cwd))) || {}
