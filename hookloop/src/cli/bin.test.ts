@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  closeSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -93,3 +104,20 @@ test('a clone without a build runs from its sources, and an agent file imports t
     /^■ no \(unbuilt\/agent\.ts:3\) stopped the run: Not today\.\n■ stopped \(stopRequested\) by no \(.*\) · /,
   )
 })
+
+test(
+  'a command whose output cannot be written fails and says why',
+  { skip: !existsSync('/dev/full') && 'no /dev/full' },
+  () => {
+    const bin = fileURLToPath(new URL('../../bin/hookloop.mjs', import.meta.url))
+    const full = openSync('/dev/full', 'w')
+    const args = ['--conditions=hookloop-source', bin, 'models']
+    const { status, stderr } = spawnSync(process.execPath, args, { stdio: ['ignore', full, 'pipe'], encoding: 'utf8' })
+    closeSync(full)
+    assert.deepEqual(
+      [status, stderr.match(/^error: The output cannot be written: .*ENOSPC/m) !== null],
+      [1, true],
+      stderr,
+    )
+  },
+)

@@ -13,10 +13,20 @@ import { UsageError } from './usage-error.ts'
 /** Runs the command line of this process and returns its exit code. All output is flushed when it resolves. */
 export async function main(argv: readonly string[]): Promise<ExitCode> {
   const { stdin, stdout: out, stderr: err, env } = process
-  for (const stream of [out, err]) stream.on('error', () => undefined) // a closed pipe; a run handles it
+  let lost: NodeJS.ErrnoException | undefined
+  out.on('error', (error) => void (lost ??= error))
+  err.on('error', () => undefined)
   const code = await runCli(argv, { stdin, out, err, env, command: commandName(process.argv[1], env) })
-  await Promise.all([out, err].map((stream) => new Promise((resolve) => stream.write('', resolve))))
-  return code
+  await written(out)
+  // A reader that has gone wants no more; a run handles that. But a file with half of the output is a failure.
+  const isLost = lost !== undefined && lost.code !== 'EPIPE' && code === exitCodes.completed
+  if (isLost) err.write(`error: The output cannot be written: ${lost!.message}\n`)
+  await written(err)
+  return isLost ? exitCodes.failed : code
+}
+
+function written(stream: NodeJS.WriteStream): Promise<unknown> {
+  return new Promise((resolve) => stream.write('', resolve))
 }
 
 /** What the user typed to start the program, so that printed command lines can be copied and pasted. */

@@ -1,4 +1,4 @@
-import { sessionStatuses } from '../sessions/session/session-head.ts'
+import { sessionStatuses } from '../sessions/stores/list-sessions.ts'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import type { ListOptions } from '../sessions/stores/store.ts'
 

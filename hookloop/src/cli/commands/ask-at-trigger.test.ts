@@ -49,7 +49,10 @@ for (const trigger of askTriggers) {
       const resumed = await project.start(['resume', 's']).ended
       assert.deepEqual([resumed.code, resumed.stdout], [0, 'To: go\n'], resumed.stderr)
       const explained = await project.hookloop(['explain', 's'])
-      assert.match(explained.stdout, new RegExp(`^ +asked +step 1, ${trigger}: Really\\? approved$`, 'm'))
+      assert.match(
+        explained.stdout,
+        new RegExp(`^ +asked +step 1, ${trigger}, by asks \\(.+\\): Really\\? approved$`, 'm'),
+      )
       const replayed = await project.start(['replay', 's']).ended
       assert.match(replayed.stdout, /^\d+ events judged again: nothing would have differed\.$/m)
     })
@@ -60,7 +63,10 @@ for (const trigger of askTriggers) {
       assert.deepEqual({ code, stdout }, denied[trigger], stderr)
       const explained = await project.hookloop(['explain', 's'])
       if (trigger !== 'onStop') assert.match(explained.stdout, /Not today\./)
-      assert.match(explained.stdout, new RegExp(`^ +asked +step 1, ${trigger}: Really\\? denied: Not today\\.$`, 'm'))
+      assert.match(
+        explained.stdout,
+        new RegExp(`^ +asked +step 1, ${trigger}, by asks \\(.+\\): Really\\? denied: Not today\\.$`, 'm'),
+      )
       const replayed = await project.start(['replay', 's']).ended
       assert.match(replayed.stdout, /^\d+ events judged again: nothing would have differed\.$/m)
     })

@@ -71,6 +71,7 @@ describe('hookloop export and import', { concurrency: 2 }, () => {
       wrong.map(() => [2, '']),
     )
     assert.equal((await other.hookloop(['import', 'none.jsonl'])).stderr, 'error: File not found: none.jsonl\n')
+    assert.match((await other.hookloop(['import', '.'])).stderr, /^error: \. cannot be read: /)
     assert.equal((await other.hookloop(['sessions', '--json'])).stdout, '[]\n')
   })
 

@@ -52,6 +52,6 @@ async function readExport(file: string): Promise<string> {
     return await readFile(file, 'utf8')
   } catch (thrown) {
     const isMissing = (thrown as NodeJS.ErrnoException).code === 'ENOENT'
-    throw new UsageError(isMissing ? `File not found: ${file}` : messageOf(thrown))
+    throw new UsageError(isMissing ? `File not found: ${file}` : `${file} cannot be read: ${messageOf(thrown)}`)
   }
 }

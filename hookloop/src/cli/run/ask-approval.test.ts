@@ -37,6 +37,14 @@ test('the user sees the complete call, with control characters escaped', async (
   assert.equal(written, shown)
 })
 
+test('the user sees all of a long call, also its middle', async () => {
+  const command = `${'echo first; '.repeat(1_000)}rm -rf /; ${'echo last; '.repeat(1_000)}`
+  const { written } = await ask('y\n', {
+    asked: approvalFor({ id: 'c1', name: 'shell', args: { command } }, [{ by: 'careful', message: '?' }], { key: 'k' }),
+  })
+  assert.ok(written.includes(command))
+})
+
 test('only yes approves; anything else denies, with the typed text as the reason', async () => {
   const typed = ['y\n', ' YES \n', '\n', 'n\n\n', 'no\nnot on Fridays\n', 'yellow\n', 'l\n', '']
   const answers = await Promise.all(typed.map((each) => ask(each)))

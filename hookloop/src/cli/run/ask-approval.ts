@@ -11,7 +11,6 @@ import type { LiveView } from '../terminal/live-view.ts'
 import { exact } from '../terminal/printable.ts'
 import type { Screen } from '../terminal/screen.ts'
 
-const MAX_ARGUMENTS = 4000
 /** How long input that was typed before the question appeared is discarded. */
 const TYPED_AHEAD_MS = 50
 
@@ -96,9 +95,9 @@ function showApproval({ toolCall, message, by, path }: Approval, screen: Screen)
   screen.line(`  ${exact(message)} ${dim(`(asked by ${exact(by)}${agents})`)}`)
 }
 
+/** Complete, however long they are: what is left out could be what matters. */
 export function argumentsText(args: unknown): string {
-  const text = exact(JSON.stringify(args, undefined, 2) ?? '')
-  return text.length > MAX_ARGUMENTS ? `${text.slice(0, MAX_ARGUMENTS)}… (${text.length} characters)` : text
+  return exact(JSON.stringify(args, undefined, 2) ?? '')
 }
 
 /** The arguments, or what is wrong with the text. */

@@ -62,6 +62,43 @@ test('hookloop chat fires them too, with compact, clear and exit', async () => {
   ])
 })
 
+test('hookloop run names the file and the command of a hook that injected, blocked or failed, live and as JSON', async () => {
+  const project = new ProjectWithHooks()
+  const on = (command: string) => [
+    {
+      hooks: [
+        { type: 'command', command: 'true' },
+        { type: 'command', command },
+      ],
+    },
+  ]
+  project.write('.claude/settings.json', {
+    hooks: {
+      UserPromptSubmit: on('echo On the main branch.'),
+      PreToolUse: on('if grep -q wrong; then echo Never. >&2; exit 2; fi'),
+      PostToolUse: on('exit 3'),
+    },
+  })
+  await project.trust('--yes')
+  const live = (await project.run('work good wrong')).stderr
+  const place = (command: string) => `(.claude/settings.json: ${command}`
+  const stop = place('if grep -q wrong; then echo Never. >&2; exit 2; fi)')
+  for (const line of [
+    `claude ${place('echo On the main branch.)')} injected "On the main branch."`,
+    `blocked by claude ${stop}: PreToolUse:work hook error: Never.`,
+    `! PostToolUse hook: exit exited with 3 ${place('exit 3)')}`,
+  ])
+    assert.ok(live.includes(line), `${line}\n${live}`)
+  const { stdout } = await project.run('work good wrong', '--json')
+  const events = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, { definedAt?: string }>)
+  const places = new Set(events.flatMap(({ entry, ...event }) => [entry?.definedAt, event['definedAt']]))
+  for (const command of ['echo On the main branch.', 'if grep -q wrong; then echo Never. >&2; exit 2; fi', 'exit 3'])
+    assert.ok([...places].includes(`.claude/settings.json: ${command}`), command)
+})
+
 test('hookloop run warns of a SessionEnd hook that is cut off, on stderr', async () => {
   const project = new ProjectWithHooks()
   const hooks = [{ type: 'command', command: 'sleep 20', timeout: 0.2 }]
@@ -70,7 +107,7 @@ test('hookloop run warns of a SessionEnd hook that is cut off, on stderr', async
   for (const args of [[], ['--json']]) {
     const { code, stdout, stderr } = await project.run('hello', ...args)
     assert.equal(code, 0)
-    assert.match(stderr, /! SessionEnd hook: .* timed out/)
+    assert.match(stderr, /! SessionEnd hook: .* timed out \(\.claude\/settings\.json: sleep 20\)/)
     assert.doesNotMatch(stdout, /timed out/)
   }
   assert.doesNotMatch((await project.run('hello', '--quiet')).stderr, /timed out/)

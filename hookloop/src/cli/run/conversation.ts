@@ -22,6 +22,7 @@ import { explainRun } from './explain-run.ts'
 import { answerLines, type SessionRef } from './next-steps.ts'
 import type { PreparedRun } from './prepare-run.ts'
 import { watchRun, type ShowFlags, type WatchedRun, type WatchOptions } from './watch-run.ts'
+import { warningLine } from '../terminal/hook-lines.ts'
 import { exact, oneLine } from '../terminal/printable.ts'
 
 const MAX_WARNING_CHARS = 600
@@ -160,7 +161,7 @@ export class Conversation {
     if (this.#last === undefined || this.#last.status === 'suspended') return undefined
     const { signal, by, dispose } = interruptible(this.#cli.out, () => undefined)
     try {
-      for (const { message } of await this.#session.end(reason, { signal })) this.#warn(message)
+      for (const warning of await this.#session.end(reason, { signal })) this.#warn(warningLine(warning))
     } catch (thrown) {
       if (!(thrown instanceof AgentError && (thrown.code === 'SESSION_BUSY' || signal.aborted))) throw thrown
       if (signal.aborted) this.#warn('The hooks at the end of the session were interrupted, and may not have finished.')

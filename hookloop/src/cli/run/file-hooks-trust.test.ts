@@ -385,7 +385,10 @@ describe('the list of trusted files', { concurrency: 2 }, () => {
     await project.trust('--yes')
     const { statSync, readdirSync } = await import('node:fs')
     const left = readdirSync(join(project.home, '.config', 'hookloop')).toSorted()
-    assert.deepEqual([statSync(project.trustFile).mode & 0o777, left], [0o600, ['trust.json', 'trusted']])
+    assert.deepEqual(
+      [statSync(project.trustFile).mode & 0o777, left],
+      [0o600, ['trust.json', 'trust.json.locks', 'trusted']],
+    )
     renameSync(project.trustFile, `${project.trustFile}.away`)
     assert.match((await project.run('hello')).stderr, /not trusted/)
   })

@@ -1,7 +1,7 @@
 import { injectedPart, warningText } from '../../agent/explain/explain.ts'
 import { entryWarnings } from '../../agent/explain/warnings.ts'
 import type { Json } from '../../state/json.ts'
-import type { Change, TimedLedgerEntry } from '../../state/ledger.ts'
+import type { Change, EntryWarning, TimedLedgerEntry } from '../../state/ledger.ts'
 import { oneLine } from './printable.ts'
 
 /** A decision as a line of text. */
@@ -35,6 +35,11 @@ export function hookLines(entry: TimedLedgerEntry, { verbose = false } = {}): re
   if (mode === 'loop') return [] // other events report approvals, warnings and failed calls
   const decided = (entry.decision?.split('+') ?? []).flatMap((each) => decisionLines(each, entry))
   return [...failures, ...decided, ...changeLines(entry, verbose)]
+}
+
+/** A warning, and where its hook is defined. */
+export function warningLine({ message, definedAt }: Pick<EntryWarning, 'message' | 'definedAt'>): string {
+  return definedAt === undefined ? message : `${message} (${definedAt})`
 }
 
 /** A hook, and where it is defined. */

@@ -183,7 +183,7 @@ test('a retracted answer is marked as discarded, and the next one starts on a ne
   assert.equal(stdout, 'Half an ans\nA whole answer.\n')
   assert.deepEqual(lines, [
     '! MODEL_FAILED: scripted/script: cut off',
-    '! A model call was started and did not complete. Its usage is estimated: the prompt, and what was streamed.',
+    '! A model call was started and did not complete. Its usage is estimated.',
     '↶ discarded the answer above: the model call failed',
     '↻ errorPolicy.onError retries',
   ])

@@ -5,7 +5,7 @@ import type { Approval, ToolCall } from '../../state/tool-call.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
 import { dollars, duration, tokens } from './amounts.ts'
 import type { Colors } from './colors.ts'
-import { hookLines, hookName, type Decision } from './hook-lines.ts'
+import { hookLines, hookName, warningLine, type Decision } from './hook-lines.ts'
 import { oneLine } from './printable.ts'
 import type { Screen } from './screen.ts'
 import { wrap } from './wrap.ts'
@@ -218,10 +218,11 @@ export class LiveView {
     for (const decision of hookLines(entry, this.#options)) this.#decision(decision, who)
   }
 
-  #warning({ message }: Event<'warning'>, who = ''): void {
-    if (this.hasShown(message)) return
-    this.#shown.add(message)
-    this.#row('yellow', '!', `${who}${oneLine(message, MAX_MESSAGE)}`)
+  #warning(event: Event<'warning'>, who = ''): void {
+    const shown = warningLine(event)
+    if (this.hasShown(shown)) return
+    this.#shown.add(event.message).add(shown)
+    this.#row('yellow', '!', `${who}${oneLine(shown, MAX_MESSAGE)}`)
   }
 
   #decision({ glyph, color, text: what, message, once }: Decision, who: string): void {

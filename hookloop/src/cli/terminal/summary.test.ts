@@ -21,18 +21,22 @@ test('the summary has the status and the usage on one line', async () => {
 test('the summary of a run that did not complete has the reason, unless it was shown before', async () => {
   const calls = { toolCalls: [{ name: 'rm' }] }
   const model = scriptedModel(() => calls)
-  const [stopped, failed, suspended, cancelled, refused] = await Promise.all([
+  const [stopped, failed, suspended, paused, cancelled, refused] = await Promise.all([
     createAgent({ model, use: [rm, guards({ maxSteps: 1 })] }).run('Go.'),
     createAgent({ model: scriptedModel([{ error: 'no line' }]) }).run('Go.'),
     createAgent({ model, use: [rm, approval('suspend')] }).run('Go.'),
+    createAgent({ model, use: [rm] }).run('Go.', { drain: AbortSignal.abort() }),
     createAgent({ model }).run('Go.', { signal: AbortSignal.abort() }),
     createAgent({ model, use: [guard('onUserInput', (ctx) => ctx.block('Rude.'), { name: 'polite' })] }).run('Go.'),
   ])
-  const heads = [stopped, failed, suspended, cancelled, refused].map((run) => summary(run, options).split(' · ')[0])
+  const heads = [stopped, failed, suspended, paused, cancelled, refused].map(
+    (run) => summary(run, options).split(' · ')[0],
+  )
   assert.deepEqual(heads, [
     '■ stopped (stepsLimit) by guards.maxSteps: Step limit reached: 1/1.',
     '✗ failed (MODEL_FAILED): no line',
     '‖ suspended, waiting for 1 approval',
+    '‖ paused',
     '■ cancelled',
     '■ stopped (inputBlocked) by polite: Rude.',
   ])

@@ -56,7 +56,9 @@ function endOf(run: Run<unknown>, colors: Colors): End {
     case 'cancelled':
       return { head: colors.yellow('■ cancelled'), why: '' }
     case 'suspended':
-      return { head: colors.yellow('‖ suspended'), why: `, waiting for ${count(run.pending.length, 'approval')}` }
+      return run.pending.length === 0
+        ? { head: colors.yellow('‖ paused'), why: '' }
+        : { head: colors.yellow('‖ suspended'), why: `, waiting for ${count(run.pending.length, 'approval')}` }
     default:
       return run satisfies never
   }
