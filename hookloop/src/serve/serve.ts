@@ -89,8 +89,8 @@ export function serve(
       const path = pathname.startsWith(base) ? pathname.slice(base.length) : ''
       const found = findRoute(routes, { method: request.method, path })
       if ('allow' in found && found.allow.length === 0) throw new HttpError(404, 'There is no such address.')
-      const user = await userOf(request)
-      if (user === undefined || user === '') throw new HttpError(401, 'Log in first.')
+      const user = (await userOf(request)) ?? '' // many libraries return null for a user who is not logged in
+      if (user === '') throw new HttpError(401, 'Log in first.')
       if ('allow' in found)
         throw new HttpError(405, `Use ${found.allow.join(' or ')}.`, { allow: found.allow.join(', ') })
       const userRequest: UserRequest = {

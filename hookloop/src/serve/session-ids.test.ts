@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { createAgent } from '../create-agent.ts'
+import { scriptedModel } from '../models/scripted.ts'
+import { memoryStore } from '../sessions/stores/memory-store.ts'
 import { checkSessionId } from '../sessions/stores/store.ts'
+import { serve } from './serve.ts'
 import { chatOf, prefixOf, sessionOf } from './session-ids.ts'
 
 const hostile = [
@@ -66,4 +70,24 @@ test('sessions of other programs are not chats', () => {
     'other/ann/a',
   ])
     assert.equal(chatOf(session), undefined, session)
+})
+
+test('a request for which "user" returns null or an empty text is answered with 401, and one with another value with 500', async () => {
+  const store = memoryStore()
+  const agent = createAgent({ model: scriptedModel([]) })
+  const errors: unknown[] = []
+  for (const [user, status] of [
+    [null, 401],
+    ['', 401],
+    [5, 500],
+    [['ann'], 500],
+    [{ id: 'ann' }, 500],
+  ] as const) {
+    const handle = serve(agent, { store, user: () => user as never, onError: (error) => void errors.push(error) })
+    assert.equal((await handle(new Request('http://a.example/api/chat/c'))).status, status, JSON.stringify(user))
+  }
+  assert.deepEqual(
+    errors.map((error) => (error as { code: string }).code),
+    ['AGENT_INVALID_OPTION', 'AGENT_INVALID_OPTION', 'AGENT_INVALID_OPTION'],
+  )
 })

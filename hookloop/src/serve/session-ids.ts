@@ -17,7 +17,7 @@ export function sessionOf({ user, chat }: { readonly user: string; readonly chat
 
 /** What the ids of all sessions of a user start with. */
 export function prefixOf(user: string): string {
-  const encoded = encode(user, MAX_USER_CHARS)
+  const encoded = typeof user === 'string' ? encode(user, MAX_USER_CHARS) : undefined
   if (encoded !== undefined) return `${PREFIX}/${encoded}/`
   throw new AgentError(
     'AGENT_INVALID_OPTION',

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { agentIn } from '../hook-files/claude/agent-in-project.fixture.ts'
+import { HookProject } from '../hook-files/claude/hook-project.fixture.ts'
 import { suite, test } from 'node:test'
 import { createAgent } from '../create-agent.ts'
 import { guard } from '../hooks/hook.ts'
@@ -241,6 +243,21 @@ suite('hooks', () => {
     assert.deepEqual([of('no-ls').shadow, of('no-ls').blocked, of('no-ls').ran], [true, 1, 3])
     assert.deepEqual(of('no-push').latest, [{ ...ref, run: 0, decision: 'block', text: 'Agents never push.' }])
     assert.ok(agent.some(({ hook, mode }) => hook === 'no-push' && mode === 'guard'))
+  })
+
+  test('of Claude Code are shown with every script that decided, in the list and in the matrix', async () => {
+    using project = new HookProject()
+    const on = (command: string) => [{ hooks: [{ type: 'command', command }] }]
+    project.settings({ hooks: { UserPromptSubmit: on('echo On main.'), PreToolUse: on('echo Never. >&2; exit 2') } })
+    const store = memoryStore()
+    const { bare } = agentIn(project)
+    await createAgent({ ...bare, store }).run('Go.', { session: 's' })
+    await using studio = await studioFor(store, {})
+    const both = /settings\.json: echo On main\.; .*settings\.json: echo Never\. >&2; exit 2$/
+    const { counts } = await studio.call('hooks', {})
+    assert.match(counts.find(({ hook }) => hook === 'claude')?.definedAt ?? '', both)
+    const { columns } = await studio.call('run', { session: 's' })
+    assert.match(columns.find(({ hook }) => hook === 'claude')?.definedAt ?? '', both)
   })
 })
 

@@ -75,7 +75,8 @@ export class Columns {
       counts.ran++
       if (code !== '-') counts.decided++
       counts.triggers.add(entry.trigger)
-      counts.last = { ...counts.last, ...entry }
+      const definedAt = joinPlaces(counts.last.definedAt, entry.definedAt)
+      counts.last = { ...counts.last, ...entry, ...(definedAt !== undefined && { definedAt }) }
       cells[id] = moreSevere(code, cells[id] ?? ' ')
     }
     return Array.from(cells, (code) => code ?? ' ').join('')
@@ -85,6 +86,12 @@ export class Columns {
   sorted(): readonly Column[] {
     return [...this.ids].map(([hook, id]) => columnOf(hook, id, this.#counts[id]!)).toSorted(byOrder)
   }
+}
+
+/** All places of a hook. One for Claude Code hooks has several scripts. */
+export function joinPlaces(known: string | undefined, more: string | undefined): string | undefined {
+  if (known === undefined || more === undefined) return known ?? more
+  return [...new Set([...known.split('; '), ...more.split('; ')])].join('; ')
 }
 
 function columnOf(hook: string, id: number, { ran, decided, triggers, last }: Counts): Column {

@@ -6,7 +6,7 @@ import type { SessionStore } from '../sessions/stores/store.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import type { StoredRun } from '../state/stored-run.ts'
 import type { FileHookInfo, HookCounts, HooksReport } from './api.types.ts'
-import { codeOf } from './cells.ts'
+import { codeOf, joinPlaces } from './cells.ts'
 
 const MAX_SESSIONS = 50
 const MAX_LATEST = 5
@@ -80,7 +80,7 @@ function countsOf(runs: readonly StoredRun[]): readonly HookCounts[] {
       const what = counted[code]
       counts.ran++
       counts.ms += entry.durationMs
-      counts.definedAt ??= entry.definedAt
+      counts.definedAt = joinPlaces(counts.definedAt, entry.definedAt)
       if (what !== undefined) counts[what]++
       if (code === '-' || entry.bookkeeping === true || counts.latest.length === MAX_LATEST) continue
       const text = entry.error ?? entry.message ?? ''
