@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { existsSync, globSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { buildPackage, type BuiltPackage } from './runtimes/built-package.ts'
@@ -51,6 +51,15 @@ suite('the published package', () => {
       ),
       [],
     )
+  })
+
+  test('names its repository, its homepage, its license and where to report bugs', () => {
+    const named = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { [name: string]: unknown }
+    const { url, directory } = named['repository'] as { readonly url: string; readonly directory: string }
+    assert.match(url, /^git\+https:\/\/github\.com\//)
+    assert.ok(existsSync(join(import.meta.dirname, '..', directory, 'package.json')))
+    for (const name of ['homepage', 'bugs']) assert.match(String(named[name]), /^https:\/\//, name)
+    assert.equal(named['license'], 'MIT')
   })
 
   test('has the file and the types of every entry point', () => {
@@ -184,6 +193,36 @@ suite('the published package', () => {
     const printed = printedBy(code)
     assert.match(printed, /^PACKAGE_INCOMPLETE .*re2js\.cjs/m)
     assert.match(printed, /^PACKAGE_INCOMPLETE .*explain\.js/m)
+  })
+
+  test('says so if it cannot read front matter, instead of leaving out skills, agents, commands and hooks', () => {
+    rmSync(join(folder, 'dist/packages/yaml.cjs'))
+    for (const file of ['skills/a/SKILL.md', 'agents/a.md', 'commands/a.md']) {
+      mkdirSync(join(folder, '.claude', file, '..'), { recursive: true })
+      const hooks = 'hooks:\n  PreToolUse:\n    - hooks: [{ type: command, command: "exit 2" }]'
+      writeFileSync(join(folder, '.claude', file), `---\nname: a\ndescription: b\n${hooks}\n---\nText.\n`)
+    }
+    const code = `
+      import { claudeCommands, claudeHooks } from 'hookloop/hook-files'
+      import { skills } from 'hookloop/skills'
+      import { readAgents } from 'hookloop/subagents'
+      const dir = ${JSON.stringify(folder)}
+      const acts = {
+        skills: () => skills({ dirs: [dir + '/.claude/skills'] }),
+        agents: () => readAgents(dir + '/.claude/agents'),
+        commands: () => claudeCommands({ dir, home: false }),
+        hooks: () => claudeHooks({ dir, home: false, trust: 'all' }),
+      }
+      for (const [name, act] of Object.entries(acts)) {
+        try {
+          act()
+          console.log(name, 'left out')
+        } catch (error) {
+          console.log(name, error.code)
+        }
+      }`
+    const names = ['skills', 'agents', 'commands', 'hooks']
+    assert.equal(printedBy(code).trim(), names.map((name) => `${name} PACKAGE_INCOMPLETE`).join('\n'))
   })
 
   /** What a program that uses the package prints. */
