@@ -147,6 +147,7 @@ const approval = named('approval', () =>
     expiresInMs: optional(number),
     path: optional(path),
     interruptions: optional(count),
+    previous: optional(text),
   }),
 )
 const answer: Schema<Answer> = named('answer', () =>

@@ -193,6 +193,7 @@ const approval = shapeOf({
   tool: optional(string),
   path: optional(agentPath),
   interruptions: optional(amount),
+  previous: optional(string),
 })
 const openCall = shapeOf({
   id: string,

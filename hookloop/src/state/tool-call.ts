@@ -57,6 +57,8 @@ export type Approval = {
   readonly path?: AgentPath
   /** How often a process died while it ran the call. It may have taken effect, so the approver is asked again. */
   readonly interruptions?: number
+  /** The approval of the call that was allowed before, if a guard that did not ask then asks now. */
+  readonly previous?: string
 }
 
 /** The answer of an approver: run the call, run it with other arguments, or block it. */
@@ -91,10 +93,11 @@ export function approvalFor(
     readonly expiresAt?: number
     readonly expiresInMs?: number
     readonly interruptions?: number
+    readonly previous?: string
     readonly path?: AgentPath | undefined
   },
 ): Approval {
-  const { expiresAt, expiresInMs, interruptions, tool } = place
+  const { expiresAt, expiresInMs, interruptions, previous, tool } = place
   const hash = askedHash(call, place)
   return Object.freeze({
     id: approvalId(place.key, hash),
@@ -108,14 +111,15 @@ export function approvalFor(
     ...(expiresAt !== undefined && { expiresAt }),
     ...(expiresInMs !== undefined && { expiresInMs }),
     ...(interruptions !== undefined && { interruptions }),
+    ...(previous !== undefined && { previous }),
     ...(place.path !== undefined && { path: place.path }),
   })
 }
 
 /** Whether an approval is about this call with these arguments. */
 export function approvalFits(approval: Approval, call: OpenCall, key: string): boolean {
-  const { tool } = approval
-  const hash = askedHash(call, { tool, interruptions: call.interruptions })
+  const { tool, previous } = approval
+  const hash = askedHash(call, { tool, previous, interruptions: call.interruptions })
   const shown = askedHash(approval.toolCall, approval)
   return approval.hash === hash && shown === hash && approval.id === approvalId(key, hash)
 }
@@ -123,12 +127,18 @@ export function approvalFits(approval: Approval, call: OpenCall, key: string): b
 /** A hash of what is to be approved. Approving a call does not approve running it again, so interruptions are part of it. */
 export function askedHash(
   { name, args }: Pick<ToolCall<Json>, 'name' | 'args'>,
-  { tool, interruptions }: { readonly tool?: string | undefined; readonly interruptions?: number | undefined },
+  asked: {
+    readonly tool?: string | undefined
+    readonly previous?: string | undefined
+    readonly interruptions?: number | undefined
+  },
 ): string {
+  const { tool, previous, interruptions } = asked
   return hashJson({
     name,
     args: args as Json,
     ...(tool !== undefined && { tool }),
+    ...(previous !== undefined && { previous }),
     ...(interruptions !== undefined && { interruptions }),
   })
 }

@@ -143,8 +143,17 @@ function followDecision(
   const stopped = run.stoppedBy()
   if (stopped !== undefined) return done(stoppedExecution(stopped))
   const asks = asksAbout(run.parts, candidate, invocation)
-  if (call.answer !== undefined || asks.length === 0) return { status: 'ready', tool, parsed: value }
+  if (asks.length === 0 || isAnswered(call, invocation)) return { status: 'ready', tool, parsed: value }
   return ask(run, candidate, { asks, parsed: value })
+}
+
+/**
+ * Whether an answer covers what guards ask now. An approver who allowed the call has not seen the question of a guard that was
+ * added since. One who edited the arguments has decided on these, and one who has it run again has approved it before.
+ */
+function isAnswered({ answer, approval, interruptions }: ActiveCall, { asks }: Invocation): boolean {
+  if (answer !== 'allow' || approval === undefined || interruptions !== undefined) return answer !== undefined
+  return asks.every(({ by }) => approval.asks.some((shown) => shown.by === by))
 }
 
 function asksAbout(parts: AgentParts, { tool, asks }: Candidate, invocation: Invocation): readonly Ask[] {

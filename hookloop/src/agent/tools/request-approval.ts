@@ -31,6 +31,8 @@ export async function requestApproval(
 ): Promise<Answer | undefined> {
   const { answer, expiresInMs } = run.parts.approval
   const { interruptions } = call
+  const previous = call.answer === undefined ? undefined : call.approval?.id
+  delete call.answer
   const key = `${run.place}/${at ?? call.index}`
   const approval = approvalFor({ id: call.id, name: call.name, args: call.args }, asks, {
     key,
@@ -39,6 +41,7 @@ export async function requestApproval(
     path: run.parentLink?.path,
     ...(expiresInMs !== undefined && { expiresAt: run.now + expiresInMs, expiresInMs }),
     ...(interruptions !== undefined && { interruptions }),
+    ...(previous !== undefined && { previous }),
   })
   run.effects.emit?.({ type: 'asked', step: run.step, at: run.now, approval })
   if (answer === 'deny') {

@@ -42,8 +42,9 @@ export async function pendingApprovals(store: SessionStore): Promise<readonly Pe
 }
 
 /** Whether the call that is shown is the one its id was derived from. */
-export function isAuthentic({ id, toolCall, tool, interruptions }: Approval): boolean {
-  return askedHash(toolCall, { tool, interruptions }).startsWith(hashPart(id)) && hashPart(id) !== ''
+export function isAuthentic(approval: Approval): boolean {
+  const part = hashPart(approval.id)
+  return askedHash(approval.toolCall, approval).startsWith(part) && part !== ''
 }
 
 function hashPart(id: string): string {

@@ -19,8 +19,8 @@ import type { SessionStore } from '../stores/store.ts'
 import { answerApproval } from './approvals.ts'
 import { quietClock } from './eventful-run.fixture.ts'
 
-/** What the tools really did, and what hooks with effects did. */
-export type World = { readonly note: (what: string) => void }
+/** What the tools really did, and which tools the guard of `a guard that asks about every call is added` asked about. */
+export type World = { readonly note: (what: string) => void; readonly noteAsked?: (tool: string) => void }
 
 /** Everything that makes the agent what it is. */
 type Parts = {
@@ -223,7 +223,15 @@ export function changedAgent(store: SessionStore, world: World, changed: readonl
       ...parts.hooks.map((name) => hooks[name]!),
       ...(parts.summary === undefined ? [] : [summarizing(parts.summary)]),
       // One question is answered at once, the others later.
-      approval(parts.asks === 'deny' ? 'deny' : (question) => (question.toolCall.name === 'ask' ? 'allow' : 'suspend')),
+      approval(
+        parts.asks === 'deny'
+          ? 'deny'
+          : ({ toolCall, asks }) => {
+              if (asks.some(({ by }) => by === 'asks'))
+                world.noteAsked?.(toolCall.name === parts.look ? 'look' : toolCall.name)
+              return toolCall.name === 'ask' ? 'allow' : 'suspend'
+            },
+      ),
     ],
   })
 }

@@ -10,6 +10,8 @@ type Ended = {
   readonly done: readonly string[]
   /** What of it was done by the changed agent. */
   readonly later: readonly string[]
+  /** The tools that a guard of the changed agent asked about. */
+  readonly asked: readonly string[]
   readonly atDeath: SessionHistory
 }
 
@@ -23,9 +25,10 @@ async function survive(death: Death, { before = [], after }: Deploy): Promise<En
   await Promise.race([work(changedAgent(dying, { note }, before), dying), dying.died])
   isAlive = false
   const atDeath = readSession((await inner.read('s'))?.lines ?? [], 's')
-  const later: string[] = []
-  await work(changedAgent(inner, { note: (what) => later.push(what) }, after), inner)
-  return { kept: readSession((await inner.read('s'))!.lines, 's'), done: [...done, ...later], later, atDeath }
+  const [later, asked]: [string[], string[]] = [[], []]
+  const world = { note: (what: string) => later.push(what), noteAsked: (tool: string) => asked.push(tool) }
+  await work(changedAgent(inner, world, after), inner)
+  return { kept: readSession((await inner.read('s'))!.lines, 's'), done: [...done, ...later], later, asked, atDeath }
 }
 
 /** The effects that have a recorded end in a session, by the call that the log names. */
@@ -40,7 +43,7 @@ function recordedEnds({ records }: SessionHistory): readonly string[] {
   })
 }
 
-function check({ kept, done, later, atDeath }: Ended, { after }: Deploy): void {
+function check({ kept, done, later, asked, atDeath }: Ended, { after }: Deploy): void {
   assert.equal(kept.open, undefined, 'the run has ended')
   if (kept.state!.execution === undefined) return assert.deepEqual(done, [], 'the input was denied')
   const finals = kept.records.filter((record) => record.type === 'state' && record.phase === 'ended')
@@ -51,6 +54,9 @@ function check({ kept, done, later, atDeath }: Ended, { after }: Deploy): void {
   const isUnknown = /may have had an effect|outcome unknown/.test(said)
   const isLeft = said.includes('before it had finished') // a subagent that was stopped does not say what it had done
   if (after.includes('a guard that blocks every call is added')) assert.deepEqual(later, [], 'calls are blocked')
+  if (after.includes('a guard that asks about every call is added'))
+    for (const each of later)
+      assert.ok(asked.includes(each.split(' ')[0]!), `the new guard did not ask about "${each}"`)
   for (const effect of effects) {
     if (effect === 'dig' && isLeft) continue
     const times = done.filter((each) => each === effect).length
