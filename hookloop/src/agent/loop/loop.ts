@@ -57,6 +57,8 @@ export async function runLoop(run: RunContext, from?: Cursor, closing?: StepClos
     const next = await resumeAsked(run, from)
     if (next === undefined) return
     if (taken !== undefined) {
+      run.approved = undefined // it was for the recorded call, not for the next one
+      if (typeof next === 'object') run.cast(next.evaluations)
       outcome = await takeRecordedStep(run, taken, closing?.vote)
     } else if (next === 'start') {
       await fireTrigger(run, 'beforeExecution')

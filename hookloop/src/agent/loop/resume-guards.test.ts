@@ -4,8 +4,10 @@ import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
 import { guard } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
+import type { SavedRun } from '../../state/saved-run.ts'
 import type { Agent } from '../agent.ts'
 import type { Use } from '../capability.ts'
+import type { Run } from '../run.ts'
 import { tool } from '../tool.ts'
 
 test('a guard that was moved to another trigger is missing for a run that is resumed, and one with more triggers is not', async () => {
@@ -41,7 +43,7 @@ function guardedBy(selected: string | RegExp | undefined): Agent {
     name: 'careful',
     ...(selected !== undefined && { tool: selected }),
   })
-  const model = scriptedModel([{ toolCalls: [{ name: 'write' }] }, 'Done.'])
+  const model = scriptedModel(({ messages }) => (messages.length === 1 ? { toolCalls: [{ name: 'write' }] } : 'Done.'))
   return createAgent({ model, use: [...tools, careful, approval('suspend')] })
 }
 
@@ -74,5 +76,38 @@ test('a guard that is for the same tools or for more of them when a run is resum
   ] as const) {
     const run = await guardedBy(before).run('Go.')
     assert.equal((await guardedBy(after).resume(run)).status, 'suspended', `${before} ${after}`)
+  }
+})
+
+/** A suspended run, and an agent with one more guard, which asks. */
+async function askedByNewGuard() {
+  const run = await guardedBy('write').run('Go.')
+  assert.ok(run.status === 'suspended')
+  const stricter = guardedBy('write').with(guard('beforeToolUse', (ctx) => ctx.ask('At night?'), { name: 'new rule' }))
+  return { run, first: run.pending[0]!, stricter }
+}
+
+const statusOfCall = (run: Run): string => run.state.execution!.steps.at(0)!.toolExecutions[0]!.status
+
+test('a new guard that asks about a pending call has its question answered before the call runs', async () => {
+  const { run, first, stricter } = await askedByNewGuard()
+  const again = await stricter.resume(run, { answers: { [first.id]: 'allow' } })
+  assert.ok(again.status === 'suspended')
+  const second = again.pending[0]!
+  assert.deepEqual([second.message, second.previous], ['Act?; At night?', first.id])
+  await assert.rejects(stricter.resume(again, { answers: { [first.id]: 'allow' } }), { code: 'ANSWER_UNKNOWN' })
+  const saved = JSON.parse(JSON.stringify(again)) as SavedRun
+  const resumed = await stricter.resume(saved, { answers: { [second.id]: 'allow' } })
+  assert.deepEqual([resumed.status, statusOfCall(resumed)], ['completed', 'ok'])
+})
+
+test('a new guard that asks does not ask about a call that was denied, or whose arguments the approver edited', async () => {
+  for (const [answer, status] of [
+    [{ block: 'No.' }, 'blocked'],
+    [{ allow: { path: 'b' } }, 'ok'],
+  ] as const) {
+    const { run, first, stricter } = await askedByNewGuard()
+    const resumed = await stricter.resume(run, { answers: { [first.id]: answer } })
+    assert.deepEqual([resumed.status, statusOfCall(resumed)], ['completed', status])
   }
 })

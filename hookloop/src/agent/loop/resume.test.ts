@@ -319,27 +319,6 @@ test('a new guard judges the pending calls', async () => {
   assert.deepEqual([written, executions(resumed)[0]!.by], [[], 'new rule'])
 })
 
-test('a new guard that asks about a pending call has its question answered before the call runs', async () => {
-  const { agent, written } = scene(['?a'])
-  const run = await suspend(agent)
-  const stricter = agent.with(guard('beforeToolUse', (ctx) => ctx.ask('In the night?'), { name: 'new rule' }))
-  const again = await stricter.resume(save(run), { answers: toAll(run, 'allow') })
-  assert.ok(again.status === 'suspended')
-  const [first, second] = [run.pending[0]!, again.pending[0]!]
-  assert.deepEqual([written, second.message, second.previous], [[], 'Write?; In the night?', first.id])
-  await assert.rejects(stricter.resume(save(again), { answers: { [first.id]: 'allow' } }), { code: 'ANSWER_UNKNOWN' })
-  const resumed = await stricter.resume(save(again), { answers: toAll(again, 'allow') })
-  assert.deepEqual([resumed.status, written], ['completed', ['?a']])
-})
-
-test('arguments that an approver edited are approved for a new guard that asks', async () => {
-  const { agent, written } = scene(['?a'])
-  const run = await suspend(agent)
-  const stricter = agent.with(guard('beforeToolUse', (ctx) => ctx.ask('In the night?'), { name: 'new rule' }))
-  const resumed = await stricter.resume(save(run), { answers: toAll(run, { allow: { path: 'b' } }) })
-  assert.deepEqual([resumed.status, written], ['completed', ['b']])
-})
-
 test('a pending call whose tool is missing is not run, or is rejected with onChange: reject', async () => {
   const { agent, asks } = scene(['?a'])
   const run = await suspend(agent)
