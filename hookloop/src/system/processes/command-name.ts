@@ -17,17 +17,27 @@ export function commandName(command: string | readonly string[]): string {
   return found === '' ? 'command' : found
 }
 
+/** Lines that shells and interpreters print about what they run. */
+const diagnostic =
+  /^(?:(?:\S*\/)?(?:(?:ba|da|z|k)?sh|python[\d.]*|node|deno|bun|ruby|php|pwsh): |Can't open perl script )/
+
 /**
- * What a command printed, without its command line and the folder of its script: a shell quotes a line that it cannot parse,
- * and an interpreter the path of a script that does not exist.
+ * What a command printed to standard error, without its command line and the folder of its script: a shell quotes a line that
+ * it cannot parse, an interpreter the path of a script that does not exist, and a script its own path. What the command says
+ * itself does not change.
  */
 export function withoutCommand(text: string, command: string | readonly string[]): string {
   const name = commandName(command)
   const lines = (typeof command === 'string' ? command : command.join('\n')).split('\n').map((line) => line.trim())
   const quoted = lines.filter((line) => /\s/.test(line)).toSorted((a, b) => b.length - a.length)
-  const shorter = quoted.reduce((rest, line) => rest.replaceAll(line, name), text)
   const script = name.replaceAll(/[.+]/g, '\\$&')
-  return shorter.replaceAll(new RegExp(`(?<![^\\s"'\`])[^\\s"'\`]*/${script}(?![\\w.-])`, 'g'), name)
+  const anyPath = new RegExp(`(?<![^\\s"'\`])[^\\s"'\`]*/${script}(?![\\w.-])`, 'g')
+  const ownPath = new RegExp(`^\\S*/${script}(?=: )`)
+  const shorten = (line: string): string => {
+    if (!diagnostic.test(line)) return line.replace(ownPath, name)
+    return quoted.reduce((rest, each) => rest.replaceAll(each, name), line).replaceAll(anyPath, name)
+  }
+  return text.split('\n').map(shorten).join('\n')
 }
 
 function wordsIn(line: string): readonly string[] {

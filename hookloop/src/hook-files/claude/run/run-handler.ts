@@ -120,6 +120,12 @@ function blocksByExitCode(event: ClaudeEvent): boolean {
   return judgingEvents.has(event) && eventSpec(event).block !== 'ignored'
 }
 
+/** The result of a command that blocks by its exit code: the model gets what it printed to standard error. */
+function withoutCommandLine(result: ProcessResult, handler: CommandHandler): ProcessResult {
+  if (result.exitCode !== 2) return result
+  return { ...result, stderr: { ...result.stderr, head: withoutCommand(result.stderr.head, wordsOf(handler)) } }
+}
+
 /** For the model: the command line, the address and the output of a handler stay on this machine. */
 function failureReason(handler: Handler, answer: HandlerAnswer): string {
   return `The hook "${shortName(handler)}" ${howItFailed(answer)}.`
@@ -146,9 +152,8 @@ async function runCommand(
         output: { head: MAX_OUTPUT, tail: 1_024 },
       },
     )
-    const read = readProcess(result, payload.event, shortName(handler))
-    const block = read.block && { reason: withoutCommand(read.block.reason, wordsOf(handler)) }
-    const answer = { ...read, ...(block && { block }), ...wakeText(handler, result) }
+    const read = readProcess(withoutCommandLine(result, handler), payload.event, shortName(handler))
+    const answer = { ...read, ...wakeText(handler, result) }
     // After a compaction, commands have the variables already.
     const isRead = payload.input['source'] !== 'compact'
     const { variables: environment, problem } = (isRead && (await envFile?.read(context.cwd))) || {}
