@@ -50,7 +50,7 @@ export type CommandVerdict = {
  * invalid rules, never on a command.
  */
 export function commandJudge(rules: CommandRules, cwd?: string): (command: string) => CommandVerdict {
-  const read = readRules(rules)
+  const read = readRules(rules, cwd)
   return (command) => judgeText(command, read, cwd)
 }
 

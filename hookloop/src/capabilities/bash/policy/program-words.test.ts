@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { commandJudge } from './judge-command.ts'
+import { commandJudge, type Verdict } from './judge-command.ts'
+import type { CommandRules } from './rules.ts'
 
-type Expected = { readonly allow: readonly string[]; readonly ask: readonly string[] }
+type Expected = { readonly [verdict in Verdict]?: readonly string[] }
 
-function assertVerdicts(rules: { readonly allow: readonly string[] }, expected: Expected): void {
+function assertVerdicts(rules: CommandRules, expected: Expected): void {
   const judge = commandJudge(rules)
   for (const [verdict, commands] of Object.entries(expected))
     for (const command of commands) assert.equal(judge(command).verdict, verdict, command)
@@ -143,8 +144,8 @@ suite('what a program reads in its own way', () => {
   })
 })
 
-suite('what agents of every day run', () => {
-  test('two stars at the end of a rule match any number of operands of a program without a grammar, and no options', () => {
+suite('commands that agents run every day', () => {
+  test('two stars at the end of a rule match one or more operands of a program without a grammar, and no options', () => {
     assertVerdicts(
       { allow: ['bd **', 'pulumi stack *', 'git **', 'gh **'] },
       {
@@ -162,6 +163,23 @@ suite('what agents of every day run', () => {
         ask: ['pnpm tsx x.ts', 'pnpm dlx x', 'pnpm ci', 'yarn up', 'pnpm test:e2e --dir ../x'],
       },
     )
+  })
+
+  test('a rule that denies or asks may end with **, and matches without further words as well', () => {
+    assertVerdicts(
+      { allow: ['bd **', 'bd'], deny: ['bd rm **'], ask: ['bd edit **'] },
+      { allow: ['bd', 'bd show a'], deny: ['bd rm', 'bd rm a b'], ask: ['bd edit', 'bd edit a'] },
+    )
+  })
+
+  test('a rule may name the folder of git -C by its absolute or its relative path', () => {
+    for (const folder of ['/srv/app', '/srv/*', '.']) {
+      const rule = `git -C ${folder} log`
+      const verdict = (rules: CommandRules) => commandJudge(rules, '/srv/app')('git -C /srv/app log').verdict
+      assert.deepEqual([verdict({ allow: ['git log'], ask: [rule] }), verdict({ deny: [rule] })], ['ask', 'deny'], rule)
+    }
+    const allowed = ['/srv/app', '.'].map((folder) => commandJudge({ allow: [`git -C ${folder} log`] }, '/srv/app'))
+    for (const judge of allowed) assert.equal(judge('git -C /srv/app log').verdict, 'allow')
   })
 
   test('cd and git -C may name the working directory, or a folder below it, by its absolute path', () => {

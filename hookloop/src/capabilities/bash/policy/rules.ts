@@ -1,5 +1,6 @@
 import { checkOptions, invalidOption } from '../../../state/check-options.ts'
 import { matchesWildcard } from '../../../hooks/patterns.ts'
+import { relativePath } from './folders.ts'
 import { grammarOf } from './grammar.ts'
 import type { ParsedWord } from './understand-word.ts'
 
@@ -18,15 +19,26 @@ export type Rule = {
 
 export type Rules = { readonly allow: readonly Rule[]; readonly deny: readonly Rule[]; readonly ask: readonly Rule[] }
 
-/** Parses rules. Throws on a rule that can never match. */
-export function readRules(rules: CommandRules): Rules {
+/** Parses rules. Throws on a rule that can never match. `cwd` is the working directory. */
+export function readRules(rules: CommandRules, cwd?: string): Rules {
   if (typeof rules !== 'object' || rules === null) throw invalidOption('bash', 'the rules must be an object', rules)
   checkOptions('bash', rules, ['allow', 'deny', 'ask'])
   return {
-    allow: readList('allow', rules.allow),
-    deny: readList('deny', rules.deny),
-    ask: readList('ask', rules.ask),
+    allow: readList('allow', rules.allow).map(({ name, words }) => ({ name, words: withRelativeFolder(words, cwd) })),
+    deny: readList('deny', rules.deny).map(withoutOpenEnd),
+    ask: readList('ask', rules.ask).map(withoutOpenEnd),
   }
+}
+
+/** Commands are judged with the relative path of the folder of `git -C`. */
+function withRelativeFolder(words: readonly string[], cwd: string | undefined): readonly string[] {
+  const [program, option, folder] = words
+  return program === 'git' && option === '-C' && folder ? words.with(2, relativePath(folder, cwd)) : words
+}
+
+/** A rule that denies or asks matches with any words after its own, and with none. */
+function withoutOpenEnd({ name, words }: Rule): Rule {
+  return { name, words: words.length > 1 && words.at(-1) === '**' ? words.slice(0, -1) : words }
 }
 
 function readList(kind: keyof CommandRules, list: readonly string[] | undefined): readonly Rule[] {
@@ -99,10 +111,17 @@ export function broadMatch(rules: readonly Rule[], words: readonly ParsedWord[])
   return rules.find(({ words: [program = '', ...rest] }) => {
     if (!names.some((name) => matchesName(baseName(program), name))) return false
     if (rest.length === 0) return true
-    const args = words.slice(1).map(({ value, loose }) => value ?? loose)
     const [options, wanted] = [rest.filter(isOption), rest.filter((word) => !isOption(word))]
-    const others = args.filter((arg) => grammarOf(baseName(program))?.options.get(arg)?.values !== 0)
-    return options.every((option) => hasOption(args, option)) && hasInOrder(others, wanted)
+    const isFlag = (arg: string): boolean => grammarOf(baseName(program))?.options.get(arg)?.values === 0
+    const matches = (args: readonly string[]): boolean =>
+      options.every((option) => hasOption(args, option)) &&
+      hasInOrder(
+        args.filter((arg) => !isFlag(arg)),
+        wanted,
+      )
+    const args = words.slice(1)
+    // A path may be given or relative: see `git -C`.
+    return matches(args.map(({ value, loose }) => value ?? loose)) || matches(args.map(({ loose }) => loose))
   })
 }
 
