@@ -21,7 +21,7 @@ const shortened: readonly (readonly [command: string, printed: string, shown: st
   ['sh keys/guard.sh', 'keys/guard.sh: line 3: jq: command not found', 'guard.sh: line 3: jq: command not found'],
   [
     'python3 "$HOME"/keys/guard.py',
-    "python3: can't open file '/home/me/keys/guard.py': [Errno 2] No such file",
+    "python3: can't open file '/opt/keys/guard.py': [Errno 2] No such file",
     "python3: can't open file 'guard.py': [Errno 2] No such file",
   ],
   [
