@@ -2,10 +2,14 @@ import type { InferenceResponse } from '../../state/inference.ts'
 import { isInChild } from '../../state/open-calls.ts'
 import type { Part, ToolCallPart } from '../../state/message.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
+import { Invocation } from '../../hooks/invocation.ts'
+import { isFatal, runGuards, runTransforms } from '../../hooks/run-hooks.ts'
 import { useRecordedResponse } from '../model/call.ts'
-import { callsOfChild, closedChild } from '../subagents/closed-child.ts'
-import { blockedExecution } from '../tools/result.ts'
-import { conclude } from '../tools/run-calls.ts'
+import { childParts } from '../subagents/child-parts.ts'
+import { callsOfChild, closedChild, type MadeCall } from '../subagents/closed-child.ts'
+import { delegationTo } from '../subagents/delegated-call.ts'
+import { blockedExecution, withheldExecution } from '../tools/result.ts'
+import { conclude, resultAfter } from '../tools/run-calls.ts'
 import type { ActiveCall, OpenStep } from './open-step.ts'
 import type { RunContext } from './run-context.ts'
 import type { StepRecord } from './step-record.ts'
@@ -47,17 +51,18 @@ export async function closeCalls(
   for (const call of step.calls) {
     if (call.result !== undefined) continue
     const at = placeOf(call.index)
-    const result = (at === undefined ? undefined : startedResult(step, call, { record, at })) ?? unstartedResult(call)
+    const started = at === undefined ? undefined : await startedResult(run, call, { step, record, at })
+    const result = started ?? unstartedResult(call)
     if (result !== undefined) await conclude(run, call, result)
   }
 }
 
 /** The result of a call that was started. */
-function startedResult(
-  step: OpenStep,
+async function startedResult(
+  run: RunContext,
   call: ActiveCall,
-  { record, at }: { readonly record: StepRecord; readonly at: number },
-): ToolExecution | undefined {
+  { step, record, at }: { readonly step: OpenStep; readonly record: StepRecord; readonly at: number },
+): Promise<ToolExecution | undefined> {
   const made = record.call(at)
   if (made !== undefined) {
     call.ran = true
@@ -68,8 +73,45 @@ function startedResult(
   if (ofChild === undefined && !(isInChild(call) && call.answers !== undefined)) return undefined
   call.ran = true
   step.count(record.usageOfChild(at))
+  const ended = record.resultOfChild(at)
+  if (ended !== undefined) {
+    const { usage: _counted, ...result } = ended
+    return Object.freeze(result)
+  }
   const before = call.child === undefined ? [] : callsOfChild(call.child)
-  return closedChild('The subagent was interrupted and is not continued.', [...before, ...(ofChild ?? [])])
+  const passed = await afterHooks(run, call, ofChild ?? [])
+  return closedChild('The subagent was interrupted and is not continued.', [...before, ...passed])
+}
+
+/**
+ * The calls of a subagent with their results as hooks at afterToolUse let them pass: a result is recorded before they see it.
+ * The hooks change nothing else, because the subagent is not continued.
+ */
+async function afterHooks(run: RunContext, call: ActiveCall, made: readonly MadeCall[]): Promise<readonly MadeCall[]> {
+  const { stack } = await delegationTo(run, call).then(
+    (delegation) => childParts(run.parts, delegation),
+    () => run.parts, // the agent no longer has the subagent
+  )
+  const passed: MadeCall[] = []
+  for (const each of made) {
+    const { name, args, execution } = each
+    if (execution === undefined) {
+      passed.push(each)
+      continue
+    }
+    const facts = { toolCall: Object.freeze({ id: call.id, name, args: args as never }), toolExecution: execution }
+    const plan = stack.plan('afterToolUse', name)
+    const invocation = new Invocation(run, plan, run.state, facts, call.index)
+    try {
+      await runTransforms(invocation, plan.transforms)
+      await runGuards(invocation, plan.guards)
+      passed.push({ ...each, execution: resultAfter(invocation, execution) })
+    } catch (thrown) {
+      if (isFatal(thrown)) throw thrown
+      passed.push({ ...each, execution: withheldExecution(execution, 'hookloop', 'A hook failed.') })
+    }
+  }
+  return passed
 }
 
 /** The result of a call that was not started; undefined if it still waits for an answer. */

@@ -65,6 +65,11 @@ export class StepRecord {
     }
   }
 
+  /** The result of the subagent of a call, if it has ended. */
+  resultOfChild(index: number): ToolExecution | undefined {
+    return executionOf(this.#ends.get(`${this.#place}/${index}/subagent`))
+  }
+
   /** The tool calls of the subagent of a call, if it was started. */
   callsOfChild(index: number): readonly MadeCall[] | undefined {
     const keys = this.#keysOfChild(index)

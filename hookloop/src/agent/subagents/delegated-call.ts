@@ -147,6 +147,7 @@ export async function concludeChild(
     message: message || (outcome.stopReason ?? ''),
     value: endOf(child, spent),
   })
+  run.effects.storeResult?.(`${run.place}/${call.index}/subagent`, { name: call.name, args: call.args }, result)
   return result
 }
 

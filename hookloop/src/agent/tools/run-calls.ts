@@ -167,15 +167,15 @@ export function conclude(run: RunContext, call: ActiveCall, ended: ToolExecution
   return andThen(after, setResult, run, call, result)
 }
 
+/** A result as hooks at afterToolUse let it pass. */
+export function resultAfter({ blocked, failure, facts }: Invocation, result: ToolExecution): ToolExecution {
+  if (blocked !== undefined) return withheldExecution(result, blocked.by, blocked.message)
+  if (failure !== undefined) return withheldExecution(result, 'hookloop', modelText(failure))
+  return facts['toolExecution'] as ToolExecution
+}
+
 function setResult(after: Invocation | undefined, run: RunContext, call: ActiveCall, result: ToolExecution): void {
-  call.result = result
-  if (after?.blocked !== undefined) {
-    call.result = withheldExecution(result, after.blocked.by, after.blocked.message)
-  } else if (after?.failure !== undefined) {
-    call.result = withheldExecution(result, 'hookloop', modelText(after.failure))
-  } else if (after !== undefined) {
-    call.result = after.facts['toolExecution'] as ToolExecution
-  }
+  call.result = after === undefined ? result : resultAfter(after, result)
   run.effects.emit?.({
     type: 'toolFinished',
     at: run.now,

@@ -1,7 +1,8 @@
 import type { OwnEvent } from '../../state/event.ts'
+import type { Json } from '../../state/json.ts'
 import type { Checkpoint, Effects } from '../../effects/effects.ts'
 import { RecordedEffects, Recorder } from '../../effects/record-effects.ts'
-import type { RecordEntry } from '../../effects/recording.ts'
+import { repeatedKey, type RecordEntry } from '../../effects/recording.ts'
 import type { SessionEvents } from './session-events.ts'
 import type { SessionJournal } from './session-journal.ts'
 
@@ -37,6 +38,17 @@ export class SessionEffects extends RecordedEffects {
   /** Whether the run differs from what was recorded. Nothing more of it is stored. */
   get hasDiverged(): boolean {
     return this.recorder.diverged !== undefined
+  }
+
+  /** As an effect that is never asked for: the same agent repeats what the subagent did. */
+  storeResult(name: string, input: Json, value: Json): void {
+    const { known, diverged, journal } = this.recorder
+    const key = repeatedKey(name, 1)
+    if (diverged !== undefined || known.ends.has(key)) return
+    const at = this.now()
+    if (!known.begins.has(key)) journal.append({ type: 'begin', key, kind: 'tool', input, at })
+    journal.append({ type: 'end', key, at, value })
+    journal.flushSoon()
   }
 
   checkpoint(checkpoint: Checkpoint): void {
