@@ -56,27 +56,32 @@ function deafPool(): pg.Pool {
   return Object.assign(pool, { query: answer as typeof pool.query })
 }
 
-test('a watcher from now on gets what the same store writes afterwards, even if the database is slow to say what the last event is', async () => {
-  const pool = new pg.Pool({ connectionString, max: 4 })
-  const real = pool.query.bind(pool) as (...args: unknown[]) => unknown
-  const store = postgresStore({ pool, schema: 'slow_start' })
-  await store.read('x') // creates the tables
-  let answer: (() => void) | undefined
-  const slow = (...args: unknown[]): unknown =>
-    answer === undefined ? new Promise<void>((resolve) => (answer = resolve)).then(() => real(...args)) : real(...args)
-  Object.assign(pool, { query: slow })
-  const events = store.watch('x', { after: Infinity })[Symbol.asyncIterator]()
-  const written = store.open('x', { create: true }).then(async (writer) => {
-    await writer.append(['one'], { events: [event(1)] })
-    return writer
+for (const when of ['after', 'before'] as const)
+  test(`a watcher from now on gets what the same store writes afterwards with a writer that was opened ${when} it, even if the database is slow to say what the last event is`, async () => {
+    const pool = new pg.Pool({ connectionString, max: 4 })
+    const real = pool.query.bind(pool) as (...args: unknown[]) => unknown
+    const store = postgresStore({ pool, schema: `slow_start_${when}` })
+    await store.read('x') // creates the tables
+    const opened = when === 'before' ? await store.open('x', { create: true }) : undefined
+    let answer: (() => void) | undefined
+    const slow = (...args: unknown[]): unknown =>
+      answer === undefined
+        ? new Promise<void>((resolve) => (answer = resolve)).then(() => real(...args))
+        : real(...args)
+    Object.assign(pool, { query: slow })
+    const events = store.watch('x', { after: Infinity })[Symbol.asyncIterator]()
+    const written = Promise.resolve(opened ?? store.open('x', { create: true })).then(async (writer) => {
+      await writer.append(['one'], { events: [event(1)] })
+      return writer
+    })
+    await until(async () => answer !== undefined)
+    await Promise.race([written, new Promise((resolve) => setTimeout(resolve, 100))]) // enough for a store that does not wait
+    answer!()
+    assert.equal((await events.next()).value?.seq, 1)
+    await (await written).release()
+    await store.close()
+    await pool.end()
   })
-  await Promise.race([written, new Promise((resolve) => setTimeout(resolve, 100))]) // enough for a store that does not wait
-  answer!()
-  assert.equal((await events.next()).value?.seq, 1)
-  await (await written).release()
-  await store.close()
-  await pool.end()
-})
 
 test('a watcher in another process is woken by a notification, on one connection for all watchers, which ends with the last', async () => {
   const schema = 'notified'

@@ -147,7 +147,7 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       const { create = false } = given
       await writers.releaseStale(id)
       await watchers.started(id)
-      return writers.add(await lockSession(id, query, { create, leaseMs }))
+      return writers.add(await lockSession(id, query, { create, leaseMs, started: () => watchers.started(id) }))
     },
     async read(id, part = {}) {
       checkStoreCall('read', id, part)
@@ -251,7 +251,16 @@ function isConnectionLost(error: unknown): boolean {
 async function lockSession(
   id: string,
   query: Query,
-  { create, leaseMs }: { readonly create: boolean; readonly leaseMs: number },
+  {
+    create,
+    leaseMs,
+    started,
+  }: {
+    readonly create: boolean
+    readonly leaseMs: number
+    /** Resolves when watchers that follow the session from now on know its last event. */
+    readonly started: () => Promise<void> | undefined
+  },
 ): Promise<LockedLines> {
   const owner = JSON.stringify(newLockOwner())
   const { key, epoch, length, head, stop } = await whenUnlocked(id, query, async (found) => {
@@ -297,7 +306,7 @@ async function lockSession(
     },
     append(batch) {
       const copy = { ...batch, lines: batch.lines.slice() }
-      const stored = last.then(() => store(copy)) // in order, whichever connections the pool uses
+      const stored = last.then(started).then(() => store(copy)) // in order, whichever connections the pool uses
       last = stored.catch(() => undefined)
       return stored
     },
