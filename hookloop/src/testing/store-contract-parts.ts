@@ -83,7 +83,7 @@ export const partsContract: readonly Case[] = [
         pages.push(page.map(({ id }) => id))
         after = page.at(-1)
         if (pages.length === 1) {
-          await pause(5)
+          await pause(20)
           await write(sessions, 'c', ['two'])
         }
       }
