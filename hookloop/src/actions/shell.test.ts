@@ -5,7 +5,7 @@ import { tool } from '../agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
 import { guard, hook, observe } from '../hooks/hook.ts'
 import type { HookOutcome } from '../hooks/outcome.ts'
-import { anHour, countWith, endWith } from '../system/processes/processes.fixture.ts'
+import { anHour, countWith, endWith, until } from '../system/processes/processes.fixture.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { textOfJson } from '../state/json.ts'
 import type { Warning } from '../state/warning.ts'
@@ -115,7 +115,7 @@ suite('processes of a command that cannot be ended', { skip: process.platform !=
       const kill = t.mock.method(process, 'kill', () => true)
       const run = await createAgent({ model, use: [work, judges] }).run('Go.')
       kill.mock.restore()
-      assert.equal(countWith(hour), 1)
+      assert.ok(await until(() => countWith(hour) === 1))
       endWith(hour)
       assert.match(textOfJson(run.state.execution!.steps.at(0)!.toolExecutions[0]!.output), called)
       const [{ message }] = run.warnings as [Warning]

@@ -112,7 +112,7 @@ while time.time() < end:
       let most = 0
       const sampling = setInterval(() => (most = Math.max(most, process.memoryUsage.rss() - before)), 10)
       const { ended, stdout, stderr } = await runScript(flood, {
-        timeoutMs: 800,
+        timeoutMs: 2_000, // enough to start, and to print a megabyte
         output: { head: 8_192, tail: 24_576 },
       })
       clearInterval(sampling)
@@ -194,20 +194,22 @@ while time.time() < end:
   })
 
   test('P09 processes left behind by a killed runtime are ended by the next one, and no others', async () => {
-    const [hour, other] = [anHour(), anHour()]
-    const runtime = startRuntime(hour)
+    const other = anHour()
     const cancel = new AbortController()
     const living = runScript(`sleep ${other}`, { signal: cancel.signal })
-    await until(() => countWith(hour) === 4 && countWith(other) === 1)
-    runtime.child.kill('SIGKILL')
-    await runtime.ended
-    const orphans = countWith(hour)
-    const reaped = reapOrphans()
-    assert.ok(await until(() => countWith(hour) === 0))
-    assert.deepEqual(
-      { orphans, enough: reaped >= 4, living: countWith(other) },
-      { orphans: 4, enough: true, living: 1 },
-    )
+    await until(() => countWith(other) === 1)
+    let orphans = 0
+    // Any process of this machine ends them with its first command, also one of another test, before this one can.
+    for (let tries = 0; tries < 20 && orphans < 4; tries++) {
+      const hour = anHour()
+      const runtime = startRuntime(hour)
+      await until(() => countWith(hour) === 4)
+      runtime.child.kill('SIGKILL')
+      await runtime.ended
+      orphans = Math.min(countWith(hour), reapOrphans())
+      assert.ok(await until(() => countWith(hour) === 0))
+    }
+    assert.deepEqual({ orphans, living: countWith(other) }, { orphans: 4, living: 1 })
     cancel.abort()
     await living
   })

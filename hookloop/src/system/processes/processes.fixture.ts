@@ -31,7 +31,7 @@ function pidsWith(word: string): readonly number[] {
   return found.map(Number)
 }
 
-export async function until(isSo: () => boolean, ms = 10_000): Promise<boolean> {
+export async function until(isSo: () => boolean, ms = 120_000): Promise<boolean> {
   const end = performance.now() + ms
   while (!isSo() && performance.now() < end) await sleep(10)
   return isSo()

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as soon } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { minimalEnvironment } from './minimal-environment.ts'
 import type { Command } from './process-tag.ts'
@@ -14,6 +14,7 @@ import { runProcess } from './run-process.ts'
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-run-'))
 after(() => rmSync(folder, { recursive: true }))
 const options = { cwd: folder, env: minimalEnvironment(), output: { head: 1_000, tail: 1_000 } }
+const cell = new Int32Array(new SharedArrayBuffer(4))
 
 describe('a process', () => {
   test('returns its exit code and output', async () => {
@@ -45,9 +46,14 @@ describe('a process', () => {
   })
 
   test('that ended while this process was busy has not timed out, and its output is complete', async () => {
-    const running = runScript('head -c 60000 /dev/zero; exit 3', { timeoutMs: 500, output: { head: 100_000, tail: 0 } })
-    await sleep(100) // it has started
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500)
+    const [word, timeoutMs] = [anHour(), 3_000]
+    const script = 'until [ -e go ]; do sleep 0.01; done; head -c 60000 /dev/zero; exit 3'
+    const how = { ...options, timeoutMs, output: { head: 100_000, tail: 0 } }
+    const running = runProcess(['bash', '-c', script, word], how)
+    while (countWith(word) === 0) await soon()
+    writeFileSync(join(folder, 'go'), '')
+    const isLate = performance.now() + timeoutMs
+    while (countWith(word) > 0 || performance.now() < isLate) Atomics.wait(cell, 0, 0, 20)
     const { ended, exitCode, stdout } = await running
     assert.deepEqual([ended, exitCode, stdout.totalBytes], ['exited', 3, 60_000])
   })
@@ -173,7 +179,8 @@ describe('what a process leaves in the background', () => {
     assert.deepEqual([leftBehind >= 5, exitCode, countWith(hour)], [true, 6, 0])
   })
 
-  test('may end by itself first, and its output until then is stored', async () => {
+  test('may end by itself first, and its output until then is stored', async (t) => {
+    t.mock.method(performance, 'now', () => 0) // it has as much time as it needs
     const { stdout, leftBehind } = await runScript('echo late > >(sleep 0.05; cat)')
     assert.deepEqual([stdout.head, leftBehind], ['late\n', 0])
   })
@@ -201,7 +208,7 @@ describe('many processes', () => {
     })
     await batch(5)
     const { length: descriptors } = readdirSync('/proc/self/fd')
-    await until(() => readdirSync('/proc/self/fd').length < descriptors) // pipes that were made in advance are closed
+    await until(() => readdirSync('/proc/self/fd').length < descriptors, 10_000) // pipes that were made in advance are closed
     const before = look()
     for (let i = 0; i < 2; i++) await batch(50)
     await until(() => isDeepStrictEqual(look(), before))
