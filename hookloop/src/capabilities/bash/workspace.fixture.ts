@@ -91,6 +91,10 @@ function git(cwd: string, ...args: string[]): string {
     'core.fsmonitor=false',
     '-c',
     'core.hooksPath=/dev/null',
+    '-c',
+    'maintenance.auto=false', // newer versions of git tidy up in the background after a commit
+    '-c',
+    'gc.auto=0',
   ]
   return execFileSync('git', [...who, ...args], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 }

@@ -3,6 +3,9 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, sta
 import { join, relative } from 'node:path'
 import { gitEnvironment } from '../repository.ts'
 
+/** Newer versions of git tidy up in the background after a commit. */
+const committer = ['-c', 'user.name=a', '-c', 'user.email=a@b.c', '-c', 'maintenance.auto=false', '-c', 'gc.auto=0']
+
 const isRoot = process.getuid?.() === 0
 const UNPRIVILEGED = 65534
 
@@ -36,7 +39,7 @@ export function createPlace(root: string, prepare: (work: string) => void = () =
     prepare(work)
     spawnSync('git', ['init', '-q'], { cwd: work })
     spawnSync('git', ['add', 'a.txt', 'src'], { cwd: work })
-    spawnSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', 'commit', '-qm', 'first'], { cwd: work })
+    spawnSync('git', [...committer, 'commit', '-qm', 'first'], { cwd: work })
     writeFileSync(join(work, 'a.txt'), 'a\nc\n')
     if (isRoot)
       for (const path of ['', ...readdirSync(root, { recursive: true, encoding: 'utf8' })])
@@ -58,7 +61,7 @@ export function createPlace(root: string, prepare: (work: string) => void = () =
           TERM: 'dumb',
           GIT_OPTIONAL_LOCKS: '0',
         },
-        stdio: ['ignore', 'ignore', 'ignore'],
+        stdio: ['ignore', 'ignore', 'ignore', 'pipe'], // every process inherits the pipe: waits for those in the background too
         timeout: 60_000,
         killSignal: 'SIGKILL',
         ...(isRoot ? { uid: UNPRIVILEGED, gid: UNPRIVILEGED } : {}),
