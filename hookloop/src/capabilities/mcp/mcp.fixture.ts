@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -55,13 +55,16 @@ export async function callOnce(
   return { status, output }
 }
 
-export async function until(holds: () => boolean, ms = 20_000): Promise<void> {
+export async function until(holds: () => boolean, ms = 120_000): Promise<void> {
   for (const end = performance.now() + ms; !holds(); await sleep(10)) {
     if (performance.now() > end) throw new Error('the condition did not become true')
   }
 }
 
 export function isAlive(pid: number): boolean {
-  if (!existsSync(`/proc/${pid}/stat`)) return false
-  return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false // it has ended, perhaps while its file was read
+  }
 }

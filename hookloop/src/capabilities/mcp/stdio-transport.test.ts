@@ -215,7 +215,7 @@ test('the stderr of a server that failed to start is reported, without its secre
 
 test('servers of the older protocol are connected, whether they ignore the newer one or exit because of it', async (t) => {
   const [silent, mortal] = await Promise.all([
-    connected(t, hostile('ignores-the-unknown'), { connectTimeoutMs: 6_000 }),
+    connected(t, hostile('ignores-the-unknown'), { connectTimeoutMs: 12_000 }),
     connected(t, hostile('dies-of-the-unknown')),
   ])
   assert.deepEqual([silent.tools!.length, mortal.tools!.length], [1, 1])
