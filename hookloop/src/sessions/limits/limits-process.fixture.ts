@@ -22,8 +22,8 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`)
 const store = openStore(kind, place)
 const limits: { readonly [name: string]: Use } = {
   budget: budget({ store, key: 'ann', maxTokens: 5 * 4_200 }),
-  runs: runLimit({ store, maxRuns: 2, leaseMs: 1_500 }),
-  calls: callLimit({ store, maxCalls: 2, leaseMs: 1_500 }),
+  runs: runLimit({ store, maxRuns: 2, leaseMs: 4_000 }),
+  calls: callLimit({ store, maxCalls: 2, leaseMs: 4_000 }),
   rate: rateLimit({ store }),
 }
 const gated = gatedModel()

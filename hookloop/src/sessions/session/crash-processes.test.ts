@@ -99,7 +99,7 @@ for (const kind of ['file', 'sqlite'] as const) {
     const two = new Promise((resolve) =>
       all.forEach(({ ended }) => void ended.then(() => ++over === 2 && resolve(over))),
     )
-    await Promise.race([two, pause(30_000, undefined, { ref: false })])
+    await Promise.race([two, pause(120_000, undefined, { ref: false })])
     writeFileSync(gate, '')
     await Promise.all(all.map(({ ended }) => ended))
     const said = all.map(({ lines }) => lines.join()).toSorted()

@@ -34,11 +34,14 @@ async function newDatabase(): Promise<{ readonly place: string; readonly store: 
 
 /** A process that follows the events of sessions. `until` returns those of one, once it has all of them. */
 function follow(place: Place, ids: readonly string[]) {
-  const { process: child, lines, errors } = start(place, ['follow', ids.join()])
+  const { process: child, lines, errors, ended } = start(place, ['follow', ids.join()])
   const eventsOf = (id: string): readonly AgentEvent[] =>
     lines.flatMap((line) => (line.startsWith(`${id} `) ? [JSON.parse(line.slice(id.length + 1)) as AgentEvent] : []))
   return {
-    stop: () => child.kill('SIGKILL'),
+    stop: async (): Promise<void> => {
+      child.kill('SIGKILL')
+      await ended
+    },
     async until(id: string, isLast: (event: AgentEvent) => boolean): Promise<readonly AgentEvent[]> {
       for (;;) {
         const events = eventsOf(id)

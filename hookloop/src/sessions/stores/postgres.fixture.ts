@@ -112,7 +112,7 @@ async function serve(of: {
     await ended
   }
   for (let waited = 0; !isReady(of.data); waited += 20) {
-    if (waited > 20_000 || shell.exitCode !== null) {
+    if (waited > 120_000 || shell.exitCode !== null) {
       await stop()
       throw new Error(`Postgres did not start: ${said}`)
     }

@@ -134,6 +134,7 @@ export function processContract(name: string, where: () => StoreOfProcesses): vo
         }
         await pause(Math.random() * 10)
       }
+      while (watching.seqs.length <= 10 + all.length) await pause(5) // each kill may leave one that is stored and not said
       for (const child of alive) child.process.kill('SIGKILL')
       const said = (await Promise.all(all.map((child) => child.said()))).flat().map(Number)
       const { lines } = (await where().store.read(id))!
