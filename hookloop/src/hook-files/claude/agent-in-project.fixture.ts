@@ -56,7 +56,7 @@ export function said(messages: Iterable<Message>): readonly string[] {
 export async function askedUntil(session: Session, words: string): Promise<readonly string[]> {
   for (let asked = 0; ; asked++) {
     const heard = said((await session.send('And now?')).state.messages)
-    if (asked === 200 || heard.some((each) => each.includes(words))) return heard
+    if (asked === 290 || heard.some((each) => each.includes(words))) return heard
     await sleep(50)
   }
 }

@@ -24,6 +24,7 @@ describe('a session', { concurrency: 2 }, () => {
     const log = {
       type: 'command',
       command: `${prints('[e.hook_event_name, e.session_id, e.source, e.reason].join("\\t")')} >> log; echo hello`,
+      timeout: 60,
     }
     const names = ['SessionStart', 'UserPromptSubmit', 'PreToolUse', 'Stop', 'SessionEnd']
     project.settings({ hooks: Object.fromEntries(names.map((name) => [name, [{ hooks: [log] }]])) })
@@ -49,9 +50,9 @@ describe('a session', { concurrency: 2 }, () => {
     using project = new HookProject()
     project.handlers('SessionEnd', [
       { type: 'command', command: 'sleep 20', timeout: 0.2 },
-      { type: 'command', command: 'echo broken >&2; exit 1' },
-      { type: 'command', command: `echo '{"continue": "what"}'` },
-      { type: 'command', command: 'true' },
+      { type: 'command', command: 'echo broken >&2; exit 1', timeout: 60 },
+      { type: 'command', command: `echo '{"continue": "what"}'`, timeout: 60 },
+      { type: 'command', command: 'true', timeout: 60 },
     ])
     const { agent } = agentIn(project, { replies: ['Done.', 'Again.'] })
     const session = agent.session('one')
@@ -125,7 +126,7 @@ describe('a session', { concurrency: 2 }, () => {
         return false
       }
     }
-    for (let i = 0; i < 100 && isThere(); i++) await sleep(50)
+    for (let i = 0; i < 1_000 && isThere(); i++) await sleep(50)
     assert.ok(!isThere())
   })
 })

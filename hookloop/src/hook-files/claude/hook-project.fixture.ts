@@ -14,7 +14,7 @@ export class HookProject implements Disposable {
   readonly dir = mkdtempSync(join(tmpdir(), 'hookloop-project-'));
 
   [Symbol.dispose](): void {
-    rmSync(this.dir, { recursive: true, force: true })
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 10 }) // a handler in the background may still write to it
   }
 
   read(name: string): string {

@@ -181,9 +181,9 @@ test('S16 a hook that always prevents a stop is overridden after eight times, an
 
 test('S22 a block, a timeout, a failed start and a denied approval have different messages', async () => {
   const said: string[] = []
-  for (const command of ['echo policy >&2; exit 2', 'sleep 30', './missing.sh']) {
+  for (const [command, timeoutMs] of [['echo policy >&2; exit 2'], ['sleep 30', 700], ['./missing.sh']] as const) {
     using project = new HookProject()
-    said.push((await tried(project, [closedHook('claude', project, command, 700)])).said)
+    said.push((await tried(project, [closedHook('claude', project, command, timeoutMs)])).said)
   }
   using project = new HookProject()
   const ask = `echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask"}}'`

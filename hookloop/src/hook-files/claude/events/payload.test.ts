@@ -257,7 +257,7 @@ describe('SessionStart', { concurrency: 2 }, () => {
     project.settings({
       hooks: {
         SessionStart: [{ hooks: [log('hook_event_name session_id source')] }],
-        SessionEnd: [{ hooks: [log('hook_event_name session_id reason')] }],
+        SessionEnd: [{ hooks: [{ ...log('hook_event_name session_id reason'), timeout: 60 }] }],
       },
     })
     const { agent } = agentWith(project, { replies: ['One.', 'Two.', 'Three.'] })

@@ -103,7 +103,7 @@ let made: string | undefined
 function folder(): string {
   if (made === undefined) {
     const path = mkdtempSync(join(tmpdir(), 'hookloop-transcripts-'))
-    process.on('exit', () => rmSync(path, { recursive: true, force: true }))
+    process.on('exit', () => rmSync(path, { recursive: true, force: true, maxRetries: 10 }))
     made = path
   }
   return made
