@@ -32,7 +32,7 @@ export type StartOptions = {
 
 /** The data and settings of the user of a test. */
 const data = mkdtempSync(join(tmpdir(), 'hookloop-data-'))
-process.on('exit', () => rmSync(data, { recursive: true, force: true }))
+process.on('exit', () => rmSync(data, { recursive: true, force: true, maxRetries: 10 }))
 
 const bin = fileURLToPath(new URL('../../bin/hookloop.mjs', import.meta.url))
 

@@ -13,7 +13,7 @@ import { dirname, join } from 'node:path'
 import { hookloop, start, type Ended, type Started, type StartOptions } from './cli.fixture.ts'
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'hookloop-hooks-')))
-process.on('exit', () => rmSync(root, { recursive: true, force: true }))
+process.on('exit', () => rmSync(root, { recursive: true, force: true, maxRetries: 10 }))
 
 /** Calls the tool that the first word of the input names, once for each other word. Its tools write marks. */
 const agentCode = `import { appendFileSync } from 'node:fs'

@@ -13,7 +13,7 @@ const input = { type: 'object', properties: { to: { type: 'string' } }, required
 const deploy = tool({ name: 'deploy', description: 'Deploys.', input, execute: ({ to }) => { log('deployed to ' + to); return 'live on ' + to } })
 const charge = tool({ name: 'charge', description: 'Charges.', input: { type: 'object' }, onUnknownOutcome: process.env.ASKS ? 'ask' : 'tell', execute: async () => {
   log('charged')
-  if (process.env.HANGS) await new Promise((resolve) => setTimeout(resolve, 20_000))
+  if (process.env.HANGS) await new Promise((resolve) => setTimeout(resolve, 170_000))
   return 'paid'
 } })
 const careful = guard('beforeToolUse', (ctx) => ctx.ask('Deploy to ' + ctx.toolCall.args.to + '?'), { name: 'careful', tool: deploy })
@@ -32,7 +32,7 @@ export default { name: 'shipper', model, use: [deploy, charge, careful, polite] 
 `
 
 const root = mkdtempSync(join(tmpdir(), 'hookloop-scripted-'))
-process.on('exit', () => rmSync(root, { recursive: true, force: true }))
+process.on('exit', () => rmSync(root, { recursive: true, force: true, maxRetries: 10 }))
 
 /** A temporary folder with the agent and its own session store. */
 export class ScriptedProject {

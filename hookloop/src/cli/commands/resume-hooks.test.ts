@@ -31,7 +31,7 @@ const helper = { description: 'Helps.', instructions: 'You help.', model }
 export default { name: 'worker', model, use: [work, await bash({ sandbox: 'off', allow: ['echo *', 'printenv *'] }), subagents({ agents: { helper } })] }
 `
 
-const command = (line: string): JsonObject => ({ type: 'command', command: line })
+const command = (line: string): JsonObject => ({ type: 'command', command: line, timeout: 60 })
 
 class Resumed extends ProjectWithHooks {
   constructor(hooks: { readonly [event: string]: string }) {

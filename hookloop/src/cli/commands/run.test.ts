@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { LLMock } from '@copilotkit/aimock'
 import type { AgentEvent } from '../../state/event.ts'
 import { hookloop, serve, start } from '../cli.fixture.ts'
@@ -247,19 +246,17 @@ describe('a run that is interrupted', { concurrency: 2 }, () => {
       agent,
       `import { hook } from 'hookloop'
       import { scriptedModel } from 'hookloop/testing'
+      process.once('SIGINT', () => (process.emit('SIGINT', 'SIGINT'), process.stdout.write('twice')))
       const stuck = () => { process.stdout.write('stuck'); return new Promise(() => setInterval(() => 0, 1000)) }
       export default { model: scriptedModel(['Done.']), use: [hook('afterExecution', stuck)] }`,
     )
     const running = start(['run', 'hello', '--agent', agent])
     await running.wrote(/stuck/)
-    let hasEnded = false
-    void running.ended.then(() => (hasEnded = true))
-    for (const pause of [0, 50, 400]) {
-      await sleep(pause)
-      assert.equal(hasEnded, false)
-      running.kill('SIGINT')
-    }
+    running.kill('SIGINT')
+    await running.wrote(/twice/)
+    const later = setInterval(() => running.kill('SIGINT'), 20)
     const { code } = await running.ended
+    clearInterval(later)
     assert.equal(code, 130)
   })
 

@@ -14,7 +14,7 @@ function telling(): ProjectWithHooks {
   const project = new ProjectWithHooks()
   const what =
     '[e.hook_event_name, e.source ?? e.trigger ?? e.reason ?? e.tool_name ?? e.prompt ?? ""].join(" ").trim()'
-  const hooks = [{ type: 'command', command: `${prints(what)} >> '${project.marks}'` }]
+  const hooks = [{ type: 'command', command: `${prints(what)} >> '${project.marks}'`, timeout: 60 }]
   project.write('.claude/settings.json', {
     hooks: Object.fromEntries(claudeEventNames.map((name) => [name, [{ hooks }]])),
   })

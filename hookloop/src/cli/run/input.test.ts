@@ -41,7 +41,7 @@ test('an open stdin without data does not make the command wait forever', async 
   })
   let output = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
-  const patience = setTimeout(() => child.kill(), 20_000)
+  const patience = setTimeout(() => child.kill(), 120_000)
   await new Promise((resolve) => void child.on('close', resolve))
   clearTimeout(patience)
   assert.equal(output, '{"role":"user","content":[{"type":"text","text":"hello"}]}\n')

@@ -20,7 +20,7 @@ export class Terminal {
 
   /** Waits until a text appears after the previous one, then types keys. */
   async after(text: string, keys: string): Promise<void> {
-    const deadline = performance.now() + 20_000
+    const deadline = performance.now() + 120_000
     let at = -1
     while ((at = this.#written.indexOf(text, this.#seen)) === -1) {
       if (performance.now() > deadline) throw new Error(`"${text}" is not in: ${this.#written.slice(this.#seen)}`)
