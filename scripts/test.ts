@@ -45,7 +45,7 @@ const jobs = [
 if (jobs.length === 0) stop(`No test file has ${wanted.join(' or ') || '".test.ts"'} in its path.`)
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-tests-'))
-process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }))
 
 const counts = { passed: 0, failed: 0 }
 const failures: string[] = []

@@ -69,7 +69,7 @@ export function cleaner(store: SessionStore, done: Done = { models: 0, tools: []
 }
 
 const root = mkdtempSync(join(tmpdir(), 'hookloop-studio-'))
-process.on('exit', () => rmSync(root, { recursive: true, force: true }))
+process.on('exit', () => rmSync(root, { recursive: true, force: true, maxRetries: 10 }))
 let stores = 0
 
 /** A new database in a temporary folder, and where it is. */

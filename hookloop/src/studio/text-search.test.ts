@@ -20,7 +20,7 @@ async function say(store: SessionStore, text: string, session: string): Promise<
 
 suite('sessions are found by what was said', () => {
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-search-'))
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }))
   for (const [kind, store] of Object.entries({
     memory: memoryStore(),
     files: fileStore(folder),
