@@ -81,7 +81,7 @@ async function launch(folder: string, ports: Ports, env: { readonly [name: strin
   })
   let said = ''
   for (const stream of [server.stdout, server.stderr]) stream.on('data', (text) => (said += String(text)))
-  for (let attempt = 0; attempt < 500; attempt++) {
+  for (let attempt = 0; attempt < 3_000; attempt++) {
     const isReady = await fetch(`http://127.0.0.1:${ports.ingress}/restate/health`).then(
       ({ ok }) => ok,
       () => false,
