@@ -47,7 +47,7 @@ const switches = [
 ]
 
 /** Locators wait for events, not for time. This only ends a test whose page never gets there. */
-const TIMEOUT_MS = 60_000
+const TIMEOUT_MS = 120_000
 
 /** Set it to a factor, such as 20, to find races: a page computes that much slower, and its frames and responses are late. */
 const slow = process.env['HOOKLOOP_TEST_SLOW_PAGE']
