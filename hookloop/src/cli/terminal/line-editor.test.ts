@@ -1,8 +1,18 @@
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
-import { test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LineEditor, type Unfinished, type Typed } from './line-editor.ts'
+
+// Node edits no lines if the terminal of the tests is a dumb one.
+const { TERM } = process.env
+before(() => {
+  process.env['TERM'] = 'xterm'
+})
+after(() => {
+  if (TERM === undefined) delete process.env['TERM']
+  else process.env['TERM'] = TERM
+})
 
 /** What comes of keys that are pressed one bunch after the other. */
 async function type(
