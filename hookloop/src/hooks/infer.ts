@@ -53,6 +53,19 @@ export type HookInference = {
   /** What the calls have cost so far. The run is billed when the hook has ended. */
   readonly spent: TokenUsage
   infer(options: InferOptions): Promise<Inferred & { readonly output?: unknown }>
+  /** The calls that the hook did not wait for, if there are any. They count as a part of the hook: its time limit applies. */
+  readonly pending?: Promise<unknown> | undefined
   /** Call when the hook has ended: waits for calls that the hook did not wait for, and bills the run. */
   close(how: 'returned' | 'threw' | 'timedOut'): Promise<void>
+}
+
+/** What a hook returned, when the calls that it did not wait for have ended as well. */
+export async function withCalls(
+  result: PromiseLike<unknown>,
+  invocation: { readonly inference: HookInference | undefined },
+): Promise<unknown> {
+  const returned = await result
+  const calls = invocation.inference?.pending
+  if (calls !== undefined) await calls
+  return returned
 }

@@ -5,6 +5,7 @@ import { isLeftByLimit, timedOut } from '../effects/effects.ts'
 import { withTimeout } from '../system/timeout.ts'
 import { BaseContext, type Draft, type Mode } from './base-context.ts'
 import { errorOpinion, failureText, setModelText } from './failure-text.ts'
+import { withCalls } from './infer.ts'
 import { enforcedLimitOf, HookTime, opinionOf, type Invocation } from './invocation.ts'
 import { explainThrown } from './missing-method.ts'
 import { joinPerformed, performHook, type Performed } from './perform-hook.ts'
@@ -97,7 +98,11 @@ async function awaitEach(rest: Rest): Promise<undefined> {
       const limited = effects.limit?.(hook, (error) => rest.leave({ hook, error }))
       let isWaiting = true
       try {
-        const returned = await (limited === undefined ? effects.withTimeout(hook.result, hook) : hook.result)
+        const { result } = hook
+        const returned = await (limited === undefined
+          ? effects.withTimeout(withCalls(result, invocation), hook)
+          : result)
+        if (invocation.inference?.pending !== undefined) await invocation.inference.pending
         isWaiting = false
         if (limited !== undefined && !effects.time.exit(limited)) return
         const ending = hook.end(returned)

@@ -6,6 +6,8 @@ import { guards } from '../../capabilities/guards.ts'
 import { createAgent } from '../../create-agent.ts'
 import { textOf } from '../../state/message.ts'
 import { totalTokens } from '../../state/usage.ts'
+import { recordEffects } from '../../effects/record-effects.ts'
+import { memoryRecording } from '../../effects/recording.ts'
 import { guard, hook, shadow } from '../../hooks/hook.ts'
 import { scriptedModel, type Script } from '../../models/scripted.ts'
 import { fire } from '../../testing/fire.ts'
@@ -234,6 +236,23 @@ test('a cancel aborts the call', async () => {
   const run = await agent.run('go', { signal })
   assert.equal(run.status, 'cancelled')
 })
+
+for (const [how, effects] of Object.entries({ live: undefined, recorded: recordEffects(memoryRecording()) })) {
+  test(`the time limit of a hook applies to a model call that it did not wait for, in a ${how} run`, async () => {
+    const hanging = scriptedModel(() => new Promise<never>(() => undefined))
+    const careless = hook(
+      'beforeStep',
+      (ctx) => {
+        ctx.infer({ model: hanging, prompt: 'x' }).catch(() => undefined)
+        return ctx
+      },
+      { name: 'careless', timeoutMs: 20 },
+    )
+    const agent = createAgent({ model: scriptedModel(['done']), use: [careless, guards({ maxTimeMs: 5_000 })] })
+    const run = await agent.run('go', { ...(effects !== undefined && { effects }) })
+    assert.equal(run.status === 'failed' && run.error.code, 'HOOK_TIMED_OUT')
+  })
+}
 
 test('the run waits for a call that its hook did not wait for', async () => {
   const { critic, agent } = withCritic(

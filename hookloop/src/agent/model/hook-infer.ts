@@ -92,8 +92,16 @@ export class HookModelCalls implements HookInference {
       model: modelFor(parts, state),
       send: (call, again) => this.#send(call, { key: callKey(this.#hook, number, again), number }),
     })
-    this.#pending.add(work.catch(() => undefined))
+    const settled: Promise<unknown> = work.then(
+      () => this.#pending.delete(settled),
+      () => this.#pending.delete(settled),
+    )
+    this.#pending.add(settled)
     return work
+  }
+
+  get pending(): Promise<unknown> | undefined {
+    return this.#pending.size === 0 ? undefined : Promise.all(this.#pending)
   }
 
   async close(how: 'returned' | 'threw' | 'timedOut'): Promise<void> {
