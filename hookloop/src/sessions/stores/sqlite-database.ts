@@ -126,17 +126,16 @@ export function watchDatabase(path: string): () => void {
 
 /**
  * Returns a check whether the log has less than SQLite has written to it, by the number of frames in its index. A checkpoint, also
- * of a program for backups, empties the log and sets the number to 0. The index stays open: to close it would release the locks
- * that SQLite has on it in this process, and other processes would make a new one while it is in use.
+ * of a program for backups, empties the log and sets the number to 0.
  */
 function watchLog(path: string): (size: number) => boolean {
   const fs = process.getBuiltinModule('node:fs')
   const header = new DataView(new ArrayBuffer(INDEX_HEADER_BYTES))
-  let index: number | undefined
+  let index: OpenIndex | undefined
   return (size) => {
     try {
-      index ??= fs.openSync(`${path}-shm`, 'r')
-      fs.readSync(index, header, 0, INDEX_HEADER_BYTES, 0)
+      if (index?.descriptor === undefined) index = openIndex(`${path}-shm`)
+      fs.readSync(index.descriptor!, header, 0, INDEX_HEADER_BYTES, 0)
     } catch {
       return false // without an index SQLite reads the log again
     }
@@ -144,6 +143,26 @@ function watchLog(path: string): (size: number) => boolean {
     const [pageBytes, frames] = [header.getUint16(14, isLittleEndian), header.getUint32(16, isLittleEndian)]
     return frames > 0 && size < LOG_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + pageBytes)
   }
+}
+
+type OpenIndex = { descriptor: number | undefined }
+const openIndexes = new Set<OpenIndex>()
+
+/**
+ * Opens the index of a log. It stays open: to close it would release the locks that SQLite has on it in this process, and other
+ * processes would make a new one while it is in use. SQLite deletes it with the last connection, and then it can be closed.
+ */
+function openIndex(file: string): OpenIndex {
+  const fs = process.getBuiltinModule('node:fs')
+  for (const each of openIndexes) {
+    if (fs.fstatSync(each.descriptor!).nlink > 0) continue
+    openIndexes.delete(each)
+    fs.closeSync(each.descriptor!)
+    each.descriptor = undefined
+  }
+  const index = { descriptor: fs.openSync(file, 'r') }
+  openIndexes.add(index)
+  return index
 }
 
 const INDEX_HEADER_BYTES = 48

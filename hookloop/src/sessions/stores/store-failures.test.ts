@@ -5,6 +5,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   statSync,
@@ -15,6 +16,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, suite, test } from 'node:test'
 import { createAgent } from '../../create-agent.ts'
+import type { Run } from '../../agent/run.ts'
 import { tool } from '../../agent/tool.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { fileStore } from './file-store.ts'
@@ -185,17 +187,46 @@ function locksOn(path: string): number {
   return fields.filter((each) => each[4] === String(process.pid) && each[5]?.endsWith(end)).length
 }
 
-test('a run completes, its session is stored and its locks stay, if a program for backups empties the log of its database by a checkpoint', async () => {
+/** A run during which a program for backups empties the log of its database by a checkpoint. */
+async function runWithBackup(store: SessionStore, path: string): Promise<Run> {
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
-  const path = join(mkdtempSync(join(root, 'sqlite-')), 'x.db')
-  const store = sqliteStore(path)
   const { agent } = agentWith(store, () => {
     const backup = new DatabaseSync(path)
     backup.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     assert.equal(statSync(`${path}-wal`).size, 0)
     backup.close()
   })
-  const run = await agent.run('Go.', { session: 's' })
+  return agent.run('Go.', { session: 's' })
+}
+
+/** How many files in the folder of these tests this process has open. */
+function openFiles(): number {
+  if (process.platform !== 'linux') return 0
+  const targets = readdirSync('/proc/self/fd').map((name) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${name}`)
+    } catch {
+      return '' // that of the folder itself
+    }
+  })
+  return targets.filter((target) => target.startsWith(root)).length
+}
+
+test('stores that are closed leave at most one file open, also if a program for backups has emptied their logs', async () => {
+  const before = openFiles()
+  for (let i = 0; i < 5; i++) {
+    const path = join(mkdtempSync(join(root, 'sqlite-')), 'x.db')
+    const store = sqliteStore(path)
+    await runWithBackup(store, path)
+    await store.close()
+  }
+  assert.ok(openFiles() <= before + 1, `${openFiles() - before} files`)
+})
+
+test('a run completes, its session is stored and its locks stay, if a program for backups empties the log of its database by a checkpoint', async () => {
+  const path = join(mkdtempSync(join(root, 'sqlite-')), 'x.db')
+  const store = sqliteStore(path)
+  const run = await runWithBackup(store, path)
   assert.equal(run.status, 'completed')
   if (process.platform === 'linux') assert.equal(locksOn(`${path}-shm`), 1) // other processes must see that it is in use
   await store.close()
