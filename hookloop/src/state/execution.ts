@@ -117,5 +117,5 @@ export function lastStepOf({ steps, cursor }: Pick<Execution, 'steps' | 'cursor'
 
 /** The working time of a run up to `now`, in milliseconds, without waiting for approvals. */
 export function workedMs(execution: Execution, now: number): number {
-  return Math.max(0, now - execution.startedAt - execution.waitedMs) // clocks are set back at times
+  return Math.max(0, now - execution.startedAt - execution.waitedMs) // a clock may be set back
 }

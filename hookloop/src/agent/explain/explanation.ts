@@ -60,7 +60,7 @@ type Asked = {
   readonly tool: string
   readonly answer: string
   readonly message: string
-  /** The hooks that asked. None if a tool or \`approval\` did. */
+  /** The hooks that asked. None if a tool or `approval` did. */
   readonly askers?: readonly { readonly by: string; readonly definedAt?: string }[]
   /** Why the approver denied what a guard asked without a call. */
   readonly reason?: string

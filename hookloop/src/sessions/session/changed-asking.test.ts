@@ -14,19 +14,19 @@ for (const question of Object.keys(questions)) {
   ])
 
   test(`the same agent, which asks ${question}, ends a session from every point at which a process may die`, async () => {
-    await checkAll({ before, after: before }, everywhere)
+    await checkAll({ before, after: before }, isSoak ? everywhere : everywhere.filter(({ stored }) => stored))
   })
 
   test(`a session of an agent that asks ${question} is resumed without a lost or repeated effect, if any part changes`, async () => {
     for (const [i, name] of names.entries()) {
-      const some = everywhere.filter((_, at) => isSoak || at % 12 === i % 12) // every change, and every point with a few
+      const some = everywhere.filter((_, at) => isSoak || at % 32 === i % 32) // every change, and every point with one or two
       await checkAll({ before, after: [question, name] }, some)
     }
   })
 
   test(`a session of an agent that asks ${question} is resumed without a lost or repeated effect, if it asks no longer and another part changes`, async () => {
     for (const [i, name] of names.entries()) {
-      const some = everywhere.filter((_, at) => isSoak || at % 24 === i % 24)
+      const some = everywhere.filter((_, at) => isSoak || at % 64 === i % 64)
       await checkAll({ before, after: [name] }, some)
     }
   })

@@ -111,7 +111,7 @@ async function withWriter<T>(
       await waitAtMost(journal.abandon(), STORE_GRACE_MS)
       throw thrown
     })
-    await waitAtMost(journal.close(), STORE_GRACE_MS)
+    await answer(journal.close())
     if (journal.loaded !== undefined) rememberSession(store, id, journal.loaded)
     if (writer.head['status'] === 'running') takenOver.add(Object(result) as object)
     return result

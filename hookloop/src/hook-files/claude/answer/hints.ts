@@ -64,7 +64,7 @@ function hintForNames(value: JsonObject, event: ClaudeEvent): string | undefined
     if (topLevelFields.includes(name)) continue
     const meant = [...topLevelFields, ...specificFields].find((each) => folded(each) === folded(name))
     if (meant !== undefined) return `its "${name}" has no effect: it is called "${meant}"`
-    if (isDecisionWord(name)) return `its "${name}" has no effect at ${event}: ${decisionForm(event)}`
+    if (name === 'ok' || isDecisionWord(name)) return `its "${name}" has no effect at ${event}: ${decisionForm(event)}`
   }
   return undefined
 }
@@ -76,9 +76,9 @@ function decisionForm(event: ClaudeEvent): string {
   return decides === true ? 'use "decision": "block"' : 'nothing can be decided there'
 }
 
-/** Whether a word looks like a decision. */
+/** Whether a word looks like a decision. Many scripts print `ok` for people. */
 export function isDecisionWord(word: string): boolean {
-  return /^(?:ok|block(?:ed)?|den(?:y|ied)|allow(?:ed)?|approved?|permission)$/i.test(word)
+  return /^(?:block(?:ed)?|den(?:y|ied)|allow(?:ed)?|approved?|permission)$/i.test(word)
 }
 
 /** Whether an answer has a field of answers, and is not just some JSON. */
