@@ -92,6 +92,8 @@ const cases: readonly (readonly [string, readonly Use[], RegExp])[] = [
     /"stuck" at afterToolUse/,
   ],
   ['a hook at afterStep', [worker(), hook('afterStep', () => never, { name: 'stuck' })], /"stuck" at afterStep/],
+  ['a hook at afterInference', [hook('afterInference', () => never, { name: 'stuck' })], /"stuck" at afterInference/],
+  ['a guard at afterInference', [guard('afterInference', () => never, { name: 'stuck' })], /"stuck" at afterInference/],
   [
     'a guard',
     [worker(), guard('beforeToolUse', () => never, { name: 'stuck' })],

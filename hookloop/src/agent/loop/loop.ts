@@ -297,7 +297,9 @@ function closeStep(run: RunContext, open: OpenStep): MaybePromise<ContinuationOu
 }
 
 function countClosed(_fired: unknown, run: RunContext, closing: Closing): ContinuationOutcome {
-  run.noticeCancel() // a cancel that came with the last effect is part of this count
+  // A cancel that came with the last effect is part of this count, and so is the time limit if hooks were left behind.
+  if (run.left.length === 0) run.noticeCancel()
+  else void run.stoppedBy()
   const outcome = countStep(run)
   const step = closedStep(run, closing, outcome)
   run.billOpen() // what hooks at afterStep have spent
