@@ -79,7 +79,7 @@ export interface Effects {
   readonly time: RunTime
   /** Aborts when the run is cancelled or reaches its time limit. */
   readonly signal: AbortSignal
-  /** Stores the result of a subagent, for an agent that cannot repeat what it did. Undefined if the run has no session. */
+  /** Stores a fact about a subagent, for a process that cannot repeat what this one did. Undefined if the run has no session. */
   readonly storeResult?: (key: string, input: Json, value: Json) => void
   /** Stores the state before the next effect is performed. Undefined if the run has no session. */
   readonly checkpoint?: (checkpoint: Checkpoint) => void

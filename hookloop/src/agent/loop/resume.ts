@@ -269,7 +269,11 @@ function checkHooks({ hooks }: Execution, cursor: Cursor): void {
   )
 }
 
-export function checkGuards(parts: AgentParts, execution: Execution, accepted: true | readonly string[]): void {
+export function checkGuards(
+  parts: AgentParts,
+  execution: Pick<Execution, 'hooks'>,
+  accepted: true | readonly string[],
+): void {
   if (accepted === true) return
   if (!Array.isArray(accepted)) {
     throw new AgentError('AGENT_INVALID_OPTION', '"acceptMissing" must be a list of names, or true.', {

@@ -5,8 +5,11 @@ import { messageOf } from '../../errors.ts'
 import { modelText } from '../../hooks/failure-text.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
+import type { HookRecord } from '../../state/execution.ts'
+import type { RecordEntry } from '../../effects/recording.ts'
 import type { AgentSpec } from './agent-tool.ts'
-import { isAgent } from '../agent-parts.ts'
+import { isAgent, type AgentParts } from '../agent-parts.ts'
+import { childParts } from './child-parts.ts'
 import { fireTrigger } from '../loop/fire-trigger.ts'
 import { toToolCall, type ActiveCall } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
@@ -36,6 +39,7 @@ export async function startChild(
     if (run.parts.level >= MAX_LEVEL) throw new Error(`Subagents can be nested ${MAX_LEVEL} levels deep at most.`)
     const delegation = delegationOf(run, tool, at.parsed)
     noteMissing(run, delegation)
+    storeGuards(run, call, delegation)
     await tracked(call, ChildRun.start(run, call, { delegation, share })).arrived()
     return undefined
   } catch (thrown) {
@@ -147,8 +151,36 @@ export async function concludeChild(
     message: message || (outcome.stopReason ?? ''),
     value: endOf(child, spent),
   })
-  run.effects.storeResult?.(`${run.place}/${call.index}/subagent`, { name: call.name, args: call.args }, result)
+  store(run, call, 'subagent', result)
   return result
+}
+
+/** Stores a fact about the subagent of a call in the session, for a process that cannot repeat what this one did. */
+function store(run: RunContext, { index, name, args }: ActiveCall, what: 'subagent' | 'guards', value: Json): void {
+  run.effects.storeResult?.(`${run.place}/${index}/${what}`, { name, args }, value)
+}
+
+/** The guards that only the subagent has: none of them may be missing when another process resumes it. */
+function storeGuards(run: RunContext, call: ActiveCall, delegation: Delegation): void {
+  const inherited = new Set(run.parts.stack.records.map(({ name }) => name))
+  const { records } = childParts(run.parts, delegation).stack
+  const own = records.filter(({ name, mode }) => mode === 'guard' && !inherited.has(name))
+  if (own.length > 0) store(run, call, 'guards', own)
+}
+
+/** Throws RESUME_GUARD_MISSING if a subagent that has not ended has lost a guard since it was started. */
+export async function checkStartedChildren(
+  parts: AgentParts,
+  entries: readonly RecordEntry[],
+  check: (child: AgentParts, hooks: readonly HookRecord[]) => void,
+): Promise<void> {
+  const calls = new Map(entries.flatMap((each) => (each.type === 'begin' ? [[each.key, each.input] as const] : [])))
+  for (const entry of entries) {
+    if (entry.type !== 'end' || !entry.key.endsWith('/guards') || !('value' in entry)) continue
+    if (calls.has(entry.key.replace(/guards$/, 'subagent'))) continue
+    const delegation = await delegationTo({ parts }, calls.get(entry.key) as never).catch(() => undefined)
+    if (delegation !== undefined) check(childParts(parts, delegation), entry.value as never)
+  }
 }
 
 /** Adds the time that subagents running together have waited for approval: the run waited as long as the longest. */

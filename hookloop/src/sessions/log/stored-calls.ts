@@ -53,7 +53,7 @@ export class StoredCalls {
   }
 
   #begin({ key, kind, input, at, request, seq }: Begin, run: string): void {
-    if (kind === 'tool' && key.endsWith('/subagent')) return // a result, and no call
+    if (kind === 'tool' && /\/(?:subagent|guards)$/.test(key)) return // a fact, and no call
     const short = key.startsWith(run) ? key.slice(run.length) : key
     const place = placeOfKey(short)
     const { step, index, within, trigger, hook } = place

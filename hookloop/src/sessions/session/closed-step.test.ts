@@ -101,6 +101,32 @@ test('the result of a subagent that has ended is that of its call, if another ag
   assert.ok(ended > 0)
 })
 
+test('a guard that only a subagent has is missing if it was removed since the subagent was started, until it has ended', async () => {
+  const careful = guard('beforeToolUse', (ctx) => ctx, { name: 'careful' })
+  const seen = new Set<string>()
+  for (let [at, isDead] = [1, true]; isDead; at++) {
+    const store = memoryStore()
+    const dying = dyingStore(store, { at, stored: true })
+    const first = familyOver(dying, { ofChild: careful }).run('Go.', { session: 's' })
+    isDead = await Promise.race([first.then(() => false), dying.died.then(() => true)])
+    const { open, records } = readSession((await store.read('s'))!.lines, 's')
+    if (open === undefined) continue
+    const isStored = (what: string): boolean => records.some((each) => each.type === 'end' && each.key.endsWith(what))
+    const isRunning = isStored('/guards') && !isStored('/subagent')
+    const same = familyOver(store, { ofChild: careful })
+    const weaker = familyOver(store, {})
+    if (isRunning) {
+      const missing = { code: 'RESUME_GUARD_MISSING', value: 'careful' }
+      await assert.rejects(weaker.resume('s'), missing)
+      await assert.rejects(weaker.resume('s', { onChange: 'reject' }), missing)
+    }
+    seen.add(String(isRunning))
+    const resumed = isRunning && at % 2 === 0 ? same.resume('s') : weaker.resume('s', { acceptMissing: ['careful'] })
+    assert.equal((await resumed).status, 'completed')
+  }
+  assert.deepEqual(seen, new Set(['true', 'false']))
+})
+
 const hidden = hook('afterToolUse', (ctx) => ctx.withOutput('hidden'), { tool: 'dig' })
 const withheld = guard('afterToolUse', (ctx) => ctx.block('Withheld.'), { name: 'withholds', tool: 'dig' })
 const broken = guard(

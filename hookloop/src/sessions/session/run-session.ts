@@ -1,4 +1,5 @@
-import type { Cursor } from '../../state/execution.ts'
+import { checkStartedChildren } from '../../agent/subagents/delegated-call.ts'
+import type { Cursor, HookRecord } from '../../state/execution.ts'
 import type { OpenCall } from '../../state/tool-call.ts'
 import { startRun, stateFor } from '../../agent/loop/start.ts'
 import type { SessionRunOptions } from '../../agent/agent.ts'
@@ -250,7 +251,12 @@ async function resumeOpen(work: Resuming, open: OpenRun): Promise<Run> {
   const { parts, how, session, now } = work
   const closing = { recorded: open.isClosing ? open.entries : undefined, ends: open.ends }
   if (open.phase === 'suspended') return resumeWithAnswers(work, open, closing)
-  if (open.phase !== 'input') checkGuards(parts, session.snapshot.state!.execution!, how.acceptMissing ?? [])
+  if (open.phase !== 'input') {
+    const check = (of: AgentParts, hooks: readonly HookRecord[]): void =>
+      checkGuards(of, { hooks }, how.acceptMissing ?? [])
+    check(parts, session.snapshot.state!.execution!.hooks)
+    await checkStartedChildren(parts, open.entries, check)
+  }
   if (!open.isClosing) session.journal.append({ type: 'runResumed', at: now, ...circumstances(parts) })
   const run = runContext(work, open)
   if (open.phase === 'input') {
