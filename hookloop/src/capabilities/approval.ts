@@ -1,6 +1,6 @@
-import { choiceOf, optionTypes } from '../state/option-types.ts'
+import { choiceOf, optionTypes, type OptionType } from '../state/option-types.ts'
 import type { ApprovalPolicy, Capability } from '../agent/capability.ts'
-import { checkNoOptions, checkOptions, invalidOption } from '../state/check-options.ts'
+import { checkArgument, checkNoOptions, checkOptions } from '../state/check-options.ts'
 import type { OnUnknownOutcome } from '../agent/tool.ts'
 import { toNameTest, type NamePattern } from '../hooks/patterns.ts'
 
@@ -39,16 +39,20 @@ export function approval(how: ApprovalOptions['answer'] | ApprovalOptions, ...mo
   const options: ApprovalOptions = typeof how === 'object' && how !== null ? how : { answer: how }
   checkOptions('approval', options, types)
   const { answer, tools = [], expiresInMs, onUnknownOutcome = 'tell' } = options
-  if (answer !== 'deny' && answer !== 'suspend' && typeof answer !== 'function') {
-    throw invalidOption('approval', `"answer" must be 'deny', 'suspend' or a function`, answer)
-  }
+  checkArgument('approval', ['answer', answer], approvalAnswer[0](answer), approvalAnswer[1])
   const tests = tools.map(toNameTest)
   const asksAbout: ApprovalPolicy['asksAbout'] = (name) => tests.some((test) => test(name))
   return { name: 'approval', approval: { answer, expiresInMs, asksAbout, onUnknownOutcome } }
 }
 
+/** How an approver is asked. */
+export const approvalAnswer: OptionType = [
+  (value) => value === 'deny' || value === 'suspend' || typeof value === 'function',
+  `'deny', 'suspend' or a function`,
+]
+
 const types = {
-  answer: optionTypes.any,
+  answer: optionTypes.any, // checked above, because it is required
   tools: optionTypes.patterns,
   expiresInMs: optionTypes.positive,
   onUnknownOutcome: choiceOf('tell', 'ask'),

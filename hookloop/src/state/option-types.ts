@@ -23,6 +23,10 @@ export const optionTypes = {
   patterns: [(value) => Array.isArray(value) && value.every(isPattern), 'a list of names, wildcards and RegExps'],
   secrets: [(value) => Array.isArray(value) && value.every(isSecret), 'a list of regular expressions and strings'],
   model: [isModel, 'the name of a model, or a model'],
+  modelMap: [
+    (value) => isRecord(value) && Object.values(value).every(isModel),
+    'an object whose values are models or names of models',
+  ],
   list: [Array.isArray, 'a list'],
 } as const satisfies OptionTypes
 

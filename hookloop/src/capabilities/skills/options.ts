@@ -69,7 +69,7 @@ export function readSkillsOptions(options: SkillsOptions) {
   const { cwd = process.cwd(), ...rest } = readOptions('skills', options, skillsDefaults, {
     cwd: optionTypes.text,
     skills: definitions,
-    models: optionTypes.object,
+    models: optionTypes.modelMap,
   })
   const policy = { ...rest, cwd, isTrusted: trustOf(rest.trust) }
   for (const name of ['dirs', 'always'] as const) {

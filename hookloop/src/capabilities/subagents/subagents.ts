@@ -4,6 +4,7 @@ import { agentTool, type AgentSpec, type Delegation } from '../../agent/subagent
 import type { Capability, Use } from '../../agent/capability.ts'
 import { flatUse, isAgent } from '../../agent/agent-parts.ts'
 import { checkedSettings } from '../../state/model-settings.ts'
+import { optionTypes } from '../../state/option-types.ts'
 import { checkOptions, definedOptions, invalidOption, readOptions } from '../../state/check-options.ts'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import type { ModelSettings, ModelSource } from '../../state/inference.ts'
@@ -67,6 +68,8 @@ export const subagentsDefaults = Object.freeze({
   maxOutputChars: 65_536,
 })
 
+const types = { models: optionTypes.modelMap, toolAliases: optionTypes.stringMap }
+
 const SPAWN = 'spawn_subagent'
 
 /**
@@ -80,7 +83,7 @@ const SPAWN = 'spawn_subagent'
  * })
  */
 export function subagents(options: SubagentsOptions): Capability {
-  const policy = readOptions('subagents', options, { agents: undefined, ...subagentsDefaults })
+  const policy = readOptions('subagents', options, { agents: undefined, ...subagentsDefaults }, types)
   const agents = new Map(
     Object.entries(checkedAgents(policy.agents)).map(([name, each]) => [name, toMember(name, each)]),
   )

@@ -2,6 +2,7 @@ import { optionTypes } from '../../state/option-types.ts'
 import { resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
 import { checkOptions, invalidOption } from '../../state/check-options.ts'
+import { checkExists } from '../../system/files/check-exists.ts'
 import { typedCommand } from '../../agent/slash-commands.ts'
 import { activate } from '../../capabilities/skills/active.ts'
 import { fillArguments } from '../../capabilities/skills/fill-arguments.ts'
@@ -34,6 +35,7 @@ export function claudeCommands(options: ClaudeCommandsOptions): Capability {
   if (typeof options.dir !== 'string' || options.dir === '') {
     throw invalidOption('claudeCommands', '"dir" must be the folder of a project', options.dir)
   }
+  checkExists('claudeCommands', 'dir', options.dir, 'folder')
   const { commands, problems } = findCommands(resolve(options.dir), options.home)
   return {
     name: 'claudeCommands',

@@ -1,9 +1,11 @@
-import { having, optionTypes, type OptionTypes } from '../../state/option-types.ts'
+import { choiceOf, having, optionTypes, type OptionTypes } from '../../state/option-types.ts'
 import { resolve } from 'node:path'
 import type { ApprovalPolicy, AskedAnswer, Capability } from '../../agent/capability.ts'
 import { checkOptions, invalidOption } from '../../state/check-options.ts'
+import { approvalAnswer } from '../../capabilities/approval.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import type { JsonObject } from '../../state/json.ts'
+import { checkExists } from '../../system/files/check-exists.ts'
 import { action, type Action } from '../../hooks/action.ts'
 import { BaseContext } from '../../hooks/base-context.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
@@ -14,7 +16,7 @@ import { commandOf } from './events/payload.ts'
 import { TriggerRunner, type RunnerSettings } from './run/trigger-runner.ts'
 import { toMatcher } from './events/matcher.ts'
 import { namesOf } from './events/tool-names.ts'
-import { describeProblem, type Handler, type HookGroup } from './load/handlers.ts'
+import { describeProblem, leftOutText, type Handler, type HookGroup } from './load/handlers.ts'
 import { HookTable } from './run/run-event.ts'
 import type { HandlerContext } from './run/run-handler.ts'
 import { readSettings, type PluginPlace, type Settings } from './load/read-settings.ts'
@@ -50,10 +52,10 @@ const types: OptionTypes = {
   settings: optionTypes.object,
   trust: [(value) => value === 'all' || value instanceof TrustStore, `a TrustStore, or 'all'`],
   passEnv: optionTypes.strings,
-  answer: optionTypes.any,
-  models: optionTypes.object,
-  setup: optionTypes.any,
-  terminal: optionTypes.any,
+  answer: approvalAnswer,
+  models: optionTypes.modelMap,
+  setup: choiceOf(...setupTriggers),
+  terminal: optionTypes.function,
   onWake: optionTypes.function,
   onDisplay: optionTypes.function,
   mcp: having('a capability of mcp()', 'call'),
@@ -76,15 +78,33 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
   if (typeof options.dir !== 'string' || options.dir === '') {
     throw invalidOption('claudeHooks', '"dir" must be the folder of a project', options.dir)
   }
-  if (options.setup !== undefined && !setupTriggers.includes(options.setup)) {
-    throw invalidOption('claudeHooks', '"setup" must be "init" or "maintenance"', options.setup)
-  }
+  checkPlaces(options)
   const { trust = new TrustStore() } = options
   if (trust !== 'all') trust.checkOutside(resolve(options.dir))
   const { dir, settings, groups, untrusted } = readTrusted(options, trust)
+  rejectMistakes(settings)
   const warnings = leftOut(settings, untrusted)
   const notes = [...warnings, ...neverFiring(groups), ...seldomFiring(groups, options)]
   return { ...combineGroups(groups, { options, dir, settings }), notes, warnings }
+}
+
+/** Guards in a file or folder that code names must not be missing because of its path. */
+function checkPlaces({ dir, managed, plugins = [] }: ClaudeHooksOptions): void {
+  checkExists('claudeHooks', 'dir', dir, 'folder')
+  if (managed !== undefined) checkExists('claudeHooks', 'managed', managed, 'file')
+  for (const plugin of plugins) {
+    const given = typeof plugin === 'string' ? { dir: plugin } : plugin
+    checkOptions('claudeHooks: plugins', given, { dir: optionTypes.text, options: optionTypes.stringMap })
+    checkExists('claudeHooks', 'plugins', given.dir, 'folder')
+  }
+}
+
+/** A mistake in code throws, and so does a file of an organisation that cannot be used at all: its guards would be missing. */
+function rejectMistakes({ problems }: Settings): void {
+  const mistake = problems.find(
+    ({ source: { kind }, where }) => kind === 'given' || (kind === 'managed' && where === ''),
+  )
+  if (mistake !== undefined) throw invalidOption('claudeHooks', describeProblem(mistake), mistake.source.file)
 }
 
 function readTrusted(options: ClaudeHooksOptions, trust = options.trust ?? new TrustStore()) {
@@ -216,7 +236,7 @@ function seldomFiring(groups: readonly HookGroup[], { answer }: ClaudeHooksOptio
 
 function leftOut({ problems }: Settings, untrusted: readonly UntrustedFile[]): readonly string[] {
   return [
-    ...problems.map((problem) => `${describeProblem(problem)}. It is left out.`),
+    ...problems.map(leftOutText),
     ...untrusted.map(
       (file) => `${file.path} ${statusText(file)}: its hooks do not run. Review it with: hookloop trust`,
     ),

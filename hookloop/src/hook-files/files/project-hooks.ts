@@ -5,6 +5,7 @@ import type { Capability } from '../../agent/capability.ts'
 import { checkOptions, invalidOption } from '../../state/check-options.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
+import { checkExists } from '../../system/files/check-exists.ts'
 import { action, type Action } from '../../hooks/action.ts'
 import type { HookOutcome } from '../../hooks/outcome.ts'
 import {
@@ -75,6 +76,11 @@ export type FoundHooks = {
  */
 export function projectHooks(options: ProjectHooksOptions): Capability {
   const { hooks, untrusted, mistakes } = findHooks(options)
+  const dir = resolve(options.dir)
+  checkExists('projectHooks', 'dir', dir, 'folder')
+  for (const option of ['plugins', 'skills', 'agents'] as const) {
+    for (const each of options[option] ?? []) checkExists('projectHooks', option, resolve(dir, each), 'any')
+  }
   const rejected = untrusted.filter(
     ({ status, isConfig }) =>
       options.untrusted === 'refuse' || (isConfig && status === 'changed' && options.untrusted === undefined),

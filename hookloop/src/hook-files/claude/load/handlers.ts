@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import { nearestName } from '../../../state/nearest-name.ts'
 import { commandName } from '../../../system/processes/command-name.ts'
 import { MAX_TIMER_MS } from '../../../system/timeout.ts'
 import { defined } from '../../defined.ts'
@@ -109,6 +110,11 @@ export function describeProblem({ source, where, message }: ConfigProblem): stri
   return `${source.file}${where === '' ? '' : ` ${where}`}: ${message}`
 }
 
+/** The problem, and what follows from it. */
+export function leftOutText(problem: ConfigProblem): string {
+  return `${describeProblem(problem).replace(/(?<![?])$/, '.')} It is left out.`
+}
+
 type ReadHooks = { readonly groups: readonly HookGroup[]; readonly problems: readonly ConfigProblem[] }
 
 /** Reads the `hooks` of a settings file. Invalid entries are left out and reported; the others apply. */
@@ -118,14 +124,30 @@ export function readGroups(hooks: Json | undefined, source: HookSource): ReadHoo
     problems.push({ source, where, message })
     return []
   }
+  // Claude Code ignores fields that it does not know. A misspelt one, such as "matcher", would silently not apply.
+  const leaveOutUnknown = (
+    where: string,
+    given: JsonObject,
+    { what, known }: { readonly what: string; readonly known: readonly string[] },
+  ): void => {
+    for (const name of Object.keys(given).filter((each) => !known.includes(each))) {
+      const near = nearestName(name, known)
+      if (near === undefined && source.kind !== 'given') continue
+      const hint = near === undefined ? `known: ${known.join(', ')}` : `did you mean "${near}"?`
+      leaveOut(`${where}.${name}`, `it is not a field of ${what}; ${hint}`)
+    }
+  }
   const readGroup = (event: ClaudeEvent, group: Json, where: string): readonly HookGroup[] => {
     if (!isJsonObject(group)) return leaveOut(where, 'it must be an object with "hooks"')
     const { matcher, hooks: given } = group
     if (matcher !== undefined && typeof matcher !== 'string') return leaveOut(where, '"matcher" must be a string')
     if (!Array.isArray(given)) return leaveOut(where, '"hooks" must be a list of handlers')
+    leaveOutUnknown(where, group, { what: 'a group', known: ['matcher', 'hooks'] })
     const handlers = given.flatMap((each: Json, i): readonly Handler[] => {
       const read = readHandler(each, event)
-      return typeof read === 'string' ? leaveOut(`${where}.hooks[${i}]`, read) : [read]
+      if (typeof read === 'string') return leaveOut(`${where}.hooks[${i}]`, read)
+      leaveOutUnknown(`${where}.hooks[${i}]`, each as JsonObject, { what: 'a handler', known: handlerFields })
+      return [read]
     })
     return handlers.length === 0 ? [] : [{ event, matcher, handlers, source }]
   }
@@ -218,6 +240,8 @@ const checks: { readonly [T in HandlerType]: ReturnType<typeof schemaCheck> } = 
   prompt: checkFor({ prompt: string }),
   agent: checkFor({ prompt: string }),
 }
+
+const handlerFields = [...Object.keys(optional), ...'type command url server tool prompt'.split(' ')]
 
 function checkFor(required: JsonObject): ReturnType<typeof schemaCheck> {
   return schemaCheck(() => ({

@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 import { messageOf } from '../../../errors.ts'
+import { nearestName } from '../../../state/nearest-name.ts'
+import { isClaudeEvent } from '../events/claude-events.ts'
 import { readWithFingerprint } from '../../trust/fingerprint.ts'
 import { readFrontMatterHooks, readHead, type ReadFile } from './front-matter-hooks.ts'
 import { configDir } from '../run/hook-environment.ts'
@@ -48,7 +50,7 @@ export function readSettings(places: SettingsPlaces): Settings {
   const read = enabled.map((each) => readGroups(each.value['hooks'], withVariables(each, all)))
   return {
     groups: read.flatMap(({ groups }) => groups),
-    problems: [...problems, ...read.flatMap((each) => each.problems)],
+    problems: [...problems, ...all.flatMap(misspelt), ...read.flatMap((each) => each.problems)],
     allowedHttpUrls: textLists(all, 'allowedHttpHookUrls'),
     allowedHttpVariables: textLists(all, 'httpHookAllowedEnvVars'),
   }
@@ -156,6 +158,28 @@ function enabledSources(all: readonly ReadFile[]): readonly ReadFile[] {
     return left.filter(({ source }) => !isOfProject(source))
   }
   return left
+}
+
+/** The settings that are read here. The others are not for hooks. */
+const known = [
+  'hooks',
+  'env',
+  'disableAllHooks',
+  'allowManagedHooksOnly',
+  'strictPluginOnlyCustomization',
+  'allowedHttpHookUrls',
+  'httpHookAllowedEnvVars',
+  'permissions',
+]
+
+/** Settings with a misspelt name, and events outside of `hooks`: their hooks would be missing silently. */
+function misspelt({ source, value }: ReadFile): readonly ConfigProblem[] {
+  if (source.kind === 'skill' || source.kind === 'agent') return []
+  return Object.keys(value).flatMap((where): readonly ConfigProblem[] => {
+    if (isClaudeEvent(where)) return [{ source, where, message: 'an event must be inside "hooks"' }]
+    const near = known.includes(where) ? undefined : nearestName(where, known)
+    return near === undefined ? [] : [{ source, where, message: `it is not a setting; did you mean "${near}"?` }]
+  })
 }
 
 function names(list: Json | undefined, name: string): boolean {
