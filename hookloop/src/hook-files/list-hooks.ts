@@ -5,7 +5,7 @@ import { messageOf, type AgentError } from '../errors.ts'
 import { triggerNames, type HookTrigger } from '../hooks/triggers.ts'
 import { eventSpec } from './claude/events/claude-events.ts'
 import { describeHandler } from './claude/load/describe-handler.ts'
-import { describeProblem, type ConfigProblem, type Handler } from './claude/load/handlers.ts'
+import { describeProblem, leftOutText, type ConfigProblem, type Handler } from './claude/load/handlers.ts'
 import { readSettings, type SettingsPlaces } from './claude/load/read-settings.ts'
 import { filesOf, trustedGroups } from './claude/load/trusted-groups.ts'
 import { stringIn } from './text.ts'
@@ -41,7 +41,12 @@ export type ListedHook = {
   readonly problem?: string
 }
 
-export type ListedHooks = { readonly hooks: readonly ListedHook[]; readonly problems: readonly string[] }
+export type ListedHooks = {
+  readonly hooks: readonly ListedHook[]
+  readonly problems: readonly string[]
+  /** What has no effect here, although it is right. */
+  readonly notes: readonly string[]
+}
 
 export type ListPlaces = Pick<SettingsPlaces, 'dir' | 'files' | 'plugins'> & {
   readonly home?: string | false | undefined
@@ -76,7 +81,7 @@ export function listHooks({ home, claudeHome, trust, ...places }: ListPlaces): L
       ...(handler.type === 'http' && handler.allowedEnvVars.length > 0 && { sends: handler.allowedEnvVars }),
     }))
   })
-  return { hooks: inOrder([...own, ...claude]), problems }
+  return { hooks: inOrder([...own, ...claude]), problems, notes: settings.notes.map(describeProblem) }
 }
 
 function listOwn(
@@ -189,7 +194,7 @@ export function settingsProblems(dir: string, trust: TrustStore): readonly strin
     !isInside(root, realPath(file)) || (print !== undefined && trust.statusOf(print) === 'trusted')
   return readSettings({ dir })
     .problems.filter(({ source }) => isUsed(source))
-    .map((problem) => `${describeProblem(problem)}. It is left out.`)
+    .map(leftOutText)
 }
 
 /** A hook whose command or script cannot be started. */

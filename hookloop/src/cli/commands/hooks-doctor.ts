@@ -84,7 +84,11 @@ export async function checkHooks(flags: DoctorFlags, cli: CliContext, signal: Ab
     ...duplicates(listed),
     ...(await conflicts(found, signal)),
   ]
-  return { hooks, problems: [...new Set(problems)], notes: [...notesOn(hooks, checked), ...onDemand(listed)] }
+  return {
+    hooks,
+    problems: [...new Set(problems)],
+    notes: [...notesOn(hooks, checked), ...onDemand(listed), ...listed.notes],
+  }
 }
 
 /** The capabilities of the agent, without those that every agent has: probe runs have their own limits. */

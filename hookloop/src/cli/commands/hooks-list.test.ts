@@ -39,6 +39,20 @@ describe('hookloop hooks list', { concurrency: 2 }, () => {
     assert.match(words.stdout, /^beforeToolUse\n {2}hook +first .*never fires in Hookloop\n/s)
   })
 
+  test('notes that permissions of Claude Code are not applied, as does hooks doctor', async () => {
+    const project = new ProjectWithHooks()
+    project.write('.claude/settings.json', { permissions: { deny: ['Bash(rm *)'] } })
+    const note = /\.claude\/settings\.json permissions: the rules in "deny" are not applied here; use bash\(/
+    const { code, stderr } = await project.hookloop(['hooks', 'list'])
+    assert.equal(code, 0)
+    assert.match(stderr, note)
+    const json = JSON.parse((await project.hookloop(['hooks', 'list', '--json'])).stdout) as { notes: string[] }
+    assert.match(json.notes.join(), note)
+    const doctor = await project.hookloop(['hooks', 'doctor'])
+    assert.equal(doctor.code, 0)
+    assert.match(doctor.stdout, note)
+  })
+
   test('exits with 1 and prints the line of an invalid entry', async () => {
     const project = new ProjectWithHooks()
     project.write('.hookloop/hooks.yaml', 'hooks:\n  - on: beforeLunch\n    mode: guard\n    shell: x\n')

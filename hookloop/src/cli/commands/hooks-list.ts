@@ -33,14 +33,15 @@ function hooksList(flags: HooksListFlags, { out, err, env, command }: CliContext
     trust: new TrustStore(),
     ...(!flags.user && { home: false, claudeHome: false }),
   })
-  const { hooks } = listed
+  const { hooks, notes } = listed
   const problems = [...(problem === undefined ? [] : [problem]), ...listed.problems]
-  if (flags.json === true) out.write(`${jsonText({ hooks, problems })}\n`)
+  if (flags.json === true) out.write(`${jsonText({ hooks, problems, notes })}\n`)
   else {
     const lines = hooks.length === 0 ? ['No hooks found in files.'] : sections(hooks, dir, colorsFor(out, env))
     out.write(`${lines.join('\n')}\n`)
     const { red, yellow } = colorsFor(err, env)
     for (const each of problems) err.write(`${red('!')} ${printable(relativePaths(each, dir))}\n`)
+    for (const each of notes) err.write(`${yellow('!')} ${printable(relativePaths(each, dir))}\n`)
     const untrusted = hooks.filter(isUntrusted).length
     if (untrusted > 0) {
       const which = untrusted === hooks.length ? 'These hooks' : 'Untrusted and changed hooks'

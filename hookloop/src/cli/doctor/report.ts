@@ -35,7 +35,7 @@ export function doctorReportText({ hooks, problems, notes }: Report, { out, env 
   const head = ['hook', '', ...probePaths].map(bold)
   const lines = [
     ...(rows.length === 0 ? [] : [table([head, ...rows]), '']),
-    ...notes.map((note) => dim(`– ${printable(note)}`)),
+    ...notes.map((note) => dim(`– ${printable(relativePaths(note, dir))}`)),
     ...problems.map((problem) => `${red('✖')} ${printable(relativePaths(problem, dir))}`),
     ending(hooks, problems.length, green),
   ]

@@ -88,4 +88,13 @@ suite('in a settings file', () => {
     const group = { description: 'Guards.', matcher: 'Bash', hooks: [{ ...handler, description: 'A guard.' }] }
     assert.deepEqual(told({ model: 'opus', hooks: { PreToolUse: [group] } }), { warnings: [], notes: [] })
   })
+
+  test('permissions that are not applied are a note', () => {
+    const { warnings, notes } = told({ permissions: { allow: ['Read'], deny: ['Bash(rm *)'], ask: [] } })
+    assert.deepEqual(warnings, [])
+    assert.deepEqual(notes, [
+      'settings.json permissions: the rules in "deny" are not applied here; use bash({ deny, ask }), files({ hide, protect }) or a guard.',
+    ])
+    assert.deepEqual(told({ permissions: { allow: ['Read'] } }).notes, [])
+  })
 })

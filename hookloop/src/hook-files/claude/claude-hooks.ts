@@ -84,7 +84,8 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
   const { dir, settings, groups, untrusted } = readTrusted(options, trust)
   rejectMistakes(settings)
   const warnings = leftOut(settings, untrusted)
-  const notes = [...warnings, ...neverFiring(groups), ...seldomFiring(groups, options)]
+  const remarks = settings.notes.map((note) => `${describeProblem(note)}.`)
+  const notes = [...warnings, ...remarks, ...neverFiring(groups), ...seldomFiring(groups, options)]
   return { ...combineGroups(groups, { options, dir, settings }), notes, warnings }
 }
 

@@ -31,6 +31,8 @@ export type Settings = {
   /** In this order: managed, user, project, local, given, plugins, skills and agents of the user, then of the project. */
   readonly groups: readonly HookGroup[]
   readonly problems: readonly ConfigProblem[]
+  /** What has no effect here, although it is right. */
+  readonly notes: readonly ConfigProblem[]
   readonly allowedHttpUrls: readonly string[] | undefined
   readonly allowedHttpVariables: readonly string[] | undefined
 }
@@ -51,6 +53,7 @@ export function readSettings(places: SettingsPlaces): Settings {
   return {
     groups: read.flatMap(({ groups }) => groups),
     problems: [...problems, ...all.flatMap(misspelt), ...read.flatMap((each) => each.problems)],
+    notes: all.flatMap(permissionNote),
     allowedHttpUrls: textLists(all, 'allowedHttpHookUrls'),
     allowedHttpVariables: textLists(all, 'httpHookAllowedEnvVars'),
   }
@@ -180,6 +183,16 @@ function misspelt({ source, value }: ReadFile): readonly ConfigProblem[] {
     const near = known.includes(where) ? undefined : nearestName(where, known)
     return near === undefined ? [] : [{ source, where, message: `it is not a setting; did you mean "${near}"?` }]
   })
+}
+
+/** The rules that would deny or ask in Claude Code. */
+function permissionNote({ source, value }: ReadFile): readonly ConfigProblem[] {
+  const { permissions } = value
+  if (!isJsonObject(permissions)) return []
+  const rules = ['deny', 'ask'].filter((name) => Array.isArray(permissions[name]) && permissions[name].length > 0)
+  if (rules.length === 0) return []
+  const message = `the rules in ${rules.map((name) => `"${name}"`).join(' and ')} are not applied here; use bash({ deny, ask }), files({ hide, protect }) or a guard`
+  return [{ source, where: 'permissions', message }]
 }
 
 function names(list: Json | undefined, name: string): boolean {
