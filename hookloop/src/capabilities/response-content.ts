@@ -1,5 +1,6 @@
 import type { Capability } from '../agent/capability.ts'
-import { checkArgument, checkOptions } from '../state/check-options.ts'
+import { checkArgument, checkOptions, invalidOption } from '../state/check-options.ts'
+import { describeValue, isPlainObject } from '../state/describe-value.ts'
 import { guard } from '../hooks/hook.ts'
 
 /** What an answer means for the run: no opinion, it may stop, or it must continue with this message to the model. */
@@ -8,14 +9,14 @@ export type ContentVerdict = undefined | 'stop' | { readonly continue: string }
 /**
  * Votes on a final answer by its text: the run may stop, or continues with a message to the model.
  *
- * @param read Returns `'stop'`, `{ continue: message }`, or undefined for no opinion.
+ * @param read Returns `'stop'`, `{ continue: message }`, or undefined for no opinion, or a promise of one. Anything else fails.
  * @param options `name`: the name of the hook. Default `'responseContent'`.
  *
  * @example
  * responseContent((text) => (text.includes('SOURCES') ? 'stop' : { continue: 'Add your sources.' }))
  */
 export function responseContent(
-  read: (text: string) => ContentVerdict,
+  read: (text: string) => ContentVerdict | Promise<ContentVerdict>,
   options: { readonly name?: string } = {},
 ): Capability {
   checkOptions('responseContent', options, ['name'])
@@ -23,15 +24,20 @@ export function responseContent(
   const name = options.name ?? 'responseContent'
   const check = guard(
     'afterStep',
-    (ctx) => {
+    async (ctx) => {
       if (ctx.step.type !== 'finalResponse') return ctx
-      const verdict = read(ctx.step.text)
+      const verdict: unknown = await read(ctx.step.text)
       if (verdict === undefined) return ctx
-      return verdict === 'stop'
-        ? ctx.allowStop('The content of the answer allows it.')
-        : ctx.requestContinuation(verdict.continue)
+      if (verdict === 'stop') return ctx.allowStop('The content of the answer allows it.')
+      if (isContinuation(verdict)) return ctx.requestContinuation(verdict.continue)
+      const why = `the function must return undefined, 'stop' or { continue: message }, not ${describeValue(verdict)}`
+      throw invalidOption(name, why, verdict)
     },
     { name },
   )
   return { name, hooks: [check] }
+}
+
+function isContinuation(verdict: unknown): verdict is { readonly continue: string } {
+  return isPlainObject(verdict) && Object.keys(verdict).join() === 'continue' && typeof verdict['continue'] === 'string'
 }
