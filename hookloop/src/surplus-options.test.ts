@@ -3,24 +3,38 @@ import { suite, test } from 'node:test'
 import { explanation } from './agent/explain/explanation.ts'
 import { tool } from './agent/tool.ts'
 import { approval } from './capabilities/approval.ts'
+import { cancellationFile, cancellationSource } from './capabilities/cancellation.ts'
 import { completion } from './capabilities/completion.ts'
 import { errorPolicy } from './capabilities/error-policy.ts'
+import { mcp } from './capabilities/mcp/mcp.ts'
+import { withTasks } from './capabilities/tasks/tasks.ts'
 import { createAgent } from './create-agent.ts'
+import { fileRecording } from './effects/recording.ts'
 import { AgentError } from './errors.ts'
+import { hookFilesOf } from './hook-files/files/project-hooks.ts'
 import { contextClasses } from './hooks/context-methods.ts'
 import { guard, hook } from './hooks/hook.ts'
+import { not, stepType, toolName } from './hooks/matchers.ts'
 import { isAround, triggerNames, type GuardTrigger, type HookTrigger } from './hooks/triggers.ts'
 import { scriptedModel } from './models/scripted.ts'
+import { toNodeListener } from './serve/node-listener.ts'
+import { agentRunner } from './serve/session-runner.ts'
 import { diffRuns } from './sessions/replay/diff-runs.ts'
+import { formatDiff } from './sessions/replay/format-diff.ts'
+import { formatReplay } from './sessions/replay/format-replay.ts'
 import { listPoints } from './sessions/session/fork-session.ts'
 import { memoryStore } from './sessions/stores/memory-store.ts'
 import { fire } from './testing/fire.ts'
+import { recordEvents } from './testing/record-events.ts'
 
 // Options for a function that takes none would silently not apply.
 
 const store = memoryStore()
 const agent = createAgent({ model: scriptedModel(['done']), store })
 const run = await agent.run('go', { session: 's' })
+const session = agent.session('s')
+const runner = agentRunner(agent, store)
+const servers = await mcp({ servers: {} })
 
 type Call = (...args: readonly unknown[]) => unknown
 
@@ -33,6 +47,28 @@ const calls: { readonly [name: string]: readonly [call: Call, args: readonly unk
   diffRuns: [diffRuns as Call, [run, run], 'verbose'],
   listPoints: [listPoints as Call, [store, 's'], 'limit'],
   'agent.session': [agent.session as Call, ['s'], 'metadata'],
+  'agent.describe': [agent.describe as Call, [], 'verbose'],
+  'session.state': [session.state as Call, [], 'at'],
+  'session.clear': [session.clear as Call, [], 'all'],
+  'session.compact': [session.compact as Call, [], 'keep'],
+  'session.suspend': [session.suspend as Call, ['lunch'], 'by'],
+  'session.changeModel': [session.changeModel as Call, ['openai/gpt-6-luna'], 'temperature'],
+  'session.changeSystemPrompt': [session.changeSystemPrompt as Call, ['x'], 'append'],
+  'session.writeMetadata': [session.writeMetadata as Call, ['key', 1], 'merge'],
+  'session.updateTasks': [session.updateTasks as Call, [[]], 'merge'],
+  agentRunner: [agentRunner as Call, [agent, store], 'maxRuns'],
+  'runner.resume': [runner.resume as Call, ['s'], 'signal'],
+  'runner.close': [runner.close as Call, [], 'timeout'],
+  toNodeListener: [toNodeListener as Call, [() => new Response()], 'timeout'],
+  cancellationSource: [cancellationSource, [], 'reason'],
+  cancellationFile: [cancellationFile as Call, ['/tmp/stop'], 'pollMs'],
+  fileRecording: [fileRecording as Call, ['/tmp/recording'], 'append'],
+  formatDiff: [formatDiff as Call, [diffRuns(run, run)], 'color'],
+  formatReplay: [formatReplay as Call, [{ differences: [] }], 'color'],
+  recordEvents: [recordEvents as Call, [agent.stream('go')], 'deltas'],
+  hookFilesOf: [hookFilesOf as Call, ['.'], 'home'],
+  withTasks: [withTasks as Call, [run.state, []], 'maxTasks'],
+  'mcp.close': [(...args) => (servers.close as Call).apply(servers, [...args]), [], 'timeout'],
 }
 
 suite('a function that takes no options rejects them', () => {
@@ -47,6 +83,47 @@ suite('a function that takes no options rejects them', () => {
   test('and can be passed to map', () => {
     assert.equal([run].map(explanation as (each: typeof run) => unknown).length, 1)
   })
+})
+
+const misspelt: { readonly [name: string]: readonly [call: Call, args: readonly unknown[], option: string] } = {
+  'runner.stop': [runner.stop as Call, ['s'], 'resaon'],
+  requestStop: [store.requestStop as Call, ['s'], 'who'],
+  'mcp.call': [(...args) => servers.call(...(args as ['x'])), ['x', {}], 'servr'],
+  'mcp.resources': [(...args) => servers.resources(...(args as [])), [], 'servr'],
+  'fire: toolExecution': [firing, ['toolExecution'], 'out'],
+  'fire: toolCall': [firing, ['toolCall'], 'arguments'],
+  'fire: spent': [firing, ['spent'], 'cost'],
+}
+
+/** Fires a hook with a part of a fact. */
+function firing(fact: unknown, value: unknown): unknown {
+  return fire(
+    hook('afterToolUse', (ctx) => ctx),
+    'afterToolUse',
+    { [String(fact)]: value },
+  )
+}
+
+suite('a function that takes options rejects one that it does not know', () => {
+  for (const [name, [call, args, option]] of Object.entries(misspelt)) {
+    test(`${name}: ${option}`, async () => {
+      const given = async (): Promise<unknown> => call(...args, { [option]: 5 })
+      const message = new RegExp(`^${name}: unknown option "${option}"\\. `)
+      await assert.rejects(given, { name: 'AgentError', code: 'AGENT_INVALID_OPTION', message })
+    })
+  }
+})
+
+test('a matcher of one value rejects a second one, and can be passed to map', () => {
+  const message = /: it takes one value; combine several with all\(\) or any\(\)\.$/
+  for (const [matcher, values] of [
+    [toolName, ['a', 'b']],
+    [stepType, ['finalResponse', 'toolCalls']],
+    [not, [toolName('a'), toolName('b')]],
+  ] as readonly (readonly [Call, readonly unknown[]])[]) {
+    assert.throws(() => matcher(...values), { code: 'AGENT_INVALID_OPTION', message })
+  }
+  assert.equal(['a', 'b'].map(toolName as (each: string) => unknown).length, 2)
 })
 
 /** What each method of a context is called with. */

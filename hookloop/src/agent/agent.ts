@@ -120,7 +120,10 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentSetup): Ag
       checkNoOptions('agent.session', more)
       return sessionsOf(defaults).session(parts, id)
     },
-    describe: () => describeAgent(parts),
+    describe: (...more: readonly unknown[]) => {
+      checkNoOptions('agent.describe', more)
+      return describeAgent(parts)
+    },
   } satisfies Agent)
   rememberAgent(agent, parts, defaults.sessions?.store)
   return agent

@@ -1,6 +1,6 @@
 import { lstat } from 'node:fs/promises'
 import type { Capability } from '../agent/capability.ts'
-import { checkArgument, checkChoice, invalidOption, readOptions } from '../state/check-options.ts'
+import { checkArgument, checkChoice, checkNoOptions, invalidOption, readOptions } from '../state/check-options.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import { messageOf } from '../errors.ts'
 import { guard } from '../hooks/hook.ts'
@@ -72,10 +72,11 @@ export function cancellation(
 }
 
 /** Creates a source in memory with `cancel` and `reset`. It cancels every run that uses it. */
-export function cancellationSource(): CancellationSource & {
+export function cancellationSource(...more: []): CancellationSource & {
   readonly cancel: (reason?: string) => void
   readonly reset: () => void
 } {
+  checkNoOptions('cancellationSource', more)
   let requested: boolean | string = false
   return {
     isCancellationRequested: () => requested,
@@ -89,7 +90,8 @@ export function cancellationSource(): CancellationSource & {
 }
 
 /** A source that cancels runs as long as a file exists at this path. */
-export function cancellationFile(path: string): CancellationSource {
+export function cancellationFile(path: string, ...more: []): CancellationSource {
+  checkNoOptions('cancellationFile', more)
   checkArgument('cancellationFile', ['path', path], typeof path === 'string' && path !== '', 'the path of a file')
   return {
     isCancellationRequested: async () => {

@@ -1,4 +1,4 @@
-import { checkArgument } from '../state/check-options.ts'
+import { checkArgument, checkNoOptions } from '../state/check-options.ts'
 import { isJsonObject, storedJson, type Json, type JsonObject } from '../state/json.ts'
 import { toStopRequest, type StopRequest } from '../state/stop-request.ts'
 import { must, number, object, oneOf, optional, present, shapeOf, string, type Shape } from '../state/shape.ts'
@@ -75,7 +75,8 @@ export function memoryRecording(entries: readonly RecordEntry[] = []): Recording
 }
 
 /** A recording as JSON lines in a file, which is created if it is missing. A file that has a run is read-only. */
-export function fileRecording(path: string): Recording & { close(): void } {
+export function fileRecording(path: string, ...more: []): Recording & { close(): void } {
+  checkNoOptions('fileRecording', more)
   checkArgument('fileRecording', ['path', path], typeof path === 'string' && path !== '', 'the path of a file')
   const fs = process.getBuiltinModule('node:fs')
   let file: number | undefined = fs.openSync(path, 'a', 0o600)

@@ -1,4 +1,4 @@
-import { checkArgument, checkChoice } from '../state/check-options.ts'
+import { checkArgument, checkChoice, invalidOption } from '../state/check-options.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import { stepTypes, type StepType } from '../state/execution.ts'
 import { exactJson, sameJson, type Json } from '../state/json.ts'
@@ -21,7 +21,8 @@ export type Matcher = (ctx: Matchable) => boolean
  * @example
  * guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { when: all(toolName('delete_*'), not(hasMetadata('role', 'admin'))) })
  */
-export function toolName(pattern: NamePattern): Matcher {
+export function toolName(pattern: NamePattern, ...more: []): Matcher {
+  checkSingle('toolName', more)
   const isPattern = typeof pattern === 'string' || pattern instanceof RegExp
   checkArgument('toolName', ['pattern', pattern], isPattern, 'a name, a wildcard or a RegExp')
   const test = toNameTest(pattern)
@@ -29,7 +30,8 @@ export function toolName(pattern: NamePattern): Matcher {
 }
 
 /** Matches if the current step, or the last closed one, has this type. */
-export function stepType(type: StepType): Matcher {
+export function stepType(type: StepType, ...more: []): Matcher {
+  checkSingle('stepType', more)
   checkChoice('stepType', 'type', type, stepTypes)
   return (ctx) => (ctx.step ?? ctx.state.lastStep)?.type === type
 }
@@ -57,9 +59,16 @@ export function any(...matchers: readonly Matcher[]): Matcher {
 }
 
 /** Matches if the matcher does not. */
-export function not(matcher: Matcher): Matcher {
+export function not(matcher: Matcher, ...more: []): Matcher {
+  checkSingle('not', more)
   checkMatcher('not', matcher)
   return (ctx) => !matcher(ctx)
+}
+
+/** Throws for a second value, which would silently not be matched. A number is the index that `map` passes. */
+function checkSingle(where: string, more: readonly unknown[]): void {
+  if (more.length === 0 || typeof more[0] === 'number') return
+  throw invalidOption(where, 'it takes one value; combine several with all() or any()', more[0])
 }
 
 function checkMatcher(where: string, matcher: unknown): void {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { checkArgument } from '../state/check-options.ts'
+import { checkArgument, checkNoOptions } from '../state/check-options.ts'
 
 /**
  * A listener for `node:http` from a function of web standards. A response is written as fast as the client reads it. When the
@@ -10,7 +10,9 @@ import { checkArgument } from '../state/check-options.ts'
  */
 export function toNodeListener(
   handle: (request: Request) => Response | Promise<Response>,
+  ...more: []
 ): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
+  checkNoOptions('toNodeListener', more)
   checkArgument('toNodeListener', ['handle', handle], typeof handle === 'function', 'a function of a Request')
   return (incoming, outgoing) => {
     respond(handle, incoming, outgoing).catch(() => {

@@ -3,8 +3,9 @@ import type { Agent } from '../agent/agent.ts'
 import type { RunStream } from '../agent/run-stream.ts'
 import type { Session } from '../agent/session.ts'
 import { BoundedMap } from '../state/bounded-map.ts'
-import { checkArgument } from '../state/check-options.ts'
+import { checkArgument, checkNoOptions, checkOptions } from '../state/check-options.ts'
 import type { AgentEvent } from '../state/event.ts'
+import { optionTypes } from '../state/option-types.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
 import { stopError } from '../state/stop-request.ts'
@@ -60,7 +61,8 @@ export interface AgentRunner extends SessionRunner {
  * const handle = serve(runner, { user })
  * process.once('SIGTERM', () => void runner.close())
  */
-export function agentRunner(agent: Agent<unknown>, store: SessionStore): AgentRunner {
+export function agentRunner(agent: Agent<unknown>, store: SessionStore, ...more: []): AgentRunner {
+  checkNoOptions('agentRunner', more)
   checkArgument('agentRunner', ['agent', agent], isAgent(agent), 'an agent made by createAgent')
   checkStore('agentRunner', store)
   const parts = partsOf(agent)
@@ -85,17 +87,21 @@ export function agentRunner(agent: Agent<unknown>, store: SessionStore): AgentRu
   return {
     store,
     send: (id, input, options = {}) => start(id, (signals) => handleOf(id).stream(input, { ...options, ...signals })),
-    resume: async (id) => {
+    resume: async (id, ...none: readonly unknown[]) => {
+      checkNoOptions('runner.resume', none)
       if (!active.has(id)) await start(id, (signals) => handleOf(id).resumeStream(signals))
     },
-    stop: async (id, { by } = {}) => {
+    stop: async (id, options = {}) => {
+      checkOptions('runner.stop', options, { by: optionTypes.string })
+      const { by } = options
       const own = active.get(id)
       own?.cancel(by)
       if (own !== undefined) return own.ended
       const { status } = (await store.read(id, { after: Infinity }))?.head ?? {}
       if (status === 'running') await handleOf(id).stop({ ...(by !== undefined && { by }) })
     },
-    close: async () => {
+    close: async (...none: readonly unknown[]) => {
+      checkNoOptions('runner.close', none)
       closing.abort()
       while (active.size > 0) await Promise.all([...active.values()].map(({ ended }) => ended))
     },

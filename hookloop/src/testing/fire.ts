@@ -1,12 +1,21 @@
 import { optionTypes, type OptionType, type OptionTypes } from '../state/option-types.ts'
-import { checkArgument, checkOptions } from '../state/check-options.ts'
+import { checkArgument, checkOptions, optionNames } from '../state/check-options.ts'
+import { isPlainObject } from '../state/describe-value.ts'
+import type { Subagent } from '../state/subagent.ts'
+import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
 import { toCheckedReply } from '../agent/model/send-request.ts'
 import { inferFor } from '../agent/model/infer.ts'
 import { isTool } from '../agent/tool.ts'
 import { AgentState } from '../state/agent-state.ts'
-import { noVotes } from '../state/continuation.ts'
-import type { Execution, Step } from '../state/execution.ts'
-import { toResponse, type InferenceRequest, type LanguageModel, type ModelSource } from '../state/inference.ts'
+import { noVotes, type ContinuationOutcome } from '../state/continuation.ts'
+import type { ErrorRecord, Execution, Step } from '../state/execution.ts'
+import {
+  toResponse,
+  type InferenceRequest,
+  type InferenceResponse,
+  type LanguageModel,
+  type ModelSource,
+} from '../state/inference.ts'
 import { exactJson, isJsonObject, type Json, type JsonObject } from '../state/json.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
 import { List } from '../state/list.ts'
@@ -71,7 +80,10 @@ export async function fire<T extends HookTrigger, K extends T>(
     )
   }
   const given = facts as FactsToFire<HookTrigger> & { toolCall?: { name?: string } }
-  if (isJsonObject(given.toolCall)) checkOptions('fire: toolCall', given.toolCall, ['id', 'name', 'args'])
+  for (const [fact, names] of Object.entries(namesIn)) {
+    const value = (given as { readonly [fact: string]: unknown })[fact]
+    if (isPlainObject(value)) checkOptions(`fire: ${fact}`, value, names)
+  }
   const toolName = trigger.endsWith('ToolUse') ? (given.toolCall?.name ?? 'tool') : undefined
   const inForce: Hook = hook.shadow ? { ...hook, shadow: false } : hook // a hook in shadow mode is tested for what it would do
   const plan = new HookStack([inForce], toolName === undefined ? [] : [toolName]).plan(trigger, toolName)
@@ -217,6 +229,48 @@ const step: Step = {
   finishReason: 'stop',
   usage: noTokens,
   messageCount: 0,
+}
+
+/** The fields of each fact that may be given in part: a misspelt one would leave its default. */
+const namesIn = {
+  toolCall: optionNames<ToolCall>({ id: true, name: true, args: true }),
+  toolExecution: optionNames<ToolExecution>({
+    status: true,
+    output: true,
+    by: true,
+    withheld: true,
+    truncated: true,
+    rejected: true,
+    interrupted: true,
+    usage: true,
+  }),
+  request: optionNames<InferenceRequest>({
+    model: true,
+    system: true,
+    messages: true,
+    tools: true,
+    toolChoice: true,
+    responseFormat: true,
+    settings: true,
+  }),
+  response: optionNames<InferenceResponse>({
+    content: true,
+    text: true,
+    usage: true,
+    finishReason: true,
+    modelId: true,
+    warnings: true,
+  }),
+  step: [...Object.keys(step), 'outcome'],
+  subagent: optionNames<Subagent>({ name: true, call: true, status: true, spent: true }),
+  outcome: optionNames<ContinuationOutcome>({
+    shouldContinue: true,
+    stopReason: true,
+    resolvedBy: true,
+    evaluations: true,
+  }),
+  error: optionNames<ErrorRecord>({ code: true, message: true, during: true }),
+  spent: Object.keys(noUsage),
 }
 
 /** Defaults for everything that a trigger can carry. */

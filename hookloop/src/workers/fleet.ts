@@ -1,6 +1,7 @@
+import { optionTypes } from '../state/option-types.ts'
 import { AgentError } from '../errors.ts'
 import { isId } from '../agent/run-options.ts'
-import { checkArgument, checkOptions } from '../state/check-options.ts'
+import { checkArgument, checkNoOptions, checkOptions } from '../state/check-options.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
@@ -69,8 +70,10 @@ const WAIT_MS = 5_000
 
 /** A fleet on an engine. */
 export function createFleet({ store, agent, enqueue, resultOf }: Engine): Fleet {
-  const resume = async (session: string): Promise<void> =>
-    enqueue({ session: checkSessionId(session), turn: crypto.randomUUID(), sentAt: Date.now() })
+  const resume = async (session: string, ...more: []): Promise<void> => {
+    checkNoOptions('resume', more)
+    await enqueue({ session: checkSessionId(session), turn: crypto.randomUUID(), sentAt: Date.now() })
+  }
   return {
     store,
     send: async (session, input, options = {}) => {
@@ -79,8 +82,11 @@ export function createFleet({ store, agent, enqueue, resultOf }: Engine): Fleet 
       checkArgument('send', ['turn', turn], isId(turn), 'a text of 1 to 256 characters')
       const named = agent === undefined ? options : { agent, ...options }
       await enqueue({ ...named, session: checkSessionId(session), turn, input, sentAt: Date.now() })
-      const result: SentTurn['result'] = async ({ signal } = {}) =>
-        accepted(await whenReached(() => resultOf({ session, turn }, signal), signal))
+      const result: SentTurn['result'] = async (given = {}) => {
+        checkOptions('result', given, { signal: optionTypes.signal })
+        const { signal } = given
+        return accepted(await whenReached(() => resultOf({ session, turn }, signal), signal))
+      }
       return { session, turn, result }
     },
     answer: async (session, given) => {

@@ -1,5 +1,6 @@
 import type { Capability } from '../../agent/capability.ts'
-import { invalidOption } from '../../state/check-options.ts'
+import { checkNoOptions, checkOptions, invalidOption } from '../../state/check-options.ts'
+import { optionTypes } from '../../state/option-types.ts'
 import type { Tool } from '../../agent/tool.ts'
 import type { JsonObject } from '../../state/json.ts'
 import type { FilePart, Message, TextPart } from '../../state/message.ts'
@@ -138,28 +139,32 @@ class Servers implements Mcp {
     this.warnings = opened.flatMap((each) => each.notes)
   }
 
-  async resources({ server, signal }: RequestOptions = {}): Promise<readonly JsonObject[]> {
-    return objectsIn((await this.#at(server).list('resources/list', 'resources', { signal })).items)
+  async resources(options: RequestOptions = {}): Promise<readonly JsonObject[]> {
+    const { connection, signal } = this.#at('resources', options)
+    return objectsIn((await connection.list('resources/list', 'resources', { signal })).items)
   }
 
-  readResource(uri: string, { server, signal }: RequestOptions = {}): Promise<readonly (TextPart | FilePart)[]> {
-    return readResource(this.#at(server), uri, { signal })
+  readResource(uri: string, options: RequestOptions = {}): Promise<readonly (TextPart | FilePart)[]> {
+    const { connection, signal } = this.#at('readResource', options)
+    return readResource(connection, uri, { signal })
   }
 
-  async prompts({ server, signal }: RequestOptions = {}): Promise<readonly JsonObject[]> {
-    return objectsIn((await this.#at(server).list('prompts/list', 'prompts', { signal })).items)
+  async prompts(options: RequestOptions = {}): Promise<readonly JsonObject[]> {
+    const { connection, signal } = this.#at('prompts', options)
+    return objectsIn((await connection.list('prompts/list', 'prompts', { signal })).items)
   }
 
   prompt(
     name: string,
     args: { readonly [name: string]: string } = {},
-    { server, signal }: RequestOptions = {},
+    options: RequestOptions = {},
   ): Promise<readonly Message[]> {
-    return getPrompt(this.#at(server), name, args, { signal })
+    const { connection, signal } = this.#at('prompt', options)
+    return getPrompt(connection, name, args, { signal })
   }
 
-  async call(name: string, args: JsonObject = {}, { server, signal }: RequestOptions = {}): Promise<McpToolResult> {
-    const connection = this.#at(server)
+  async call(name: string, args: JsonObject = {}, options: RequestOptions = {}): Promise<McpToolResult> {
+    const { connection, signal } = this.#at('call', options)
     const tools = this.#chosen.get(connection)!
     const tool = tools.find(({ ownName }) => ownName === name)
     if (tool === undefined) {
@@ -169,7 +174,8 @@ class Servers implements Mcp {
     return callOffered(connection, tool, { args, signal })
   }
 
-  async close(): Promise<void> {
+  async close(...more: []): Promise<void> {
+    checkNoOptions('mcp.close', more)
     await Promise.all(this.#connections.map((each) => each.close()))
   }
 
@@ -177,11 +183,13 @@ class Servers implements Mcp {
     return this.close()
   }
 
-  #at(server: string | undefined): Connection {
+  #at(method: string, options: RequestOptions): { connection: Connection; signal: AbortSignal | undefined } {
+    checkOptions(`mcp.${method}`, options, { server: optionTypes.string, signal: optionTypes.signal })
+    const { server, signal } = options
     const names = this.#connections.map(({ settings }) => settings.name)
-    if (server === undefined && names.length === 1) return this.#connections[0]!
-    const found = this.#connections.find(({ settings }) => settings.name === server)
-    if (found !== undefined) return found
+    const isOnly = server === undefined && names.length === 1
+    const connection = this.#connections.find(({ settings }) => isOnly || settings.name === server)
+    if (connection !== undefined) return { connection, signal }
     throw invalidOption('mcp', `"server" must be one of the connected servers: ${names.join(', ') || 'none'}`, server)
   }
 }

@@ -1,5 +1,12 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkArgument, checkChoice, invalidOption, readOptions, type Filled } from '../../state/check-options.ts'
+import {
+  checkArgument,
+  checkChoice,
+  checkNoOptions,
+  invalidOption,
+  readOptions,
+  type Filled,
+} from '../../state/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { checkState, TASKS_KEY, AgentState } from '../../state/agent-state.ts'
 import type { AgentEvent } from '../../state/event.ts'
@@ -82,7 +89,8 @@ export function getEventTasks(event: AgentEvent): readonly Task[] | undefined {
 }
 
 /** A state with these tasks. The model sees them in its next step. */
-export function withTasks(state: AgentState, list: readonly Task[]): AgentState {
+export function withTasks(state: AgentState, list: readonly Task[], ...more: []): AgentState {
+  checkNoOptions('withTasks', more)
   checkState('withTasks', state)
   checkArgument('withTasks', ['list', list], Array.isArray(list), 'a list of tasks')
   const valid = toTasks(list)

@@ -2,7 +2,7 @@ import { choiceOf, optionTypes, type OptionTypes } from '../../state/option-type
 import { homedir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions, invalidOption } from '../../state/check-options.ts'
+import { checkNoOptions, checkOptions, invalidOption } from '../../state/check-options.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { checkExists } from '../../system/files/check-exists.ts'
@@ -291,7 +291,8 @@ function tightened({ decision, message, state, ...outcome }: HookOutcome, kind: 
 }
 
 /** Every file of a project that decides what its hooks do: hook files and the scripts they run. For `TrustStore.trust`. */
-export function hookFilesOf(dir: string): readonly Fingerprint[] {
+export function hookFilesOf(dir: string, ...more: []): readonly Fingerprint[] {
+  checkNoOptions('hookFilesOf', more)
   const { hooks, files } = findAllHooks({ dir, home: false })
   return uniqueByPath([...files, ...hooks.flatMap(({ entry, cwd }) => scriptsOfEntry(entry, cwd))])
 }

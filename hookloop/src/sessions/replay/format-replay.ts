@@ -1,4 +1,4 @@
-import { checkArgument } from '../../state/check-options.ts'
+import { checkArgument, checkNoOptions } from '../../state/check-options.ts'
 import { isJsonObject } from '../../state/json.ts'
 import { count, shorten } from '../../state/text.ts'
 import type { Change } from '../../state/ledger.ts'
@@ -13,7 +13,8 @@ const MAX_VALUE = 80
  * @example
  * console.log(formatReplay(await replay(recording, { agent, input: 'Hello.', hooks: [noPush] })))
  */
-export function formatReplay(report: ReplayReport): string {
+export function formatReplay(report: ReplayReport, ...more: []): string {
+  checkNoOptions('formatReplay', more)
   const isReport = isJsonObject(report) && Array.isArray(report.differences)
   checkArgument('formatReplay', ['report', report], isReport, 'the report of replay()')
   const { events, differences, divergesAt, unjudged, record } = report

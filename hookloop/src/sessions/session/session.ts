@@ -2,7 +2,7 @@ import { inCode } from '../../state/text.ts'
 import { optionTypes } from '../../state/option-types.ts'
 import { warningsOf } from '../../agent/explain/warnings.ts'
 import { checkRunOptions } from '../../agent/run-options.ts'
-import { checkArgument, checkOptions } from '../../state/check-options.ts'
+import { checkArgument, checkNoOptions, checkOptions } from '../../state/check-options.ts'
 import type { SessionPort, SessionRunOptions } from '../../agent/agent.ts'
 import { inputFor, stateFor } from '../../agent/loop/start.ts'
 import { pendingOf, type Run } from '../../agent/run.ts'
@@ -15,7 +15,7 @@ import { COMPACT_KEY, ENVIRONMENT_KEY, MODEL_KEY, TASKS_KEY, type AgentState } f
 import type { Emit, EventListener } from '../../state/event.ts'
 import { saysSomething, type TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Message } from '../../state/message.ts'
-import { sameJson } from '../../state/json.ts'
+import { sameJson, type Json } from '../../state/json.ts'
 import { applyChange, stateChange, type StateChange } from '../../state/state-diff.ts'
 import { getSessionVariables, setSessionVariables } from '../../system/processes/session-variables.ts'
 import { liveEffects } from '../../effects/effects.ts'
@@ -73,7 +73,8 @@ class SessionHandle implements Session {
     this.#parts = parts
   }
 
-  readonly state = async (): Promise<AgentState | undefined> => {
+  readonly state = async (...more: []): Promise<AgentState | undefined> => {
+    checkNoOptions('session.state', more)
     return (await readCurrent(this.#store, this.id))?.state
   }
 
@@ -82,7 +83,8 @@ class SessionHandle implements Session {
   readonly stream: Session['stream'] = (input, options = {}) =>
     streamRun((listener) => this.#send(input, options, listener))
 
-  readonly suspend = async (reason?: string): Promise<void> => {
+  readonly suspend = async (reason?: string, ...more: []): Promise<void> => {
+    checkNoOptions('session.suspend', more)
     checkArgument('session.suspend', ['reason', reason], ['undefined', 'string'].includes(typeof reason), 'a string')
     await this.#lock(async ({ snapshot, journal }) => {
       if (snapshot.isSuspended) return
@@ -108,8 +110,9 @@ class SessionHandle implements Session {
   readonly resumeStream: Session['resumeStream'] = (options = {}) =>
     streamRun((listener) => this.#resume(options, listener))
 
-  readonly clear = (): Promise<void> =>
-    this.#lock(
+  readonly clear = async (...more: []): Promise<void> => {
+    checkNoOptions('session.clear', more)
+    await this.#lock(
       async (session) => {
         const { snapshot } = session
         checkNotSuspended(this.id, snapshot)
@@ -124,9 +127,12 @@ class SessionHandle implements Session {
       },
       { create: true },
     )
+  }
 
-  readonly compact = (): Promise<void> =>
-    this.#change((state) => state.withMetadata(COMPACT_KEY, true), { unlessSuspended: true })
+  readonly compact = async (...more: []): Promise<void> => {
+    checkNoOptions('session.compact', more)
+    await this.#change((state) => state.withMetadata(COMPACT_KEY, true), { unlessSuspended: true })
+  }
 
   readonly fork: Session['fork'] = async (given = {}) => {
     checkOptions('session.fork', given, ['at', 'as', 'message'])
@@ -142,20 +148,27 @@ class SessionHandle implements Session {
     return rewindSession(this.#store, this.id, { ...options, ...input })
   }
 
-  readonly changeModel = async (model: string): Promise<void> => {
+  readonly changeModel = async (model: string, ...more: []): Promise<void> => {
+    checkNoOptions('session.changeModel', more)
     this.#parts.toModel(model) // an invalid name is rejected now, not at the next message
     await this.#change((state) => state.withMetadata(MODEL_KEY, model))
   }
 
-  readonly changeSystemPrompt = (text: string): Promise<void> => this.#change((state) => state.withSystemPrompt(text))
+  readonly changeSystemPrompt = async (text: string, ...more: []): Promise<void> => {
+    checkNoOptions('session.changeSystemPrompt', more)
+    await this.#change((state) => state.withSystemPrompt(text))
+  }
 
-  readonly writeMetadata: Session['writeMetadata'] = (key, value) =>
-    key === MODEL_KEY && typeof value === 'string'
-      ? this.changeModel(value)
-      : this.#change((state) => state.withMetadata(key, value))
+  readonly writeMetadata = async (key: string, value: Json, ...more: []): Promise<void> => {
+    checkNoOptions('session.writeMetadata', more)
+    if (key === MODEL_KEY && typeof value === 'string') await this.changeModel(value)
+    else await this.#change((state) => state.withMetadata(key, value))
+  }
 
-  readonly updateTasks: Session['updateTasks'] = (tasks) =>
-    this.#change((state) => state.withMetadata(TASKS_KEY, tasks))
+  readonly updateTasks = async (tasks: Json, ...more: []): Promise<void> => {
+    checkNoOptions('session.updateTasks', more)
+    await this.#change((state) => state.withMetadata(TASKS_KEY, tasks))
+  }
 
   readonly end: Session['end'] = async (reason = 'other', options = {}) => {
     checkOptions('session.end', options, { signal: optionTypes.signal })

@@ -131,6 +131,7 @@ export function fileStore(folder: string, options: FileStoreOptions = {}): Sessi
         return (after) => attempt(id, () => reader.read(after))
       }),
     async requestStop(id, request) {
+      checkStoreCall('requestStop', id, request)
       const own = folderOf(id)
       const isInUse = (): boolean =>
         sessionLock(id, own) !== undefined || isOpenStatus(currentEnd(id, own)?.head['status'])

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { createAgent } from '../../create-agent.ts'
 import { scriptedModel } from '../../models/scripted.ts'
+import type { StopRequest } from '../../state/stop-request.ts'
 import { fileStore } from './file-store.ts'
 import { memoryStore } from './memory-store.ts'
 import { sqliteStore } from './sqlite-store.ts'
@@ -46,6 +47,13 @@ for (const [name, open] of Object.entries(stores)) {
       await assert.rejects(store.prune({ status, olderThan }), invalid)
     }
     assert.deepEqual(await store.list({ status: [] }), [])
+    await store.close()
+  })
+
+  test(`${name} rejects a request to stop with an unknown name`, async () => {
+    const store = open()
+    const request = { who: 'jane', at: 1 } as unknown as StopRequest
+    await assert.rejects(store.requestStop('s', request), { message: /^requestStop: unknown option "who"/ })
     await store.close()
   })
 }

@@ -119,7 +119,8 @@ export function memoryStore(...more: []): SessionStore {
         return session && eventsAfter(session, after)
       }),
     async requestStop(id, request) {
-      const session = sessions.get(checkSessionId(id))
+      checkStoreCall('requestStop', id, request)
+      const session = sessions.get(id)
       if (session === undefined || (session.lock === undefined && !isOpenStatus(session.head['status']))) return false
       session.stop ??= request
       await stops.check(id)

@@ -191,7 +191,8 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
     update: async (name, change) => updateValue(checkSessionId(name), change),
     watch: (id, given = {}) => watchers.watch(id, given, () => (after) => readEvents(id, query, after)),
     async requestStop(id, request) {
-      const [found] = await query('find', [checkSessionId(id)])
+      checkStoreCall('requestStop', id, request)
+      const [found] = await query('find', [id])
       if (found === undefined) return false
       const { length } = await query('requestStop', [id, JSON.stringify(request), !isUnlocked(found)])
       if (length === 0) return false

@@ -124,7 +124,7 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
     },
     watch: (id, given = {}) => watchers.watch(id, given, () => (after) => query((each) => each.events(id, after))),
     async requestStop(id, request) {
-      checkSessionId(id)
+      checkStoreCall('requestStop', id, request)
       const isStored = query((each) => each.requestStop(id, request))
       if (isStored) await stops.check(id)
       return isStored

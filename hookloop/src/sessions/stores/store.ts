@@ -186,7 +186,12 @@ export function checkStoreCall(method: keyof typeof optionsOf, id: unknown, opti
   checkOptions(method, options, optionsOf[method])
 }
 
-const optionsOf = { open: ['create'], read: ['after', 'pages'], delete: ['before'] } as const
+const optionsOf = {
+  open: ['create'],
+  read: ['after', 'pages'],
+  delete: ['before'],
+  requestStop: ['by', 'reason', 'at'],
+} as const
 
 const MAX_ID_CHARS = 256
 

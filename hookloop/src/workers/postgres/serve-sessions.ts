@@ -1,5 +1,5 @@
 import type { PgBoss } from 'pg-boss'
-import { checkOptions, checkPositiveIntegers } from '../../state/check-options.ts'
+import { checkNoOptions, checkOptions, checkPositiveIntegers } from '../../state/check-options.ts'
 import { checkReachable, type SessionWorker } from '../session-worker.ts'
 import { TurnDriver, type WorkerOptions } from '../turn-driver.ts'
 import { expiryOf, type RejectedTurn, type Turn, type TurnResult } from '../turn.ts'
@@ -59,7 +59,8 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Sess
     check: async () => {
       await Promise.all([checkReachable(driver.store), boss.schemaVersion()])
     },
-    close: async () => {
+    close: async (...more: readonly unknown[]) => {
+      checkNoOptions('worker.close', more)
       await Promise.all([driver.close(), boss.stop({ graceful: true, timeout: 600_000 })])
     },
   }

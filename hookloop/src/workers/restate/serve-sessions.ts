@@ -2,7 +2,7 @@ import type { LoggerTransport, ObjectContext } from '@restatedev/restate-sdk'
 import type { Http2Server, ServerHttp2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { AgentError, messageOf } from '../../errors.ts'
-import { checkArgument, checkOptions, optionNames } from '../../state/check-options.ts'
+import { checkArgument, checkNoOptions, checkOptions, optionNames } from '../../state/check-options.ts'
 import { checkReachable, clockOffsetMs, type SessionWorker } from '../session-worker.ts'
 import { TurnDriver, type WorkerOptions } from '../turn-driver.ts'
 import { expiryOf, type RejectedTurn, type Turn, type TurnResult } from '../turn.ts'
@@ -137,7 +137,8 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Rest
     },
     // Not the admin API: turns come without it, and Restate knows whether it reaches the worker.
     check: () => checkReachable(driver.store),
-    close: async () => {
+    close: async (...more: readonly unknown[]) => {
+      checkNoOptions('worker.close', more)
       const ended = new Promise((resolve) => server.close(resolve))
       leave()
       await driver.close()
