@@ -2,6 +2,7 @@ import { AgentState } from '../state/agent-state.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { Json, JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
+import type { Task } from '../state/tasks.ts'
 import type { Warning } from '../state/warning.ts'
 import { addUsage, noTokens } from '../state/usage.ts'
 import type { AgentError } from '../errors.ts'
@@ -85,7 +86,7 @@ export type Session<O = string> = {
   readonly changeSystemPrompt: (text: string) => Promise<void>
   readonly writeMetadata: (key: string, value: Json) => Promise<void>
   /** Replaces the task list of the capability `tasks`, which is metadata under `hookloop.tasks`. */
-  readonly updateTasks: (tasks: Json) => Promise<void>
+  readonly updateTasks: (tasks: readonly Task[]) => Promise<void>
   /**
    * Fires `onSessionEnd`. The session stays in the store and can be used again. Returns the warnings of hooks, for example of
    * one that timed out: no run follows that could have them.

@@ -1,10 +1,2 @@
-export {
-  getEventTasks,
-  getTasks,
-  renderTasks,
-  tasks,
-  withTasks,
-  type Task,
-  type TasksOptions,
-  type TaskStatus,
-} from './tasks.ts'
+export { getEventTasks, getTasks, renderTasks, tasks, withTasks, type TasksOptions } from './tasks.ts'
+export type { Task, TaskStatus } from '../../state/tasks.ts'

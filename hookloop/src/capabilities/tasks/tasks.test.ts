@@ -14,7 +14,8 @@ import { recordEvents } from '../../testing/record-events.ts'
 import { tool } from '../../agent/tool.ts'
 import { approval } from '../approval.ts'
 import { guards } from '../guards.ts'
-import { renderTasks, tasks, getEventTasks, getTasks, withTasks, type Task, type TasksOptions } from './tasks.ts'
+import type { Task } from '../../state/tasks.ts'
+import { renderTasks, tasks, getEventTasks, getTasks, withTasks, type TasksOptions } from './tasks.ts'
 
 const todo = (todos: Json): ScriptedCall => ({ name: 'todo_write', args: { todos } })
 const write = (todos: Json): ScriptedTurn => ({ toolCalls: [todo(todos)] })

@@ -13,6 +13,7 @@ import type { AgentEvent } from '../../state/event.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import { objectSchema } from '../../state/schema.ts'
+import { checkTasks, taskStatuses, toTasks, type Task, type TaskStatus } from '../../state/tasks.ts'
 
 /** Options of `tasks`. */
 export type TasksOptions = {
@@ -32,20 +33,6 @@ export const tasksDefaults = Object.freeze({
   maxTaskChars: 500,
   reminderEverySteps: 10,
 })
-
-const taskStatuses = ['pending', 'in_progress', 'completed'] as const
-
-/** The status of a task. */
-export type TaskStatus = (typeof taskStatuses)[number]
-
-/** A task in the list of the model. */
-export type Task = {
-  /** What to do: "Run the tests". */
-  readonly content: string
-  readonly status: TaskStatus
-  /** The same while it is in progress: "Running the tests". */
-  readonly activeForm?: string
-}
 
 const TOOL = 'todo_write'
 
@@ -92,13 +79,7 @@ export function getEventTasks(event: AgentEvent): readonly Task[] | undefined {
 export function withTasks(state: AgentState, list: readonly Task[], ...more: []): AgentState {
   checkNoOptions('withTasks', more)
   checkState('withTasks', state)
-  checkArgument('withTasks', ['list', list], Array.isArray(list), 'a list of tasks')
-  const valid = toTasks(list)
-  if (valid.length !== list.length) {
-    const statuses = taskStatuses.join(', ')
-    throw invalidOption('withTasks', `each task must have a content and a status (${statuses})`, list)
-  }
-  return state.withMetadata(TASKS_KEY, valid)
+  return state.withMetadata(TASKS_KEY, checkTasks('withTasks', list))
 }
 
 /** Formats tasks, one per line: `[x]` completed, `[>]` in progress, `[ ]` pending; or as a Markdown task list. */
@@ -227,29 +208,4 @@ function stepsSince(state: AgentState, { execution, step }: JsonObject): number 
 
 function describeReminder(everySteps: number | null): string {
   return everySteps === null ? 'without reminders' : `shown to the model after ${everySteps} steps without an update`
-}
-
-const none: readonly Task[] = Object.freeze([])
-
-/** The tasks in any JSON. What is not a task is skipped: the state may come from anywhere. */
-function toTasks(json: Json | undefined): readonly Task[] {
-  return Array.isArray(json) ? Object.freeze((json as readonly Json[]).flatMap(toTask)) : none
-}
-
-function toTask(json: Json): readonly Task[] {
-  if (!isJsonObject(json)) return []
-  const { content, status = 'pending', activeForm } = json
-  if (typeof content !== 'string' || !taskStatuses.includes(status as TaskStatus)) return []
-  const active = typeof activeForm === 'string' ? oneLine(activeForm) : ''
-  const task = {
-    content: oneLine(content),
-    status: status as TaskStatus,
-    ...(active !== '' && { activeForm: active }),
-  }
-  return task.content === '' ? [] : [Object.freeze(task)]
-}
-
-/** Text without line breaks and other control characters: in a list, one task must not look like two. */
-function oneLine(text: string): string {
-  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
 }

@@ -84,13 +84,28 @@ test('the system prompt, metadata and tasks of a session can be changed, and sta
   const session = clerk(store).agent.session('s')
   await session.changeSystemPrompt('You: ')
   await session.writeMetadata('role', 'reader')
-  await session.updateTasks([{ title: 'one', done: false }])
+  await session.updateTasks([{ content: 'one', status: 'pending' }])
   assert.equal((await session.send('One.')).text, 'You: 1')
   const { metadata, systemPrompt } = (await clerk(store).agent.session('s').state())!
   assert.deepEqual(
     [metadata['role'], metadata['hookloop.tasks'], systemPrompt],
-    ['reader', [{ title: 'one', done: false }], 'You: '],
+    ['reader', [{ content: 'one', status: 'pending' }], 'You: '],
   )
+})
+
+test('tasks that the model would not see are rejected, and the session is not changed', async () => {
+  const session = clerk(memoryStore()).agent.session()
+  await session.send('One.')
+  for (const [wrong, message] of [
+    [{}, /"tasks" must be a list of tasks/],
+    [['x'], /each task must have a content and a status \(pending, in_progress, completed\), not "x"/],
+    [[{ titel: 'x' }], /session\.updateTasks: unknown option "titel"/],
+    [[{ content: 'x', status: 'done' }], /not \{"content":"x","status":"done"\}/],
+    [[{ content: ' ', status: 'pending' }], /each task must have a content/],
+  ] as const) {
+    await assert.rejects(session.updateTasks(wrong as never), { code: 'AGENT_INVALID_OPTION', message })
+  }
+  assert.equal((await session.state())!.metadata['hookloop.tasks'], undefined)
 })
 
 test('metadata that is not JSON is rejected, and the session is not changed', async () => {

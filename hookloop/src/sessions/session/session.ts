@@ -16,6 +16,7 @@ import type { Emit, EventListener } from '../../state/event.ts'
 import { saysSomething, type TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Message } from '../../state/message.ts'
 import { sameJson, type Json } from '../../state/json.ts'
+import { checkTasks, type Task } from '../../state/tasks.ts'
 import { applyChange, stateChange, type StateChange } from '../../state/state-diff.ts'
 import { getSessionVariables, setSessionVariables } from '../../system/processes/session-variables.ts'
 import { liveEffects } from '../../effects/effects.ts'
@@ -165,9 +166,10 @@ class SessionHandle implements Session {
     else await this.#change((state) => state.withMetadata(key, value))
   }
 
-  readonly updateTasks = async (tasks: Json, ...more: []): Promise<void> => {
+  readonly updateTasks = async (tasks: readonly Task[], ...more: []): Promise<void> => {
     checkNoOptions('session.updateTasks', more)
-    await this.#change((state) => state.withMetadata(TASKS_KEY, tasks))
+    const checked = checkTasks('session.updateTasks', tasks)
+    await this.#change((state) => state.withMetadata(TASKS_KEY, checked))
   }
 
   readonly end: Session['end'] = async (reason = 'other', options = {}) => {
