@@ -139,6 +139,12 @@ test('subagent throws for an invalid definition', () => {
     {},
     { definition: 7, prompt: 'x' },
     { definition: { tool: [] }, prompt: 'x' },
+    { definition: { settings: { maxTokens: 5 } }, prompt: 'x' },
+    { definition: { settings: { temperature: 'hot' } }, prompt: 'x' },
+    { definition: { tools: 'read_file' }, prompt: 'x' },
+    { definition: { model: 5 }, prompt: 'x' },
+    { definition: { use: {} }, prompt: 'x' },
+    { definition: { instructions: 5 }, prompt: 'x' },
     { definition: {}, prompt: '' },
   ]
   for (const options of wrong) {

@@ -2,6 +2,7 @@ import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import { optionTypes } from '../../state/option-types.ts'
 import type { ModelSettings, ModelSource } from '../../state/inference.ts'
 import type { JsonObject } from '../../state/json.ts'
+import { checkedSettings } from '../../state/model-settings.ts'
 import type { Message } from '../../state/message.ts'
 import type { InputOf, OutputOf, Schema } from '../../state/schema.ts'
 import type { Use } from '../capability.ts'
@@ -35,12 +36,21 @@ export type ChildLimits = {
 }
 
 const limitNames = ['maxSteps', 'maxTokens', 'maxTimeMs', 'maxCost', 'maxToolCalls'] as const
-const specNames = ['instructions', 'tools', 'disallowedTools', 'model', 'settings', 'use', 'limits']
+const specTypes = {
+  instructions: optionTypes.string,
+  tools: optionTypes.strings,
+  disallowedTools: optionTypes.strings,
+  model: optionTypes.model,
+  settings: optionTypes.object,
+  use: optionTypes.list,
+  limits: optionTypes.object,
+}
 
-/** Throws for a field that a spec does not have: with `tool` instead of `tools`, the subagent would get all tools. */
+/** Throws for a field that a spec does not have, or of a wrong kind: with `tool` instead of `tools`, the subagent would get all tools. */
 export function checkSpec(where: string, spec: unknown): asserts spec is AgentSpec {
-  checkOptions(where, spec, specNames)
+  checkOptions(where, spec, specTypes)
   if ('limits' in spec && spec.limits !== undefined) checkChildLimits(where, spec.limits)
+  if ('settings' in spec && spec.settings !== undefined) checkedSettings(where, spec.settings)
 }
 
 export function checkChildLimits(where: string, limits: unknown): void {
