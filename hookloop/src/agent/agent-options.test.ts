@@ -95,6 +95,13 @@ suite('a schema that cannot be used gets the advice for its library', () => {
     ['a type that does not exist', { type: 'text' }, /its schema is invalid at "type"/],
     ['a property that is no schema', { type: 'object', properties: { a: 'string' } }, /invalid at "properties\.a"/],
     ['required as a boolean', { properties: { a: { type: 'string', required: true } } }, /"properties\.a\.required"/],
+    ['a misspelt keyword', { type: 'object', require: ['a'] }, /"require" is not a keyw.*; did you mean "required"\?/],
+    ['a keyword in the singular', { type: 'object', property: {} }, /"property" is not.*did you mean "properties"\?/],
+    [
+      'a misspelt keyword of a field',
+      { type: 'object', properties: { a: { anyOf: [{ type: 'string', maxlength: 5 }] } } },
+      /"maxlength" is not a keyword of JSON Schema; did you mean "maxLength"\?/,
+    ],
     ['a constructor', String, /the function "String" is neither/],
   ] as const) {
     test(what, () => {
@@ -102,6 +109,66 @@ suite('a schema that cannot be used gets the advice for its library', () => {
       assert.throws(make, { code: 'TOOL_INVALID', message })
       assert.throws(() => createAgent({ model, output: (schema ?? null) as never }), message)
     })
+  }
+})
+
+suite('a tool whose schema fits no object is rejected', () => {
+  for (const [what, schema] of Object.entries({
+    'a string': z.string(),
+    'a list': z.array(z.string()),
+    'a tuple': z.tuple([z.string()]),
+    'a union without an object': z.union([z.string(), z.null()]),
+    'an enum': z.enum(['a', 'b']),
+    'a literal': z.literal(5),
+    'a transformed string': z.string().transform((text) => ({ text })),
+    'JSON Schema of a string': { type: 'string' },
+    'JSON Schema of two types': { type: ['string', 'null'] },
+    'JSON Schema of alternatives': { oneOf: [{ type: 'string' }, { const: 5 }] },
+  })) {
+    test(what, () => {
+      const make = () => tool({ name: 'a', description: 'b', input: schema as never, execute: () => 'ok' })
+      const message = /its input schema fits no object: arguments are an object, so write z\.object\(\{ … \}\)/
+      assert.throws(make, { code: 'TOOL_INVALID', message })
+    })
+  }
+})
+
+suite('a tool whose schema may fit an object is accepted', () => {
+  const object = z.object({ a: z.string() })
+  for (const [what, schema] of Object.entries({
+    anything: z.any(),
+    unknown: z.unknown(),
+    'an empty JSON Schema': {},
+    'a union of objects': z.union([object, z.object({ b: z.string() })]),
+    'an object or null': object.nullable(),
+    'a discriminated union': z.discriminatedUnion('k', [
+      z.object({ k: z.literal('x') }),
+      z.object({ k: z.literal('y') }),
+    ]),
+    'an intersection': z.intersection(object, z.object({ b: z.string() })),
+    'a transformed object': object.transform(({ a }) => a),
+    'a pipe': z.preprocess((value) => value, object),
+    'a record': z.record(z.string(), z.number()),
+    'a lazy object': z.lazy(() => object),
+    'a reference': { $ref: '#/$defs/a', $defs: { a: { type: 'object' } } },
+    'keywords of other programs': {
+      type: 'object',
+      properties: {
+        require: { type: 'string', note: 'n', enumNames: [], markdownDescription: 'm', errorMessage: 'e' },
+      },
+      'x-order': 1,
+      propertyOrdering: ['require'],
+      discriminator: { propertyName: 'k' },
+      nullable: true,
+      id: 'a',
+      name: 'a',
+      strict: true,
+      title: 'A',
+      description: 'An a.',
+      $comment: 'c',
+    },
+  })) {
+    test(what, () => void tool({ name: 'a', description: 'b', input: schema as never, execute: () => 'ok' }))
   }
 })
 

@@ -8,6 +8,7 @@ import type { TokenUsage } from '../state/usage.ts'
 import { isIncomplete, AgentError, messageOf } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
 import { checkOptions } from '../state/check-options.ts'
+import { fitsNoObject } from '../state/schema-problem.ts'
 import { parserOf, toJsonSchema, type Parser } from './tools/parse-schema.ts'
 
 /** The second argument of a tool's `execute`. */
@@ -168,12 +169,16 @@ export function isOnUnknownOutcome(value: unknown): value is OnUnknownOutcome {
 }
 
 function inputSchemaOf(name: string, input: Schema | JsonObject): JsonObject {
+  let schema: JsonObject
   try {
-    return toJsonSchema(input)
+    schema = toJsonSchema(input)
   } catch (error) {
     if (isIncomplete(error)) throw error
     throw invalid(name, `its input schema cannot be converted to JSON Schema: ${messageOf(error)}`, input)
   }
+  if (!fitsNoObject(schema)) return schema
+  const advice = 'arguments are an object, so write z.object({ … }) with a field for the value'
+  throw invalid(name, `its input schema fits no object: ${advice}`, input)
 }
 
 function invalid(name: string, why: string, value: unknown): AgentError {

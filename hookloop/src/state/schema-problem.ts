@@ -1,5 +1,6 @@
 import { jsonSchemaValidator } from './json-schema.ts'
-import type { JsonObject } from './json.ts'
+import { isJsonObject, type Json, type JsonObject } from './json.ts'
+import { nearestName } from './nearest-name.ts'
 
 const schema = { $ref: '#/$defs/schema' }
 const schemas = { type: 'array', items: schema }
@@ -60,6 +61,43 @@ let validate: ReturnType<typeof jsonSchemaValidator> | undefined
 export function invalidKeyword(value: JsonObject): string | undefined {
   const [problem] = (validate ??= jsonSchemaValidator(metaSchema))(value)
   return problem && `its schema is invalid at "${problem.path.join('.')}": ${problem.message}`
+}
+
+/** Why a JSON Schema does not check what it seems to: a keyword is misspelt. Keywords of other programs are allowed. */
+export function misspeltKeyword(value: Json): string | undefined {
+  if (!isJsonObject(value)) return undefined
+  for (const [key, inner] of Object.entries(value)) {
+    if (!Object.hasOwn(keywords, key) && !annotations.test(key)) {
+      const near = key === 'property' ? 'properties' : nearestName(key, long)
+      if (near !== undefined) return `"${key}" is not a keyword of JSON Schema; did you mean "${near}"?`
+    }
+    const problem = schemasAt(key, inner)
+      .map(misspeltKeyword)
+      .find((each) => each !== undefined)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+/** Almost every short word is similar to a short keyword, such as "note" to "not". */
+const long = Object.keys(keywords).filter((keyword) => keyword.length > 3)
+
+/** The schemas in the value of a keyword. */
+function schemasAt(key: string, value: Json): readonly Json[] {
+  const type = key === '$defs' || key === 'definitions' ? named : keywords[key]
+  if (type === named) return isJsonObject(value) ? Object.values(value) : []
+  return type === schema || type === schemas || key === 'items' ? [value].flat() : []
+}
+
+/** Whether a JSON Schema fits no object for sure, as far as that can be seen without resolving references. */
+export function fitsNoObject(value: Json): boolean {
+  if (!isJsonObject(value)) return value === false
+  const { type, enum: values, anyOf, oneOf, allOf } = value
+  if (type !== undefined && ![type].flat().includes('object')) return true
+  if ('const' in value ? !isJsonObject(value['const']) : Array.isArray(values) && !values.some(isJsonObject))
+    return true
+  const isNone = (each: Json | undefined): boolean => Array.isArray(each) && each.length > 0 && each.every(fitsNoObject)
+  return isNone(anyOf) || isNone(oneOf) || (Array.isArray(allOf) && allOf.some(fitsNoObject))
 }
 
 /** Keywords that only describe, and whose value may be anything. */
