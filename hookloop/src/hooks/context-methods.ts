@@ -1,6 +1,7 @@
 import { optionTypes } from '../state/option-types.ts'
 import { checkedSettings } from '../state/model-settings.ts'
 import { checkArgument, checkNoOptions, checkOptions, definedOptions, optionNames } from '../state/check-options.ts'
+import { describeValue } from '../state/describe-value.ts'
 import { AgentState } from '../state/agent-state.ts'
 import { stopReasons, type StopReason } from '../state/continuation.ts'
 import {
@@ -12,7 +13,7 @@ import {
   type ResponseChange,
   type ToModel,
 } from '../state/inference.ts'
-import { exactJson, toJson, type Json, type JsonObject } from '../state/json.ts'
+import { exactJson, isJsonObject, toJson, type Json, type JsonObject } from '../state/json.ts'
 import type { List } from '../state/list.ts'
 import { isReplyPart, toInput, toMessages, type Message } from '../state/message.ts'
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
@@ -49,7 +50,18 @@ function decide(context: BaseContext, verdict: Verdict): BaseContext {
 
 function checkedChange(change: ResponseChange): ResponseChange {
   checkOptions('ctx.withResponse', change, ['content', 'finishReason', 'text'], 'HOOK_INVALID_OPTION')
+  // A redaction that forgets to return its result must not send the original.
+  const lost = Object.entries(change).find(([, value]) => value === undefined)?.[0]
+  if (lost !== undefined) {
+    throw invalid(`ctx.withResponse: "${lost}" is undefined. Omit a field that does not change.`, change)
+  }
   const { content, finishReason, text } = change
+  if (text !== undefined && typeof text !== 'string') {
+    throw invalid(`ctx.withResponse: "text" must be a string, not ${describeValue(text)}.`, text)
+  }
+  if (text !== undefined && content !== undefined) {
+    throw invalid('ctx.withResponse: a response gets either "text" or "content": the text is in its content.', change)
+  }
   const parts = content === undefined ? undefined : toJson(content)
   if (parts !== undefined && !(Array.isArray(parts) && parts.every(isReplyPart))) {
     throw invalid('The content of a response must be a list of parts: text, reasoning, file or tool-call.', content)
@@ -60,7 +72,7 @@ function checkedChange(change: ResponseChange): ResponseChange {
   return {
     ...(parts !== undefined && { content: parts }),
     ...(finishReason !== undefined && { finishReason }),
-    ...(text !== undefined && { text: textFrom(text) }),
+    ...(text !== undefined && { text }),
   }
 }
 
@@ -161,15 +173,16 @@ const abilities: { readonly [A in Ability]: { readonly [method: string]: Method 
     },
   },
   output: {
-    withOutput(this: BaseContext, output: unknown): BaseContext {
+    withOutput(this: BaseContext, value: unknown): BaseContext {
+      const output = toJson(value)
       const execution = fact<ToolExecution | undefined>(this, 'toolExecution')
-      if (execution === undefined) return withFact(this, 'output', toJson(output))
-      return withFact(this, 'toolExecution', Object.freeze({ ...execution, output: toJson(output) }))
+      if (execution === undefined) return withFact(this, 'output', output)
+      return withFact(this, 'toolExecution', Object.freeze({ ...execution, output }))
     },
   },
   messages: {
     withMessages(this: BaseContext, messages: Iterable<Message>): BaseContext {
-      return withFact(this, 'messages', toMessages(messages, fact<List<Message>>(this, 'messages')))
+      return withFact(this, 'messages', messagesFrom(messages, fact<List<Message>>(this, 'messages')))
     },
   },
   stop,
@@ -319,6 +332,12 @@ export function changeRequest(request: InferenceRequest, change: RequestChange, 
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((name) => typeof name === 'string'))) {
     throw invalid('The tools of a request must be a list of names.', tools)
   }
+  if (responseFormat !== undefined && !isJsonObject(responseFormat)) {
+    throw invalid('The response format of a request must be a JSON Schema object.', responseFormat)
+  }
+  if (toolChoice !== undefined && !isToolChoice(toolChoice)) {
+    throw invalid(`The tool choice of a request must be 'auto', 'required', 'none' or { tool: name }.`, toolChoice)
+  }
   return Object.freeze({
     ...request,
     ...(system !== undefined && { system }),
@@ -327,8 +346,20 @@ export function changeRequest(request: InferenceRequest, change: RequestChange, 
     ...(tools !== undefined && { tools: Object.freeze([...tools]) }),
     ...(settings !== undefined && { settings: checkedSettings('withRequest', settings) }),
     ...(responseFormat !== undefined && { responseFormat: exactJson(responseFormat, 'response format') as JsonObject }),
-    ...(messages !== undefined && { messages: toMessages(messages, request.messages) }),
+    ...(messages !== undefined && { messages: messagesFrom(messages, request.messages) }),
   })
+}
+
+/** A string is a list of characters, each of which would be a message. */
+function messagesFrom(messages: unknown, known: List<Message>): List<Message> {
+  const isList = typeof messages === 'object' && messages !== null && Symbol.iterator in messages
+  if (isList) return toMessages(messages as Iterable<Message>, known)
+  throw invalid(`The messages must be a list of messages, not ${describeValue(messages)}.`, messages)
+}
+
+function isToolChoice(choice: unknown): boolean {
+  if (isJsonObject(choice)) return typeof choice['tool'] === 'string' && Object.keys(choice).length === 1
+  return choice === 'auto' || choice === 'required' || choice === 'none'
 }
 
 export const requestFields = optionNames<RequestChange>({

@@ -46,6 +46,7 @@ export interface ChangesRequest {
 }
 export interface ChangesResponse {
   /** `text` replaces all text; `content` replaces everything, including tool calls. */
+  /** Replaces fields of the response. Throws for a field that is undefined: omit what does not change. */
   withResponse(change: ResponseChange): this
 }
 export interface ChangesArgs<A> {

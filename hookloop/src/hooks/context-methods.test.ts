@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { createAgent } from '../create-agent.ts'
+import { scriptedModel } from '../models/scripted.ts'
+import { describeValue } from '../state/describe-value.ts'
+import { hook } from './hook.ts'
+
+suite('a value of the wrong kind fails the hook', () => {
+  const responses: readonly (readonly [change: unknown, message: RegExp])[] = [
+    [{ text: undefined }, /ctx\.withResponse: "text" is undefined\. Omit a field that does not change/],
+    [{ content: undefined }, /"content" is undefined/],
+    [{ finishReason: undefined }, /"finishReason" is undefined/],
+    [{ text: null }, /ctx\.withResponse: "text" must be a string, not null/],
+    [{ text: 5 }, /"text" must be a string, not 5/],
+    [{ text: ['x'] }, /"text" must be a string, not \["x"\]/],
+    [{ text: 'x', content: [{ type: 'text', text: 'y' }] }, /either "text" or "content"/],
+  ]
+  for (const [change, message] of responses) {
+    test(`ctx.withResponse, ${describeValue(change)}`, async () => {
+      const redact = hook('afterInference', (ctx) => ctx.withResponse(change as never))
+      const run = await createAgent({ model: scriptedModel(['secret']), use: [redact] }).run('go')
+      assert.match(run.status === 'failed' ? run.error.message : run.status, message)
+      assert.doesNotMatch(run.text, /secret/)
+    })
+  }
+
+  const requests: readonly (readonly [change: unknown, message: RegExp])[] = [
+    [{ messages: 'x' }, /The messages must be a list of messages, not "x"/],
+    [{ messages: 5 }, /The messages must be a list of messages, not 5/],
+    [{ messages: null }, /The messages must be a list of messages, not null/],
+    [{ responseFormat: 5 }, /The response format of a request must be a JSON Schema object/],
+    [{ responseFormat: [] }, /The response format of a request must be a JSON Schema object/],
+    [{ toolChoice: 'always' }, /The tool choice of a request must be 'auto', 'required', 'none' or \{ tool: name \}/],
+    [{ toolChoice: { name: 'x' } }, /The tool choice of a request must be/],
+  ]
+  for (const [change, message] of requests) {
+    test(`ctx.withRequest, ${JSON.stringify(change)}`, async () => {
+      const model = scriptedModel(['done'])
+      const use = [hook('beforeInference', (ctx) => ctx.withRequest(change as never))]
+      const run = await createAgent({ model, use }).run('go')
+      assert.match(run.status === 'failed' ? run.error.message : run.status, message)
+      assert.equal(model.requests.length, 0)
+    })
+  }
+})
+
+test('a field of a request that is undefined does not change', async () => {
+  const model = scriptedModel(['done'])
+  const use = [hook('beforeInference', (ctx) => ctx.withRequest({ system: undefined, messages: undefined } as never))]
+  const run = await createAgent({ model, instructions: 'Be brief.', use }).run('go')
+  assert.deepEqual([run.status, model.requests[0]!.system], ['completed', 'Be brief.'])
+})
