@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { tool } from '../agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { describeValue } from '../state/describe-value.ts'
@@ -40,6 +41,18 @@ suite('a value of the wrong kind fails the hook', () => {
       const run = await createAgent({ model, use }).run('go')
       assert.match(run.status === 'failed' ? run.error.message : run.status, message)
       assert.equal(model.requests.length, 0)
+    })
+  }
+
+  for (const output of [() => 1, Symbol('x')]) {
+    test(`ctx.withOutput, a ${typeof output}`, async () => {
+      const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'secret' })
+      const redact = hook('afterToolUse', (ctx) => ctx.withOutput(output as never))
+      const model = scriptedModel([{ toolCalls: [{ name: 'work' }] }, 'done'])
+      const run = await createAgent({ model, use: [work, redact] }).run('go')
+      const errors = run.ledger.map(({ error }) => error ?? '').join()
+      assert.match(errors, /ctx\.withOutput: the output is (a function|a symbol), which is not JSON/)
+      assert.doesNotMatch(JSON.stringify(model.requests.at(-1)!.messages), /secret/)
     })
   }
 })

@@ -174,6 +174,9 @@ const abilities: { readonly [A in Ability]: { readonly [method: string]: Method 
   },
   output: {
     withOutput(this: BaseContext, value: unknown): BaseContext {
+      if (typeof value === 'function' || typeof value === 'symbol') {
+        throw invalid(`ctx.withOutput: the output is ${describeValue(value)}, which is not JSON.`, value)
+      }
       const output = toJson(value)
       const execution = fact<ToolExecution | undefined>(this, 'toolExecution')
       if (execution === undefined) return withFact(this, 'output', output)

@@ -45,8 +45,7 @@ export interface ChangesRequest {
   withRequest(change: RequestChange): this
 }
 export interface ChangesResponse {
-  /** `text` replaces all text; `content` replaces everything, including tool calls. */
-  /** Replaces fields of the response. Throws for a field that is undefined: omit what does not change. */
+  /** `text` replaces all text; `content` replaces everything, including tool calls. Omit what does not change: undefined throws. */
   withResponse(change: ResponseChange): this
 }
 export interface ChangesArgs<A> {
