@@ -64,6 +64,7 @@ export async function forkSession(store: SessionStore, id: string, options: Fork
   checkStore('forkSession', store)
   checkOptions('forkSession', options, { at: optionTypes.whole, as: optionTypes.any, message: optionTypes.any })
   const snapshot = await readStoredSession(store, id)
+  await checkPoint(store, id, options.at)
   const seq = options.at ?? snapshot.end.seq
   const message = options.message === undefined ? unanswered(snapshot, options.at) : toInput(options.message)
   const state = options.message === undefined ? settledState(stateAt(snapshot, seq)) : stateBeforeInput(snapshot, seq)
@@ -80,6 +81,14 @@ export async function forkSession(store: SessionStore, id: string, options: Fork
     await session.journal.flush()
   })
   return as
+}
+
+/** Throws unless a line is the end of a step of the session. */
+export async function checkPoint(store: SessionStore, id: string, at: number | undefined): Promise<void> {
+  if (at === undefined || (await listPoints(store, id)).some(({ seq }) => seq === at)) return
+  throw new AgentError('AGENT_INVALID_OPTION', `The session has no step ${at}. listPoints returns its steps.`, {
+    value: at,
+  })
 }
 
 function pointOf({ index: execution, input }: StoredRun, step: StoredStep): readonly SessionPoint[] {

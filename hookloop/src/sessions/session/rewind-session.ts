@@ -7,7 +7,7 @@ import { toInput, type Message } from '../../state/message.ts'
 import { AgentError } from '../../errors.ts'
 import { readStoredSession, type SessionHistory } from '../log/read-session.ts'
 import { checkStore, type SessionStore } from '../stores/store.ts'
-import { listPoints, settledState, stateAt, stateBeforeInput } from './fork-session.ts'
+import { checkPoint, settledState, stateAt, stateBeforeInput } from './fork-session.ts'
 import { appendState, lockSession, logEvent } from './session-lock.ts'
 
 /** Options of `rewindSession`. */
@@ -33,8 +33,7 @@ export async function rewindSession(store: SessionStore, id: string, options: Re
   const replacement = options.message === undefined ? undefined : toInput(options.message)
   await lockSession(store, { id }, async (session) => {
     const history = await readStoredSession(store, id)
-    const isPoint = options.at === undefined || (await listPoints(store, id)).some(({ seq }) => seq === options.at)
-    if (!isPoint) throw noStep(options.at)
+    await checkPoint(store, id, options.at)
     const { to, before, input } = targetOf(history, options.at)
     const message = replacement ?? input
     const base = replacement === undefined || input !== undefined ? before : stateBeforeInput(history, to)
@@ -53,12 +52,6 @@ export async function rewindSession(store: SessionStore, id: string, options: Re
       session.journal.append({ type: 'input', run: crypto.randomUUID(), at, message, ...turn })
     }
     await session.journal.flush()
-  })
-}
-
-function noStep(at: number | undefined): AgentError {
-  return new AgentError('AGENT_INVALID_OPTION', `The session has no step ${at}. listPoints returns its steps.`, {
-    value: at,
   })
 }
 

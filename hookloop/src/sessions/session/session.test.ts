@@ -401,6 +401,17 @@ test('a fork of a session goes its own way, and the session does not notice', as
   assert.deepEqual([fork.id, await texts(session), (await store.read('s'))!.lines], ['t', ['One.', 'I: 1'], before])
 })
 
+test('a session is not forked at a line that is not the end of a step', async () => {
+  const store = memoryStore()
+  const session = clerk(store).agent.session('s')
+  await session.send('One.')
+  for (const at of [0, 99_999]) {
+    const message = `The session has no step ${at}. listPoints returns its steps.`
+    await assert.rejects(session.fork({ at }), { code: 'AGENT_INVALID_OPTION', message })
+  }
+  assert.equal(await store.count(), 1)
+})
+
 test('a fork with another message works on that message when it is resumed', async () => {
   const session = clerk(memoryStore()).agent.session('s')
   await session.send('One.')
