@@ -10,7 +10,8 @@ import {
   type ModelReply,
   type ModelRequest,
 } from '../../state/inference.ts'
-import { isJsonObject, toJson, type Json } from '../../state/json.ts'
+import { isPlainObject } from '../../state/describe-value.ts'
+import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import { areReplyParts, type Part } from '../../state/message.ts'
 import { isAmount, noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
 import { untilEnd, type Settle, type WorkLimit } from '../../effects/run-time.ts'
@@ -208,12 +209,25 @@ function usageOf(usage: ModelReply['usage'], { cost }: LanguageModel): TokenUsag
 
 /** Arguments that are not JSON, or nested too deep, are replaced by a text, so that they fail the call and not the run. */
 function plainContent(content: readonly unknown[]): Json | undefined {
-  const unusable = '[arguments that are too large or nested too deep]'
-  const usable = (part: unknown): unknown =>
-    isJsonObject(part) && part['type'] === 'tool-call' && plainValue([part]).value === undefined
-      ? { ...part, input: unusable }
-      : part
-  return plainValue(content).value ?? plainValue(content.map(usable)).value
+  const plain = plainValue(content).value
+  const usable = (part: unknown): unknown => {
+    if (!isCall(part)) return part
+    if (plain === undefined && plainValue([part]).value === undefined)
+      return { ...part, input: '[arguments that are too large or nested too deep]' }
+    return isFiniteJson(part['input']) ? part : { ...part, input: '[arguments with a number that is not JSON]' }
+  }
+  const used = content.map(usable)
+  return plain !== undefined && used.every((part, i) => part === content[i]) ? plain : plainValue(used).value
+}
+
+function isCall(part: unknown): part is JsonObject {
+  return isJsonObject(part) && part['type'] === 'tool-call'
+}
+
+/** Whether a value has no `NaN` and no `Infinity`, which would become null. */
+function isFiniteJson(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  return (Array.isArray(value) || isPlainObject(value) ? Object.values<unknown>(value) : []).every(isFiniteJson)
 }
 
 /** The value of an error, if it is JSON: an error must not be lost because of the value it carries. */

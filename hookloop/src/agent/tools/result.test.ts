@@ -90,6 +90,27 @@ test('arguments that are nested too deep fail the call, not the run', async () =
   }
 })
 
+test('arguments with a number that is not JSON fail the call, and the tool does not get null', async () => {
+  const give = tool({ name: 'give', description: 'Gives.', input: anything, execute: () => 'ran' })
+  for (const args of [{ a: Infinity }, { a: [{ b: NaN }] }, { a: -Infinity }] as const) {
+    const calls = [
+      {
+        toolCalls: [
+          { name: 'give', args: { a: 1 } },
+          { name: 'give', args },
+        ],
+      },
+      'done',
+    ]
+    for (const model of [modelCalling(args), scriptedModel(calls)]) {
+      const run = await createAgent({ model, use: [give] }).run('Go.')
+      const execution = run.state.execution!.steps.at(0)!.toolExecutions.at(-1)
+      const failed = { status: 'failed', output: 'The arguments must be a JSON object.', rejected: true }
+      assert.deepEqual([run.status, execution], ['completed', failed])
+    }
+  }
+})
+
 test('arguments with a number that cannot be represented exactly fail the call, and the model gets the number', async () => {
   const give = tool({ name: 'give', description: 'Gives.', input: anything, execute: () => 'ran' })
   const run = await createAgent({ model: modelCalling('{"id":9007199254740993}'), use: [give] }).run('Go.')
