@@ -30,8 +30,9 @@ function entryPoint() {
 
 /** Between runs, in a folder that only this user can write to, because it is run without a check. */
 function keepCompiledCode() {
-  const [{ homedir }, { join }] = [process.getBuiltinModule('node:os'), process.getBuiltinModule('node:path')]
-  const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
+  const [os, { isAbsolute, join }] = [process.getBuiltinModule('node:os'), process.getBuiltinModule('node:path')]
+  const named = process.env.XDG_CACHE_HOME ?? ''
+  const cache = isAbsolute(named) ? named : join(os.homedir() || os.userInfo().homedir, '.cache')
   process.getBuiltinModule('node:module').enableCompileCache?.(join(cache, 'hookloop', 'compiled'))
 }
 

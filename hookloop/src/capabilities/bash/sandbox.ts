@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { homedir, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { homeFolder } from '../../system/files/user-folders.ts'
 import { checkOptions, invalidOption } from '../../state/check-options.ts'
 import { messageOf } from '../../errors.ts'
 import { once } from '../../system/once.ts'
@@ -148,7 +149,7 @@ function literal(paths: readonly string[]): { path: string; literal: true }[] {
 }
 
 function toPath(path: string, cwd: string): string {
-  if (path === '~' || path.startsWith('~/')) return join(homedir(), path.slice(1))
+  if (path === '~' || path.startsWith('~/')) return join(homeFolder(), path.slice(1))
   return resolve(cwd, path)
 }
 

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join, resolve, sep } from 'node:path'
+import { homeFolder } from '../../system/files/user-folders.ts'
 import { messageOf, problemOf } from '../../errors.ts'
 import { readFrontMatter } from '../../system/files/front-matter.ts'
 import { readText } from '../../system/files/read-text.ts'
@@ -23,7 +23,7 @@ export function readSkillFolders(policy: SkillsPolicy, known: readonly Skill[] =
   const found = new Map(known.map((skill) => [skill.name, skill]))
   const problems: string[] = []
   const folders = [
-    ...(policy.user ? PLACES.map((dir) => ({ path: join(homedir(), dir), scope: 'user' as const })) : []),
+    ...(policy.user ? PLACES.map((dir) => ({ path: join(homeFolder(), dir), scope: 'user' as const })) : []),
     ...policy.dirs.map((dir) => ({ path: resolve(policy.cwd, dir), scope: 'project' as const })),
   ]
   const seen = new Set<string>()

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { configFolder, homeFolder } from '../../system/files/user-folders.ts'
 import type { ApprovalPolicy, Capability, UsePart } from '../../agent/capability.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import type { ClaudeHooksOptions } from '../../hook-files/claude/claude-hooks.ts'
@@ -108,9 +108,8 @@ function rejectInsideHook({ HOOKLOOP_TRIGGER: trigger, CLAUDE_CODE_ENTRYPOINT: e
 }
 
 function hasFiles(dir: string): boolean {
-  const config = process.env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config')
-  const folders = [dir, homedir()].flatMap((each) => [join(each, '.hookloop'), join(each, '.claude')])
-  const own = ['json', 'jsonc', 'yaml', 'yml'].map((extension) => join(config, 'hookloop', `hooks.${extension}`))
+  const folders = [dir, homeFolder()].flatMap((each) => [join(each, '.hookloop'), join(each, '.claude')])
+  const own = ['json', 'jsonc', 'yaml', 'yml'].map((extension) => join(configFolder(), `hooks.${extension}`))
   return [...folders, ...own].some((path) => existsSync(path))
 }
 

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { homeFolder } from '../../system/files/user-folders.ts'
 import type { Environment } from '../../models/providers.ts'
 import { fileStore } from '../../sessions/stores/file-store.ts'
 import { postgresStore } from '../../sessions/stores/postgres-store.ts'
@@ -85,7 +85,7 @@ export function dataFolder(env: Environment): string {
   if (isAbsolute(named)) return join(named, 'hookloop') // the XDG rules say to ignore a relative path
   const local = env['LOCALAPPDATA'] ?? ''
   if (process.platform === 'win32' && local !== '') return join(local, 'hookloop')
-  return join(homedir(), '.local', 'share', 'hookloop')
+  return join(homeFolder(), '.local', 'share', 'hookloop')
 }
 
 function parseLocation(named: string, by: string): Location {

@@ -1,6 +1,6 @@
 import { choiceOf, optionTypes, type OptionTypes } from '../../state/option-types.ts'
-import { homedir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
+import { configFolder, homeFolder } from '../../system/files/user-folders.ts'
 import type { Capability } from '../../agent/capability.ts'
 import { checkNoOptions, checkOptions, invalidOption } from '../../state/check-options.ts'
 import type { JsonObject } from '../../state/json.ts'
@@ -129,7 +129,7 @@ export function findHooks(options: FindOptions, onMistake?: (mistake: AgentError
   if (typeof options.dir !== 'string' || options.dir === '') {
     throw invalidOption('projectHooks', '"dir" must be the folder of a project', options.dir)
   }
-  const { trust = new TrustStore(), home = defaultHome(), allow = {} } = options
+  const { trust = new TrustStore(), home = configFolder(), allow = {} } = options
   const dir = resolve(options.dir)
   if (trust !== 'all') trust.checkOutside(dir)
   const taken = new Set<string>()
@@ -241,7 +241,7 @@ function sourcesOf(options: FindOptions, dir: string): readonly Source[] {
 
 /** Skills and agents in the home folder, except those of a project inside it. */
 function ownSources(dir: string): readonly Source[] {
-  const outside = ownersIn(homedir()).filter(({ path }) => !isInside(realPath(dir), path))
+  const outside = ownersIn(homeFolder()).filter(({ path }) => !isInside(realPath(dir), path))
   return outside.map((each) => ({ ...toSource(each), isOwn: true }))
 }
 
@@ -339,8 +339,4 @@ function configIn(folder: string): Config | undefined {
   if (found.length <= 1) return found[0]
   const files = found.map(({ path }) => path).join(', ')
   throw invalid(folder, undefined, `there are several hook files: ${files}. Keep one of them`)
-}
-
-function defaultHome(): string {
-  return join(process.env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config'), 'hookloop')
 }

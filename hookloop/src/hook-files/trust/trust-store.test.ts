@@ -308,6 +308,9 @@ test('the list is in the configuration folder of the user, unless a variable nam
   assert.equal(defaultTrustFile({}), join(homedir(), '.config/hookloop/trust.json'))
   assert.equal(defaultTrustFile({ XDG_CONFIG_HOME: '/settings' }), '/settings/hookloop/trust.json')
   assert.equal(defaultTrustFile({ XDG_CONFIG_HOME: '/settings', HOOKLOOP_TRUST: '/list.json' }), '/list.json')
+  assert.equal(defaultTrustFile({ XDG_CONFIG_HOME: '/settings', HOOKLOOP_TRUST: '' }), '/settings/hookloop/trust.json')
+  const usual = join(homedir(), '.config', 'hookloop', 'trust.json')
+  assert.equal(defaultTrustFile({ XDG_CONFIG_HOME: '', HOOKLOOP_TRUST: '' }), usual)
 })
 
 test('a file that is not trusted has the reason: it cannot be trusted, has changed, or is new', () => {

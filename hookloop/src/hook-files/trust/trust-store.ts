@@ -13,8 +13,8 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
+import { configFolder, homeFolder } from '../../system/files/user-folders.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { createFolder } from '../../sessions/stores/file-access.ts'
@@ -141,7 +141,7 @@ export class TrustStore {
 
   /** Throws if the project could write the list. */
   checkOutside(dir: string): void {
-    const isUsual = this.file === join(homedir(), '.config', 'hookloop', 'trust.json') // inside a project that is the home folder
+    const isUsual = this.file === join(homeFolder(), '.config', 'hookloop', 'trust.json') // inside a project that is the home folder
     if (this.#given !== undefined || isUsual || !isInside(realPath(dir), realPath(this.file))) return
     throw new AgentError(
       'CONFIG_INVALID',
@@ -259,7 +259,7 @@ const LOCK_WAIT_MS = 20_000
 const pause = new Int32Array(new SharedArrayBuffer(4))
 
 export function defaultTrustFile(env: NodeJS.ProcessEnv = process.env): string {
-  return env['HOOKLOOP_TRUST'] ?? join(env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config'), 'hookloop', 'trust.json')
+  return env['HOOKLOOP_TRUST'] || join(configFolder(env), 'trust.json')
 }
 
 const MIN_HASH_CHARS = 16

@@ -1,5 +1,5 @@
-import { homedir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
+import { homeFolder } from '../../../system/files/user-folders.ts'
 import { loadPicomatch } from '../../../state/packages.ts'
 import { parseCommands } from '../../../capabilities/bash/policy/parse-commands.ts'
 import type { JsonObject } from '../../../state/json.ts'
@@ -49,7 +49,7 @@ function fitsPath(pattern: string, path: string, cwd: string): boolean {
   const target = resolve(cwd, path)
   const options = { dot: true }
   if (pattern.startsWith('//')) return loadPicomatch().isMatch(target, pattern.slice(1), options)
-  if (pattern.startsWith('~/')) return loadPicomatch().isMatch(target, join(homedir(), pattern.slice(2)), options)
+  if (pattern.startsWith('~/')) return loadPicomatch().isMatch(target, join(homeFolder(), pattern.slice(2)), options)
   if (pattern.startsWith('**/')) return loadPicomatch().isMatch(target, pattern, options)
   const inside = relative(cwd, target)
   if (!pattern.includes('/'))

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
+import { homeFolder } from '../../../system/files/user-folders.ts'
 import type { JsonObject } from '../../../state/json.ts'
 import { executableProblem } from '../../../system/processes/executable-problem.ts'
 import { isInjectionVariable } from '../../../system/processes/minimal-environment.ts'
@@ -69,7 +69,7 @@ export function shellFor(cwd: string, path: string | undefined): 'bash' | 'sh' {
 /** The folder with the settings of the user. */
 export function configDir(env: NodeJS.ProcessEnv = process.env): string {
   const named = env['CLAUDE_CONFIG_DIR']
-  return named === undefined || named === '' ? join(homedir(), '.claude') : named
+  return named === undefined || named === '' ? join(homeFolder(), '.claude') : named
 }
 
 /** Python would run the files in `__pycache__` without looking at the trusted source. */
