@@ -52,11 +52,12 @@ describe('the model gets', () => {
 
   test('the reason why a command did not start', async () => {
     const gone = mkdtempSync(join(tmpdir(), 'hookloop-gone-'))
-    rmSync(gone, { recursive: true })
-    assert.match(
-      await outputOf('true', { cwd: gone }),
-      /^failed: The command was not started\. The working directory .* does not exist/,
-    )
+    const removes = hook('beforeToolUse', (ctx) => {
+      rmSync(gone, { recursive: true })
+      return ctx
+    })
+    const [execution] = await runCommands(['true'], { options: { cwd: gone, sandbox: 'off' }, use: [removes] })
+    assert.match(execution!.output, /^The command was not started\. The working directory .* does not exist/)
     assert.match(
       await outputOf(`: ${'x'.repeat(200_000)}`),
       /^(failed: The command was not started\. The command is too long|blocked: )/,
@@ -181,6 +182,8 @@ describe('options', () => {
     refused({ timeoutMs: 2, maxTimeoutMs: 1 }, /"timeoutMs" cannot be longer/)
     refused({ headChars: 1.5 }, /"headChars"/)
     refused({ cwd: 7 }, /"cwd"/)
+    refused({ cwd: '/nope' }, /"cwd": there is no \/nope/)
+    refused({ cwd: process.execPath }, /"cwd": .* is not a folder/)
     refused({ allow: 'ls' }, /"allow"/)
     refused({ sandbox: 'maybe' }, /"sandbox"/)
     refused({ sandbox: { writes: [] } }, /unknown option "writes"/)

@@ -4,6 +4,7 @@ import { checkPositiveIntegers, invalidOption, readOptions } from '../../state/c
 import { tool, type Tool } from '../../agent/tool.ts'
 import { guard, type Hook } from '../../hooks/hook.ts'
 import { revealInvisible } from '../../system/sanitize-text.ts'
+import { checkExists } from '../../system/files/check-exists.ts'
 import { executableProblem } from '../../system/processes/executable-problem.ts'
 import { isInjectionVariable } from '../../system/processes/minimal-environment.ts'
 import { commandJudge, type CommandVerdict } from './policy/judge-command.ts'
@@ -64,6 +65,7 @@ export function bash(options: BashOptions = {}): Capability {
   const policy = toPolicy(options)
   const { allow, deny, ask, headChars, tailChars } = policy
   const cwd = resolve(policy.cwd)
+  checkExists('bash', 'cwd', cwd, 'folder')
   const judge = commandJudge({ allow, deny, ask }, cwd)
   const shell = findShell()
   const sandbox = chooseSandbox(policy.sandbox, cwd)
