@@ -38,6 +38,10 @@ const servers = await mcp({ servers: {} })
 
 type Call = (...args: readonly unknown[]) => unknown
 
+function method(of: object, name: string): Call {
+  return (...args) => (of as { readonly [name: string]: Call })[name]!(...args)
+}
+
 const calls: { readonly [name: string]: readonly [call: Call, args: readonly unknown[], option: string] } = {
   memoryStore: [memoryStore, [], 'path'],
   completion: [completion, [], 'maxSteps'],
@@ -47,28 +51,28 @@ const calls: { readonly [name: string]: readonly [call: Call, args: readonly unk
   diffRuns: [diffRuns as Call, [run, run], 'verbose'],
   listPoints: [listPoints as Call, [store, 's'], 'limit'],
   'agent.session': [agent.session as Call, ['s'], 'metadata'],
-  'agent.describe': [agent.describe as Call, [], 'verbose'],
-  'session.state': [session.state as Call, [], 'at'],
-  'session.clear': [session.clear as Call, [], 'all'],
-  'session.compact': [session.compact as Call, [], 'keep'],
+  'agent.describe': [agent.describe, [], 'verbose'],
+  'session.state': [session.state, [], 'at'],
+  'session.clear': [session.clear, [], 'all'],
+  'session.compact': [session.compact, [], 'keep'],
   'session.suspend': [session.suspend as Call, ['lunch'], 'by'],
   'session.changeModel': [session.changeModel as Call, ['openai/gpt-6-luna'], 'temperature'],
   'session.changeSystemPrompt': [session.changeSystemPrompt as Call, ['x'], 'append'],
   'session.writeMetadata': [session.writeMetadata as Call, ['key', 1], 'merge'],
   'session.updateTasks': [session.updateTasks as Call, [[]], 'merge'],
   agentRunner: [agentRunner as Call, [agent, store], 'maxRuns'],
-  'runner.resume': [runner.resume as Call, ['s'], 'signal'],
-  'runner.close': [runner.close as Call, [], 'timeout'],
+  'runner.resume': [method(runner, 'resume'), ['s'], 'signal'],
+  'runner.close': [method(runner, 'close'), [], 'timeout'],
   toNodeListener: [toNodeListener as Call, [() => new Response()], 'timeout'],
   cancellationSource: [cancellationSource, [], 'reason'],
-  cancellationFile: [cancellationFile as Call, ['/tmp/stop'], 'pollMs'],
-  fileRecording: [fileRecording as Call, ['/tmp/recording'], 'append'],
+  cancellationFile: [cancellationFile as Call, ['stop'], 'pollMs'],
+  fileRecording: [fileRecording as Call, ['recording'], 'append'],
   formatDiff: [formatDiff as Call, [diffRuns(run, run)], 'color'],
   formatReplay: [formatReplay as Call, [{ differences: [] }], 'color'],
   recordEvents: [recordEvents as Call, [agent.stream('go')], 'deltas'],
   hookFilesOf: [hookFilesOf as Call, ['.'], 'home'],
   withTasks: [withTasks as Call, [run.state, []], 'maxTasks'],
-  'mcp.close': [(...args) => (servers.close as Call).apply(servers, [...args]), [], 'timeout'],
+  'mcp.close': [method(servers, 'close'), [], 'timeout'],
 }
 
 suite('a function that takes no options rejects them', () => {
@@ -85,11 +89,11 @@ suite('a function that takes no options rejects them', () => {
   })
 })
 
-const misspelt: { readonly [name: string]: readonly [call: Call, args: readonly unknown[], option: string] } = {
-  'runner.stop': [runner.stop as Call, ['s'], 'resaon'],
-  requestStop: [store.requestStop as Call, ['s'], 'who'],
-  'mcp.call': [(...args) => servers.call(...(args as ['x'])), ['x', {}], 'servr'],
-  'mcp.resources': [(...args) => servers.resources(...(args as [])), [], 'servr'],
+const unknown: { readonly [name: string]: readonly [call: Call, args: readonly unknown[], option: string] } = {
+  'runner.stop': [method(runner, 'stop'), ['s'], 'resaon'],
+  requestStop: [method(store, 'requestStop'), ['s'], 'who'],
+  'mcp.call': [method(servers, 'call'), ['x', {}], 'servr'],
+  'mcp.resources': [method(servers, 'resources'), [], 'servr'],
   'fire: toolExecution': [firing, ['toolExecution'], 'out'],
   'fire: toolCall': [firing, ['toolCall'], 'arguments'],
   'fire: spent': [firing, ['spent'], 'cost'],
@@ -105,7 +109,7 @@ function firing(fact: unknown, value: unknown): unknown {
 }
 
 suite('a function that takes options rejects one that it does not know', () => {
-  for (const [name, [call, args, option]] of Object.entries(misspelt)) {
+  for (const [name, [call, args, option]] of Object.entries(unknown)) {
     test(`${name}: ${option}`, async () => {
       const given = async (): Promise<unknown> => call(...args, { [option]: 5 })
       const message = new RegExp(`^${name}: unknown option "${option}"\\. `)

@@ -95,10 +95,14 @@ suite('a schema that cannot be used gets the advice for its library', () => {
     ['a type that does not exist', { type: 'text' }, /its schema is invalid at "type"/],
     ['a property that is no schema', { type: 'object', properties: { a: 'string' } }, /invalid at "properties\.a"/],
     ['required as a boolean', { properties: { a: { type: 'string', required: true } } }, /"properties\.a\.required"/],
-    ['a misspelt keyword', { type: 'object', require: ['a'] }, /"require" is not a keyw.*; did you mean "required"\?/],
+    [
+      'a keyword with a typo',
+      { type: 'object', require: ['a'] },
+      /"require" is not a keyw.*; did you mean "required"\?/,
+    ],
     ['a keyword in the singular', { type: 'object', property: {} }, /"property" is not.*did you mean "properties"\?/],
     [
-      'a misspelt keyword of a field',
+      'a keyword with a typo of a field',
       { type: 'object', properties: { a: { anyOf: [{ type: 'string', maxlength: 5 }] } } },
       /"maxlength" is not a keyword of JSON Schema; did you mean "maxLength"\?/,
     ],

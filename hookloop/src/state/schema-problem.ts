@@ -63,8 +63,8 @@ export function invalidKeyword(value: JsonObject): string | undefined {
   return problem && `its schema is invalid at "${problem.path.join('.')}": ${problem.message}`
 }
 
-/** Why a JSON Schema does not check what it seems to: a keyword is misspelt. Keywords of other programs are allowed. */
-export function misspeltKeyword(value: Json): string | undefined {
+/** Why a JSON Schema does not check what it seems to: a keyword has a typo. Keywords of other programs are allowed. */
+export function keywordTypo(value: Json): string | undefined {
   if (!isJsonObject(value)) return undefined
   for (const [key, inner] of Object.entries(value)) {
     if (!Object.hasOwn(keywords, key) && !annotations.test(key)) {
@@ -72,7 +72,7 @@ export function misspeltKeyword(value: Json): string | undefined {
       if (near !== undefined) return `"${key}" is not a keyword of JSON Schema; did you mean "${near}"?`
     }
     const problem = schemasAt(key, inner)
-      .map(misspeltKeyword)
+      .map(keywordTypo)
       .find((each) => each !== undefined)
     if (problem !== undefined) return problem
   }

@@ -231,7 +231,7 @@ const step: Step = {
   messageCount: 0,
 }
 
-/** The fields of each fact that may be given in part: a misspelt one would leave its default. */
+/** The fields of each fact that may be given in part: one with another name would leave its default. */
 const namesIn = {
   toolCall: optionNames<ToolCall>({ id: true, name: true, args: true }),
   toolExecution: optionNames<ToolExecution>({

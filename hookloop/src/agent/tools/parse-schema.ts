@@ -3,7 +3,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import { jsonSchemaValidator } from '../../state/json-schema.ts'
 import type { Schema } from '../../state/schema.ts'
-import { fieldsProblem, invalidKeyword, misspeltKeyword } from '../../state/schema-problem.ts'
+import { fieldsProblem, invalidKeyword, keywordTypo } from '../../state/schema-problem.ts'
 import { isIncomplete, messageOf } from '../../errors.ts'
 import { andThen, orElse, type MaybePromise } from '../../state/thenable.ts'
 
@@ -20,7 +20,7 @@ export function toJsonSchema(schema: Schema | JsonObject): JsonObject {
 }
 
 function validJsonSchema(schema: JsonObject): JsonObject {
-  const problem = invalidKeyword(schema) ?? misspeltKeyword(schema)
+  const problem = invalidKeyword(schema) ?? keywordTypo(schema)
   if (problem !== undefined) throw new TypeError(problem)
   return schema
 }

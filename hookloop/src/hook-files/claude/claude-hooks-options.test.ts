@@ -16,11 +16,11 @@ suite('options of claudeHooks that would silently remove a guard are errors', ()
     ['a missing file of an organisation', { managed: '/nope/m.json' }, /"managed": there is no \/nope\/m\.json/],
     ['a folder as file of an organisation', { managed: '/tmp' }, /"managed": \/tmp is not a file/],
     ['a missing plugin', { plugins: ['/nope'] }, /"plugins": there is no \/nope/],
-    ['a misspelt key of a plugin', { plugins: [{ dir: '/tmp', option: {} }] }, /unknown option "option"/],
-    ['a misspelt key of settings', { settings: { hook: {} } }, /hook: it is not a setting; did you mean "hooks"\?/],
+    ['an unknown key of a plugin', { plugins: [{ dir: '/tmp', option: {} }] }, /unknown option "option"/],
+    ['an unknown key of settings', { settings: { hook: {} } }, /hook: it is not a setting; did you mean "hooks"\?/],
     ['an event outside of hooks', { settings: { PreToolUse: [] } }, /PreToolUse: an event must be inside "hooks"/],
     [
-      'a misspelt key of a group',
+      'an unknown key of a group',
       { settings: { hooks: { PreToolUse: [{ matchr: 'Bash', hooks: [handler] }] } } },
       /PreToolUse\[0\]\.matchr: it is not a field of a group; did you mean "matcher"\?/,
     ],
@@ -75,7 +75,7 @@ function told(settings: JsonObject) {
 }
 
 suite('in a settings file', () => {
-  test('a misspelt field is a warning that names the right one', () => {
+  test('a field with a typo is a warning that names the right one', () => {
     const group = { matchr: 'Bash', hooks: [{ ...handler, onFailre: 'block' }] }
     assert.deepEqual(told({ hook: {}, hooks: { PreToolUse: [group] } }).warnings, [
       'settings.json hook: it is not a setting; did you mean "hooks"? It is left out.',

@@ -93,21 +93,6 @@ test('the system prompt, metadata and tasks of a session can be changed, and sta
   )
 })
 
-test('tasks that the model would not see are rejected, and the session is not changed', async () => {
-  const session = clerk(memoryStore()).agent.session()
-  await session.send('One.')
-  for (const [wrong, message] of [
-    [{}, /"tasks" must be a list of tasks/],
-    [['x'], /each task must have a content and a status \(pending, in_progress, completed\), not "x"/],
-    [[{ titel: 'x' }], /session\.updateTasks: unknown option "titel"/],
-    [[{ content: 'x', status: 'done' }], /not \{"content":"x","status":"done"\}/],
-    [[{ content: ' ', status: 'pending' }], /each task must have a content/],
-  ] as const) {
-    await assert.rejects(session.updateTasks(wrong as never), { code: 'AGENT_INVALID_OPTION', message })
-  }
-  assert.equal((await session.state())!.metadata['hookloop.tasks'], undefined)
-})
-
 test('metadata that is not JSON is rejected, and the session is not changed', async () => {
   const session = clerk(memoryStore()).agent.session()
   await session.send('One.')
@@ -399,17 +384,6 @@ test('a fork of a session goes its own way, and the session does not notice', as
   const fork = await session.fork({ as: 't' })
   assert.equal((await fork.send('Two.')).text, 'I: 2')
   assert.deepEqual([fork.id, await texts(session), (await store.read('s'))!.lines], ['t', ['One.', 'I: 1'], before])
-})
-
-test('a session is not forked at a line that is not the end of a step', async () => {
-  const store = memoryStore()
-  const session = clerk(store).agent.session('s')
-  await session.send('One.')
-  for (const at of [0, 99_999]) {
-    const message = `The session has no step ${at}. listPoints returns its steps.`
-    await assert.rejects(session.fork({ at }), { code: 'AGENT_INVALID_OPTION', message })
-  }
-  assert.equal(await store.count(), 1)
 })
 
 test('a fork with another message works on that message when it is resumed', async () => {

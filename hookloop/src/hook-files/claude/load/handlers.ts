@@ -124,7 +124,7 @@ export function readGroups(hooks: Json | undefined, source: HookSource): ReadHoo
     problems.push({ source, where, message })
     return []
   }
-  // Claude Code ignores fields that it does not know. A misspelt one, such as "matcher", would silently not apply.
+  // Claude Code ignores fields that it does not know. One with a typo, such as "matchr", would silently not apply.
   const leaveOutUnknown = (
     where: string,
     given: JsonObject,

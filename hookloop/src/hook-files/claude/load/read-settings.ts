@@ -52,7 +52,7 @@ export function readSettings(places: SettingsPlaces): Settings {
   const read = enabled.map((each) => readGroups(each.value['hooks'], withVariables(each, all)))
   return {
     groups: read.flatMap(({ groups }) => groups),
-    problems: [...problems, ...all.flatMap(misspelt), ...read.flatMap((each) => each.problems)],
+    problems: [...problems, ...all.flatMap(typos), ...read.flatMap((each) => each.problems)],
     notes: all.flatMap(permissionNote),
     allowedHttpUrls: textLists(all, 'allowedHttpHookUrls'),
     allowedHttpVariables: textLists(all, 'httpHookAllowedEnvVars'),
@@ -175,8 +175,8 @@ const known = [
   'permissions',
 ]
 
-/** Settings with a misspelt name, and events outside of `hooks`: their hooks would be missing silently. */
-function misspelt({ source, value }: ReadFile): readonly ConfigProblem[] {
+/** Settings with a typo in their name, and events outside of `hooks`: their hooks would be missing silently. */
+function typos({ source, value }: ReadFile): readonly ConfigProblem[] {
   if (source.kind === 'skill' || source.kind === 'agent') return []
   return Object.keys(value).flatMap((where): readonly ConfigProblem[] => {
     if (isClaudeEvent(where)) return [{ source, where, message: 'an event must be inside "hooks"' }]
