@@ -32,6 +32,11 @@ processContract('postgresStore', () => ({
   },
 }))
 
+test('postgresStore rejects a request to stop with an unknown name', async () => {
+  const request = { who: 'jane', at: 1 } as never
+  await assert.rejects(sharedStore.requestStop('s', request), { message: /^requestStop: unknown option "who"/ })
+})
+
 let schemas = 0
 
 /** A store of its own with two sessions of three lines each. */
