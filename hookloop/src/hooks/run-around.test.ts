@@ -163,7 +163,7 @@ describe('around the model', () => {
       const { run } = await runWith([hook('aroundInference', handler, { name: 'careless' })], ['done'])
       const [code, message] = failureOf(run)
       assert.equal(code, 'HOOK_NEXT_MISUSED')
-      assert.match(message!, /^The hook "careless"/)
+      assert.match(message!, /^Hook "careless" failed at aroundInference: It /)
       assert.match(message!, words)
     })
   }
@@ -255,8 +255,10 @@ describe('around a tool', () => {
 
   test('a throw before next() fails the call, with a message to the model', async () => {
     const { count, keys } = counter()
-    const execution = await callWith([count, hook('aroundToolUse', () => Promise.reject(new Error('no network')))])
-    assert.deepEqual([execution, keys.length], [{ status: 'failed', output: 'no network' }, 0])
+    const offline = hook('aroundToolUse', () => Promise.reject(new Error('no network')), { name: 'offline' })
+    const execution = await callWith([count, offline])
+    const output = 'Hook "offline" failed at aroundToolUse: no network'
+    assert.deepEqual([execution, keys.length], [{ status: 'failed', output }, 0])
   })
 
   test('a hook that returns an execution without an output, or with an unknown status, fails the call', async () => {
@@ -279,7 +281,7 @@ describe('around a tool', () => {
 
   test('a throw after a failed next() fails the call', async () => {
     const execution = await callWith([counter(() => Promise.reject(new Error('tool'))).count, throwsLate])
-    assert.deepEqual(execution, { status: 'failed', output: 'oops' })
+    assert.deepEqual(execution, { status: 'failed', output: 'Hook "hook:aroundToolUse" failed at aroundToolUse: oops' })
   })
 
   test('a missing return after the tool ran leaves the call done, with its result withheld', async () => {
@@ -318,8 +320,9 @@ describe('when, timeoutMs and onFailure', () => {
     const broken = () => {
       throw new Error('when?')
     }
-    const execution = await callWith([counter().count, hook('aroundToolUse', (_ctx, next) => next(), { when: broken })])
-    assert.deepEqual(execution, { status: 'failed', output: 'when?' })
+    const conditional = hook('aroundToolUse', (_ctx, next) => next(), { name: 'conditional', when: broken })
+    const execution = await callWith([counter().count, conditional])
+    assert.deepEqual(execution, { status: 'failed', output: 'Hook "conditional" failed at aroundToolUse: when?' })
   })
 
   test('a hook that times out fails', async () => {

@@ -1,9 +1,9 @@
 import type { LedgerEntry } from '../state/ledger.ts'
-import { AgentError } from '../errors.ts'
+import { AgentError, toAgentError } from '../errors.ts'
 import { describeValue } from '../state/describe-value.ts'
 import { HookTime, LateCalls, neverEnds, type Invocation } from './invocation.ts'
 import { explainThrown } from './missing-method.ts'
-import { errorOpinion } from './failure-text.ts'
+import { errorOpinion, hookError } from './failure-text.ts'
 import { applies, isFatal } from './run-hooks.ts'
 import type { StackedHook } from './stack.ts'
 
@@ -74,14 +74,29 @@ async function runLayer<R, N>(call: AroundCall<R, N>, { hook, index, change }: L
     return result
   } catch (caught) {
     if (skipsItself) throw caught
-    const thrown = explainThrown(caught, invocation.trigger, 'transform')
+    const passed = errorOfNext(caught, failures)
+    if (passed !== undefined) {
+      note(calls === 1 ? {} : { decision: `called ${calls} times` })
+      throw passed
+    }
+    const thrown = toAgentError(explainThrown(caught, invocation.trigger, 'transform'), 'HOOK_FAILED')
     const isSkipped = hook.onFailure === 'continue' && calls === 0 && !isFatal(thrown)
-    // An error of next() that the hook only passes on is not its own.
-    if (failures.has(thrown)) note(calls === 1 ? {} : { decision: `called ${calls} times` })
-    else note({ ...errorOpinion(thrown), ...(isSkipped && { decision: 'continue' }) })
-    if (!isSkipped) throw thrown
+    note({ ...errorOpinion(thrown), ...(isSkipped && { decision: 'continue' }) })
+    if (!isSkipped) throw isOfCall(thrown, invocation) ? caught : hookError(hook, invocation.trigger, thrown)
   }
   return runAround(call, index + 1, change)
+}
+
+/** The error of `next()` that a hook only passes on, also from attempts that it raced. Undefined if the error is its own. */
+function errorOfNext(caught: unknown, failures: ReadonlySet<unknown>): unknown {
+  if (failures.has(caught)) return caught
+  const raced: readonly unknown[] = caught instanceof AggregateError ? caught.errors : []
+  return raced.every((each) => failures.has(each)) ? raced.at(-1) : undefined
+}
+
+/** Whether an error is about the call or the run, not about the hook that threw it: a limit rejects calls with `MODEL_RATE_LIMITED`. */
+function isOfCall(error: AgentError, { host }: Invocation): boolean {
+  return isFatal(error) || error.code.startsWith('MODEL_') || host.ended !== undefined
 }
 
 function limitTime(invocation: Invocation, hook: StackedHook, work: Promise<unknown>): Promise<unknown> {
@@ -98,5 +113,5 @@ function describeMisuse(value: unknown, calls: number): string {
 }
 
 function misused(hook: StackedHook, what: string): AgentError {
-  return new AgentError('HOOK_NEXT_MISUSED', `The hook "${hook.name}" ${what}.`, { value: hook.name })
+  return new AgentError('HOOK_NEXT_MISUSED', `It ${what}.`, { value: hook.name })
 }

@@ -4,7 +4,7 @@ import { isIncomplete, AgentError, toAgentError, type ErrorCode } from '../error
 import { isLeftByLimit, timedOut } from '../effects/effects.ts'
 import { withTimeout } from '../system/timeout.ts'
 import { BaseContext, type Draft, type Mode } from './base-context.ts'
-import { errorOpinion, failureText, setModelText } from './failure-text.ts'
+import { errorOpinion, hookError, modelText } from './failure-text.ts'
 import { withCalls } from './infer.ts'
 import { enforcedLimitOf, HookTime, opinionOf, type Invocation } from './invocation.ts'
 import { explainThrown } from './missing-method.ts'
@@ -346,20 +346,16 @@ function fail(
   if (thrown instanceof Unanswered) return note(invocation, hook, started)
   const cause = toAgentError(explainThrown(thrown, invocation.trigger, hook.mode), 'HOOK_FAILED')
   if (isFatal(cause)) throw cause
-  const { code, value } = cause
-  const kind = hook.mode === 'guard' ? 'Guard' : 'Hook'
-  const failed = `${kind} "${hook.name}" failed at ${invocation.trigger}`
-  const told = `${failed}: ${failureText(cause, hook.action !== undefined)}`
+  const error = hookError(hook, invocation.trigger, cause)
   const closes = failsClosed(hook)
   if (closes) {
-    blockAfterFailure(invocation, hook.name, told)
+    blockAfterFailure(invocation, hook.name, modelText(error))
     invocation.failures ??= new Map()
-    invocation.failures.set(hook.name, `${failed}: ${cause.message}`)
+    invocation.failures.set(hook.name, error.message)
   }
   note(invocation, hook, started, failedOpinion(invocation, hook, cause))
   if (closes || hook.onFailure === 'continue') return
-  const error = new AgentError(code, `${failed}: ${cause.message}`, { value, cause: cause.cause ?? cause })
-  throw new HookFailure(setModelText(error, told), index)
+  throw new HookFailure(error, index)
 }
 
 function failsClosed({ mode, onFailure }: StackedHook): boolean {

@@ -6,6 +6,7 @@ import { addTokens, noTokens, spentTokens, toTokens, type TokenUsage } from '../
 import type { Effect } from '../../effects/effects.ts'
 import type { RunTime, WorkLimit } from '../../effects/run-time.ts'
 import { isIncomplete, messageOf, toAgentError } from '../../errors.ts'
+import { modelText } from '../../hooks/failure-text.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import { runAround } from '../../hooks/run-around.ts'
 import type { StackedHook } from '../../hooks/stack.ts'
@@ -164,7 +165,7 @@ class AroundTool {
       return await run.effects.time.wait(chain, aroundLimit)
     } catch (thrown) {
       if (this.#running > 0) return endedWhileRunning(run.effects.time, thrown) ?? abandonedByHook
-      const message = messageOf(thrown)
+      const message = modelText(thrown)
       // A tool that has run is not reported as failed because a hook failed afterwards.
       if (this.#done === undefined) return failedExecution(message)
       return this.#done.status === 'ok' ? withheldExecution(this.#done, 'hookloop', message) : this.#done
