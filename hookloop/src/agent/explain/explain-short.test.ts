@@ -3,15 +3,17 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import * as z from 'zod'
 import { approval } from '../../capabilities/approval.ts'
 import { files } from '../../capabilities/files/files.ts'
 import { guards } from '../../capabilities/guards.ts'
 import { subagents } from '../../capabilities/subagents/subagents.ts'
 import { summarization } from '../../capabilities/summarization/summarization.ts'
 import { createAgent } from '../../create-agent.ts'
-import { guard, hook } from '../../hooks/hook.ts'
+import { guard, hook, observe } from '../../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedTurn } from '../../models/scripted.ts'
 import type { AgentEvent } from '../../state/event.ts'
+import { tool } from '../tool.ts'
 import { explain } from './explain.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'explain-'))
@@ -114,3 +116,25 @@ for (const trigger of ['onUserInput', 'beforeStep', 'beforeInference', 'afterSte
     assert.match(explain(run, { verbose: true }), /warnings .*Guard "broken".*: The rules are missing\./)
   })
 }
+
+test('explain keeps a warning whose text contains the reason of the end', async () => {
+  const observer = observe('beforeStep', () => Promise.reject(new Error('failed to send')), { name: 'sender' })
+  const decides = guard('beforeStep', (ctx) => ctx.stop('failed'), { name: 'decides' })
+  const run = await createAgent({ model: scriptedModel(['x']), use: [decides, observer] }).run('Go.')
+  assert.match(explain(run), /^The run was stopped: failed\n/)
+  assert.match(explain(run), /Observer "sender" failed/)
+})
+
+test('explain keeps an earlier failure of the hook that failed and ended the run', async () => {
+  let steps = 0
+  const twice = hook('afterStep', () => Promise.reject(new Error(steps++ === 0 ? 'first' : 'second')), {
+    name: 'twice',
+  })
+  const ignoreOnce = hook('onError', (ctx) => (ctx.error.message.endsWith('first') ? ctx.ignore() : ctx))
+  const nop = tool({ name: 'nop', description: '', input: z.object({}), execute: () => 'ok' })
+  const call = { toolCalls: [{ name: 'nop' }] }
+  const run = await createAgent({ model: scriptedModel([call, call]), use: [nop, twice, ignoreOnce] }).run('Go.')
+  assert.match(explain(run), /^The run failed: Hook "twice" failed at afterStep: second\n/)
+  assert.match(explain(run), /warnings +step 1: Hook "twice" failed at afterStep: first\n/)
+  assert.equal(explain(run).split('second').length, 2)
+})

@@ -42,8 +42,6 @@ export function explanationText(data: Explanation, { verbose = false }: ExplainO
       items.map((item) => (verbose ? toText(item) : shorten(toText(item), MAX_LINE))),
       verbose ? Infinity : MAX_LINES,
     )
-  const isNews = ({ message }: { readonly message: string }): boolean =>
-    verbose || decided.message === '' || !message.includes(decided.message)
   return [
     headline(data),
     ...(isDecided(data, verbose) ? [decidedLine(data, verbose)] : []),
@@ -56,7 +54,7 @@ export function explanationText(data: Explanation, { verbose = false }: ExplainO
     ...section('failed', data.failed, ({ step, tool, message }) => `${at(step)}, ${tool}: ${message}`),
     ...section(
       'warnings',
-      data.warnings.filter((each) => (isNews(each) && (verbose || !isDecision(each, decided))) || each.count > 1),
+      data.warnings.filter((each) => verbose || each.count > 1 || !isDecision(each, decided)),
       warningText,
     ),
     ...section('injected', data.injected, injectedText),
@@ -64,7 +62,7 @@ export function explanationText(data: Explanation, { verbose = false }: ExplainO
     ...section('continued', data.continued, (each) => `after ${at(each.step)} by ${byText(each)}: ${each.message}`),
     ...section(
       'errors',
-      data.errors.filter(isNews),
+      data.errors.filter(({ message }) => verbose || message !== decided.message),
       ({ step, during, message }) => `${at(step)}, ${during}: ${message}`,
     ),
     ...section('attempts', attemptsOf(data, verbose), ({ step, message }) => `${at(step)}: ${message}`),
@@ -75,10 +73,9 @@ export function explanationText(data: Explanation, { verbose = false }: ExplainO
   ].join('\n')
 }
 
-/** Whether a warning is about the failure of the hook that ended the run: the headline has it. */
-function isDecision({ hook, message }: Warning, decided: Explanation['decided']): boolean {
-  const [failure] = message.split(', so it ')
-  return hook === decided.by && decided.message.startsWith(`${failure}: `)
+/** Whether a warning is about the failure that ended the run: the headline has it. */
+function isDecision({ hook, message, path }: Warning, { failure }: Explanation['decided']): boolean {
+  return failure !== undefined && path === undefined && hook === failure.hook && message === failure.message
 }
 
 /** Whether a line says which hook decided. A completed run needs none, and of one that has not ended there is none. */
@@ -182,9 +179,8 @@ function changedText({ step, changes, ...by }: Explanation['changed'][number]): 
 /** Failed attempts, unless the only one is the error that the run ended with. */
 function attemptsOf({ failedAttempts, decided }: Explanation, verbose: boolean): Explanation['failedAttempts'] {
   if (verbose) return failedAttempts
-  const [first] = failedAttempts
-  const isOnly = failedAttempts.length === 1 && decided.message !== '' && first!.message.includes(decided.message)
-  return isOnly
+  const isEnd = decided.by === 'error at aroundInference' && decided.failure === undefined
+  return isEnd && failedAttempts.length === 1
     ? []
     : failedAttempts.map(({ step, message }) => ({ step, message: message.replace(/^attempt \d+, /, '') }))
 }

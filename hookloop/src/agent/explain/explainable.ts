@@ -8,6 +8,7 @@ import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import type { StoredRun } from '../../state/stored-run.ts'
 import type { Approval, ToolExecution } from '../../state/tool-call.ts'
 import { noUsage, type Usage } from '../../state/usage.ts'
+import type { Warning } from '../../state/warning.ts'
 
 /** A run that `explain` accepts: the result of `agent.run`, or a stored run from `readRuns`. */
 export type Explainable = FinishedRun | StoredRun
@@ -34,6 +35,8 @@ export type Decided = {
   readonly reason: StopReason | 'approval' | 'paused' | 'unfinished'
   readonly message: string
   readonly value?: Json
+  /** The failure of a hook that ended the run. It is one of `warnings`. */
+  readonly failure?: Warning
 }
 
 /** What explanations are made from, whether a run was stored or not. */

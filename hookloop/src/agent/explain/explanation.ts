@@ -7,8 +7,9 @@ import type { Warning } from '../../state/warning.ts'
 import type { Usage } from '../../state/usage.ts'
 import { explainSubagents, type ExplainedSubagent } from './explain-subagents.ts'
 import { adviceFor } from './advice.ts'
+import { decidingFailure } from './deciding-failure.ts'
 import { explainedRun, type Decided, type Explainable, type ExplainedRun } from './explainable.ts'
-import { warningsOf } from './warnings.ts'
+import { entryWarnings, warningsOf } from './warnings.ts'
 
 /** The result of `explanation`. Steps are counted from 0. */
 export type Explanation = {
@@ -264,7 +265,16 @@ function decidedOf(run: ExplainedRun): Decided {
   if (run.final !== undefined) {
     const { by, reason, message, value } = run.final
     const definedAt = placeOfHook(run, by)
-    return { by, reason, message, ...(value !== undefined && { value }), ...(definedAt !== undefined && { definedAt }) }
+    const failed = decidingFailure(run)
+    const failure = failed && entryWarnings(failed).at(-1)
+    return {
+      by,
+      reason,
+      message,
+      ...(value !== undefined && { value }),
+      ...(definedAt !== undefined && { definedAt }),
+      ...(failure !== undefined && { failure }),
+    }
   }
   if (run.status === 'running')
     return { by: 'hookloop', reason: 'unfinished', message: 'it is still running, or its process was killed.' }
