@@ -138,3 +138,48 @@ test('explain keeps an earlier failure of the hook that failed and ended the run
   assert.match(explain(run), /warnings +step 1: Hook "twice" failed at afterStep: first\n/)
   assert.equal(explain(run).split('second').length, 2)
 })
+
+test('explain shows many subagents with many blocks in ten lines, each with its share, and verbose shows all', async () => {
+  const noSecrets = guard('beforeToolUse', (ctx) => ctx.block(`Never ${ctx.state.messages.length}.`), {
+    name: 'no-secrets',
+    tool: 'read_file',
+  })
+  const explainRunOf = async (scouts: number, verbose: boolean) => {
+    const spawn = (i: number) => ({
+      toolCalls: [{ name: 'spawn_subagent', args: { subagent: 'scout', prompt: `Look ${i}.` } }],
+    })
+    let spawned = 0
+    const model = scriptedModel(({ system, messages }): ScriptedTurn => {
+      if (system.includes('scout')) return messages.length > 4 + 2 * spawned ? 'Seen.' : read
+      return spawned++ < scouts ? spawn(spawned) : 'Done.'
+    })
+    const agents = { scout: { description: 'Looks.', instructions: 'You are a scout.' } }
+    const limits = guards({ maxTokens: null, maxSteps: 50 })
+    const run = await createAgent({ model, use: [files({ root }), subagents({ agents }), limits, noSecrets] }).run(
+      'Go.',
+    )
+    const all = explain(run, { verbose }).split('\n')
+    return all.slice(all.findIndex((line) => line.startsWith('  subagents')))
+  }
+  const few = await explainRunOf(3, false)
+  assert.equal(few.length, 10, few.join('\n'))
+  const each = 'scout completed blocked blocked'
+  const kinds = few.map((line) => /scout completed|blocked|more/.exec(line)?.[0]).join(' ')
+  assert.equal(kinds, `${each} ${each} ${each} more`)
+  const many = await explainRunOf(14, false)
+  assert.equal(many.length, 10, many.join('\n'))
+  assert.equal(many.filter((line) => line.includes('scout completed')).length, 9)
+  assert.match(many.at(-1)!, /… and \d+ more, with verbose/)
+  assert.ok((await explainRunOf(14, true)).length > 60)
+})
+
+test('explain counts subagents that did the same, and prints a reason with several lines on one', async () => {
+  const spawn = { toolCalls: [{ name: 'spawn_subagent', args: { subagent: 'scout', prompt: 'Look.' } }] }
+  let spawned = 0
+  const model = scriptedModel(({ system }) => (system.includes('scout') ? 'Seen.' : spawned++ < 12 ? spawn : 'Done.'))
+  const agents = { scout: { description: 'Looks.', instructions: 'You are a scout.' } }
+  const enough = guard('afterStep', (ctx) => (ctx.state.stepCount === 12 ? ctx.stop('Enough.\nReally.') : ctx))
+  const run = await createAgent({ model, use: [subagents({ agents }), guards({ maxTokens: null }), enough] }).run('Go.')
+  assert.match(explain(run), /^The run was stopped: Enough\. ⏎ Really\.\n/)
+  assert.match(explain(run), /subagents +step 1, scout completed: .* tokens \(12 times\)\n/)
+})

@@ -1,6 +1,7 @@
 import { count } from '../../state/text.ts'
 import type { Json } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
+import { capped, counted, lineOf, MAX_LINES } from './text-lines.ts'
 
 /** What happened in a subagent, from the ledger of its parent. Steps are counted from 0. */
 export type ExplainedSubagent = {
@@ -104,31 +105,45 @@ function toDecided(entry: TimedLedgerEntry): ExplainedSubagent['decided'] {
   ]
 }
 
-/** The same as text, one line each; nested ones are indented. */
-export function subagentLines(
+/** The same as text, one line each; nested ones are indented. Without `verbose`, each subagent gets its share of the lines. */
+export function subagentLines(subagents: readonly ExplainedSubagent[], verbose: boolean): readonly string[] {
+  const groups = groupsOf(subagents, { verbose, indent: '' }).map((group) => group.split('\n'))
+  if (verbose) return groups.flat()
+  const total = groups.flat().length
+  const share = total <= MAX_LINES ? total : Math.max(1, Math.floor((MAX_LINES - 1) / groups.length))
+  return capped(
+    groups.flatMap((group) => group.slice(0, share)),
+    total,
+  )
+}
+
+/** The lines of each subagent, with those of its own subagents. Equal ones are counted. */
+function groupsOf(
   subagents: readonly ExplainedSubagent[],
-  { verbose, indent = '' }: { readonly verbose: boolean; readonly indent?: string },
+  { verbose, indent }: { readonly verbose: boolean; readonly indent: string },
 ): readonly string[] {
-  return subagents.flatMap(({ step, agent, status, by, message, spent, decided, subagents: inside }) => {
+  const groups = subagents.map(({ step, agent, status, by, message, spent, decided, subagents: inside }) => {
     const { steps, toolCalls, tokens, costUsd } = spent
     const cost = costUsd > 0 ? `, ${Number(costUsd.toPrecision(4))} USD` : ''
     const amounts = `${count(steps, 'step')}, ${count(toolCalls, 'tool call')}, ${tokens} tokens${cost}`
     const why = status === 'completed' ? '' : `; by ${by}: ${message}`
     const ended = status === 'suspended' ? 'waits for approval' : `${status}: ${amounts}${why}`
     const inner = `${indent}  `
+    const shown = decided.filter((each) => verbose || isShown(each)).map(decidedText)
     return [
-      `${indent}step ${step + 1}, ${agent} ${ended}`,
-      ...decided.filter((each) => verbose || isShown(each)).map((each) => `${inner}${decidedText(each)}`),
-      ...subagentLines(inside, { verbose, indent: inner }),
-    ]
+      `${indent}${lineOf(`step ${step + 1}, ${agent} ${ended}`, verbose)}`,
+      ...counted(shown.map((text) => `${inner}${lineOf(text, verbose)}`)),
+      ...groupsOf(inside, { verbose, indent: inner }),
+    ].join('\n')
   })
+  return verbose ? groups : counted(groups)
 }
 
 /** Decisions that a user wants to know of without asking. Failures of hooks are warnings. */
-const shown = /^(block|ask|approved|denied|postponed|outcomeUnknown|forbidContinuation|requestContinuation)/
+const wanted = /^(block|ask|approved|denied|postponed|outcomeUnknown|forbidContinuation|requestContinuation)/
 
 function isShown({ decision }: ExplainedSubagent['decided'][number]): boolean {
-  return shown.test(decision)
+  return wanted.test(decision)
 }
 
 function decidedText({ step, tool, by, decision, message, definedAt }: ExplainedSubagent['decided'][number]): string {

@@ -7,11 +7,9 @@ import type { Warning } from '../../state/warning.ts'
 import { subagentLines } from './explain-subagents.ts'
 import type { Explainable } from './explainable.ts'
 import { explanation, type Explanation } from './explanation.ts'
+import { capped, counted, lineOf } from './text-lines.ts'
 
 const MAX_VALUE = 80
-/** How many lines a section has without `verbose`. */
-const MAX_LINES = 10
-const MAX_LINE = 300
 
 type ExplainOptions = { readonly verbose?: boolean }
 
@@ -39,11 +37,11 @@ export function explanationText(data: Explanation, { verbose = false }: ExplainO
   const section = <T>(title: string, items: readonly T[], toText: (item: T) => string): readonly string[] =>
     sectionOf(
       title,
-      items.map((item) => (verbose ? toText(item) : shorten(toText(item), MAX_LINE))),
-      verbose ? Infinity : MAX_LINES,
+      items.map((item) => toText(item)),
+      verbose,
     )
   return [
-    headline(data),
+    lineOf(headline(data), true),
     ...(isDecided(data, verbose) ? [decidedLine(data, verbose)] : []),
     `  spent        ${count(spent.steps, 'step')}, ${count(spent.toolCalls, 'tool call')}, ${tokens} tokens${cost}${estimated}`,
     ...section('votes', verbose ? data.votes : [], (vote) => {
@@ -67,7 +65,7 @@ export function explanationText(data: Explanation, { verbose = false }: ExplainO
     ),
     ...section('attempts', attemptsOf(data, verbose), ({ step, message }) => `${at(step)}: ${message}`),
     ...section('summarized', data.summarized, ({ step, message }) => `${at(step)}: ${message}`),
-    ...lines('subagents', subagentLines(data.subagents, { verbose })),
+    ...lines('subagents', subagentLines(data.subagents, verbose)),
     ...section('shadows', data.shadows, shadowText),
     ...(data.wayOn === undefined ? [] : [`  to continue  ${data.wayOn}`]),
   ].join('\n')
@@ -219,21 +217,13 @@ function valueText(value: Json): string {
 }
 
 /** One line for each text; lines that differ only in the step are counted. */
-function sectionOf(title: string, texts: readonly string[], max: number): readonly string[] {
-  const found = new Map<string, { readonly text: string; times: number }>()
-  for (const text of texts) {
-    const key = text.replace(/^(after )?step \d+/, '')
-    const before = found.get(key)
-    if (before === undefined) found.set(key, { text, times: 1 })
-    else before.times++
-  }
-  const all = [...found.values()].map(({ text, times }) => `${text}${times > 1 ? ` (${times} times)` : ''}`)
-  const more = `… and ${all.length - max + 1} more, with verbose`
-  return lines(title, all.length <= max ? all : [...all.slice(0, max - 1), more])
+function sectionOf(title: string, texts: readonly string[], verbose: boolean): readonly string[] {
+  const all = counted(texts.map((text) => lineOf(text, verbose)))
+  return lines(title, verbose ? all : capped(all))
 }
 
 function lines(title: string, texts: readonly string[]): readonly string[] {
-  return texts.map((text, i) => `  ${(i === 0 ? title : '').padEnd(12)} ${text.replaceAll(/\s*\n\s*/g, ' ⏎ ')}`)
+  return texts.map((text, i) => `  ${(i === 0 ? title : '').padEnd(12)} ${text}`)
 }
 
 /** Steps are shown starting from 1. */
