@@ -70,7 +70,7 @@ test('an answer is sent back at most maxRetries times, and a run without approva
   const twice = await judged([says('revise'), says('revise'), says('revise', 'Still short.')])
   assert.deepEqual(twice.ending, ['stopped', 'retryLimit', 'selfCritique.decide'])
   assert.deepEqual([twice.message, twice.run.text], ['Not approved after 2 retries: Still short.', 'answer 3'])
-  assert.match(explain(twice.run), /to continue +an answer that the critic approves/)
+  assert.match(explain(twice.run), /to continue +raise selfCritique\(\{ maxRetries \}\)/)
   const never = await judged([says('revise')], { options: { maxRetries: 0 } })
   assert.deepEqual([never.ending[1], never.model.requests.length], ['retryLimit', 1])
 })

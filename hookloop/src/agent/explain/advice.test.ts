@@ -9,7 +9,7 @@ import { summarization } from '../../capabilities/summarization/summarization.ts
 import { createAgent } from '../../create-agent.ts'
 import { AgentError, type ErrorCode } from '../../errors.ts'
 import type { GuardContext } from '../../hooks/context.ts'
-import { guard, hook } from '../../hooks/hook.ts'
+import { guard, hook, observe } from '../../hooks/hook.ts'
 import { scriptedModel, type Script } from '../../models/scripted.ts'
 import { budget } from '../../sessions/limits/budget.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
@@ -51,14 +51,14 @@ const rows: readonly Row[] = [
     when: 'the step limit was reached',
     script: [call, call, 'done'],
     use: [guards({ maxSteps: 2 })],
-    says: 'a higher guards({ maxSteps })',
+    says: 'raise guards({ maxSteps })',
     follow: () => agentWith([call, call, 'done'], guards({ maxSteps: 3 })).run('go'),
   },
   {
     when: 'a budget over processes is used up',
     script: [call, call, 'done'],
     use: [budget({ store: memoryStore(), key: 'ann', name: 'tenant', maxTokens: 4_120 })],
-    says: 'a higher budget({ maxTokens })',
+    says: 'raise budget({ maxTokens })',
     follow: () => agentWith([call, 'done'], budget({ store: memoryStore(), maxTokens: 100_000 })).run('go'),
   },
   {
@@ -78,14 +78,14 @@ const rows: readonly Row[] = [
   {
     when: 'a provider is overloaded',
     script: [fails('MODEL_OVERLOADED'), 'done'],
-    says: 'retry(), or fallback() to another model',
+    says: 'use retry(), or use fallback() to another model',
     follow: () => agentWith([fails('MODEL_OVERLOADED'), 'done'], retry(fast)).run('go'),
   },
   {
     when: 'retry() gave up',
     script: [fails('MODEL_OVERLOADED'), fails('MODEL_OVERLOADED'), 'done'],
     use: [retry({ ...fast, maxRetries: 1 })],
-    says: 'a higher retry({ maxRetries }), or fallback() to another model',
+    says: 'raise retry({ maxRetries }), or use fallback() to another model',
     follow: () =>
       agentWith([fails('MODEL_OVERLOADED'), fails('MODEL_OVERLOADED'), 'done'], retry({ ...fast, maxRetries: 2 })).run(
         'go',
@@ -95,26 +95,26 @@ const rows: readonly Row[] = [
     when: 'retry() and fallback() gave up',
     script: [fails('MODEL_OVERLOADED'), fails('MODEL_OVERLOADED'), 'done'],
     use: [retry({ ...fast, maxRetries: 1 }), fallback([scriptedModel([fails('MODEL_REJECTED')])])],
-    says: 'a model name and settings that the provider accepts',
+    says: 'use a model name and settings that the provider accepts',
   },
   {
     when: 'a provider does not know the model (404)',
     script: [fails('MODEL_REJECTED')],
-    says: 'a model name and settings that the provider accepts, or fallback() to another model',
+    says: 'use a model name and settings that the provider accepts, or use fallback() to another model',
     follow: () => agentWith([fails('MODEL_REJECTED')], fallback([other])).run('go'),
   },
   {
     when: 'a provider does not know the model and retry() is used',
     script: [fails('MODEL_REJECTED')],
     use: [retry(fast)],
-    says: 'a model name and settings that the provider accepts, or fallback() to another model',
+    says: 'use a model name and settings that the provider accepts, or use fallback() to another model',
     follow: () => agentWith([fails('MODEL_REJECTED')], retry(fast), fallback([scriptedModel(['other'])])).run('go'),
   },
   {
     when: 'an error policy stopped after a 404',
     script: [fails('MODEL_REJECTED')],
     use: [errorPolicy({ onError: 'stop' })],
-    says: 'a model name and settings that the provider accepts, or fallback() to another model',
+    says: 'use a model name and settings that the provider accepts, or use fallback() to another model',
     follow: () =>
       agentWith([fails('MODEL_REJECTED')], errorPolicy({ onError: 'stop' }), fallback([scriptedModel(['other'])])).run(
         'go',
@@ -124,7 +124,7 @@ const rows: readonly Row[] = [
     when: 'an error policy counted too many failures',
     script: [fails('MODEL_OVERLOADED'), fails('MODEL_OVERLOADED'), 'done'],
     use: [errorPolicy({ maxRetries: 1, backoffMs: 0 })],
-    says: 'a higher errorPolicy({ maxRetries })',
+    says: 'raise errorPolicy({ maxRetries })',
     follow: () =>
       agentWith(
         [fails('MODEL_OVERLOADED'), fails('MODEL_OVERLOADED'), 'done'],
@@ -135,19 +135,19 @@ const rows: readonly Row[] = [
     when: 'a strict error policy stopped',
     script: [fails('MODEL_OVERLOADED'), 'done'],
     use: [errorPolicy('strict')],
-    says: `errorPolicy('patient'), which retries`,
+    says: `use errorPolicy('patient'), which retries`,
     follow: () => agentWith([fails('MODEL_OVERLOADED'), 'done'], errorPolicy({ backoffMs: 0 })).run('go'),
   },
   {
     when: 'the key is wrong',
     script: [fails('MODEL_UNAUTHORIZED')],
-    says: 'an API key that the provider accepts, or fallback() to another model',
+    says: 'use an API key that the provider accepts, or use fallback() to another model',
     follow: () => agentWith([fails('MODEL_UNAUTHORIZED')], fallback([scriptedModel(['other'])])).run('go'),
   },
   {
     when: 'the conversation is too long',
     script: [call, fails('MODEL_CONTEXT_OVERFLOW')],
-    says: 'summarization(), or fallback() to another model',
+    says: 'use summarization(), or use fallback() to another model',
     follow: () =>
       agentWith(
         [call, call, call, call, fails('MODEL_CONTEXT_OVERFLOW'), 'done'],
@@ -157,40 +157,59 @@ const rows: readonly Row[] = [
   {
     when: 'the answer was cut off',
     script: [{ text: 'half', finishReason: 'length' }],
-    says: 'a higher createAgent({ settings: { maxOutputTokens } })',
+    says: 'raise createAgent({ settings: { maxOutputTokens } })',
   },
   {
     when: 'a guard forced the stop of an answer that was cut off',
     script: [{ text: 'half', finishReason: 'length' }],
     use: [guards({ finishReasons: ['length'] })],
-    says: '"guards.finishReasons" not voting to stop: hooks cannot overturn such a vote',
+    says: 'change "guards.finishReasons", which stopped the run: other hooks cannot overturn that',
   },
   {
     when: 'a hook stopped the run',
     script: [call, 'done'],
     use: [guard('afterStep', (ctx) => ctx.stop('Enough.'), { name: 'enough' })],
-    says: '"enough" not voting to stop: hooks cannot overturn such a vote',
+    says: 'change "enough", which stopped the run: other hooks cannot overturn that',
     follow: () => agentWith([call, 'done']).run('go'),
   },
   {
     when: 'a hook failed',
     script: [call, 'done'],
     use: [hook('beforeStep', () => assert.fail('boom'), { name: 'broken' })],
-    says: 'hook "broken" not failing',
+    says: 'fix hook "broken", which failed',
     follow: () => agentWith([call, 'done']).run('go'),
+  },
+  ...(['beforeStep', 'afterInference', 'aroundInference'] as const).map((trigger) => ({
+    when: `an error policy stopped because a hook at ${trigger} always fails`,
+    script: [call, 'done'],
+    use: [
+      hook(trigger, (() => assert.fail('boom')) as never, { name: 'broken' }),
+      errorPolicy({ maxRetries: 1, backoffMs: 0 }),
+    ],
+    says: 'fix hook "broken", which failed',
+    follow: () => agentWith([call, 'done'], errorPolicy({ maxRetries: 1, backoffMs: 0 })).run('go'),
+  })),
+  {
+    when: 'a guard failed and an observer too',
+    script: ['done'],
+    use: [
+      observe('beforeStep', () => assert.fail('boom'), { name: 'sender' }),
+      guard('beforeStep', () => assert.fail('boom'), { name: 'broken' }),
+    ],
+    says: 'fix guard "broken", which failed',
   },
   ...(['onUserInput', 'afterInference', 'afterStep'] as const).map((trigger) => ({
     when: `a guard at ${trigger} failed`,
     script: ['done'],
     use: [guard(trigger, () => assert.fail('boom'), { name: 'broken' })],
-    says: 'guard "broken" not failing',
+    says: 'fix guard "broken", which failed',
     follow: () => agentWith(['done']).run('go'),
   })),
   {
     when: 'a guard blocked the input',
     script: ['done'],
     use: [guard('onUserInput', (ctx) => (ctx.input.content.length === 1 ? ctx.block('No.') : ctx), { name: 'polite' })],
-    says: 'another input: "polite" blocked this one',
+    says: 'send another input: "polite" blocked this one',
   },
   ...(['onUserInput', 'beforeStep', 'beforeInference'] as const).map((trigger) => {
     const asks = guard(trigger, (ctx) => (ctx as GuardContext<'onUserInput'>).ask('Sure?') as never)
@@ -198,7 +217,7 @@ const rows: readonly Row[] = [
       when: `a question at ${trigger} was denied`,
       script: [call, 'done'],
       use: [asks, approval({ answer: () => ({ block: 'No.' }) })],
-      says: `an approver that allows it: approval('suspend'), or approval() with a function`,
+      says: `use an approver that allows it: approval('suspend'), or approval() with a function`,
       follow: () =>
         agentWith(
           [call, 'done'],

@@ -2,6 +2,7 @@ import { inCode } from '../../state/text.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { Json } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
+import { decidingFailure } from './deciding-failure.ts'
 import type { Decided, ExplainedRun } from './explainable.ts'
 
 /** A run that has ended or waits, and what the advice depends on. */
@@ -12,6 +13,8 @@ type Situation = {
   readonly attempts: number
   /** Whether the run had a capability. */
   readonly has: (capability: string) => boolean
+  /** The hook whose failure ended the run. */
+  readonly failed: TimedLedgerEntry | undefined
 }
 
 /** What would let the run continue, in its situation. Undefined if nothing is known to help, or nothing has to. */
@@ -19,7 +22,7 @@ export function adviceFor(run: ExplainedRun, decided: Decided, attempts: number)
   const { hooks } = run
   const has = (capability: string): boolean =>
     hooks.some(({ name }) => name === capability || name.startsWith(`${capability}.`))
-  return advice[decided.reason]({ run, decided, attempts, has })
+  return advice[decided.reason]({ run, decided, attempts, has, failed: decidingFailure(run) })
 }
 
 const advice: { readonly [R in Decided['reason']]: (at: Situation) => string | undefined } = {
@@ -30,7 +33,7 @@ const advice: { readonly [R in Decided['reason']]: (at: Situation) => string | u
   toolCallLimit: (at) => higherLimit(at, 'maxToolCalls'),
   costLimit: (at) =>
     (at.decided.by === 'guards.maxCost' || isBudget(at)) && at.decided.value === undefined
-      ? 'a price for the model: createAgent({ prices })'
+      ? 'set the price of the model: createAgent({ prices })'
       : higherLimit(at, 'maxCost'),
   approval: ({ run }) => {
     return `agent.resume(${resumed(run)}, { answers: { ${run.pending.map(({ id }) => `${inCode(id)}: 'allow'`).join(', ')} } })`
@@ -41,32 +44,31 @@ const advice: { readonly [R in Decided['reason']]: (at: Situation) => string | u
     run.status !== 'cancelled'
       ? withoutVote(decided)
       : `agent.run(input, ${run.session === undefined ? '{ from: run }' : `{ session: ${inCode(run.session)} }`})`,
-  inputBlocked: ({ run, decided: { by } }) => {
+  inputBlocked: ({ decided: { by }, failed }) => {
     if (by === APPROVAL) return APPROVER
-    const entry = run.ledger.findLast(({ trigger, hook, path }) => trigger === 'onUserInput' && hook === by && !path)
-    return entry?.error === undefined ? `another input: "${by}" blocked this one` : notFailing(entry)
+    return failed === undefined ? `send another input: "${by}" blocked this one` : fix(failed)
   },
   stopRequested: ({ decided }) => (decided.by === APPROVAL ? APPROVER : withoutVote(decided)),
-  continuationLimit: () => 'a successful tool call between continuations: 8 in a row and 32 in total are allowed',
+  continuationLimit: () =>
+    'request fewer continuations: 8 in a row without a successful tool call and 32 in total are allowed',
   retryLimit: ({ decided: { by } }) => {
     if (by === 'selfCritique.decide')
-      return 'an answer that the critic approves, or a higher selfCritique({ maxRetries })'
-    return by === 'retryLimit' ? 'a call that succeeds, or a higher retryLimit({ maxRetries })' : undefined
+      return 'raise selfCritique({ maxRetries }), or change the task so that the critic approves an answer'
+    return by === 'retryLimit' ? 'fix the call that fails, or raise retryLimit({ maxRetries })' : undefined
   },
   finishReason: (at) => (isForced(at) ? withoutVote(at.decided) : afterFinish(at)),
   persistenceFailed: ({ run }) =>
-    run.session === undefined ? 'a recording that can be written' : 'a session store that can be written',
+    run.session === undefined ? 'use a recording that can be written' : 'use a session store that can be written',
   errorForbade: afterError,
 }
 
 /** Who decides when a question without a tool call is denied, and what helps then. */
 const APPROVAL = 'approval'
-const APPROVER = `an approver that allows it: approval('suspend'), or approval() with a function`
+const APPROVER = `use an approver that allows it: approval('suspend'), or approval() with a function`
 
 function higherLimit(at: Situation, option: string): string {
-  const { by } = at.decided
-  if (isBudget(at)) return `a higher budget({ ${option} })`
-  return by === `guards.${option}` ? `a higher guards({ ${option} })` : withoutVote({ by })
+  if (isBudget(at)) return `raise budget({ ${option} })`
+  return at.decided.by === `guards.${option}` ? `raise guards({ ${option} })` : withoutVote(at.decided)
 }
 
 /** Whether a budget over processes ended the run: its name is part of the name of the guard. */
@@ -74,8 +76,8 @@ function isBudget({ decided }: Situation): boolean {
   return decided.by.endsWith('.reserve')
 }
 
-function withoutVote({ by }: Pick<Decided, 'by'>): string {
-  return `"${by}" not voting to stop: hooks cannot overturn such a vote`
+function withoutVote({ by, definedAt }: Decided): string {
+  return `change "${by}"${placeIn(definedAt)}, which stopped the run: other hooks cannot overturn that`
 }
 
 function resumed({ session }: ExplainedRun): string {
@@ -87,11 +89,13 @@ function isForced({ run }: Situation): boolean {
 }
 
 function afterFinish({ run, decided }: Situation): string | undefined {
-  if (decided.value === 'length') return 'a higher createAgent({ settings: { maxOutputTokens } })'
-  if (decided.value === 'content-filter') return 'another input, or another model'
+  if (decided.value === 'length') return 'raise createAgent({ settings: { maxOutputTokens } })'
+  if (decided.value === 'content-filter') return 'use another input or another model'
   const by = decided.value === 'withheld' ? run.ledger.findLast(isWithholding) : undefined
-  if (by?.error !== undefined) return notFailing(by)
-  return by === undefined ? undefined : `an answer that "${by.hook}" does not withhold`
+  if (by?.error !== undefined) return fix(by)
+  return by === undefined
+    ? undefined
+    : `change the input or "${by.hook}"${placeIn(by.definedAt)}, which withheld the answer`
 }
 
 function isWithholding({ trigger, decision }: TimedLedgerEntry): boolean {
@@ -99,24 +103,24 @@ function isWithholding({ trigger, decision }: TimedLedgerEntry): boolean {
 }
 
 function afterError(at: Situation): string | undefined {
-  const { run, decided } = at
-  if (decided.by === 'output') return 'an answer that matches the output schema, or a higher outputOptions.maxRetries'
+  const { run, decided, failed } = at
+  if (decided.by === 'output') return 'change the output schema or the task, or raise outputOptions.maxRetries'
   const code = run.code ?? run.steps.at(-1)?.errors.at(-1)?.code
   const model = code === undefined ? undefined : modelAdvice(at, code)
-  if (decided.by.startsWith('errorPolicy.')) {
-    if (model !== undefined && !isTemporary(code)) return model
-    const { limit } = (decided.value ?? {}) as { readonly limit?: Json }
-    return limit === 0 ? `errorPolicy('patient'), which retries` : 'a higher errorPolicy({ maxRetries })'
-  }
-  if (model !== undefined) return model
-  const failed = run.ledger.findLast(({ error, mode, path }) => error !== undefined && mode !== 'loop' && !path)
-  if (failed === undefined) return code === 'SCRIPT_EXHAUSTED' ? 'a script with more turns' : undefined
-  return notFailing(failed)
+  if (model === undefined && failed !== undefined) return fix(failed)
+  if (!decided.by.startsWith('errorPolicy.'))
+    return model ?? (code === 'SCRIPT_EXHAUSTED' ? 'add turns to the script' : undefined)
+  if (model !== undefined && !isTemporary(code)) return model
+  const { limit } = (decided.value ?? {}) as { readonly limit?: Json }
+  return limit === 0 ? `use errorPolicy('patient'), which retries` : 'raise errorPolicy({ maxRetries })'
 }
 
-function notFailing({ definedAt, mode, hook }: TimedLedgerEntry): string {
-  const place = definedAt === undefined ? '' : ` (${definedAt})`
-  return `${mode === 'guard' ? 'guard' : 'hook'} "${hook}"${place} not failing`
+function fix({ definedAt, mode, hook }: TimedLedgerEntry): string {
+  return `fix ${mode === 'guard' ? 'guard' : 'hook'} "${hook}"${placeIn(definedAt)}, which failed`
+}
+
+function placeIn(definedAt: string | undefined): string {
+  return definedAt === undefined ? '' : ` (${definedAt})`
 }
 
 /** Errors that may not happen the next time. */
@@ -132,24 +136,24 @@ function isTemporary(code: ErrorCode | undefined): boolean {
   return code !== undefined && temporary.has(code)
 }
 
-const OTHER_MODEL = 'fallback() to another model'
+const OTHER_MODEL = 'use fallback() to another model'
 
 /** What helps against an error of the model, unless the run had it already. */
 function modelAdvice({ has, attempts }: Situation, code: ErrorCode): string | undefined {
   const other = has('fallback') ? [] : [OTHER_MODEL]
   if (isTemporary(code)) {
-    const again = !has('retry') ? ['retry()'] : attempts > 1 ? ['a higher retry({ maxRetries })'] : []
-    return either([...again, ...other]) ?? 'another try later'
+    const again = !has('retry') ? ['use retry()'] : attempts > 1 ? ['raise retry({ maxRetries })'] : []
+    return either([...again, ...other]) ?? 'try again later'
   }
   switch (code) {
     case 'MODEL_UNAUTHORIZED':
-      return either(['an API key that the provider accepts', ...other])
+      return either(['use an API key that the provider accepts', ...other])
     case 'MODEL_REJECTED':
-      return either(['a model name and settings that the provider accepts', ...other])
+      return either(['use a model name and settings that the provider accepts', ...other])
     case 'MODEL_CONTEXT_OVERFLOW':
-      return either([...(has('summarization') ? [] : ['summarization()']), ...other])
+      return either([...(has('summarization') ? [] : ['use summarization()']), ...other])
     case 'MODEL_CONTENT_FILTERED':
-      return 'another input, or another model'
+      return 'use another input or another model'
     case 'MODEL_FAILED':
       return either(other)
     default:

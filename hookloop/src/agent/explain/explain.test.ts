@@ -63,7 +63,7 @@ const rows: Readonly<Record<StopReason, Row>> = {
     script: [{ error: 'overloaded' }],
     status: 'failed',
     by: 'error at aroundInference',
-    says: [/failed: overloaded/, /to continue +fallback\(\) to another model$/],
+    says: [/failed: overloaded/, /to continue +use fallback\(\) to another model$/],
   },
   persistenceFailed: {
     script: ['done'],
@@ -78,7 +78,7 @@ const rows: Readonly<Record<StopReason, Row>> = {
     status: 'stopped',
     by: 'enough',
     value: { files: 7 },
-    says: [/stopped: Enough\./, /"files":7/, /to continue .*"enough" not voting to stop/],
+    says: [/stopped: Enough\./, /"files":7/, /to continue .*change "enough", which stopped the run/],
   },
   userRequested: {
     script: ['done'],

@@ -41,7 +41,7 @@ describe('hookloop explain', { concurrency: 2 }, () => {
     const limited = new ScriptedProject()
     await limited.hookloop(['run', 'charge', '--agent', 'agent.ts', '--session', 'one', '--max-steps', '1'])
     const { stdout } = await limited.hookloop(['explain', 'one'])
-    assert.match(stdout, /to continue +a higher --max-steps\n$/)
+    assert.match(stdout, /to continue +raise --max-steps\n$/)
     const more = await limited.hookloop(['run', 'charge', '--agent', 'agent.ts', '--max-steps', '2'])
     assert.equal(more.code, 0)
   })

@@ -10,7 +10,7 @@ import { shellQuote } from '../terminal/shell-quote.ts'
 export function explainRun(run: Explainable, ref: SessionRef | undefined, agentOptions = ''): Explanation {
   const data = explanation(run)
   const option = limitOption(run, data)
-  if (option !== undefined) return { ...data, wayOn: `a higher ${option}` }
+  if (option !== undefined) return { ...data, wayOn: `raise ${option}` }
   if (ref === undefined) return data
   const { session, command, options } = ref
   const selected = withAgent(options, agentOptions)
