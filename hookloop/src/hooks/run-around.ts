@@ -79,7 +79,7 @@ async function runLayer<R, N>(call: AroundCall<R, N>, { hook, index, change }: L
       note(calls === 1 ? {} : { decision: `called ${calls} times` })
       throw passed
     }
-    const thrown = toAgentError(explainThrown(caught, invocation.trigger, 'transform'), 'HOOK_FAILED')
+    const thrown = toAgentError(explainThrown(caught, invocation.trigger, hook), 'HOOK_FAILED')
     const isSkipped = hook.onFailure === 'continue' && calls === 0 && !isFatal(thrown)
     note({ ...errorOpinion(thrown), ...(isSkipped && { decision: 'continue' }) })
     if (!isSkipped) throw isOfCall(thrown, invocation) ? caught : hookError(hook, invocation.trigger, thrown)

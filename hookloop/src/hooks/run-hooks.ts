@@ -158,7 +158,7 @@ export function runObservers(invocation: Invocation, hooks: readonly StackedHook
     } catch (thrown) {
       error = thrown ?? new Error('threw nothing')
     }
-    const why = error === undefined ? undefined : explainThrown(error, invocation.trigger, 'observe')
+    const why = error === undefined ? undefined : explainThrown(error, invocation.trigger, hook)
     note(invocation, hook, started, why === undefined ? undefined : errorOpinion(why))
   }
 }
@@ -344,7 +344,7 @@ function fail(
   { thrown, started, index }: Started & { readonly thrown: unknown },
 ): void {
   if (thrown instanceof Unanswered) return note(invocation, hook, started)
-  const cause = toAgentError(explainThrown(thrown, invocation.trigger, hook.mode), 'HOOK_FAILED')
+  const cause = toAgentError(explainThrown(thrown, invocation.trigger, hook), 'HOOK_FAILED')
   if (isFatal(cause)) throw cause
   const error = hookError(hook, invocation.trigger, cause)
   const closes = failsClosed(hook)

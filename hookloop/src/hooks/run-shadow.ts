@@ -28,7 +28,7 @@ export function runShadow(invocation: Invocation, hook: StackedHook): void {
     isNoted = true
   }
   const fail = (thrown: unknown): void =>
-    noteOnce(failedOpinion(own, hook, toAgentError(explainThrown(thrown, own.trigger, hook.mode), 'HOOK_FAILED')))
+    noteOnce(failedOpinion(own, hook, toAgentError(explainThrown(thrown, own.trigger, hook), 'HOOK_FAILED')))
   const accept = (returned: unknown): void => {
     const draft = BaseContext.accept(returned, own)
     noteOnce(draft === own.draft ? undefined : opinionOf(hook, own.draft, draft, false))
