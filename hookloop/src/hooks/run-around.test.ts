@@ -154,7 +154,7 @@ describe('around the model', () => {
     'a forgotten call': [/neither called next\(\) nor returned a result/, (async () => undefined) as never],
     'a result of another kind': [/returned "done", which is not a result/, (async () => 'done') as never],
     'a context in place of a result': [
-      /returned an instance of TriggerContext, which is not a result/,
+      /returned its context\. Return the result of next\(\)\.$/,
       (async (ctx: unknown) => ctx) as never,
     ],
   }
@@ -267,6 +267,12 @@ describe('around a tool', () => {
       const { status } = await callWith([count, hook('aroundToolUse', async () => returned as ToolExecution)])
       assert.equal(status, 'failed', JSON.stringify(returned))
     }
+  })
+
+  test('a hook that returns its context fails the call, and the message says what to return', async () => {
+    const careless = hook('aroundToolUse', (async (ctx: unknown) => ctx) as never, { name: 'careless' })
+    const output = 'Hook "careless" failed at aroundToolUse: It returned its context. Return the result of next().'
+    assert.deepEqual(await callWith([counter().count, careless]), { status: 'failed', output })
   })
 
   const throwsLate = hook('aroundToolUse', async (_ctx, next) => {

@@ -1,5 +1,6 @@
 import type { LedgerEntry } from '../state/ledger.ts'
 import { AgentError, toAgentError } from '../errors.ts'
+import { BaseContext } from './base-context.ts'
 import { describeValue } from '../state/describe-value.ts'
 import { HookTime, LateCalls, neverEnds, type Invocation } from './invocation.ts'
 import { explainThrown } from './missing-method.ts'
@@ -68,7 +69,7 @@ async function runLayer<R, N>(call: AroundCall<R, N>, { hook, index, change }: L
     invocation.running = hook
     const work = Promise.resolve(hook.handle(ctx as never, next as never))
     const value = await limitTime(invocation, hook, work)
-    const result = call.check(value)
+    const result = value instanceof BaseContext ? undefined : call.check(value)
     if (result === undefined) throw misused(hook, describeMisuse(value, calls))
     note(calls === 1 ? {} : { decision: calls === 0 ? 'substituted' : `called ${calls} times` })
     return result
@@ -107,6 +108,7 @@ function limitTime(invocation: Invocation, hook: StackedHook, work: Promise<unkn
 }
 
 function describeMisuse(value: unknown, calls: number): string {
+  if (value instanceof BaseContext) return 'returned its context. Return the result of next()'
   if (value !== undefined) return `returned ${describeValue(value)}, which is not a result. Return the result of next()`
   if (calls > 0) return 'called next() but did not return its result. Write "return next()"'
   return 'neither called next() nor returned a result of its own. Write "return next()"'
