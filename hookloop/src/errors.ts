@@ -41,7 +41,7 @@ export const errorCodes = {
   MODEL_UNREACHABLE: 'The provider cannot be reached, or the connection broke before the answer was complete.',
   OUTPUT_INVALID: 'The answer did not fit the schema of the output, after all retries.',
   PACKAGE_INCOMPLETE: 'A part of Hookloop cannot be loaded: it was not installed, copied or bundled completely.',
-  RECORDING_FAILED: 'A recording cannot be written, so the run stopped before its next effect.',
+  RECORDING_FAILED: 'A recording cannot be opened, read or written. A run stops before its next effect.',
   RECORDING_INVALID: 'A recording is malformed.',
   REPLAY_DIVERGED: 'A replayed run performed another effect than the recorded run at that point.',
   REPLAY_INCOMPLETE: 'A replayed run continued after the end of the recording.',

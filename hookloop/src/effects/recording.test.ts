@@ -99,6 +99,20 @@ test('a recording is readable by its owner alone', () => {
   assert.equal(statSync(path).mode & 0o777, 0o600)
 })
 
+test('a recording that cannot be opened or read fails with its path', () => {
+  for (const path of [folder, join(folder, 'missing', 'x.jsonl')]) {
+    assert.throws(() => fileRecording(path), {
+      code: 'RECORDING_FAILED',
+      value: path,
+      message: /^The recording \S+ cannot be used: E\w+: .*\. It must be a file in a folder that exists\.$/,
+    })
+  }
+  const path = newFile()
+  const recording = fileRecording(path)
+  rmSync(path)
+  assert.throws(() => recording.entries(), { code: 'RECORDING_FAILED', value: path })
+})
+
 test('a closed recording rejects entries', () => {
   const recording = fileRecording(newFile())
   recording.append(JSON.parse(start) as RecordEntry)

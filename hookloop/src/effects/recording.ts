@@ -79,19 +79,28 @@ export function fileRecording(path: string, ...more: []): Recording & { close():
   checkNoOptions('fileRecording', more)
   checkArgument('fileRecording', ['path', path], typeof path === 'string' && path !== '', 'the path of a file')
   const fs = process.getBuiltinModule('node:fs')
-  let file: number | undefined = fs.openSync(path, 'a', 0o600)
-  const text = fs.readFileSync(path)
-  fs.ftruncateSync(file, text.lastIndexOf('\n') + 1) // an incomplete line would become part of the next one
+  let file = usingFile<number | undefined>(path, () => fs.openSync(path, 'a', 0o600))
+  const text = usingFile(path, () => fs.readFileSync(path))
+  fs.ftruncateSync(file!, text.lastIndexOf('\n') + 1) // an incomplete line would become part of the next one
   return {
     append(entry) {
       if (file === undefined) throw new AgentError('RECORDING_FAILED', `The recording ${path} is closed.`)
       fs.appendFileSync(file, `${JSON.stringify(entry)}\n`)
     },
-    entries: () => parseRecording(fs.readFileSync(path, 'utf8')),
+    entries: () => parseRecording(usingFile(path, () => fs.readFileSync(path, 'utf8'))),
     close() {
       if (file !== undefined) fs.closeSync(file)
       file = undefined
     },
+  }
+}
+
+function usingFile<T>(path: string, use: () => T): T {
+  try {
+    return use()
+  } catch (thrown) {
+    const message = `The recording ${path} cannot be used: ${messageOf(thrown)}. It must be a file in a folder that exists.`
+    throw new AgentError('RECORDING_FAILED', message, { value: path, cause: thrown })
   }
 }
 

@@ -3,7 +3,7 @@ import { readdirSync, realpathSync, type Dirent } from 'node:fs'
 import { join, relative } from 'node:path'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
-import { messageOf, problemOf } from '../../errors.ts'
+import { AgentError, messageOf, problemOf } from '../../errors.ts'
 import { readFrontMatter } from '../../system/files/front-matter.ts'
 import { readText } from '../../system/files/read-text.ts'
 import { loadYaml } from '../../state/packages.ts'
@@ -34,10 +34,7 @@ export function readAgents(...folders: readonly string[]): AgentFiles {
     for (const { file, link } of filesIn(folder, problems)) {
       try {
         if (link) throw new Error('it is a link, and links are not followed')
-        const { definition, ignored } = fromAgentMarkdown(
-          readText(join(folder, file), { maxBytes: MAX_BYTES }),
-          nameOf(file),
-        )
+        const { definition, ignored } = definedIn(readText(join(folder, file), { maxBytes: MAX_BYTES }), nameOf(file))
         if (agents.has(definition.name)) throw new Error(`there is an agent "${definition.name}" already`)
         agents.set(definition.name, definition)
         for (const message of ignored) problems.push({ file: join(folder, file), message })
@@ -49,13 +46,23 @@ export function readAgents(...folders: readonly string[]): AgentFiles {
   return Object.freeze({ agents: Object.freeze(Object.fromEntries(agents)), problems: Object.freeze(problems) })
 }
 
-/** The agent that a Markdown file defines, and what in it is ignored. Throws an Error if it defines none. */
-export function fromAgentMarkdown(
-  text: string,
-  name?: string,
-): { readonly definition: AgentDefinition; readonly ignored: readonly string[] } {
+type Defined = { readonly definition: AgentDefinition; readonly ignored: readonly string[] }
+
+/** The agent that a Markdown file defines, and what in it is ignored. Throws if it defines none. */
+export function fromAgentMarkdown(text: string, name?: string): Defined {
   checkArgument('fromAgentMarkdown', ['text', text], typeof text === 'string', 'the text of a file')
   checkArgument('fromAgentMarkdown', ['name', name], name === undefined || typeof name === 'string', 'a string')
+  try {
+    return definedIn(text, name)
+  } catch (thrown) {
+    if (thrown instanceof AgentError) throw thrown
+    const which = name === undefined ? '' : ` "${name}"`
+    const message = `The agent definition${which} is invalid: ${messageOf(thrown)}.`
+    throw new AgentError('AGENT_INVALID_OPTION', message, { value: text, cause: thrown })
+  }
+}
+
+function definedIn(text: string, name?: string): Defined {
   const { fields, body } = readFrontMatter(text, { plainTexts: true })
   const ignored: string[] = []
   const tools = namesOf(fields, 'tools', ignored)

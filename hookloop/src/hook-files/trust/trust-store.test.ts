@@ -333,3 +333,9 @@ test('files are trusted by the first 16 characters of their hash, and not by few
   assert.equal(trustedByHash(files, { dir, hash })!.statusOf(files[0]!), 'trusted')
   assert.equal(trustedByHash([], { dir, hash: hashFiles([], dir) }), undefined)
 })
+
+test('a list in a folder that cannot be created is an error with its path', () => {
+  const { path, print } = scene()
+  const file = join(path, 'trust.json') // below a file
+  assert.throws(() => new TrustStore(file).trust([print()]), { code: 'CONFIG_INVALID', value: file })
+})

@@ -172,7 +172,11 @@ export class TrustStore {
   #change(change: (all: Map<string, string>) => void): void {
     if (this.#given !== undefined) throw new Error('This list of trusted files is in memory and cannot be changed.')
     const folder = `${this.file}.locks`
-    createFolder(folder)
+    try {
+      createFolder(folder)
+    } catch (error) {
+      throw this.#unreadable(error)
+    }
     const until = Date.now() + LOCK_WAIT_MS
     while (unlessBusy(() => this.#changeLocked(folder, change)) !== true) {
       if (Date.now() > until)
