@@ -54,6 +54,21 @@ test('an answer is regenerated in place, under the same id', async () => {
   assert.deepEqual((await said(store)).slice(-2), ['other', 'answer 5'])
 })
 
+test('new input after a rewind is rejected with what can be done about the message that waits, and both work', async () => {
+  const { store, session } = await talk()
+  await session.rewind()
+  await assert.rejects(session.send('four'), {
+    code: 'STATE_SUSPENDED',
+    message:
+      `The session "s" has a message that waits for its answer and takes no new input. Use agent.resume('s') first. ` +
+      `Or replace the message with agent.session('s').rewind({ message }).`,
+  })
+  await session.rewind({ message: 'four' })
+  await session.resume()
+  await session.send('five')
+  assert.deepEqual((await said(store)).slice(-4), ['four', 'answer 4', 'five', 'answer 5'])
+})
+
 test('a rewind logs which runs are no longer part of the conversation, and the message keeps its turn', async () => {
   const { store, agent, session } = await talk()
   await agent.run('four', { session: 's', turn: 'm4' })

@@ -8,18 +8,27 @@ import type { SessionSnapshot } from '../log/read-session.ts'
 /** The error of a session that takes no new input, with what to do first. */
 export function unfinished(id: string, { open, state }: SessionSnapshot): AgentError {
   const isWaiting = open?.phase === 'suspended' && hasQuestions(state!, open.given)
-  const why =
-    open === undefined
+  const why = isWaiting
+    ? 'waits for an approval'
+    : open === undefined
       ? 'is suspended'
-      : isWaiting
-        ? 'waits for an approval'
-        : `has ${open.phase === 'suspended' ? 'a paused' : 'an interrupted'} run`
+      : (phases[open.phase] ?? 'has an interrupted run')
   const answers = isWaiting ? ', { answers }' : ''
-  const way = open === undefined ? `agent.session(${inCode(id)}).resume()` : `agent.resume(${inCode(id)}${answers})`
+  const session = `agent.session(${inCode(id)})`
+  const way = open === undefined ? `${session}.resume()` : `agent.resume(${inCode(id)}${answers})`
   const other =
-    open === undefined || open.phase === 'input' ? '' : ` Or pass { onNewInput: 'deny' } to end it and take the input.`
+    open === undefined
+      ? ''
+      : open.phase === 'input'
+        ? ` Or replace the message with ${session}.rewind({ message }).`
+        : ` Or pass { onNewInput: 'deny' } to end it and take the input.`
   const message = `The session "${id}" ${why} and takes no new input. Use ${way} first.${other}`
   return new AgentError('STATE_SUSPENDED', message, { value: id })
+}
+
+const phases: { readonly [phase: string]: string } = {
+  input: 'has a message that waits for its answer',
+  suspended: 'has a paused run',
 }
 
 export function nothingToResume(id: string): AgentError {
