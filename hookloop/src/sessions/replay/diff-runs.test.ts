@@ -105,7 +105,13 @@ test('a run that waits is compared as far as it got', async () => {
   const ask = guard('beforeToolUse', (ctx) => ctx.ask('Sure?'), { name: 'ask' })
   const [a, b] = [await run([call('ls'), 'Done.']), await run([call('ls'), 'Done.'], ask, approval('suspend'))]
   const { end, messages } = diffRuns(a, b)
-  assert.deepEqual([end?.b, messages], [{ status: 'suspended' }, { shared: 2, a: 4, b: 2 }])
+  assert.deepEqual(
+    [end?.b, messages],
+    [
+      { status: 'suspended', pending: [{ name: 'shell', args: { command: 'ls' } }] },
+      { shared: 2, a: 4, b: 2 },
+    ],
+  )
 })
 
 test('a run whose input was blocked has no steps, whatever came before it', async () => {
@@ -197,4 +203,28 @@ test('a diff shows long values where they differ', async () => {
   const [a, b] = [await run([`${same}but left`]), await run([`${same}but right`])]
   const text = formatDiff(diffRuns(a, b))
   assert.match(text, /step 1, the text\n {4}- ….{30}left"\n {4}\+ ….{30}right"/)
+})
+
+test('two runs that wait for different calls differ in what they wait for, as runs and as sessions', async () => {
+  const store = memoryStore()
+  const asks = guard('beforeToolUse', (ctx) => ctx.ask('Sure?'), { name: 'asks' })
+  const suspended = (command: string, session: string) =>
+    createAgent({ model: scriptedModel([call(command)]), use: [shell, asks, approval('suspend')], store }).run('go', {
+      session,
+    })
+  const [a, b] = [await suspended('ls', 'a'), await suspended('rm', 'b')]
+  const stored = [(await store.read('a'))!, (await store.read('b'))!] as const
+  for (const text of [formatDiff(diffRuns(a, b)), formatDiff(diffRuns(...stored))]) {
+    assert.match(text, /^The runs have the same steps, and wait for different calls\.\n/)
+    assert.match(
+      text,
+      /- suspended, waits for shell \{"command":"ls"\}\n +\+ suspended, waits for shell \{"command":"rm"\}/,
+    )
+  }
+  assert.equal(diffRuns(a, await suspended('ls', 'c')).same, true)
+})
+
+test('one step is written as one step', async () => {
+  const text = formatDiff(diffRuns(await run([call('ls'), 'Done.']), await run(['Done.'])))
+  assert.match(text, /- 2 steps, 1 tool call, .*\n +\+ 1 step, 0 tool calls, /)
 })

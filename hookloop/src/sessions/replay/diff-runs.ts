@@ -2,7 +2,7 @@ import { isJsonObject } from '../../state/json.ts'
 import { checkArgument, checkNoOptions } from '../../state/check-options.ts'
 import { isStringList } from '../../state/option-types.ts'
 import { savedOf } from '../../agent/agent.ts'
-import type { Run } from '../../agent/run.ts'
+import { pendingOf, type Run } from '../../agent/run.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { ErrorRecord, Execution, ExecutionStatus, FinalRecord, HookRecord, Step } from '../../state/execution.ts'
 import { sameJson, toJson, type Json, type JsonObject } from '../../state/json.ts'
@@ -11,7 +11,7 @@ import type { Message, Part } from '../../state/message.ts'
 import type { SavedRun } from '../../state/saved-run.ts'
 import type { StoredRun, StoredStep } from '../../state/stored-run.ts'
 import { jsonChanges } from '../../state/state-diff.ts'
-import type { ToolExecution } from '../../state/tool-call.ts'
+import type { Approval, ToolExecution } from '../../state/tool-call.ts'
 import { noUsage, type Usage } from '../../state/usage.ts'
 import { readRecordedRuns } from '../log/read-session.ts'
 import { toStoredRun } from '../log/stored-run.ts'
@@ -31,6 +31,8 @@ export type RunEnd = {
   readonly reason?: string
   readonly by?: string
   readonly message?: string
+  /** The calls that a suspended run waits for. */
+  readonly pending?: readonly { readonly name: string; readonly args: Json }[]
 }
 
 /** A step as it is compared: without ids and times, which differ from run to run. */
@@ -136,7 +138,7 @@ function comparedRun(run: DiffedRun): ComparedRun {
   const isOwn = 'final' in run ? execution?.final === run.final : execution?.status === run.status
   return {
     ...ofState(state, isOwn ? execution : undefined),
-    end: endOf(run.status as ExecutionStatus, isOwn || 'final' in run ? final : undefined),
+    end: endOf(run.status as ExecutionStatus, isOwn || 'final' in run ? final : undefined, pendingOf(state)),
   }
 }
 
@@ -155,13 +157,13 @@ function ofState(state: AgentState | undefined, execution: Execution | undefined
   }
 }
 
-function ofStoredRun({ steps, input, usage, hooks, status, final }: StoredRun): ComparedRun {
+function ofStoredRun({ steps, input, usage, hooks, status, final, pending }: StoredRun): ComparedRun {
   const closed = steps.filter(({ isOpen }) => isOpen !== true)
   const results = (step: StoredStep) => step.toolCalls.flatMap(({ result }) => result ?? [])
   return {
     steps: closed.map((step) => comparedStep(step, results(step))),
     messages: [input, ...closed.flatMap(messagesOf)],
-    end: endOf(status, final),
+    end: endOf(status, final, pending),
     usage,
     settings: {},
     hooks,
@@ -181,8 +183,10 @@ function messagesOf({ text, toolCalls }: StoredStep): readonly Message[] {
   return results.length === 0 ? [asked] : [asked, { role: 'tool', content: results }]
 }
 
-function endOf(status: RunEnd['status'] = 'idle', final?: FinalRecord): RunEnd {
-  return final === undefined ? { status } : { status, reason: final.reason, by: final.by, message: final.message }
+function endOf(status: RunEnd['status'] = 'idle', final?: FinalRecord, asked: readonly Approval[] = []): RunEnd {
+  const pending = asked.map(({ toolCall: { name, args } }) => ({ name, args }))
+  if (final === undefined) return { status, ...(pending.length > 0 && { pending }) }
+  return { status, reason: final.reason, by: final.by, message: final.message }
 }
 
 function unlessSame<T extends object>(a: T, b: T): Two<T> | undefined {

@@ -1,4 +1,4 @@
-import { shorten } from '../../state/text.ts'
+import { count, shorten } from '../../state/text.ts'
 import { checkArgument, checkNoOptions } from '../../state/check-options.ts'
 import { isJsonObject, type Json } from '../../state/json.ts'
 import type { ComparedStep, RunDiff, RunEnd, StepDiff } from './diff-runs.ts'
@@ -14,7 +14,7 @@ export function formatDiff(diff: RunDiff, ...more: []): string {
   if (same) return 'The runs are the same.'
   return [
     partsAt === undefined
-      ? 'The runs have the same steps.'
+      ? `The runs have the same steps${end?.a.pending && end.b.pending ? ', and wait for different calls' : ''}.`
       : `The runs differ from step ${partsAt.step + 1} on, in ${partsAt.in === 'end' ? 'that one of them has ended' : words[partsAt.in]}.`,
     `  messages     ${messages.shared} shared, then ${messages.a - messages.shared} and ${messages.b - messages.shared} unshared`,
     ...(hooks === undefined ? [] : two('hooks', hooks.a.join(', ') || 'no others', hooks.b.join(', ') || 'no others')),
@@ -52,8 +52,10 @@ function two(title: string, a: string, b: string): readonly string[] {
   return [`  ${title}`, `    - ${a}`, `    + ${b}`]
 }
 
-function endWords({ status, reason, by, message }: RunEnd): string {
-  return reason === undefined ? status : `${status}, ${reason} by ${by}: ${message}`
+function endWords({ status, reason, by, message, pending = [] }: RunEnd): string {
+  if (reason !== undefined) return `${status}, ${reason} by ${by}: ${message}`
+  const calls = pending.map(({ name, args }) => `${name} ${textOf(args)}`)
+  return calls.length === 0 ? status : `${status}, waits for ${calls.join(', ')}`
 }
 
 function spentWords({
@@ -64,7 +66,7 @@ function spentWords({
   costUsd,
 }: NonNullable<RunDiff['usage']>['a']): string {
   const cost = costUsd > 0 ? `, ${Number(costUsd.toPrecision(4))} USD` : ''
-  return `${steps} steps, ${toolCalls} tool calls, ${inputTokens + outputTokens} tokens${cost}`
+  return `${count(steps, 'step')}, ${count(toolCalls, 'tool call')}, ${inputTokens + outputTokens} tokens${cost}`
 }
 
 function short(value: Json): string {
