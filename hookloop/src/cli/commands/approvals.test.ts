@@ -42,6 +42,30 @@ describe('a run that asks for approval without a terminal', { concurrency: 2 }, 
     )
   })
 
+  test('prints command lines for new input that it does not take', async () => {
+    const { project, id } = await asked('deploy production')
+    const again = await project.hookloop(['run', 'hello', ...agent, '--session', 'ship'])
+    assert.equal(again.code, 2)
+    assert.match(
+      again.stderr,
+      new RegExp(
+        `error: The session "ship" waits for an approval and takes no new input\\.\nanswer: .* approve ${id}, or .* deny ${id}\n` +
+          'then: +\\S.* resume ship\nor: +add --on-new-input deny to end the run and take the message\n$',
+      ),
+    )
+    const denied = await project.hookloop(['run', 'hello', ...agent, '--session', 'ship', '--on-new-input', 'deny'])
+    assert.deepEqual([denied.code, project.done()], [0, []])
+  })
+
+  test('marks arguments that are cut, and says how to see all of them', async () => {
+    const { project, id, stderr } = await asked(`deploy ${'a'.repeat(300)}`)
+    assert.match(stderr, /to: "a+…/)
+    assert.match(stderr, /^review: \S.* approvals shows all arguments\nanswer: /m)
+    assert.match((await project.hookloop(['approvals'])).stdout, /"a{300}"/)
+    const approved = await project.hookloop(['approve', id])
+    assert.match(approved.stderr, /^Approved: deploy \{"to":"a+… in ship\.\n/)
+  })
+
   test('does not run a denied call, and the model receives the reason', async () => {
     const { project, id } = await asked('deploy production')
     const { code, stdout } = await project.hookloop(['deny', id, '--reason', 'Not on Fridays.', '--resume', '--quiet'])

@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import { answerApproval } from '../../sessions/session/approvals.ts'
+import { shorten } from '../../state/text.ts'
 import type { Answer } from '../../state/tool-call.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
@@ -16,6 +17,8 @@ import { UsageError } from '../usage-error.ts'
 import { resume, type ResumeFlags } from './resume.ts'
 import { jsonText } from '../terminal/json.ts'
 import { shellQuote } from '../terminal/shell-quote.ts'
+
+const MAX_ARGS = 200
 
 export type AnswerFlags = ResumeFlags & { readonly by?: string; readonly resume?: boolean }
 
@@ -69,7 +72,7 @@ export async function answerApprovals(
       if (flags.json === true) out.write(`${jsonText({ type: 'answered', id, session, answer })}\n`)
       if (isSilent) continue
       err.write(
-        `${verb(answer)}: ${exact(toolCall.name)} ${exact(JSON.stringify(toolCall.args)).slice(0, 200)} in ${exact(session)}.\n`,
+        `${verb(answer)}: ${exact(toolCall.name)} ${shorten(exact(JSON.stringify(toolCall.args)), MAX_ARGS)} in ${exact(session)}.\n`,
       )
     }
     if (flags.resume !== true && !isSilent) {

@@ -194,7 +194,7 @@ describe('hookloop run exits with 2, before anything is run, for', { concurrency
     ['a directory instead of a file', ['run', 'hello', ...model, '--file', '.'], /--file \. is a directory\./],
     ['a package that is missing', ['run', 'hello', '--model', 'groq/x'], /npm install @ai-sdk\/groq\n$/],
     ['a file that is missing', ['run', 'hello', ...model, '--file', 'none.png'], /--file none\.png: file not found\./],
-    ['an agent that is missing', ['run', 'hello', '--agent', 'none.ts'], /--agent none\.ts: file not found\./],
+    ['an agent that is missing', ['run', 'hello', '--agent', 'none.ts'], /The agent file none\.ts: file not found\./],
     [
       'an invalid limit',
       ['run', 'hello', ...model, '--max-steps', 'many'],

@@ -3,8 +3,10 @@ import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodeTable, type ExitCode } from '../exit-codes.ts'
 import { collect, runOptions, sessionOptions } from '../options.ts'
+import { AgentError } from '../../errors.ts'
 import { Conversation } from '../run/conversation.ts'
 import { readInput } from '../run/input.ts'
+import { unfinishedLines } from '../run/next-steps.ts'
 import { openSession, prepareRun, type CommandFlags } from '../run/prepare-run.ts'
 import type { ShowFlags } from '../run/watch-run.ts'
 import { UsageError } from '../usage-error.ts'
@@ -43,6 +45,11 @@ export async function run(words: readonly string[], flags: RunFlags, cli: CliCon
     const conversation = new Conversation(await prepareRun(flags, { cli, target }), { flags, cli })
     const { code } = await conversation.send(input, { showsRef: true })
     return (await conversation.end()) ?? code
+  } catch (thrown) {
+    const isUnfinished = thrown instanceof AgentError && thrown.code === 'STATE_SUSPENDED'
+    const { saved, session, options } = target
+    if (!isUnfinished || saved === undefined) throw thrown
+    throw new UsageError(unfinishedLines(saved, { session, command: cli.command, options }))
   } finally {
     await target.store.close()
   }

@@ -1,4 +1,6 @@
 import type { Run } from '../../agent/run.ts'
+import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
+import { takesNoInput, unansweredIn } from '../../sessions/session/unfinished-run.ts'
 import type { Approval } from '../../state/tool-call.ts'
 import { shortId } from '../sessions/approval-ids.ts'
 import { shellQuote } from '../terminal/shell-quote.ts'
@@ -20,14 +22,34 @@ export function nextSteps(run: Run<unknown>, ref: SessionRef): readonly string[]
   return [...answerLines(run.pending, ref), `${run.pending.length === 0 ? 'resume: ' : 'then:   '}${resume}`]
 }
 
+/** Why a session takes no message, with command lines to copy. */
+export function unfinishedLines(saved: SessionSnapshot, ref: SessionRef): string {
+  const { session, command, options } = ref
+  const { open, state } = saved
+  const asked = open?.phase === 'suspended' ? unansweredIn(state!, open.given) : []
+  return [
+    takesNoInput(session, saved),
+    ...answerLines(asked, ref),
+    `${asked.length === 0 ? 'resume: ' : 'then:   '}${command} resume ${shellQuote(session)}${options}`,
+    ...(open === undefined || open.phase === 'input'
+      ? []
+      : ['or:     add --on-new-input deny to end the run and take the message']),
+  ].join('\n')
+}
+
 export function continueLine({ session, command, options }: SessionRef): string {
   return `saved as ${exact(session)} · continue with: ${command} chat --session ${shellQuote(session)}${options}`
 }
 
-/** How to answer each approval. */
+/** Arguments that are longer may be cut on a narrow screen. */
+const MAX_ARGS = 40
+
+/** How to see what is asked completely, and how to answer each approval. */
 export function answerLines(pending: readonly Approval[], { command, options }: SessionRef): readonly string[] {
-  return pending.map((approval, i) => {
+  const isCut = pending.some(({ toolCall }) => JSON.stringify(toolCall.args).length > MAX_ARGS)
+  const lines = pending.map((approval, i) => {
     const id = shortId(approval, pending)
     return `${i === 0 ? 'answer: ' : '        '}${command} approve ${id}${options}, or ${command} deny ${id}${options}`
   })
+  return isCut ? [`review: ${command} approvals${options} shows all arguments`, ...lines] : lines
 }
