@@ -95,6 +95,19 @@ describe('hookloop', () => {
     assert.match(trusted!.stderr, /Folder not found: \.\/none/)
   })
 
+  test('help of an unknown command exits with 2, suggests the nearest one and runs nothing', async () => {
+    const [unknown, child] = [await hookloop(['help', 'runn']), await hookloop(['help', 'hooks', 'tset'])]
+    assert.deepEqual([unknown.code, unknown.stdout, child.code, child.stdout], [2, '', 2, ''])
+    assert.match(unknown.stderr, /unknown command 'runn'\n\(Did you mean run\?\)/)
+    assert.match(child.stderr, /unknown command 'tset' of hooks\n\(Did you mean test\?\)/)
+    assert.deepEqual(await hookloop(['help', 'run', 'hello']), await help('run'))
+  })
+
+  test('an agent file that does not exist is named as it was given', async () => {
+    const { code, stderr } = await hookloop(['serve', 'none.ts'])
+    assert.deepEqual([code, stderr], [2, 'error: The agent file none.ts: file not found.\n'])
+  })
+
   test('without a command it prints its help to stderr and exits with 2', async () => {
     const { code, stdout, stderr } = await start([]).ended
     assert.deepEqual([code, stdout], [2, ''])

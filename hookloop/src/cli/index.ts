@@ -7,6 +7,7 @@ import type { CliContext } from './cli-context.ts'
 import { redirectConsole } from './terminal/redirect-console.ts'
 import { exitCodes, type ExitCode } from './exit-codes.ts'
 import { printable } from './terminal/printable.ts'
+import { commands } from './commands.ts'
 import { createProgram } from './program.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -42,7 +43,7 @@ function commandName(script: string | undefined, env: Environment): string {
 export async function runCli(given: readonly string[], cli: CliContext): Promise<ExitCode> {
   let code: ExitCode = exitCodes.completed
   const [first, ...rest] = given
-  const argv = first === 'help' ? [...rest, '--help'] : given
+  const argv = first === 'help' ? helpArguments(rest) : given
   const restoreConsole = redirectConsole((line) => cli.err.write(`${line}\n`))
   try {
     const program = await createProgram(argv, cli, (ended) => void (code = ended))
@@ -56,6 +57,16 @@ export async function runCli(given: readonly string[], cli: CliContext): Promise
   } finally {
     restoreConsole()
   }
+}
+
+/** `help run` is `run --help`. An unknown command is parsed as it is, which prints an error, and nothing is run. */
+function helpArguments(words: readonly string[]): readonly string[] {
+  const all = Object.values(commands).flatMap((entries) => entries.map(({ name }) => name))
+  const [first = '', second = ''] = words
+  const children = all.filter((name) => name.startsWith(`${first} `))
+  if (first !== '' && !first.startsWith('-') && !all.includes(first)) return [first]
+  const isChild = second === '' || second.startsWith('-') || children.includes(`${first} ${second}`)
+  return children.length === 0 || isChild ? [...words, '--help'] : [first, second]
 }
 
 /** These are thrown only before a run starts: a run that fails reports its own error. */

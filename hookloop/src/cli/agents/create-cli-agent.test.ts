@@ -93,7 +93,10 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
 
   test('an agent with its own guards() rejects limits of the command line', async () => {
     const { code, stderr } = await hookloop(['run', 'Go.', '--agent', limited, '--max-steps', '1'])
-    assert.deepEqual([code, stderr], [2, `error: --agent ${limited}: it has guards() already. Set the limits there.\n`])
+    assert.deepEqual(
+      [code, stderr],
+      [2, `error: The agent file ${limited}: it has guards() already. Set the limits there.\n`],
+    )
   })
 
   test('--model overrides the model of the options, and is rejected for an agent from createAgent()', async () => {
@@ -132,7 +135,7 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
     const broken = agentFile('broken.ts', `throw new Error('not today')`)
     const empty = agentFile('empty.ts', 'export const agent = 1')
     const [first, second] = await Promise.all([broken, empty].map((file) => hookloop(['run', 'Go.', '--agent', file])))
-    assert.deepEqual([first!.code, first!.stderr], [2, `error: --agent ${broken} cannot be loaded: not today\n`])
+    assert.deepEqual([first!.code, first!.stderr], [2, `error: The agent file ${broken} cannot be loaded: not today\n`])
     assert.match(second!.stderr, /empty\.ts: its default export must be an agent, or the options of createAgent\./)
   })
 

@@ -55,7 +55,7 @@ export async function createCliAgent(flags: AgentFlags, options: CliAgentOptions
   if ('agent' in file) return extendAgent(file.agent, flags, options)
   const model = flags.model ?? file.options.model ?? (env['HOOKLOOP_MODEL'] || undefined)
   if (model === undefined) {
-    const problem = flags.agent === undefined ? 'No model was named.' : `--agent ${flags.agent} names no model.`
+    const problem = flags.agent === undefined ? 'No model was named.' : `The agent file ${flags.agent} names no model.`
     throw new UsageError(`${problem} ${await suggestModels(env, command)}`)
   }
   return explainErrors(flags.agent, () => newAgent({ ...file.options, model }, flags, options))
@@ -128,6 +128,6 @@ function explainErrors(file: string | undefined, build: () => CliAgent): CliAgen
     const hasGuards = code === 'AGENT_INVALID_OPTION' && value === 'guards'
     const other = hasGuards ? 'it has guards() already. Set the limits there.' : thrown.message
     const message = suggestion === undefined ? other : `Unknown model "${String(value)}". Did you mean ${suggestion}?`
-    throw new UsageError(file === undefined ? message : `--agent ${file}: ${message}`, { cause: thrown })
+    throw new UsageError(file === undefined ? message : `The agent file ${file}: ${message}`, { cause: thrown })
   }
 }

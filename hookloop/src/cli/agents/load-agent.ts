@@ -15,27 +15,27 @@ type AgentFile =
   | { readonly options: Omit<CreateAgentOptions, 'model'> & Partial<Pick<CreateAgentOptions, 'model'>> }
 
 export async function loadAgent(file: string): Promise<AgentFile> {
-  const exported = await loadDefault(file, '--agent')
+  const exported = await loadDefault(file, 'The agent file')
   if (isAgent(exported)) return { agent: exported }
   if (typeof exported === 'object' && exported !== null && !Array.isArray(exported)) {
     return { options: exported }
   }
   throw new UsageError(
-    `--agent ${file}: its default export must be an agent, or the options of createAgent. ` +
+    `The agent file ${file}: its default export must be an agent, or the options of createAgent. ` +
       'Write: export default createAgent({ … })',
   )
 }
 
-/** The default export of a module. `option` is the option that named it, for error messages. */
-export async function loadDefault(file: string, option: string): Promise<unknown> {
+/** The default export of a module. `what` says in error messages what it is. */
+export async function loadDefault(file: string, what: string): Promise<unknown> {
   const path = resolve(file)
-  if (!existsSync(path)) throw new UsageError(`${option} ${file}: file not found.`)
+  if (!existsSync(path)) throw new UsageError(`${what} ${file}: file not found.`)
   shareLibrary()
   try {
     const loaded = (await import(pathToFileURL(path).href)) as { readonly default?: unknown }
     return loaded.default
   } catch (thrown) {
-    throw new UsageError(`${option} ${file} cannot be loaded: ${messageOf(thrown)}${hintFor(file, thrown)}`, {
+    throw new UsageError(`${what} ${file} cannot be loaded: ${messageOf(thrown)}${hintFor(file, thrown)}`, {
       cause: thrown,
     })
   }

@@ -73,7 +73,8 @@ function badAddress(): AgentError {
 function placeOf(connectionString: string | undefined): string {
   if (connectionString === undefined || !URL.canParse(connectionString)) return ''
   const { host, pathname, searchParams } = new URL(connectionString)
-  return ` at ${searchParams.get('host') ?? host}${pathname}`
+  const at = `${searchParams.get('host') ?? host}${pathname}`
+  return at === '' ? ', whose address names no host,' : ` at ${at}`
 }
 
 /** A host name with several addresses fails with an error for each, and no message. */
