@@ -41,7 +41,7 @@ export const aiSdkRoutes: readonly Route[] = [
 
 /** Does what the page asks for. Only the message that is new is read: the rest of the conversation is in the session. */
 async function take({ metadata }: UserRequest, chat: Chat, body: JsonObject): Promise<Following> {
-  const { trigger, messageId, messages } = body
+  const { trigger, messageId, message: single, messages = [single ?? null] } = body
   const all = Array.isArray(messages) ? messages.filter(isJsonObject) : []
   const last = all.find(({ id }) => id !== undefined && id === messageId) ?? all.at(-1)
   const parts = last?.['parts']
