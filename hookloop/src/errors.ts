@@ -107,6 +107,11 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
+/** A text without its full stop, as a part of a sentence. */
+export function clause(text: string): string {
+  return text.replace(/(?<!\.)\.$/, '')
+}
+
 /** Whether a part of Hookloop is missing. A model can do nothing about it, so it is not the result of a call. */
 export function isIncomplete(error: unknown): error is AgentError {
   return error instanceof AgentError && error.code === 'PACKAGE_INCOMPLETE'

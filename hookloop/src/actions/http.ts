@@ -1,5 +1,5 @@
 import { invalidOption } from '../state/check-options.ts'
-import { AgentError, messageOf } from '../errors.ts'
+import { AgentError, messageOf, clause } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import { PostTimeout, postJson } from '../system/network/post-json.ts'
 import { optionTypes } from '../state/option-types.ts'
@@ -56,7 +56,7 @@ export function http(options: HttpOptions): Action {
         allowPrivate,
       }).catch((error: unknown) => {
         const code = error instanceof PostTimeout ? 'HOOK_TIMED_OUT' : 'HOOK_FAILED'
-        throw new AgentError(code, `"${label}": ${messageOf(error)}.`, { cause: error })
+        throw new AgentError(code, `"${label}": ${clause(messageOf(error))}.`, { cause: error })
       })
       if (status < 200 || status > 299) throw actionFailed(label, `responded with status ${status}`)
       return readOutcome(parseAnswer(text, label), ctx, host)

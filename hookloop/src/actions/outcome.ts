@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { changeResponse, type InferenceResponse } from '../state/inference.ts'
 import { isJsonObject, quoteInexactNumbers, type Json, type JsonObject } from '../state/json.ts'
 import { textMessage, toInput, toMessage, type Message } from '../state/message.ts'
-import { AgentError, messageOf } from '../errors.ts'
+import { AgentError, messageOf, clause } from '../errors.ts'
 import { BaseContext, type Vote } from '../hooks/base-context.ts'
 import type { HookOutcome } from '../hooks/outcome.ts'
 import type { FailedAction } from '../hooks/failure-text.ts'
@@ -176,7 +176,7 @@ function checked<T>(read: () => T, value: unknown): T {
   try {
     return read()
   } catch (error) {
-    throw invalid(messageOf(error).replace(/\.$/, ''), value)
+    throw invalid(clause(messageOf(error)), value)
   }
 }
 
@@ -210,7 +210,7 @@ export function parseAnswer(text: string, label: string): unknown {
 export function actionFailed(label: string, how: string, details = ''): AgentError {
   const more = details === '' ? '' : `: ${redact(details) as string}`
   const value: FailedAction = { how }
-  return new AgentError('HOOK_FAILED', `"${label}" ${how}${more.replace(/\.$/, '')}.`, { value })
+  return new AgentError('HOOK_FAILED', `"${label}" ${how}${clause(more)}.`, { value })
 }
 
 const redact = redactor(secretPatterns)

@@ -5,7 +5,7 @@ import type { JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
 import type { InputOf, OutputOf, Schema, ToolRef } from '../state/schema.ts'
 import type { TokenUsage } from '../state/usage.ts'
-import { isIncomplete, AgentError, messageOf } from '../errors.ts'
+import { isIncomplete, AgentError, messageOf, clause } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
 import { checkOptions } from '../state/check-options.ts'
 import { fitsNoObject } from '../state/schema-problem.ts'
@@ -182,5 +182,5 @@ function inputSchemaOf(name: string, input: Schema | JsonObject): JsonObject {
 }
 
 function invalid(name: string, why: string, value: unknown): AgentError {
-  return new AgentError('TOOL_INVALID', `The tool "${name}" cannot be used: ${why}.`, { value })
+  return new AgentError('TOOL_INVALID', `The tool "${name}" cannot be used: ${clause(why)}.`, { value })
 }

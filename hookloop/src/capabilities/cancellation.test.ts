@@ -121,3 +121,9 @@ test('invalid sources and options are rejected', () => {
   assert.throws(() => cancellation(() => false, { every: 1 } as never), /unknown option "every"/)
   assert.throws(() => cancellation(() => false, { onFailure: 'ignore' as never }), /"onFailure" must be/)
 })
+
+test('the message about a source that fails ends with one full stop', async () => {
+  const fails = cancellation(() => Promise.reject(new Error('The file is gone.')))
+  const { final } = (await looker(() => undefined, fails).agent.run('Go.')).state.execution!
+  assert.match(final!.message, /source failed: The file is gone\.$/)
+})

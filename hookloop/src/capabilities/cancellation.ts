@@ -2,7 +2,7 @@ import { lstat } from 'node:fs/promises'
 import type { Capability } from '../agent/capability.ts'
 import { checkArgument, checkChoice, checkNoOptions, invalidOption, readOptions } from '../state/check-options.ts'
 import type { AgentState } from '../state/agent-state.ts'
-import { messageOf } from '../errors.ts'
+import { messageOf, clause } from '../errors.ts'
 import { guard } from '../hooks/hook.ts'
 import { withTimeout } from '../system/timeout.ts'
 
@@ -53,7 +53,7 @@ export function cancellation(
       }
       const unanswered = (why: string): typeof ctx => {
         if (onFailure === 'continue') return ctx
-        return ctx.stop(`The cancellation source failed: ${why}.`, { reason: 'errorForbade' })
+        return ctx.stop(`The cancellation source failed: ${clause(why)}.`, { reason: 'errorForbade' })
       }
       const failed = (thrown: unknown): typeof ctx => unanswered(messageOf(thrown))
       try {

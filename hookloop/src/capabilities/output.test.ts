@@ -368,3 +368,11 @@ test('invalid options and schemas are rejected', () => {
   const own = tool({ name: 'final_answer', description: 'Mine.', input: { type: 'object' }, execute: () => 1 })
   assert.throws(() => agentOn([], { use: [own] }), { code: 'TOOL_DUPLICATE' })
 })
+
+test('the message about an answer that does not fit ends with one full stop', async () => {
+  const schema = z.object({ city: z.string().refine(() => false, 'Name another city.') })
+  const run = await agentOn(['{"city":"Oslo"}'], { schema, strategy: 'text', maxRetries: 0 }).agent.run('go')
+  assert.ok(run.status === 'failed' || run.status === 'stopped')
+  assert.match(run.state.execution!.final!.message, /Name another city\.$/)
+  assert.doesNotMatch(run.state.execution!.final!.message, /\.\./)
+})

@@ -6,7 +6,7 @@ import type { LanguageModel } from '../state/inference.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { List } from '../state/list.ts'
 import type { Schema } from '../state/schema.ts'
-import { AgentError } from '../errors.ts'
+import { AgentError, clause } from '../errors.ts'
 import { checkChoice, readOptions } from '../state/check-options.ts'
 import { guard, hook, type Hook } from '../hooks/hook.ts'
 import {
@@ -104,7 +104,7 @@ function judgeOf(shape: AnswerShape, maxRetries: number): Hook {
         if (retries >= maxRetries) return ctx.allowStop(`No valid answer after ${countRetries(retries)}.`)
         if (answer.byTool) return ctx // the result of the failed call has the problem
         return ctx.requestContinuation(
-          `Your answer does not match the required format: ${problem}. Send the corrected answer in that format.`,
+          `Your answer does not match the required format: ${clause(problem)}. Send the corrected answer in that format.`,
         )
       })
     },
@@ -158,7 +158,7 @@ function readerOf(shape: AnswerShape): AnswerReader {
     return {
       error: new AgentError(
         'OUTPUT_INVALID',
-        `No answer matches the output schema after ${countRetries(Math.max(0, attempts.length - 1))}. The last problem: ${why}.`,
+        `No answer matches the output schema after ${countRetries(Math.max(0, attempts.length - 1))}. The last problem: ${clause(why)}.`,
         {
           value: { attempts },
         },

@@ -3,7 +3,7 @@ import { isJsonObject, storedJson, type Json, type JsonObject } from '../state/j
 import { toStopRequest, type StopRequest } from '../state/stop-request.ts'
 import { must, number, object, oneOf, optional, present, shapeOf, string, type Shape } from '../state/shape.ts'
 import type { RunEnd } from './run-time.ts'
-import { AgentError, messageOf, type ErrorCode, errorCodes } from '../errors.ts'
+import { AgentError, messageOf, type ErrorCode, errorCodes, clause } from '../errors.ts'
 
 export const RECORDING_VERSION = 1
 
@@ -99,7 +99,7 @@ function usingFile<T>(path: string, use: () => T): T {
   try {
     return use()
   } catch (thrown) {
-    const message = `The recording ${path} cannot be used: ${messageOf(thrown)}. It must be a file in a folder that exists.`
+    const message = `The recording ${path} cannot be used: ${clause(messageOf(thrown))}. It must be a file in a folder that exists.`
     throw new AgentError('RECORDING_FAILED', message, { value: path, cause: thrown })
   }
 }
@@ -257,5 +257,7 @@ export function repeatedKey(key: string, times: number): string {
 }
 
 function invalid(line: number, why: string): AgentError {
-  return new AgentError('RECORDING_INVALID', `Line ${line} of the recording cannot be read: ${why}.`, { value: line })
+  return new AgentError('RECORDING_INVALID', `Line ${line} of the recording cannot be read: ${clause(why)}.`, {
+    value: line,
+  })
 }

@@ -1,3 +1,4 @@
+import { clause } from '../errors.ts'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseCommands } from '../capabilities/bash/policy/parse-commands.ts'
@@ -19,7 +20,7 @@ export function commandProblems(
   return lines.flatMap(([program, ...args]) => {
     if (program === undefined || isExpanded(program)) return []
     const problem = shellWords.has(program) ? undefined : executableProblem(program, { cwd, path })
-    if (problem !== undefined) return [problem.replace(/\.$/, '')]
+    if (problem !== undefined) return [clause(problem)]
     const script = interpreters.test(program) ? args.find((word) => !word.startsWith('-')) : undefined
     const isCode = args.includes('-c') || args.includes('-e') || args.includes('-m')
     if (script === undefined || isCode || isExpanded(script) || !looksLikeFile(script)) return []

@@ -1,4 +1,4 @@
-import { AgentError } from '../errors.ts'
+import { AgentError, clause } from '../errors.ts'
 import { checkOptions } from './check-options.ts'
 import { amount, listOf, must, optional, shapeOf, string } from './shape.ts'
 
@@ -42,7 +42,9 @@ export function defineAgent(definition: AgentDefinition): AgentDefinition {
   checkOptions('defineAgent', definition, Object.keys(fields))
   const problem = shape(definition, '')
   if (problem !== undefined) {
-    throw new AgentError('AGENT_INVALID_OPTION', `The agent definition is invalid: ${problem}.`, { value: definition })
+    throw new AgentError('AGENT_INVALID_OPTION', `The agent definition is invalid: ${clause(problem)}.`, {
+      value: definition,
+    })
   }
   const { tools, disallowedTools } = definition
   return Object.freeze({

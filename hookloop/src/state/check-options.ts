@@ -1,11 +1,11 @@
-import { AgentError, errorCodes, type ErrorCode } from '../errors.ts'
+import { AgentError, errorCodes, type ErrorCode, clause } from '../errors.ts'
 import { describeValue, isPlainObject } from './describe-value.ts'
 import { nearestName } from './nearest-name.ts'
 import { optionTypes, type OptionType, type OptionTypes } from './option-types.ts'
 
 /** An option that cannot be used: where it was given, why, and the value at fault. */
 export function invalidOption(where: string, why: string, value: unknown): AgentError {
-  return new AgentError('AGENT_INVALID_OPTION', `${where}: ${why}.`, { value })
+  return new AgentError('AGENT_INVALID_OPTION', `${where}: ${clause(why)}.`, { value })
 }
 
 /**

@@ -1,4 +1,4 @@
-import { AgentError } from '../errors.ts'
+import { AgentError, clause } from '../errors.ts'
 
 /** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
@@ -221,7 +221,7 @@ class Copy {
 }
 
 function notJson(what: string, why: string): AgentError {
-  return new AgentError('JSON_INVALID', `The ${what} cannot be stored: ${why}.`)
+  return new AgentError('JSON_INVALID', `The ${what} cannot be stored: ${clause(why)}.`)
 }
 
 function noJsonForm(value: object): string {

@@ -1,4 +1,4 @@
-import { AgentError, messageOf } from '../errors.ts'
+import { AgentError, messageOf, clause } from '../errors.ts'
 import { loadRe2 } from './packages.ts'
 
 /**
@@ -38,7 +38,7 @@ export function linearTestOf(source: string): (text: string) => boolean {
     if (error instanceof AgentError) throw error
     throw new AgentError(
       'AGENT_INVALID_OPTION',
-      `The pattern ${JSON.stringify(source)} of a JSON Schema cannot be checked in linear time: ${messageOf(error)}. Use one without lookaround and back references.`,
+      `The pattern ${JSON.stringify(source)} of a JSON Schema cannot be checked in linear time: ${clause(messageOf(error))}. Use one without lookaround and back references.`,
       { value: source, cause: error },
     )
   }

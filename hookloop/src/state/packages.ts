@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { AgentError, messageOf } from '../errors.ts'
+import { AgentError, messageOf, clause } from '../errors.ts'
 
 // Packages that most programs do not need. They are loaded on first use, synchronously, because the functions that need
 // them are synchronous. The build makes them part of the package, see build.mjs, so that a bundler finds them.
@@ -29,7 +29,7 @@ export function onFirstUse<T>(load: () => T): () => T {
     } catch (error) {
       throw new AgentError(
         'PACKAGE_INCOMPLETE',
-        `A part of Hookloop cannot be loaded: ${messageOf(error)}. Install hookloop again, or copy all of its files.`,
+        `A part of Hookloop cannot be loaded: ${clause(messageOf(error))}. Install hookloop again, or copy all of its files.`,
         { cause: error },
       )
     }

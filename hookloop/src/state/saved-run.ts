@@ -1,4 +1,4 @@
-import { AgentError, errorCodes } from '../errors.ts'
+import { AgentError, errorCodes, clause } from '../errors.ts'
 import { AgentState, metadataOf, SAVED_VERSION, STATE_VERSION, type StateFields } from './agent-state.ts'
 import { continuationDecisions, stopReasons } from './continuation.ts'
 import type { Execution, Step } from './execution.ts'
@@ -132,7 +132,7 @@ function check(problem: string | undefined): void {
 }
 
 function invalid(why: string): AgentError {
-  return new AgentError('STATE_INVALID', `The saved state cannot be read: ${why}.`, { value: why })
+  return new AgentError('STATE_INVALID', `The saved state cannot be read: ${clause(why)}.`, { value: why })
 }
 
 function amounts(example: object): Shape {

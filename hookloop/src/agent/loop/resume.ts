@@ -7,7 +7,7 @@ import { fromStateJson } from '../../state/saved-run.ts'
 import type { OpenChild } from '../../state/subagent.ts'
 import { answerProblem, approvalFits, type Answer, type Answers, type OpenCall } from '../../state/tool-call.ts'
 import { hashJson } from '../../state/json.ts'
-import { AgentError, messageOf } from '../../errors.ts'
+import { AgentError, messageOf, clause } from '../../errors.ts'
 import { isLive, leaveRun } from '../../effects/effects.ts'
 import type { RecordEntry } from '../../effects/recording.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
@@ -99,7 +99,7 @@ async function openCallsOfChild(
     throw new AgentError(
       'RESUME_TOOL_MISSING',
       `The pending call of "${call.name}" needs the subagent "${agent}", which this agent does not have: ` +
-        `${messageOf(thrown)}. To close the call, resume with { onChange: 'close' }.`,
+        `${clause(messageOf(thrown))}. To close the call, resume with { onChange: 'close' }.`,
       { value: agent },
     )
   }

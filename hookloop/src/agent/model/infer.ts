@@ -11,7 +11,7 @@ import { List } from '../../state/list.ts'
 import { textMessage, toMessage, type Message, type Part } from '../../state/message.ts'
 import type { Schema } from '../../state/schema.ts'
 import { addTokens } from '../../state/usage.ts'
-import { AgentError } from '../../errors.ts'
+import { AgentError, clause } from '../../errors.ts'
 import type { Inferred, InferOptions } from '../../hooks/infer.ts'
 import { ANSWER_TOOL, askInForm, bestForm, type AnswerForm } from '../output/answer-form.ts'
 import { answerShape, readJson, type AnswerShape } from '../output/answer-shape.ts'
@@ -49,7 +49,7 @@ export async function inferFor(
   if ('value' in corrected) return { ...inferred({ ...second, usage }), output: corrected.value }
   throw new AgentError(
     'OUTPUT_INVALID',
-    `No answer of the model fits the schema. The last problem: ${corrected.problem}.`,
+    `No answer of the model fits the schema. The last problem: ${clause(corrected.problem)}.`,
     {
       value: { text: second.text, problem: corrected.problem },
     },
@@ -108,7 +108,7 @@ function answerCall(content: readonly Part[]) {
 }
 
 function withProblem({ request, tools }: InferCall, { content }: InferenceResponse, problem: string): InferCall {
-  const words = `Your answer does not fit: ${problem}. Give it again, in the form asked for.`
+  const words = `Your answer does not fit: ${clause(problem)}. Give it again, in the form asked for.`
   const calls = content.filter((part) => part.type === 'tool-call')
   const results = calls.map(({ toolCallId, toolName }): Part => {
     return Object.freeze({ type: 'tool-result', toolCallId, toolName, output: words, isError: true })

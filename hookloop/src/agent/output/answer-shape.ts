@@ -1,7 +1,7 @@
 import { parserOf, toJsonSchema, type Parsed } from '../tools/parse-schema.ts'
 import { isJsonObject, quoteInexactNumbers, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { Schema } from '../../state/schema.ts'
-import { AgentError, messageOf } from '../../errors.ts'
+import { AgentError, messageOf, clause } from '../../errors.ts'
 
 /** The schema of an answer, for the model and for parsing its answers. */
 export type AnswerShape = {
@@ -44,9 +44,13 @@ function shown(schema: Schema | JsonObject): JsonObject {
     const { $schema: _dialect, ...rest } = toJsonSchema(schema)
     return pointedAt(rest)
   } catch (error) {
-    throw new AgentError('AGENT_INVALID_OPTION', `"output" cannot be converted to JSON Schema: ${messageOf(error)}.`, {
-      value: schema,
-    })
+    throw new AgentError(
+      'AGENT_INVALID_OPTION',
+      `"output" cannot be converted to JSON Schema: ${clause(messageOf(error))}.`,
+      {
+        value: schema,
+      },
+    )
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Json } from '../../state/json.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { noUsage, type Usage } from '../../state/usage.ts'
-import { messageOf } from '../../errors.ts'
+import { messageOf, clause } from '../../errors.ts'
 import { modelText } from '../../hooks/failure-text.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
@@ -56,7 +56,7 @@ export async function resumeChild(run: RunContext, call: ActiveCall): Promise<To
     return undefined
   } catch (thrown) {
     return closedChild(
-      `The subagent "${call.child!.agent}" was not continued: ${messageOf(thrown)}.`,
+      `The subagent "${call.child!.agent}" was not continued: ${clause(messageOf(thrown))}.`,
       callsOfChild(call.child!),
     )
   }

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync } from 'node:fs'
 import { tool, type Tool } from '../../agent/tool.ts'
-import { messageOf } from '../../errors.ts'
+import { messageOf, clause } from '../../errors.ts'
 import { readBytes } from '../../system/files/read-text.ts'
 import { toPathTest } from './glob.ts'
 import { lineMatcher, type LineMatcher, type Pattern } from './line-matcher.ts'
@@ -113,7 +113,7 @@ function globTest(glob: string): (names: readonly string[], below: readonly stri
     if (!glob.includes('/')) return (names) => matches(names.at(-1)!)
     return (names, below) => matches(names.join('/')) || matches(below.join('/'))
   } catch (error) {
-    throw new Error(`The glob is not valid: ${messageOf(error)}.`, { cause: error })
+    throw new Error(`The glob is not valid: ${clause(messageOf(error))}.`, { cause: error })
   }
 }
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join, resolve, sep } from 'node:path'
 import { homeFolder } from '../../system/files/user-folders.ts'
-import { messageOf, problemOf } from '../../errors.ts'
+import { messageOf, problemOf, clause } from '../../errors.ts'
 import { readFrontMatter } from '../../system/files/front-matter.ts'
 import { readText } from '../../system/files/read-text.ts'
 import { realPathOf } from '../../system/files/real-path.ts'
@@ -73,7 +73,7 @@ function namesIn(root: string, problems: string[]): readonly string[] {
       problems.push(`Only the first ${MAX_ENTRIES} entries of a folder of skills are read.`)
     return names.slice(0, MAX_ENTRIES)
   } catch (thrown) {
-    problems.push(`A folder of skills cannot be read: ${messageOf(thrown)}.`)
+    problems.push(`A folder of skills cannot be read: ${clause(messageOf(thrown))}.`)
     return []
   }
 }
@@ -94,6 +94,6 @@ function readSkill(
     const { fields, body } = readFrontMatter(text, { plainTexts: true })
     return toSkill({ fields, body, text, folder, folderName: entry, scope })
   } catch (thrown) {
-    return { problem: problemOf(thrown).replace(/\.$/, '') }
+    return { problem: clause(problemOf(thrown)) }
   }
 }

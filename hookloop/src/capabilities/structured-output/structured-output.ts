@@ -5,7 +5,7 @@ import { parserOf } from '../../agent/tools/parse-schema.ts'
 import { checkState, type AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, textOfJson, type Json, type JsonObject } from '../../state/json.ts'
 import { nameValue, readNamed, type NamedValues, type Naming, type NamingLimits } from '../../state/named-values.ts'
-import { AgentError } from '../../errors.ts'
+import { AgentError, clause } from '../../errors.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
 import { formTool, formTools, schemaOf, toForms, type DataOf, type Form, type Schemas } from './form.ts'
 
@@ -89,7 +89,7 @@ async function readData(
 ): Promise<unknown> {
   const parsed = await parserOf(schemaOf(entry))(data)
   if ('value' in parsed) return parsed.value
-  const why = `The output "${name}" does not match the schema "${schema}": ${parsed.problem}.`
+  const why = `The output "${name}" does not match the schema "${schema}": ${clause(parsed.problem)}.`
   throw new AgentError('STATE_INVALID', why, { value: data })
 }
 

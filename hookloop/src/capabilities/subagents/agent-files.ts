@@ -3,7 +3,7 @@ import { readdirSync, realpathSync, type Dirent } from 'node:fs'
 import { join, relative } from 'node:path'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
-import { AgentError, messageOf, problemOf } from '../../errors.ts'
+import { AgentError, messageOf, problemOf, clause } from '../../errors.ts'
 import { readFrontMatter } from '../../system/files/front-matter.ts'
 import { readText } from '../../system/files/read-text.ts'
 import { loadYaml } from '../../state/packages.ts'
@@ -57,7 +57,7 @@ export function fromAgentMarkdown(text: string, name?: string): Defined {
   } catch (thrown) {
     if (thrown instanceof AgentError) throw thrown
     const which = name === undefined ? '' : ` "${name}"`
-    const message = `The agent definition${which} is invalid: ${messageOf(thrown)}.`
+    const message = `The agent definition${which} is invalid: ${clause(messageOf(thrown))}.`
     throw new AgentError('AGENT_INVALID_OPTION', message, { value: text, cause: thrown })
   }
 }

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { AgentError, messageOf } from '../../errors.ts'
+import { AgentError, messageOf, clause } from '../../errors.ts'
 import { checkReachable, type SessionWorker } from '../../workers/session-worker.ts'
 import type { SessionStore } from '../../sessions/stores/store.ts'
 import type { TurnReport } from '../../workers/turn-driver.ts'
@@ -245,7 +245,7 @@ async function reach<T>(what: string, work: Promise<T>): Promise<T> {
     if (thrown instanceof UsageError || (thrown instanceof AgentError && !isFailure)) throw thrown
     if (isFailure && thrown.message.includes('npm install')) throw thrown
     const problem = isFailure ? thrown.message : `${what} cannot be used: ${messageOf(deepest(thrown))}`
-    throw new Unreachable(`${problem}. Check the address, and that the server runs and accepts this worker.`)
+    throw new Unreachable(`${clause(problem)}. Check the address, and that the server runs and accepts this worker.`)
   }
 }
 

@@ -3,7 +3,7 @@ import { prompt, type PromptOptions } from '../../actions/prompt.ts'
 import { shell, type ShellOptions } from '../../actions/shell.ts'
 import { subagent, type SubagentOptions } from '../../actions/subagent.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
-import { messageOf, type AgentError } from '../../errors.ts'
+import { messageOf, type AgentError, clause } from '../../errors.ts'
 import type { Action } from '../../hooks/action.ts'
 import { shortPath } from '../../hooks/caller-place.ts'
 import { definedIn, guard, hook, observe, type Hook } from '../../hooks/hook.ts'
@@ -90,8 +90,7 @@ const checkEntry = schemaCheck(entrySchema)
  * if it were skipped, it would silently not apply. An invalid observer is left out and reported.
  */
 export function readHooks({ value, lineOf }: ReadDocument, source: FileSource, options: ReadHooksOptions): ReadHooks {
-  const errorAt = ({ path, message }: Problem): AgentError =>
-    invalid(source.file, lineOf(path), message.replace(/\.$/, ''))
+  const errorAt = ({ path, message }: Problem): AgentError => invalid(source.file, lineOf(path), clause(message))
   const problem = checkFile(value)
   if (problem !== undefined) throw errorAt(problem)
   const { hooks = [], allow } = value as { readonly hooks?: readonly Json[]; readonly allow?: Partial<Allowed> }

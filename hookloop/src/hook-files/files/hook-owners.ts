@@ -2,7 +2,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { SUBAGENT_KEY, type AgentState } from '../../state/agent-state.ts'
 import { getActiveSkills } from '../../capabilities/skills/skills.ts'
 import { isJsonObject, sameJson } from '../../state/json.ts'
-import { problemOf } from '../../errors.ts'
+import { problemOf, clause } from '../../errors.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import type { Matchable, Matcher } from '../../hooks/matchers.ts'
 import { readFrontMatter } from '../../system/files/front-matter.ts'
@@ -87,7 +87,7 @@ function headFields(text: string, file: string) {
   try {
     return readFrontMatter(text, { plainTexts: true }).fields
   } catch (error) {
-    throw invalid(file, undefined, problemOf(error).replace(/\.$/, ''))
+    throw invalid(file, undefined, clause(problemOf(error)))
   }
 }
 

@@ -1,5 +1,5 @@
 import { hashText, isJsonObject, parsedJson, type JsonObject } from '../../state/json.ts'
-import { AgentError, messageOf } from '../../errors.ts'
+import { AgentError, messageOf, clause } from '../../errors.ts'
 
 export const SUM_LENGTH = 16
 /** What precedes and follows the checksum of a line. */
@@ -87,5 +87,7 @@ function sumOf(chained: string): string {
 }
 
 function corrupt(seq: number, why: string): AgentError {
-  return new AgentError('SESSION_CORRUPT', `Line ${seq + 1} of the session cannot be read: ${why}.`, { value: seq })
+  return new AgentError('SESSION_CORRUPT', `Line ${seq + 1} of the session cannot be read: ${clause(why)}.`, {
+    value: seq,
+  })
 }

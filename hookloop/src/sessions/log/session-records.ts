@@ -17,7 +17,7 @@ import {
 } from '../../state/shape.ts'
 import type { RunLimits } from '../../state/stored-run.ts'
 import type { StateDiff } from '../../state/state-diff.ts'
-import { AgentError } from '../../errors.ts'
+import { AgentError, clause } from '../../errors.ts'
 import type { Checkpoint } from '../../effects/effects.ts'
 import { problemOfEntry, type RecordEntry } from '../../effects/recording.ts'
 
@@ -137,7 +137,9 @@ export function checkVersion(line: string | undefined): void {
 export function toRecord(value: JsonObject, seq: number): SessionRecord {
   const problem = problemOf(value, seq)
   if (problem === undefined) return value as unknown as SessionRecord
-  throw new AgentError('SESSION_CORRUPT', `Line ${seq + 1} of the session cannot be read: ${problem}.`, { value: seq })
+  throw new AgentError('SESSION_CORRUPT', `Line ${seq + 1} of the session cannot be read: ${clause(problem)}.`, {
+    value: seq,
+  })
 }
 
 const MAX_DATE_MS = 8.64e15

@@ -2,7 +2,7 @@ import { optionTypes, type OptionType } from '../../state/option-types.ts'
 import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import { hashText, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { redactor, secretName, secretPatterns } from '../../state/secrets.ts'
-import { AgentError, messageOf } from '../../errors.ts'
+import { AgentError, messageOf, clause } from '../../errors.ts'
 import { escapeInJson } from '../../system/sanitize-text.ts'
 import { readSession, readStoredSession } from '../log/read-session.ts'
 import { headOf } from './session-head.ts'
@@ -151,7 +151,11 @@ function parseLine(line: string, index: number): JsonObject {
 }
 
 function invalid(index: number, why: string): AgentError {
-  return new AgentError('SESSION_CORRUPT', `Line ${index + 1} of the exported session cannot be read: ${why}.`, {
-    value: index,
-  })
+  return new AgentError(
+    'SESSION_CORRUPT',
+    `Line ${index + 1} of the exported session cannot be read: ${clause(why)}.`,
+    {
+      value: index,
+    },
+  )
 }

@@ -2,7 +2,7 @@ import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import { exactJson, isJsonObject, storedJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { AgentEvent } from '../../state/event.ts'
 import { toStopRequest, type StopRequest } from '../../state/stop-request.ts'
-import { AgentError, messageOf } from '../../errors.ts'
+import { AgentError, messageOf, clause } from '../../errors.ts'
 
 /**
  * Stores sessions: append-only lines of text, pages that the lines refer to, a log of events, and one small head per session for
@@ -254,7 +254,7 @@ export function sessionReleased(id: string): AgentError {
 }
 
 export function sessionCorrupt(id: string, why: string, cause?: unknown): AgentError {
-  return new AgentError('SESSION_CORRUPT', `The session "${id}" cannot be read: ${why}. It was not changed.`, {
+  return new AgentError('SESSION_CORRUPT', `The session "${id}" cannot be read: ${clause(why)}. It was not changed.`, {
     value: id,
     ...(cause !== undefined && { cause }),
   })
