@@ -52,6 +52,7 @@ suite('use', () => {
     ['a function', () => [], /"use" must be a list/],
     ['null', null, /"use" must be a list.*not null/],
     ['a capability that was not called', [guards], /not the function "guards"\. Call the function/],
+    ['a promise', [Promise.resolve(guards())], /not an instance of Promise\. Await it\.$/],
     ['a name', ['bash'], /"use" takes hooks, tools and capabilities.*not "bash"/],
     ['true', [true], /not true/],
     ['a promise', [Promise.resolve(guards())], /not an instance of Promise/],
@@ -256,5 +257,14 @@ suite('a part of the application that returns a wrong value is reported with wha
       const output = JSON.stringify(run.state.execution!.steps.at(0)!.toolExecutions[0]!.output)
       assert.match(output, new RegExp(`the schema failed: it returned ${String(result)}`))
     }
+  })
+})
+
+test('the text of a saved run is not a session id, and the error says how to pass it', async () => {
+  const agent = createAgent({ model: scriptedModel(['Done.']), store: memoryStore() })
+  const text = JSON.stringify(await agent.run('go'))
+  await assert.rejects(agent.resume(text), {
+    code: 'AGENT_INVALID_OPTION',
+    message: 'The run cannot start: a saved run is passed as an object: agent.resume(JSON.parse(text)).',
   })
 })

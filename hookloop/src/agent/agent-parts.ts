@@ -2,8 +2,9 @@ import type { Step } from '../state/execution.ts'
 import { checkedSettings } from '../state/model-settings.ts'
 import type { LanguageModel, ModelSettings, ModelSource, ToModel, ToolDescription } from '../state/inference.ts'
 import { describeValue } from '../state/describe-value.ts'
+import { isThenable } from '../state/thenable.ts'
 import type { List } from '../state/list.ts'
-import { AgentError } from '../errors.ts'
+import { AgentError, clause } from '../errors.ts'
 import { isHook, type Hook } from '../hooks/hook.ts'
 import { toNameTest } from '../hooks/patterns.ts'
 import { HookStack } from '../hooks/stack.ts'
@@ -276,7 +277,7 @@ function toCapability(use: UsePart): Capability {
     (part) => part === undefined || typeof part === 'function',
   )
   if (fits && areFunctions && areAll(capability!.hooks, isHook) && areAll(capability!.tools, isTool)) return capability!
-  const hint = typeof use === 'function' ? '. Call the function' : ''
+  const hint = typeof use === 'function' ? '. Call the function' : isThenable(use) ? '. Await it' : ''
   throw invalid(
     `"use" takes hooks, tools and capabilities, created by hook(), guard(), observe(), tool() and the like, not ${describeValue(use)}${hint}`,
     use,
@@ -316,5 +317,5 @@ function describeTool({ name, description, inputSchema }: Tool): ToolDescription
 }
 
 function invalid(why: string, value: unknown): AgentError {
-  return new AgentError('AGENT_INVALID_OPTION', `The agent cannot be created: ${why}.`, { value })
+  return new AgentError('AGENT_INVALID_OPTION', `The agent cannot be created: ${clause(why)}.`, { value })
 }

@@ -6,7 +6,7 @@ import type { TimedLedgerEntry } from '../state/ledger.ts'
 import type { Message } from '../state/message.ts'
 import { fromSavedRun, type SavedRun } from '../state/saved-run.ts'
 import { liveEffects, makeEffects, type Effects } from '../effects/effects.ts'
-import { AgentError } from '../errors.ts'
+import { AgentError, clause } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
 import {
   createParts,
@@ -104,6 +104,9 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentSetup): Ag
     live: Watching = {},
   ): Promise<Run> => {
     checkRunOptions('resume', given)
+    if (typeof from === 'string' && from.startsWith('{') && from.includes('"state"')) {
+      throw invalidRun('a saved run is passed as an object: agent.resume(JSON.parse(text))')
+    }
     return typeof from === 'string'
       ? sessionsOf(defaults).resume(parts, { ...given, ...live, session: from })
       : resumeSaved(parts, from, given, live)
@@ -141,7 +144,7 @@ function sessionsOf({ sessions }: AgentSetup): SessionPort {
 }
 
 function invalidRun(why: string): AgentError {
-  return new AgentError('AGENT_INVALID_OPTION', `The run cannot start: ${why}.`)
+  return new AgentError('AGENT_INVALID_OPTION', `The run cannot start: ${clause(why)}.`)
 }
 
 /** Creates the context of a run. Throws for options that cannot be used, before anything runs. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isMessage, textMessage, textOf, toMessage, type Part } from './message.ts'
+import { isMessage, textMessage, textOf, toInput, toMessage, type Part } from './message.ts'
 
 const parts: readonly Part[] = [
   { type: 'text', text: 'Look: ' },
@@ -50,6 +50,19 @@ for (const [what, value] of Object.entries(wrong)) {
     assert.throws(() => toMessage(value, 'input'), { code: 'INPUT_INVALID', message: /must be a string or a message/ })
   })
 }
+
+test('the error about an input says what was given, and that "content" is a list of parts', () => {
+  const expected = `The input must be a string or a message: { role, content: [{ type: 'text', text }] }, not`
+  for (const [given, message] of [
+    [undefined, `${expected} undefined.`],
+    [17, `${expected} 17.`],
+    [
+      { role: 'user', content: 'Hi' },
+      `${expected} {"role":"user","content":"Hi"}. Its "content" is a string, not a list of parts.`,
+    ],
+  ] as const)
+    assert.throws(() => toInput(given), { code: 'INPUT_INVALID', message })
+})
 
 test('a message with values that are not JSON is rejected, not changed', () => {
   const message = {

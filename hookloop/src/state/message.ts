@@ -1,5 +1,6 @@
 import { AgentError } from '../errors.ts'
 import { exactJson, isJsonObject, type Json, type JsonObject } from './json.ts'
+import { describeValue } from './describe-value.ts'
 import { List } from './list.ts'
 
 /**
@@ -55,11 +56,13 @@ export function textOf(content: readonly Part[], type: 'text' | 'reasoning' = 't
 /** Checks and freezes a string or a message. */
 export function toMessage(value: unknown, what: string): Message {
   if (typeof value === 'string') return textMessage('user', value)
-  const message = exactJson(value, what)
+  const message = isJsonObject(value) ? exactJson(value, what) : value
   if (isMessage(message)) return message
+  const isText = isJsonObject(message) && typeof message['content'] === 'string'
+  const why = isText ? ' Its "content" is a string, not a list of parts.' : ''
   throw new AgentError(
     'INPUT_INVALID',
-    `The ${what} must be a string or a message: { role, content: [{ type: 'text', text }] }.`,
+    `The ${what} must be a string or a message: { role, content: [{ type: 'text', text }] }, not ${describeValue(value)}.${why}`,
     { value },
   )
 }
