@@ -1,4 +1,5 @@
 import type { Json } from './json.ts'
+import { clause } from '../errors.ts'
 import { shorten } from './text.ts'
 
 /** Why a run ended, most urgent first: of two votes to forbid, the more urgent reason is reported. */
@@ -84,7 +85,8 @@ export function stopMessage({ evaluations }: ContinuationOutcome): string {
   const winner = winnerOf(evaluations)
   const request = openRequest(evaluations)
   if (winner === undefined || request === undefined) return winner?.message ?? ''
-  const wanted = shorten(request.message.replaceAll(/\s+/g, ' ').trim(), MAX_REQUEST_CHARS)
+  const [reason] = request.message.trim().split(/\n\s*\n/) // what follows is for the model
+  const wanted = shorten(clause(reason!.replaceAll(/\s+/g, ' ')), MAX_REQUEST_CHARS)
   return `${winner.message} ("${winner.source}" forced the stop; "${request.source}" had not approved it: ${wanted})`
 }
 
