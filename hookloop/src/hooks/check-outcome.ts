@@ -115,7 +115,7 @@ const texts = listOf(string)
 
 /** The type of each field of an outcome. */
 const shapes: { readonly [K in keyof HookOutcome]-?: Shape } = {
-  decision: oneOf('block', 'ask', 'allow'),
+  decision: decisionShape,
   message: string,
   votes: listOf(
     only({
@@ -150,6 +150,16 @@ const shapes: { readonly [K in keyof HookOutcome]-?: Shape } = {
   compact: object,
   warnings: listOf(only({ code: string, message: string, definedAt: optional(string) })),
   decidedAt: string,
+}
+
+const known = oneOf('block', 'ask', 'allow')
+/** What commands and Claude Code hooks answer with. */
+const synonyms: { readonly [name: string]: string } = { deny: 'block', ask_user: 'ask', approve: 'allow' }
+
+function decisionShape(value: Json | undefined, path: string): string | undefined {
+  const problem = known(value, path)
+  const meant = typeof value === 'string' && Object.hasOwn(synonyms, value) ? synonyms[value] : undefined
+  return problem === undefined || meant === undefined ? problem : `${problem}: write "${meant}" here`
 }
 
 /** An object with these fields and no others. */

@@ -153,7 +153,7 @@ export function readGroups(hooks: Json | undefined, source: HookSource): ReadHoo
   }
   const readEvent = (name: string, groups: Json): readonly HookGroup[] => {
     if (!isClaudeEvent(name)) {
-      const near = claudeEventNames.find((event) => event.toLowerCase() === name.toLowerCase())
+      const near = nearestName(name, claudeEventNames)
       return leaveOut(name, `it is not an event${near === undefined ? '' : `; did you mean ${near}?`}`)
     }
     if (!Array.isArray(groups)) return leaveOut(name, 'it must be a list of groups')

@@ -145,12 +145,12 @@ describe('env in settings', () => {
 describe('invalid settings', () => {
   test('an unknown event is left out and reported, and the others apply', () => {
     using project = new HookProject()
-    project.settings({ hooks: { ...hooks('ok'), PreTooluse: [], Nonsense: [] } })
+    project.settings({ hooks: { ...hooks('ok'), PreTooluse: [], PostToolUs: [], Nonsense: [] } })
     const settings = readSettings({ dir: project.dir, home: false })
     assert.deepEqual(commandsOf(settings), ['ok'])
     assert.match(
       settings.problems.map(({ message }) => message).join('\n'),
-      /did you mean PreToolUse\?\nit is not an event/,
+      /did you mean PreToolUse\?\n.*did you mean PostToolUse\?\nit is not an event$/,
     )
   })
 
