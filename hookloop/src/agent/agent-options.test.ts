@@ -242,7 +242,7 @@ suite('a part of the application that returns a wrong value is reported with wha
       const capability = { name: 'own', [field]: 'text' } as never
       assert.throws(() => createAgent({ model, use: [capability] }), {
         code: 'AGENT_INVALID_OPTION',
-        message: /"use" takes/,
+        message: new RegExp(`"${field}" of the capability "own" must be a function, not "text"`),
       })
     }
   })

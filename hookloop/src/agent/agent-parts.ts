@@ -273,10 +273,17 @@ function toCapability(use: UsePart): Capability {
   const capability = use as Capability | undefined
   const parts = typeof capability === 'object' && capability !== null ? Object.keys(capability) : []
   const fits = parts.includes('name') && parts.every((part) => capabilityParts.includes(part))
-  const areFunctions = [capability?.redact, capability?.beforeResume].every(
-    (part) => part === undefined || typeof part === 'function',
+  const wrong = (['redact', 'beforeResume'] as const).find(
+    (part) => !['undefined', 'function'].includes(typeof capability?.[part]),
   )
-  if (fits && areFunctions && areAll(capability!.hooks, isHook) && areAll(capability!.tools, isTool)) return capability!
+  if (fits && wrong !== undefined) {
+    const value: unknown = capability![wrong]
+    throw invalid(
+      `"${wrong}" of the capability "${capability!.name}" must be a function, not ${describeValue(value)}`,
+      use,
+    )
+  }
+  if (fits && areAll(capability!.hooks, isHook) && areAll(capability!.tools, isTool)) return capability!
   const hint = typeof use === 'function' ? '. Call the function' : isThenable(use) ? '. Await it' : ''
   throw invalid(
     `"use" takes hooks, tools and capabilities, created by hook(), guard(), observe(), tool() and the like, not ${describeValue(use)}${hint}`,
