@@ -8,7 +8,7 @@ import type { TokenUsage } from '../state/usage.ts'
 import { isIncomplete, AgentError, messageOf, clause } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
 import { checkOptions } from '../state/check-options.ts'
-import { fitsNoObject } from '../state/schema-problem.ts'
+import { fitsNoObject } from '../state/fits-no-object.ts'
 import { parserOf, toJsonSchema, type Parser } from './tools/parse-schema.ts'
 
 /** The second argument of a tool's `execute`. */

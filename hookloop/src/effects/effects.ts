@@ -104,7 +104,7 @@ export type EffectsFactory = (run: {
 export function makeEffects(factory: EffectsFactory, run: Parameters<EffectsFactory>[0]): Effects {
   const made = factory(run)
   const isMade = typeof (made as Partial<Effects> | undefined | null)?.perform === 'function'
-  checkArgument('run', ['effects', made], isMade, 'a function that returns effects, such as liveEffects()')
+  if (!isMade) checkArgument('run', ['effects', made], isMade, 'a function that returns effects, such as liveEffects()')
   return made
 }
 

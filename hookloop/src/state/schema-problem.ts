@@ -89,17 +89,6 @@ function schemasAt(key: string, value: Json): readonly Json[] {
   return type === schema || type === schemas || key === 'items' ? [value].flat() : []
 }
 
-/** Whether a JSON Schema fits no object for sure, as far as that can be seen without resolving references. */
-export function fitsNoObject(value: Json): boolean {
-  if (!isJsonObject(value)) return value === false
-  const { type, enum: values, anyOf, oneOf, allOf } = value
-  if (type !== undefined && ![type].flat().includes('object')) return true
-  if ('const' in value ? !isJsonObject(value['const']) : Array.isArray(values) && !values.some(isJsonObject))
-    return true
-  const isNone = (each: Json | undefined): boolean => Array.isArray(each) && each.length > 0 && each.every(fitsNoObject)
-  return isNone(anyOf) || isNone(oneOf) || (Array.isArray(allOf) && allOf.some(fitsNoObject))
-}
-
 /** Keywords that only describe, and whose value may be anything. */
 const annotations =
   /^(?:\$|x-|(?:default|examples?|deprecated|readOnly|writeOnly|nullable|format|contentEncoding|contentMediaType|contentSchema|definitions)$)/

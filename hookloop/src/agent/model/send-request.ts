@@ -10,7 +10,6 @@ import {
   type ModelReply,
   type ModelRequest,
 } from '../../state/inference.ts'
-import { isPlainObject } from '../../state/describe-value.ts'
 import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import { areReplyParts, type Part } from '../../state/message.ts'
 import { isAmount, noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
@@ -227,7 +226,7 @@ function isCall(part: unknown): part is JsonObject {
 /** Whether a value has no `NaN` and no `Infinity`, which would become null. */
 function isFiniteJson(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
-  return (Array.isArray(value) || isPlainObject(value) ? Object.values<unknown>(value) : []).every(isFiniteJson)
+  return (Array.isArray(value) || isJsonObject(value) ? Object.values<unknown>(value) : []).every(isFiniteJson)
 }
 
 /** The value of an error, if it is JSON: an error must not be lost because of the value it carries. */
