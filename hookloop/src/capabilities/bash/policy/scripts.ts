@@ -12,32 +12,23 @@ export function isHarmlessSed(script: string): boolean {
 
 /** Text up to a delimiter. Versions of sed disagree about a delimiter in brackets, so there must be none. */
 const pattern = (delimiter: string): string =>
-  String.raw`(?:\\[^]|\[\^?(?:\]|(?!\]))(?:\[:\w+:\]|(?!${delimiter})[^\][\n])*\]|(?!${delimiter})[^\\[\n])*`
+  String.raw`(?:\\[^]|\[(?:\^|(?!\^))(?:\]|(?!\]))(?:\[:\w+:\]|(?!${delimiter})[^\][\n])*\]|(?!${delimiter})[^\\[\n])*`
 
 const ADDRESS = String.raw`(?:\d+(?:~\d+)?|\$|[+~]\d+|/${pattern('/')}/[IM]*)`
 const END = String.raw`(?=[;}\n\s]|$)`
-const SUBSTITUTION = String.raw`[sy]([^\w\s\\[])${pattern(String.raw`\1`)}\1(?:\\[^]|(?!\1)[^\\])*\1[gpiIMm0-9]*${END}`
+const SUBSTITUTION = String.raw`s([/|,#@!%~+])${pattern(String.raw`\1`)}\1(?:\\[^]|(?!\1)[^\\])*\1[gpiIMm0-9]*${END}`
 /** The last one is text to insert, without a continuation. */
-const VERB = String.raw`${SUBSTITUTION}|#[^\n]*|[=dDgGhHnNpPxFz{}]|[lqQL] *\d*${END}|[:btT] *\w*${END}|[aic][ \t]*\\?[^\\\n]*$`
-const COMMAND = new RegExp(String.raw`[\s;]*(?:(?:${ADDRESS}\s*(?:,\s*${ADDRESS}\s*)?)?[! ]*(?:${VERB})|$)`, 'y')
+const VERB = String.raw`${SUBSTITUTION}|#[^\n]*|[=dDgGhHnNpPxFz{}]|[lqQL] *\d*${END}|[:btT] *\w*${END}|[aic](?:[ \t]*\\)?[^\\\n]*$`
+const COMMAND = new RegExp(String.raw`[\s;]*(?:(?:${ADDRESS}\s*(?:,\s*${ADDRESS}\s*)?)?(?:![! ]*)?(?:${VERB})|$)`, 'y')
 
-/** Whether an awk program only prints: it calls no command, and reads and writes no other files. */
+/** Whether an awk program only prints: it calls no command and no function by a name in a text, and reads and writes no other files. */
 export function isHarmlessAwk(program: string): boolean {
   const isClear = !/[/#]/.test(program) // no pattern or comment may contain a quote
   const code = (isClear ? program.replace(/"(?:[^"\\]|\\[^])*"?/g, '""') : program).replace(/\|\||>=/g, ' ')
-  const own = [...code.matchAll(/\bfunc(?:tion)?\s+([A-Za-z_]\w*)\s*\(/g)].map(([, name]) => name!)
-  const calls = [...code.matchAll(/([A-Za-z_]\w*)(\s*\()?/g)].filter(([, , call]) => call).map(([, name]) => name!)
   // Only a print statement writes or pipes: anywhere else `>` compares, and `|` is part of a pattern.
   const statements = isClear ? code.split(/[;}]/) : [code]
   return (
     !/getline|system|ENVIRON|SYMTAB|@|\\\n/.test(program) &&
-    !statements.some((each) => /[|>]/.test(each.split(/print([^]*)/)[1] ?? '')) &&
-    calls.every((name) => functions.has(name) || own.includes(name))
+    !statements.some((each) => /[|>]/.test(each.split(/print([^]*)/)[1] ?? ''))
   )
 }
-
-const functions: ReadonlySet<string> = new Set(
-  `if while for in print printf length substr index split sub gsub match sprintf tolower toupper int sqrt exp log sin cos atan2 rand srand
-  gensub strftime systime mktime strtonum asort asorti patsplit and or xor lshift rshift compl typeof isarray close fflush return exit
-  delete else do switch`.split(/\s+/),
-)

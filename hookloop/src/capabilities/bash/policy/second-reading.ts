@@ -35,9 +35,9 @@ function readUntilEnd(source: string, from: number, read: Reading, isNested: boo
     if (character === '\n') {
       at = skipHereDocuments(source, at + 1, documents.splice(0))
     } else if (/^<<-?(?!<)/.test(source.slice(at, at + 4))) {
-      const document = hereDocumentAt(source, at)
+      const document = hereDocumentAt(source, at, isNested)
       if (document === undefined) return undefined
-      documents.push(document)
+      if (documents.push(document) > 1 && isNested) return undefined
       read.words.push(document.delimiter)
       at = document.delimiter.end
     } else if (BLANKS_AND_OPERATORS.has(character) && !source.startsWith('<(', at)) {
@@ -49,6 +49,7 @@ function readUntilEnd(source: string, from: number, read: Reading, isNested: boo
     } else if (character === '\\' && source[at + 1] === '\n' && ' \t\n'.includes(source[at - 1] ?? ' ')) {
       at += 2
     } else if (character === '#') {
+      if (isNested) return undefined // in `"$(…)"` an older bash has no comments
       const end = source.indexOf('\n', at)
       at = end === -1 ? source.length : end
     } else {
@@ -74,21 +75,22 @@ type HereDocument = {
   readonly end: string
   readonly isQuoted: boolean
   readonly stripsTabs: boolean
+  readonly isNested: boolean
 }
 
-function hereDocumentAt(source: string, at: number): HereDocument | undefined {
+function hereDocumentAt(source: string, at: number, isNested: boolean): HereDocument | undefined {
   const stripsTabs = source[at + 2] === '-'
   let pos = at + (stripsTabs ? 3 : 2)
   while (source[pos] === ' ' || source[pos] === '\t') pos += 1
   const { end = pos, value = null } = readWord(source, pos) ?? {}
   if (end === pos || value === null || value.includes('\n')) return undefined
-  return { delimiter: { pos, end }, end: value, isQuoted: /['"\\]/.test(source.slice(pos, end)), stripsTabs }
+  return { delimiter: { pos, end }, end: value, isQuoted: /['"\\]/.test(source.slice(pos, end)), stripsTabs, isNested }
 }
 
 /** The end of all here-documents that start here; undefined if one has no end or has an expansion that is not understood. */
 function skipHereDocuments(source: string, from: number, documents: readonly HereDocument[]): number | undefined {
   let at = from
-  for (const { end, isQuoted, stripsTabs } of documents) {
+  for (const { end, isQuoted, stripsTabs, isNested } of documents) {
     const start = at
     for (let line: string | undefined; line !== end;) {
       if (at >= source.length) return undefined
@@ -96,8 +98,21 @@ function skipHereDocuments(source: string, from: number, documents: readonly Her
       const text = source.slice(at, newline === -1 ? undefined : newline)
       line = stripsTabs ? text.replace(/^\t+/, '') : text
       if (line === end && !isQuoted && variablesIn(source.slice(start, at)) === undefined) return undefined
+      // Inside of parentheses bash 5.2 ends it at a line that only starts with the delimiter.
+      if (isNested && (line === end ? !hasClearEnd(source.slice(start, at), source.slice(at)) : line.startsWith(end)))
+        return undefined
       at += text.length + 1
     }
   }
   return Math.min(at, source.length)
+}
+
+/**
+ * Bash before version 4, which macOS has, counts parentheses and reads quotes also in a here-document inside of `$(…)`. The body must
+ * have only complete parentheses with plain text, and if it has quotes, there must be no other end than that of the substitution.
+ */
+function hasClearEnd(body: string, rest: string): boolean {
+  const left = body.replace(/(?<!\\)\((?:[^()'"`\\{}[\]\s]|[ \t](?!#))*\)/g, '')
+  const isOnly = rest.indexOf(')') === rest.lastIndexOf(')')
+  return !/[()]/.test(left) && (isOnly || !/['"`\\{[#]/.test(left))
 }
