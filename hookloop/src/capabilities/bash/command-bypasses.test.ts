@@ -134,6 +134,27 @@ describe('with the policy of the cases', { concurrency: 1 }, () => {
     assert.match(link!.output, /b\.log, which is a link or a program/)
   })
 
+  test('B19 a copy needs approval if its target, or a file of its name in the target, is a link', async (t) => {
+    mkdirSync(join(work, 'copies/sub'), { recursive: true })
+    symlinkSync(marker, join(work, 'copies/b.txt'))
+    symlinkSync(marker, join(work, 'copies/a.txt'))
+    t.after(() => rmSync(join(work, 'copies'), { recursive: true }))
+    const commands = [
+      'cp a.txt copies/b.txt',
+      'cp a.txt copies/',
+      'cp ./*.txt copies/',
+      'cd copies && cp sub/x.txt b.txt',
+      'mv copies/b.txt copies/c.txt && cp a.txt copies/c.txt',
+      'cp a.txt copies/sub/ && cp a.txt copies/d.txt',
+    ]
+    const executions = await run(commands, { allow: ['cp', 'mv', 'cd'] })
+    assert.deepEqual(
+      executions.map(({ status }) => status),
+      ['blocked', 'blocked', 'blocked', 'blocked', 'blocked', 'ok'],
+    )
+    assert.equal(workspace.isMarked(), false)
+  })
+
   test('B31 commands that would destroy a machine are denied even if a rule allows them', async () => {
     const commands = [
       'rm  -rf /',

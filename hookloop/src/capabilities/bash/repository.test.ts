@@ -124,6 +124,13 @@ test('a plain file is not a link, not executable and not behind a link', () => {
     ),
     [true, true, true, true, false, false, false],
   )
+  writeFileSync(join(folder, 'logs/a.ts'), '')
+  mkdirSync(join(folder, 'links'))
+  symlinkSync('../a.log', join(folder, 'links/a.ts'))
+  assert.deepEqual(
+    ['logs/*.ts', 'links/*.ts', '*/a.ts'].map((path) => isPlainFile(folder, path)),
+    [true, false, false],
+  )
 })
 
 test('an incomplete repository does not hide the one above it', () => {

@@ -29,10 +29,18 @@ export function gitEnvironment(command: string): Record<string, string> {
   return { ...protocols, GIT_CONFIG_COUNT: String(Object.keys(settings).length), ...Object.fromEntries(pairs) }
 }
 
-/** Whether a path below a folder is an ordinary file that is not executable, or does not exist, with no link on the way. */
+/**
+ * Whether a path below a folder is an ordinary file that is not executable, or does not exist, with no link on the way. A pattern stands
+ * for all files of its folder.
+ */
 export function isPlainFile(folder: string, path: string): boolean {
   let at = folder
-  for (const name of path.split('/')) {
+  const names = path.split('/')
+  for (const [index, name] of names.entries()) {
+    if (PATTERN.test(name)) {
+      const isPlain = (each: string): boolean => isPlainFile(at, [each, ...names.slice(index + 1)].join('/'))
+      return readdirSync(at).every((each) => !PATTERN.test(each) && isPlain(each))
+    }
     at = join(at, name)
     const stat = lstatSync(at, { throwIfNoEntry: false })
     if (stat === undefined) return true
@@ -41,6 +49,8 @@ export function isPlainFile(folder: string, path: string): boolean {
   }
   return true
 }
+
+const PATTERN = /[*?[]/
 
 /**
  * Settings and hooks that make git run programs in the repository of a folder, and that `gitEnvironment` does not override: hooks if the

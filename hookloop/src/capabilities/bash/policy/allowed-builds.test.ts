@@ -45,7 +45,7 @@ type Program = {
 
 const programs: { readonly [name: string]: Program } = {
   npm: {
-    commands: ['npm test', 'npm run build', 'npm ls'],
+    commands: ['npm test', 'npm run build'],
     dangerous: lines(`--script-shell=./payload
       -script-shell ./payload
       ---script-shell=./payload

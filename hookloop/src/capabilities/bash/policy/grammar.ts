@@ -18,7 +18,8 @@ import { wrappers } from './grammars/wrappers.ts'
  * - `!pure`: no word can make it run a program or write a file.
  * - `!names`: it shows names of files, not what is in them: it may get paths in the home folder.
  * - `!free`: a builtin of the shell that only steers a script: it needs no rule, and no rule allows its other words.
- * - `!named`: it has effects: a rule must name it, `*` does not. `!links`: it may put a link in place of a file.
+ * - `!named`: it has effects: a rule must name it, `*` does not. `!links`: it may put a link in place of a file. `!into`: its last
+ *   operand is what the others are copied or moved to.
  * - `!whole`: options are whole words such as `-name`. `!first`: they end at the first operand. `!raw`: there are none.
  * - `!plain`: it is as harmless as the command that it runs. `!assigns`: variables may be set before the command.
  * - `!appends`: its input becomes arguments of the command. `!judged`: a rule for it and one for a command that only reads are enough;

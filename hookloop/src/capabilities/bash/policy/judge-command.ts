@@ -1,3 +1,4 @@
+import { posix } from 'node:path'
 import { shorten } from '../../../state/text.ts'
 import { catastropheOf } from './catastrophes.ts'
 import { placeOf, workFolders } from './folders.ts'
@@ -124,7 +125,8 @@ function judgeCommand(command: ParsedCommand, judging: Judging): readonly FoundC
   const own = ownVerdict(command, wrapped, judging)
   const folders = workFolders(command.folders, words)
   const found = { text, argv, ...own, ...(placeOf(folders) !== 'same' && { folders }) }
-  if (findGrammar(words, { isExact: true })?.grammar.flags.has('links') === true) linking.add(found)
+  const makesLinks = findGrammar(words, { isExact: true })?.grammar.flags.has('links') === true
+  if (makesLinks && !/^cp(?!.* -(?:\w*[adlPRr]|-))/s.test(argv?.join(' ') ?? '')) linking.add(found)
   if (wrapped === undefined) return [found]
   // If a rule covers a command with the one that it runs, only deny and ask rules can change that.
   const granted = own.verdict === 'allow' && !wrapped.isPlain ? { granted: own.rule } : {}
@@ -199,14 +201,16 @@ function ownVerdict(
   const decision = granted === undefined ? byAllowRules(words, rules.allow, writes) : allow(granted, writes)
   const work = workFolders(folders, words)
   if (decision.verdict !== 'allow' || placeOf(work) === 'same') return decision
-  if ((decision.writes?.length ?? 0) > writes.length) return ask('it writes a file after cd')
+  const own = decision.writes?.slice(writes.length) ?? []
+  if (own.length > 0 && flags?.has('into') !== true && program !== 'touch') return ask('it writes a file after cd')
   const isUnknown = work.some((folder) => folder.includes('*'))
   if (usesFolder && (placeOf(work) === 'elsewhere' || (program === 'git' && isUnknown)))
     return ask(`${program} uses the settings of the folder that cd enters`)
   // A name such as `config` is that of a protected file in another folder.
   const isProtected = isUnknown || !work.every(kinds['work']!)
   const mayChange = flags?.has('named') === true && !usesFolder && isProtected
-  return mayChange ? ask(`${program} may change a protected file after cd`) : decision
+  if (mayChange) return ask(`${program} may change a protected file after cd`)
+  return allow(decision.rule, [...writes, ...work.flatMap((folder) => own.map((path) => posix.join(folder, path)))])
 }
 
 function byAllowRules(words: readonly ParsedWord[], rules: readonly Rule[], writes: readonly string[]): Decision {
@@ -218,10 +222,8 @@ function byAllowRules(words: readonly ParsedWord[], rules: readonly Rule[], writ
       if (rule.words.length > (closest?.rule.words.length ?? 0)) closest = { rule, problem: judged, form }
     }
   }
-  if (closest === undefined)
-    return ask(
-      `no rule allows it${suggestion(words, rules, (findGrammar(words, { isExact: true })?.keys.at(-1) ?? 0) + 1)}`,
-    )
+  const shortest = (findGrammar(words, { isExact: true })?.keys.at(-1) ?? 0) + 1
+  if (closest === undefined) return ask(`no rule allows it${suggestion(words, rules, shortest)}`)
   const { rule, problem, form } = closest
   return ask(`${rule.name} does not cover it: ${problem.why}${suggestion(form, rules, problem.index + 1)}`)
 }
@@ -262,7 +264,9 @@ function harmIn(words: readonly ParsedWord[], rule: readonly string[], rules: re
   const known = findGrammar(words, { isExact: true })
   if (known === undefined) return harmInUnknown(words, rule)
   const { grammar, keys, before, name } = known
-  const isUnnamed = grammar.flags.has('named') && !keys.slice(0, 2).every(isNamed)
+  // `git stash` names `git stash pop`, but `python3 -m` and `python3 -m *` do not name `python3 -m pip install`.
+  const isOpen = (key: number): boolean => key >= rule.length && key > keys[1]! && !name.includes(' -')
+  const isUnnamed = grammar.flags.has('named') && !keys.every((key) => isNamed(key) || isOpen(key))
   if (isUnnamed) return { index: keys.at(-1)!, why: `${name} has effects, so a rule must name it` }
   const earlier = before && readArguments(before.grammar, words, { ...before, isNamed }).problem
   if (earlier !== undefined) return earlier
@@ -326,10 +330,8 @@ function innerCommands(wrapped: Wrapped, { words, folders }: ParsedCommand, judg
     judging.budget.left -= 1
     if (judging.budget.left < 0) return judging.budget.left === -1 ? [forText(joined(words), 'deny', TOO_MANY)] : []
     const inner = words.slice(start, isList ? endOfInner(words, start) : words.length)
-    const found = judgeCommand(
-      { text: joined(inner), words: inner, hazards: [], inputs: [], writes: [], folders },
-      judging,
-    )
+    const command = { text: joined(inner), words: inner, hazards: [], inputs: [], writes: [], folders }
+    const found = judgeCommand(command, judging)
     return isList || index === 0 ? found : found.filter(({ verdict }) => verdict === 'deny')
   })
   return [...runs, ...wrapped.texts.flatMap((text) => judgeInnerText(text, judging))]

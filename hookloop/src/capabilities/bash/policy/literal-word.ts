@@ -120,7 +120,7 @@ function readCommands(source: string, at: number, word: Reading): number {
   word.isLiteral &&= end !== undefined // the rest is not read again for each substitution around it
   const text = source.slice(at, end)
   const isPath = text.startsWith('<(') || (word.isQuoted && text === '$(pwd)')
-  const start = isPlainOutput(text) ? '0' : isPath ? '/' : ''
+  const start = PLAIN_OUTPUT.test(text) ? '0' : isPath ? '/' : ''
   // A command that fails prints nothing, and without quotes there is no word then.
   expand(word, word.isQuoted || start === '/' ? 'one' : start === '0' ? 'optional' : 'many', { start })
   word.value += text
@@ -129,15 +129,10 @@ function readCommands(source: string, at: number, word: Reading): number {
 
 /** What is no revision is printed as it is, so it must not begin like an option or an absolute path. */
 const REVISION = String.raw` [\w@][\w./~^@]*`
-/** Commands that print a number or a hash, and nothing else. A pipe is single. */
-const PLAIN_OUTPUT = new RegExp(
+/** Substitutions of commands that print a number or a hash, and nothing else. A pipe is single. */
+export const PLAIN_OUTPUT = new RegExp(
   String.raw`^\$\((?:nproc|date \+%s|git merge-base(?:${REVISION}){2}|git rev-parse(?: --short)?${REVISION}|(?:[^()'"\`;&\n\\|]+\|)* *wc -[lwcm](?: ?< ?[\w./"$-]+)?)\)$`,
 )
-
-/** Whether the output of a command substitution is a plain word. */
-export function isPlainOutput(text: string): boolean {
-  return PLAIN_OUTPUT.test(text)
-}
 
 function readPlain(source: string, at: number, start: number, word: Reading): number | undefined {
   const character = source[at]!
@@ -153,8 +148,12 @@ function readPlain(source: string, at: number, start: number, word: Reading): nu
       return end === -1 ? undefined : end + 1
     }
     case '$':
-      if (next === "'") return readAnsiQuotes(source, at, word)
-      if (next === '"') word.isLiteral = false // `$"…"` is a text to be translated
+      if (next === "'" || next === '"') {
+        const [text = ''] = ANSI_QUOTES.exec(source.slice(at, at + MAX_NAME)) ?? []
+        word.isLiteral &&= text !== '' // `$"…"` is a text to be translated
+        word.value += text.slice(2, -1).replace(/\\([^])/g, (_, letter: string) => ESCAPES[letter] ?? letter)
+        return at + (text.length || 1)
+      }
       break
     case '*':
     case '?':
@@ -166,10 +165,8 @@ function readPlain(source: string, at: number, start: number, word: Reading): nu
       else if (at === start || source[at - 1] === '=' || source[at - 1] === ':') word.isLiteral = false
       break
     case '{':
-      word.braces += 1
-      break
     case '}':
-      word.braces = Math.max(0, word.braces - 1)
+      word.braces = Math.max(0, word.braces + (character === '{' ? 1 : -1))
       break
     case ',':
     case '.':
@@ -181,17 +178,6 @@ function readPlain(source: string, at: number, start: number, word: Reading): nu
   return at + 1
 }
 
-const ANSI_QUOTES = /\$'((?:[^'\\]|\\[^])*)'/y
-const ANSI: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\\': '\\', "'": "'", '"': '"' }
-
-/** `$'…'` with the usual escapes. Others may be parts of a character, so they are not literal. */
-function readAnsiQuotes(source: string, at: number, word: Reading): number | undefined {
-  ANSI_QUOTES.lastIndex = at
-  const [text, quoted = ''] = ANSI_QUOTES.exec(source) ?? []
-  if (text === undefined) return undefined
-  word.value += quoted.replace(/\\([^])/g, (_, letter: string) => {
-    word.isLiteral &&= letter in ANSI
-    return ANSI[letter] ?? ''
-  })
-  return at + text.length
-}
+/** `$'…'` with the usual escapes. */
+const ANSI_QUOTES = /^\$'(?:[^'\\]|\\[nt'"\\])*'/
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t' }

@@ -3,7 +3,7 @@ import { forEachChild, parse } from 'unbash'
 import type { Assignment, Command, Redirection, SyntaxNode } from 'unbash'
 import { enterFolder, isMove, relativePath } from './folders.ts'
 import { isOwnVariable, isSafeAssignment } from './kinds.ts'
-import { isPlainOutput, variablesIn } from './literal-word.ts'
+import { PLAIN_OUTPUT, variablesIn } from './literal-word.ts'
 import { effectsOf } from './redirections.ts'
 import { reservedWords, secondReading, type Span } from './second-reading.ts'
 import { isAtHome, isKnown, isUnderstood, textOf, toWord, toWords } from './understand-word.ts'
@@ -120,10 +120,8 @@ function foundAt(node: SyntaxNode, text: string, walk: Walk): readonly Found[] {
     case 'TestCommand':
       walk.tests.push(node)
       return PLAIN_TEST.test(text) && isKnown(variablesIn(text)!, walk) ? [] : hazard('[[ ]] can evaluate its operands')
-    default: {
-      const why = constructs[node.type]
-      return why === undefined ? [] : hazard(why)
-    }
+    default:
+      return CONSTRUCTS.test(node.type) ? hazard(`no rule allows the construct ${node.type}`) : []
   }
 }
 
@@ -133,14 +131,8 @@ const NUMBER = String.raw`"?(?:\d+|\$[?#])"?`
 const COMPARISON = String.raw`(?:! )?(?:-[a-hkprstuwxzLNOSGn] ${OPERAND}|${OPERAND} (?:==?|!=|=~|-nt|-ot|-ef) ${OPERAND}|${NUMBER} -(?:eq|ne|lt|le|gt|ge) ${NUMBER})`
 const PLAIN_TEST = new RegExp(String.raw`^\[\[ ${COMPARISON}(?: (?:&&|\|\|) ${COMPARISON})* \]\]$`)
 
-const constructs: { readonly [type in SyntaxNode['type']]?: string } = {
-  Case: 'the branches of a case are patterns',
-  Select: 'a select loop sets a variable',
-  ArithmeticFor: 'arithmetic can run commands',
-  ArithmeticCommand: 'arithmetic can run commands',
-  Function: 'a function changes what a name means',
-  Coproc: 'a coprocess runs beside the command',
-}
+/** They run commands that are not in the text, or change what a name means. */
+const CONSTRUCTS = /^(?:Case|Select|Arithmetic(?:For|Command)|Function|Coproc)$/
 
 /** What is found with each value that variables may have, without what is the same. */
 function withValues<T>({ variables, values }: Walk, make: (known: Known) => T): readonly T[] {
@@ -174,8 +166,8 @@ function namesIn(source: string): ReadonlyMap<string, number> {
 
 /** The variables that the start of a text, and nothing else, sets to a plain word. */
 function leadingValues(source: string, names: ReadonlyMap<string, number>): Known['values'] {
-  const values = [...source.matchAll(LEADING)].map(([, name = '', , value = '']) => [name, value] as const)
-  return new Map(values.filter(([name, value]) => (PLAIN.test(value) || isPlainOutput(value)) && names.get(name) === 1))
+  const found = [...source.matchAll(LEADING)].map(([, name = '', , text = '']) => [name, text] as const)
+  return new Map(found.filter(([name, text]) => (PLAIN.test(text) || PLAIN_OUTPUT.test(text)) && names.get(name) === 1))
 }
 
 /** Whether a variable changes nothing about how programs run. Its value is no pattern of files. */

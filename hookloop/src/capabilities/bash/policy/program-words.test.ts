@@ -60,6 +60,85 @@ suite('what a program reads in its own way', () => {
     )
   })
 
+  test('an effect is named by the words of a rule, not by a star or by an option before it', () => {
+    assertVerdicts(
+      { allow: ['*', 'git *', 'python3 -m *', 'docker compose *', 'git stash'] },
+      {
+        allow: ['git status', 'python3 -m pip list', 'docker compose ps', 'git stash pop', 'git -C sub stash pop'],
+        ask: [
+          'git branch x',
+          'git tag v1',
+          'git branch -t x main',
+          'python3 -m pip install x',
+          'python3 -m venv x',
+          'docker compose up',
+          'gcc a.c -o x',
+          'tsc',
+          'gradle init',
+          'go build ./...',
+          'cargo build',
+        ],
+      },
+    )
+    assertVerdicts({ allow: ['python3 -m'] }, { ask: ['python3 -m pip install x'] })
+    assertVerdicts(
+      { allow: ['python3 -m pip install', 'git branch'] },
+      { allow: ['python3 -m pip install x', 'git branch x'] },
+    )
+  })
+
+  test('copies keep what a file is for, and name the files that they write', () => {
+    assertVerdicts(
+      { allow: ['cp', 'mv', 'cd', 'touch', 'git mv', 'git checkout'] },
+      {
+        allow: [
+          'cp a.ts b.ts && cp c.ts d.ts',
+          'mv a.txt b.txt',
+          'cp a.log logs/',
+          'cp .env.example .env',
+          'cp -r src dist',
+          'cp src/*.ts backup/',
+          "mv 'app/[id]/page.tsx' app/page.tsx",
+          'git mv a.ts b.ts',
+          'cd src && cp a.ts b.ts',
+        ],
+        ask: [
+          'cp a.log logs',
+          'cp src/* backup/',
+          'cp -r src/ .',
+          'mv a.ts b.ts && mv c.ts b.ts',
+          'cd patches && cp a.ts .x',
+        ],
+      },
+    )
+    const writes = (command: string) => commandJudge({ allow: ['cp', 'cd'] })(command).commands.at(-1)!.writes
+    assert.deepEqual(writes('cp a.ts c/d.ts b'), ['b', 'b/a.ts', 'b', 'b/d.ts'])
+    assert.deepEqual(writes('cp src/*.ts b/'), ['b/*.ts'])
+    assert.deepEqual(writes('cd src && cp a.ts b/'), ['b/a.ts', 'src/b/a.ts'])
+  })
+
+  test('a message in a here-document is allowed if every bash finds the same end of the substitution', () => {
+    const commit = (...lines: string[]): string => `git commit -m "$(cat <<'EOF'\n${lines.join('\n')}\nEOF\n)"`
+    assertVerdicts(
+      { allow: ['git commit', 'git log', 'cat'] },
+      {
+        allow: [
+          commit('fix(api): it does not crash (#12)', '', '- see `f(x)` and "g"', "- it's (a) and {b} # c"),
+          `${commit('fix(api): no quotes')} && git log --format="(%h)"`,
+        ],
+        ask: [
+          commit('fix :)'),
+          commit('1) a'),
+          commit('EOF)'),
+          commit('a (b', 'c)'),
+          commit('(see #1)'),
+          commit("(it's)"),
+          `${commit("it's")} && git log --format="(%h)"`,
+        ],
+      },
+    )
+  })
+
   test('letters after an option without an attached value are options', () => {
     assertVerdicts(
       { allow: ['tree', 'kubectl rollout', 'gh auth', 'gh pr', 'gh run', 'helm'] },

@@ -1,6 +1,7 @@
+import { posix } from 'node:path'
 import { grammarOf, isBeginning, type Grammar, type Option } from './grammar.ts'
-import { isSafeAssignment, kinds } from './kinds.ts'
-import { isPlainOutput } from './literal-word.ts'
+import { isDataFile, isSafeAssignment, kinds, mayBeData } from './kinds.ts'
+import { PLAIN_OUTPUT } from './literal-word.ts'
 import { isAtHome, textOf, type ParsedWord } from './understand-word.ts'
 import { baseName } from './rules.ts'
 
@@ -79,14 +80,14 @@ const MAX_STARTS = 65
 export function readArguments(grammar: Grammar, words: readonly ParsedWord[], options: Options): Reading {
   const { from, to = words.length, isNamed = () => false } = options
   const { flags, operands, isRepeated } = grammar
-  const [starts, texts, writes, scripts]: [number[], string[], string[], string[]] = [[], [], [], []]
+  const [starts, texts, writes]: [number[], string[], string[]] = [[], [], []]
+  /** The parts of a sed script, and the paths of a program that copies or moves. */
+  const [scripts, paths]: [{ readonly index: number; readonly word: ParsedWord }[], number[]] = [[], []]
   /** Where the command may start too, because an option is not known. */
   const guesses: number[] = []
   const runsAt = operands.findIndex((kind) => kind === 'command' || kind === 'shell')
   let [at, operand, isEnded] = [from, 0, flags.has('raw')]
   let problem: Problem | undefined
-  /** What `xargs` replaces by its input, also in the name of the program. */
-  let replaced = ''
 
   while (at < to) {
     const word = words[at]!
@@ -94,11 +95,16 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     else if (word.value === '--' && (!flags.has('whole') || grammar.options.has('--'))) [isEnded, at] = [true, at + 1]
     else readOption(word)
   }
-  const needsOperand = /^(?:run|path|alias)$/.test(operands[0] ?? '')
+  const target = paths.pop()
+  for (const source of paths) readCopy(source, target!)
+  const [script] = scripts.filter(({ index }) => !isNamed(index))
+  if (script !== undefined && !isOfKind('sed', scripts.map(({ word }) => textOf(word)).join('\n')))
+    fail(script.index, whyNot(script.word, 'sed'))
+  const needsOperand = /^(?:run|path|alias|shellopt|exported)$/.test(operands[0] ?? '')
   const isIdle = runsAt === -1 ? !needsOperand || operand > 0 : starts.length + texts.length > 0
   const isInformation = words.length === from + 1 && /^(?:--version|--help|-[vVh])$/.test(textOf(words[from]!))
   if (!isIdle && !isInformation && !flags.has('plain') && !flags.has('judged') && to === words.length)
-    problem ??= { index: to, why: operands[0] === 'path' ? 'it enters the home folder' : 'it runs its input' }
+    problem ??= { index: to, why: needsOperand && operands[0] !== 'run' ? 'it has no operand' : 'it runs its input' }
   starts.push(...guesses.map((guess) => guess + runsAt).filter((start) => start < to))
   return { problem, starts, texts, writes }
 
@@ -131,7 +137,6 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     else if (grammar.options.get(textOf(first))?.kind === 'shell' && second !== undefined) texts.push(textOf(second))
     else starts.push(start)
     if (first.value === null) guesses.push(start + 1 - runsAt)
-    if (replaced !== '' && textOf(first).includes(replaced)) fail(start, 'its input becomes the name of a program')
     if (!flags.has('plain') && !flags.has('judged')) fail(start, `it runs ${shown(first)}`)
   }
 
@@ -149,7 +154,7 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     // An abbreviation is not known to be harmless, but it may be shell code.
     const isShell = ([each, { kind }]: [string, Option]): boolean =>
       kind === 'shell' && name.length > 3 && each.startsWith(name)
-    const option = grammar.options.get(name) ?? [...grammar.options].find(isShell)?.[1]
+    const option = grammar.options.get(name) ?? (name.length > 3 ? [...grammar.options].find(isShell)?.[1] : undefined)
     if (option === undefined || (equals !== -1 && option.values === 0 && !option.isOptional)) {
       return readUnknown(word, equals === -1)
     }
@@ -186,15 +191,13 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     if (kind === 'command' || kind === 'inner') return readInnerCommand(option, kind === 'inner')
     if (kind === 'shell') return readShellText(option, attached)
     if (kind === 'sed') operand = Math.max(operand, 1) // no operand is a script then
-    if (flags.has('appends') && /^-(?:I|-replace)/.test(textOf(words[option]!)))
-      replaced = textOf(attached ?? words[at] ?? words[option]!)
     if (attached !== undefined && kind === 'next') fail(option, `${shown(words[option]!)} may be several options`)
     if (attached !== undefined) check(attached, kind, true, option)
     for (let left = values - (attached === undefined ? 0 : 1); left > 0; left -= 1) {
       const value = words[at]
       if (value === undefined || at >= to) return fail(option, `${shown(words[option]!)} has no value`)
       // A program for which the value is optional would read this as another option.
-      const isSuspect = !/^(?:all|order)$/.test(kind) && isOption(value) && !/^-\d/.test(textOf(value))
+      const isSuspect = kind !== 'all' && isOption(value) && !/^-\d/.test(textOf(value))
       if (isSuspect) fail(at, `${shown(value)} may be an option`)
       check(value, kind, false)
       at += 1
@@ -221,12 +224,22 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
 
   function check(word: ParsedWord, kind: string, mayBeMany: boolean, index = at): void {
     const { value } = word
-    if (kind === 'sed' && value !== null) scripts.push(value)
+    if (kind === 'sed' && value !== null) return void scripts.push({ index, word })
     if (kind === 'alias') texts.push(textOf(word).slice(textOf(word).indexOf('=') + 1))
-    const complete = kind === 'sed' ? scripts.join('\n') : (value ?? '')
-    const isHarmless = value === null ? isHarmlessExpansion(word, kind, mayBeMany) : isOfKind(kind, complete)
+    const isHarmless = value === null ? isHarmlessExpansion(word, kind, mayBeMany) : isOfKind(kind, value)
     if (!isHarmless) return fail(index, whyNot(word, kind))
-    if (kind === 'data' && value !== null && value !== '/dev/null') writes.push(value)
+    if (kind === 'work' && flags.has('into')) paths.push(index)
+    else if (/^(?:data|binary|work)$/.test(kind) && value !== '/dev/null') writes.push(textOf(word))
+  }
+
+  /** What a redirection may have written must not become another kind of file, such as `Makefile`. */
+  function readCopy(source: number, target: number): void {
+    const [from, into] = [textOf(words[source]!), textOf(words[target]!)]
+    const isFolder = into === '.' || into.endsWith('/')
+    if (from.endsWith('/')) fail(source, `what is in ${shown(words[source]!)} may replace other files`)
+    if ((words[source]!.value === null || mayBeData(from)) && !isDataFile(isFolder ? posix.join(into, 'a.txt') : into))
+      fail(target, `a file of data may become ${shown(words[target]!)}`)
+    writes.push(...(isFolder ? [] : [into]), posix.join(into, from.slice(from.lastIndexOf('/') + 1)))
   }
 
   /** What an expansion results in is not known: it may be several words, and one of them may be an option. */
@@ -234,15 +247,15 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     const { expansion, loose } = word
     if (expansion === undefined || (isAtHome(word) && !flags.has('names') && kind !== 'all')) return false
     const { prefix, isOne, hasGlob, variables } = expansion
-    const isPattern = hasGlob && variables.length === 0 && !/[$`]/.test(loose)
+    const isPattern = (hasGlob || kind === 'path') && variables.length === 0 && !/[$`<]/.test(loose)
     if (kind === 'output') return isPattern && isOfKind(kind, prefix)
     if (kind === 'test')
       return (isOne || prefix === '0') && /^[^[]*$/.test(at + 1 < to ? (words[at + 1]!.value ?? '[') : '')
-    if (/^(?:below|work|path)$/.test(kind))
+    if (/^(?:below|code|work|path)$/.test(kind))
       return isPattern && prefix !== '' && (isOne || mayBeMany) && isOfKind(kind === 'path' ? 'below' : kind, loose)
     if (/^(?:number|count|target)$/.test(kind)) return prefix === '0' && (isOne || mayBeMany) && loose.startsWith('$')
-    if (kind !== 'any' && kind !== 'all') return false
-    if (flags.has('pure') || (kind === 'all' && isOne)) return true // also the value of an option, whatever it begins with
+    if (!/^(?:any|all|file)$/.test(kind)) return false
+    if (flags.has('pure') || (kind !== 'any' && isOne)) return true // also the value of an option, whatever it begins with
     return (isOne || mayBeMany) && (isEnded || (prefix !== '' && !prefix.startsWith('-')))
   }
 }
@@ -250,7 +263,7 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
 /** The value that is attached to an option, which is no option itself. */
 function attachedTo({ value, expansion }: ParsedWord, rest: string): ParsedWord {
   if (expansion === undefined) return { value: value && rest, loose: rest }
-  return { value, loose: rest, expansion: { ...expansion, prefix: isPlainOutput(rest) ? '0' : '=' } }
+  return { value, loose: rest, expansion: { ...expansion, prefix: PLAIN_OUTPUT.test(rest) ? '0' : '=' } }
 }
 
 function isOfKind(kind: string, value: string): boolean {
@@ -260,9 +273,8 @@ function isOfKind(kind: string, value: string): boolean {
 function whyNot(word: ParsedWord, kind: string): string {
   if (word.value === null) return `what ${shown(word)} expands to is not known to be harmless`
   if (kind === 'run') return `${shown(word)} is run`
-  return ['sed', 'awk', 'jq'].includes(kind)
-    ? `the ${kind} script may run commands, or read or write files`
-    : `${shown(word)} is not known to be harmless here`
+  if (/^(?:sed|awk|jq)$/.test(kind)) return `the ${kind} script may run commands, or read or write files`
+  return `${shown(word)} is not known to be harmless here`
 }
 
 /** The index of the semicolon, or of the plus sign after `{}`, that ends a command of `find`. */

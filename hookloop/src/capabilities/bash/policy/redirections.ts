@@ -26,7 +26,11 @@ export function effectsOf(
 /** Why no rule can allow a redirection, or the file that it writes; undefined if it only reads or discards. */
 function effectOf(redirect: Redirection, known: Known): string | { readonly writes: string } | undefined {
   if (redirect.descriptor?.type === 'FileDescriptorVariable') return 'a redirection sets a variable'
-  if (redirect.type === 'HereDoc') return hereDocumentHazard(redirect, known)
+  if (redirect.type === 'HereDoc') {
+    if (redirect.delimiter === undefined) return 'a here-document has no end'
+    const variables = redirect.delimiter.quoted ? [] : variablesIn(redirect.body.text)
+    return variables !== undefined && isKnown(variables, known) ? undefined : 'a here-document has an expansion'
+  }
   const word = redirect.target === undefined ? undefined : toWord(redirect.target, known)
   const { operator } = redirect
   if (word === undefined || (word.value === null && (word.expansion?.isOne !== true || isAtHome(word))))
@@ -48,12 +52,3 @@ function effectOf(redirect: Redirection, known: Known): string | { readonly writ
 
 /** Bash opens network connections for these paths. */
 const NETWORK = /\/dev\/(?:tcp|udp)\//
-
-function hereDocumentHazard(
-  { delimiter, body }: Extract<Redirection, { type: 'HereDoc' }>,
-  known: Known,
-): string | undefined {
-  if (delimiter === undefined) return 'a here-document has no end'
-  const variables = delimiter.quoted ? [] : variablesIn(body.text)
-  return variables !== undefined && isKnown(variables, known) ? undefined : 'a here-document has an expansion'
-}

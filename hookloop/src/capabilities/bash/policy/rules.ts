@@ -25,8 +25,8 @@ export function readRules(rules: CommandRules, cwd?: string): Rules {
   checkOptions('bash', rules, ['allow', 'deny', 'ask'])
   return {
     allow: readList('allow', rules.allow).map(({ name, words }) => ({ name, words: withRelativeFolder(words, cwd) })),
-    deny: readList('deny', rules.deny).map(withoutOpenEnd),
-    ask: readList('ask', rules.ask).map(withoutOpenEnd),
+    deny: readList('deny', rules.deny),
+    ask: readList('ask', rules.ask),
   }
 }
 
@@ -34,11 +34,6 @@ export function readRules(rules: CommandRules, cwd?: string): Rules {
 function withRelativeFolder(words: readonly string[], cwd: string | undefined): readonly string[] {
   const [program, option, folder] = words
   return program === 'git' && option === '-C' && folder ? words.with(2, relativePath(folder, cwd)) : words
-}
-
-/** A rule that denies or asks matches with any words after its own, and with none. */
-function withoutOpenEnd({ name, words }: Rule): Rule {
-  return { name, words: words.length > 1 && words.at(-1) === '**' ? words.slice(0, -1) : words }
 }
 
 function readList(kind: keyof CommandRules, list: readonly string[] | undefined): readonly Rule[] {
@@ -56,14 +51,13 @@ function readRule(kind: keyof CommandRules, text: unknown): Rule {
   const words = text.split(/\s+/).filter((word) => word !== '')
   const [program] = words
   if (program === undefined) throw invalid('it is empty')
-  if (SHELL_SYNTAX.test(text.replace(/\s/g, ''))) {
-    throw invalid(
-      'a rule is plain words, such as "git log" or "npm run *". Each command of a chain is judged separately',
-    )
-  }
-  if (program.startsWith('-')) throw invalid('it must start with the name of a program')
-  if (/^\w+\+?=/.test(program)) throw invalid('it must start with the name of a program, not with a variable')
-  return { name: `${kind} "${words.join(' ')}"`, words }
+  if (SHELL_SYNTAX.test(text.replace(/\s/g, '')))
+    throw invalid('a rule is plain words, such as "npm run *". Each command of a chain is judged separately')
+  if (/^-|^\w+\+?=/.test(program))
+    throw invalid('it must start with the name of a program, not with a variable or an option')
+  // A rule that denies or asks matches with any words after its own, and with none.
+  const isOpen = kind !== 'allow' && words.length > 1 && words.at(-1) === '**'
+  return { name: `${kind} "${words.join(' ')}"`, words: isOpen ? words.slice(0, -1) : words }
 }
 
 /**
@@ -112,13 +106,9 @@ export function broadMatch(rules: readonly Rule[], words: readonly ParsedWord[])
     if (!names.some((name) => matchesName(baseName(program), name))) return false
     if (rest.length === 0) return true
     const [options, wanted] = [rest.filter(isOption), rest.filter((word) => !isOption(word))]
-    const isFlag = (arg: string): boolean => grammarOf(baseName(program))?.options.get(arg)?.values === 0
+    const isNoFlag = (arg: string): boolean => grammarOf(baseName(program))?.options.get(arg)?.values !== 0
     const matches = (args: readonly string[]): boolean =>
-      options.every((option) => hasOption(args, option)) &&
-      hasInOrder(
-        args.filter((arg) => !isFlag(arg)),
-        wanted,
-      )
+      options.every((option) => hasOption(args, option)) && hasInOrder(args.filter(isNoFlag), wanted)
     const args = words.slice(1)
     // A path may be given or relative: see `git -C`.
     return matches(args.map(({ value, loose }) => value ?? loose)) || matches(args.map(({ loose }) => loose))

@@ -22,9 +22,7 @@ export type Known = {
 
 /** Variables that reveal nothing. */
 const harmlessVariables: ReadonlySet<string> = new Set(
-  '? ! # $ ~ HOME PWD OLDPWD PATH USER LOGNAME SHELL LANG TERM TMPDIR HOSTNAME CI NODE_ENV PORT OSTYPE UID PPID RANDOM SECONDS'.split(
-    ' ',
-  ),
+  `? ! # $ ~ HOME PWD OLDPWD PATH USER SHELL LANG TERM TMPDIR HOSTNAME CI NODE_ENV PORT OSTYPE SECONDS`.split(' '),
 )
 
 export function isKnown(variables: readonly string[], known: Pick<Known, 'variables'>): boolean {

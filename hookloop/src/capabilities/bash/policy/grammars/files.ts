@@ -36,7 +36,7 @@ set: !free !raw shellopt*
 export: !free !raw exported*
 read: !free -rs -dnNtp= own*
 shopt: !free -suq globstar|nullglob*
-unset: !free removable*
+unset: !free NODE_OPTIONS|PYTHONPATH|NODE_ENV|CI|DEBUG*
 umask: !free -S
 jobs: !free -lnprs
 ulimit: !free -SHacdfnstuv
@@ -73,8 +73,8 @@ zgrep, zegrep, zfgrep: -# -aEFGPiwxnHhoqLlcv -emABC= any*
 unzip -l, unzip -p, unzip -t, unzip -v, zipinfo, unzip -Z, unzip -Z1: any*
 bc: -lqsw
 cal, ncal: -13my -ABdm= any*
-lsof: -nPtlRUabX -i? -pucdgFs= any*
-ss: -nraloempisbtuwx460H --numeric,resolve,all,listening,processes,summary,tcp,udp,unix,no-header any*
+lsof: -nPtlRUabX -i?port -pucdgFs= port*
+ss: -nraloempisbtuwx460H --numeric,resolve,all,listening,processes,summary,tcp,udp,unix,no-header
 netstat: -rignsveplatuxWon46 --route,interfaces,statistics,numeric,programs,listening,all,tcp,udp any*
 pgrep: -lavwcfinox -dgGPstuUr= --list-name,list-full,inverse,count,full,ignore-case,newest,oldest,exact --delimiter,pgroup,group,parent,session,terminal,euid,uid= any*
 readelf: -aAdegHhlnrsStuVWw --all,file-header,headers,sections,segments,symbols,dynamic,notes,wide text*
@@ -98,15 +98,15 @@ diff: -qsenyptTrNiEZbwBad -cu -CUWFxXSI= --context,unified,color? --label,width,
 file: -bhikLNprs0 -eFm= --brief,mime,mime-type,mime-encoding,dereference,no-dereference,keep-going,raw any*
 tree: -adfpsughDFvtcrCnAixJXQNqlUS -# -L=count -PI=next --dirsfirst,filesfirst,noreport,du,si,gitignore,prune,matchdirs,ignore-case,inodes,device,metafirst
   --charset,filelimit,sort,timefmt= any*
-xxd: !whole -a,b,C,E,e,i,p,ps,u,v,d -l,s,c,g,o,cols,len,seek,groupsize= any
+xxd: !whole -a,b,C,E,e,i,p,ps,u,v,d -l,s,c,g,o=number any
 man: -akfw --all,apropos,whatis,where,path,location package*
 tar: !links -tvzjJ -f=local --list,verbose,gzip,bzip2,xz --file=local tar local*
 sed: -nErsuz -e=sed --quiet,silent,regexp-extended,separate,unbuffered,null-data,posix,debug,sandbox --expression=sed sed any*
-awk, gawk, mawk, nawk: !first -Fv= awk any*
+awk, gawk, mawk, nawk: !first -Fv= awk path*
 yq: -rPCMNnyeSRj -I=number -op=json|yaml|yml|xml|props|csv|tsv|j|y --output-format,input-format=json|yaml|xml|props|csv|tsv|toml
   --prettyPrint,no-doc,null-input,raw-output,yaml-output,yaml-roundtrip,exit-status,colors,no-colors,compact-output,sort-keys --indent=number yq*
-jq: !pure -cnerRsSCMja --compact-output,null-input,exit-status,raw-output,raw-input,slurp,sort-keys,color-output,monochrome-output,join-output,ascii-output,tab
-  --stream,seq,args,jsonargs --arg,argjson,slurpfile,rawfile== --indent=number jq any*
+jq: -cnerRsSCMja --compact-output,null-input,exit-status,raw-output,raw-input,slurp,sort-keys,color-output,monochrome-output,join-output,ascii-output,tab
+  --stream,seq,args,jsonargs --arg,argjson==all --slurpfile,rawfile== --indent=number jq file*
 rg: -# -aFiIlLnNoPqsSuUvwxcHhpb0. -ABCMdefgjmrtTE= --files,hidden,no-ignore,line-number,ignore-case,smart-case,fixed-strings,word-regexp,count,multiline,multiline-dotall
   --no-ignore-vcs,no-ignore-parent,no-ignore-dot,no-ignore-global,no-filename,with-filename,byte-offset,column,no-column,no-line-number,passthru,count-matches,type-list
   --follow,one-file-system,unrestricted,binary,text,crlf,null-data,no-config,pretty,quiet,line-regexp,include-zero,glob-case-insensitive,no-unicode,debug,no-hidden
@@ -126,8 +126,8 @@ mkdir: !named -pv -m= --parents,verbose --mode= folder*
 rmdir: !named -pv --ignore-fail-on-non-empty,parents,verbose folder*
 printenv: !named -0 --null any*
 touch: !named -acfhm -drt= --no-create,no-dereference --date,reference,time= work*
-cp: !named !links -abdfHiLlnPpRrTuvx -t=work --archive,force,no-clobber,recursive,no-target-directory,verbose --backup,preserve? --target-directory=work work*
-mv: !named !links -bfinTuv -t=work --force,interactive,no-clobber,no-target-directory,verbose --backup? --target-directory=work work*
-ln: !named !links -bdfFiLnPrsTv -t=work --force,interactive,no-dereference,relative,symbolic,no-target-directory,verbose work*
+cp: !named !links !into -abdfHiLlnPpRruvx --archive,force,no-clobber,recursive,verbose --backup,preserve? work*
+mv: !named !links !into -bfinuv --force,interactive,no-clobber,verbose --backup? work*
+ln: !named !links !into -bdfFiLnPrsv --force,interactive,no-dereference,relative,symbolic,verbose work*
 chmod: !named -cfvR --changes,quiet,silent,verbose,recursive --reference= any*
 `

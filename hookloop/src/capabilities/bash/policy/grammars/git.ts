@@ -46,7 +46,7 @@ git rev-parse: -q --verify,quiet,git-dir,show-toplevel,show-prefix,show-cdup,is-
   --symbolic,symbolic-full-name,revs-only,no-revs,show-superproject-working-tree,is-shallow-repository --short,abbrev-ref,branches,tags,remotes?
   --flags,no-flags,not --path-format=absolute|relative --git-path,default,since,until,exclude,glob,disambiguate= any*
 git describe, git name-rev: --debug,contains,all,tags,long,first-parent,exact-match,always,name-only,undefined --abbrev,dirty,broken? --candidates,match,exclude,refs= any*
-git for-each-ref: --color? --sort=order --count,points-at,contains,no-contains,merged,no-merged= --format=format --ignore-case any*
+git for-each-ref: --color? --sort=format --count,points-at,contains,no-contains,merged,no-merged= --format=format --ignore-case any*
 git merge-base: -a --all,octopus,independent,is-ancestor,fork-point any*
 git check-ignore: -qvnz --quiet,verbose,non-matching,no-index,stdin any*
 git grep: -# -aiIwvhHEGFPnlLozcpWqrz -e=all -fmABC= --cached,untracked,no-recursive,invert-match,ignore-case,word-regexp,text,extended-regexp,basic-regexp,fixed-strings
@@ -59,12 +59,12 @@ git remote show, git remote get-url: -n --push,all remote*
 git config: --global,local,system,worktree,show-origin,show-scope,bool,int,null,includes --type,default= key
 git config --get, git config --get-all, git config --get-regexp, git config --list, git config -l, git config get, git config list: -lz
   --global,local,system,worktree,show-origin,show-scope,name-only,null,bool,int,list any*
-git branch: -vqarlit --verbose,quiet,all,remotes,list,show-current,ignore-case,no-color,no-abbrev,create-reflog,no-track --color,column,abbrev,track?
-  --contains,no-contains,merged,no-merged? --points-at= --sort=order --format=format any*
-git tag: -lai -n? -m=all -F= --list,annotate,ignore-case --column,color? --contains,no-contains,merged,no-merged? --message,file,points-at= --sort=order --format=format any*
+git branch: !named -vqarlit --verbose,quiet,all,remotes,list,show-current,ignore-case,no-color,no-abbrev,create-reflog,no-track --color,column,abbrev,track?
+  --contains,no-contains,merged,no-merged? --points-at= --sort=format --format=format any*
+git tag: !named -lai -n? -m=all -F= --list,annotate,ignore-case --column,color? --contains,no-contains,merged,no-merged? --message,file,points-at= --sort=format --format=format any*
 git worktree list, git submodule status, git submodule summary, git notes list, git notes show, git bundle verify, git bundle list-heads, git bisect log: -vz
   --porcelain,verbose,cached,recursive,quiet any*
-git ls-remote: -htq --heads,tags,refs,quiet,symref,exit-code --sort= remote*
+git ls-remote: -htq --heads,tags,refs,quiet,symref,exit-code --sort= remote ref*
 git add: !named -nvfuNA --refresh,renormalize,no-ignore-removal --dry-run,verbose,force,update,intent-to-add,all,no-all,ignore-errors,sparse --chmod=+x|-x any*
 git commit: !named -aqvsoi -m=all -FC= -u? --all,quiet,verbose,signoff,amend,no-edit,allow-empty,allow-empty-message,reset-author,dry-run,short,branch,long,only,include,status
   --message=all --file,author,date,reuse-message,fixup,squash,cleanup,trailer= --no-gpg-sign,no-signoff,no-status,null,ahead-behind --untracked-files? --porcelain any*
@@ -73,7 +73,7 @@ git switch: !named !links -qfdmt -cC= --merge,progress,no-progress --quiet,force
 git restore: !named !links -qSWm -s= --overlay,no-overlay,progress,no-progress,merge --conflict= --quiet,staged,worktree,ours,theirs,ignore-unmerged --source= any*
 git reset: !named !links -qN --quiet,mixed,soft,hard,merge,keep,intent-to-add any*
 git rm: !named -fnrq --force,dry-run,cached,ignore-unmatch,quiet any*
-git mv: !named !links -fnkv --force,dry-run,verbose any*
+git mv: !named !links !into -fnkv --force,dry-run,verbose work*
 git init: !named -q -b= --quiet,bare --initial-branch= below
 @stash: -ukaqS -m=all --include-untracked,keep-index,no-keep-index,all,quiet,staged --message=
 git stash: !named !links @stash
@@ -87,10 +87,10 @@ git merge, git cherry-pick, git revert: !named !links -nqvx -mX=
   --no-commit,no-edit,no-ff,ff-only,ff,squash,abort,continue,quit,skip,stat,no-stat,quiet,verbose,signoff,allow-empty --progress,no-progress,autostash,no-autostash,allow-unrelated-histories,no-log,no-signoff,no-gpg-sign,commit --message,mainline,strategy-option,into-name= any*
 git rebase: !named !links @strategy -qvfm -X= --empty=drop|keep --rebase-merges? --onto,strategy-option= --no-gpg-sign,fork-point,no-fork-point,apply,merge,update-refs
   --signoff,ignore-whitespace,force-rebase,no-ff,stat,show-current-patch,committer-date-is-author-date,reapply-cherry-picks --abort,continue,skip,quit,quiet,verbose,autostash,no-autostash,keep-base,root,no-stat any*
-git fetch: !named -apqtvnfk46P -j=number --append,atomic,multiple,keep,ipv4,ipv6,refetch,update-shallow,no-auto-maintenance,no-auto-gc,show-forced-updates
-  --jobs=number --refmap,shallow-exclude,filter= --all,prune,prune-tags,tags,no-tags,quiet,verbose,dry-run,force,unshallow,progress,no-recurse-submodules --depth,deepen,shallow-since= remote*
+git fetch: !named -apqtvnfk46P -j=number --append,atomic,keep,ipv4,ipv6,refetch,update-shallow,no-auto-maintenance,no-auto-gc,show-forced-updates
+  --jobs=number --refmap,shallow-exclude,filter= --all,prune,prune-tags,tags,no-tags,quiet,verbose,dry-run,force,unshallow,progress,no-recurse-submodules --depth,deepen,shallow-since= remote ref*
 git pull: !named !links @strategy -qvft46n -X= -r?true|false|merges --rebase?true|false|merges --strategy-option= --squash,no-squash,commit,no-commit,stat,no-stat,force,ipv4,ipv6,no-autostash
-  --allow-unrelated-histories,no-gpg-sign,unshallow,dry-run --quiet,verbose,no-rebase,ff-only,no-ff,ff,prune,tags,no-tags,autostash,all,no-edit,no-recurse-submodules,progress --depth= remote*
-git push: !named -qvundf --quiet,verbose,all,tags,set-upstream,dry-run,porcelain,force,force-with-lease,follow-tags,delete,atomic,progress,prune remote*
-git clone: !named !links -qvn -bo= --quiet,verbose,no-checkout,single-branch,no-single-branch,no-tags,bare,mirror,progress --branch,origin,depth,shallow-since,filter= remote below
+  --allow-unrelated-histories,no-gpg-sign,unshallow,dry-run --quiet,verbose,no-rebase,ff-only,no-ff,ff,prune,tags,no-tags,autostash,all,no-edit,no-recurse-submodules,progress --depth= remote ref*
+git push: !named -qvundf --quiet,verbose,all,tags,set-upstream,dry-run,porcelain,force,force-with-lease,follow-tags,delete,atomic,progress,prune remote ref*
+git clone: !named !links -qvn -bo= --quiet,verbose,no-checkout,single-branch,no-single-branch,no-tags,bare,mirror,progress --branch,origin,depth,shallow-since,filter= remote work
 `

@@ -11,7 +11,7 @@ env: !first !plain !assigns -0 -S=shell --split-string=shell command
 cross-env: !first !plain !assigns command
 exec: !free !first -cl -a= command
 builtin: !free !first command
-xargs: !first !appends !judged -0rtxo -ELPns=number -Iad= --null,no-run-if-empty,verbose,exit --max-args,max-procs,max-chars=number --replace,max-lines? --delimiter,arg-file=
+xargs: !first !appends !judged -0rtxo -ELPns=number -I={}|%|@|FILE -ad= --null,no-run-if-empty,verbose,exit --max-args,max-procs,max-chars=number --max-lines? --replace?{}|% --delimiter,arg-file=
   command
 sudo, doas: !first !assigns -AbBEeHiKklnPSsVvL -CDghpRrtTuU= --user,group,host,prompt,chdir,chroot,close-from,command-timeout= command
 pkexec: !first --user= command
