@@ -46,7 +46,7 @@ export function parseCommands(
   try {
     visit(parse(source), source, walk)
   } catch {
-    return { commands: walk.commands, doubt: 'it is nested too deeply' } // the parser ran out of stack
+    return { commands: walk.commands, doubt: 'it is nested too deeply, or has too many commands' } // or the stack ended
   }
   return { commands: walk.commands, doubt: walk.doubt ?? disagreement(source, walk) }
 }
@@ -72,7 +72,9 @@ type Walk = {
   doubt?: string
 }
 
-const MAX_SUBSTITUTIONS = 100
+/** Each word is read once for each substitution around it. */
+const MAX_SUBSTITUTIONS = 50
+const MAX_COMMANDS = 1000
 
 function visit(node: SyntaxNode, source: string, walk: Walk): void {
   const inner = node.type === 'Script' ? (node.source ?? source) : source
@@ -84,8 +86,8 @@ function visit(node: SyntaxNode, source: string, walk: Walk): void {
   walk.commands.push(...found)
   const isSubstitution = node.type === 'CommandExpansion' || node.type === 'ProcessSubstitution'
   if (isSubstitution && node.script === undefined) walk.doubt ??= 'a part of it cannot be parsed'
-  if (node.type === 'CommandExpansion' && (walk.substitutions += 1) > MAX_SUBSTITUTIONS)
-    walk.doubt ??= 'it has too many substitutions'
+  if (isSubstitution) walk.substitutions += 1
+  if (walk.substitutions > MAX_SUBSTITUTIONS || walk.commands.length > MAX_COMMANDS) throw new RangeError('too many')
   if (node.type === 'Word' || node.type === 'HereDocDelimiter' || node.type === 'Assignment')
     walk.spans.push({ pos: node.pos, end: node.end })
   if (node.type === 'Subshell') walk.subshells += 1

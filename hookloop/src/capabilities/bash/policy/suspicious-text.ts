@@ -1,18 +1,14 @@
 /** Why a text is denied or needs approval before it is parsed. */
 type Suspicion = { readonly verdict: 'ask' | 'deny'; readonly rule: string }
 
-/** The longest argument on Linux. */
-const MAX_LENGTH = 131_072
-/** Limits for nested brackets and here-documents keep parsing fast. */
-const MAX_BRACKETS = 100
-const MAX_DOCUMENTS = 200
+/** Limits keep judging fast, and no approver reads more. */
+const MAX_LENGTH = 30_000
+const MAX_BRACKETS = 50
 
 /** Why a text is too large or too complex to parse. */
 export function sizeProblem(text: string): string | undefined {
   if (text.length > MAX_LENGTH) return `it is longer than ${MAX_LENGTH} characters`
-  if (depthOf(text) > MAX_BRACKETS) return `it has more than ${MAX_BRACKETS} nested brackets`
-  if (text.split('<<').length > MAX_DOCUMENTS) return `it has more than ${MAX_DOCUMENTS} here-documents`
-  return undefined
+  return depthOf(text) > MAX_BRACKETS ? `it has more than ${MAX_BRACKETS} nested brackets` : undefined
 }
 
 /** The deepest nesting of brackets, ignoring quotes. */
