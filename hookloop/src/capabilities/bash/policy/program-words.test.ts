@@ -64,8 +64,16 @@ suite('what a program reads in its own way', () => {
     assertVerdicts(
       { allow: ['*', 'git *', 'python3 -m *', 'docker compose *', 'git stash'] },
       {
-        allow: ['git status', 'python3 -m pip list', 'docker compose ps', 'git stash pop', 'git -C sub stash pop'],
+        allow: [
+          'env CI=1 ls',
+          'git status',
+          'python3 -m pip list',
+          'docker compose ps',
+          'git stash pop',
+          'git -C sub stash pop',
+        ],
         ask: [
+          'env',
           'git branch x',
           'git tag v1',
           'git branch -t x main',

@@ -7,7 +7,7 @@ ionice: !first !plain -t -cn=number command
 stdbuf: !first !plain -ioe= --input,output,error= command
 time: !first !plain -pv command
 command: !first !plain -p command
-env: !first !plain !assigns -0 -S=shell --split-string=shell command
+env: !named !first !plain !assigns -0 -S=shell --split-string=shell command
 cross-env: !first !plain !assigns command
 exec: !free !first -cl -a= command
 builtin: !free !first command
