@@ -229,7 +229,7 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     const isHarmless = value === null ? isHarmlessExpansion(word, kind, mayBeMany) : isOfKind(kind, value)
     if (!isHarmless) return fail(index, whyNot(word, kind))
     if (kind === 'work' && flags.has('into')) paths.push(index)
-    else if (/^(?:data|binary|work)$/.test(kind) && value !== '/dev/null') writes.push(textOf(word))
+    else if (/^(?:data|work)$/.test(kind) && value !== '/dev/null') writes.push(textOf(word))
   }
 
   /** What a redirection may have written must not become another kind of file, such as `Makefile`. */
