@@ -8,6 +8,7 @@ import { hook } from '../hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { memoryRecording } from './recording.ts'
 import { recordEffects } from './record-effects.ts'
+import { startedTimers } from '../system/started-timers.fixture.ts'
 import { fakeClock, type FakeClock } from '../testing/fake-clock.ts'
 
 function effect(key: string): Effect {
@@ -174,10 +175,8 @@ test('a limit without end, or of more milliseconds than a timer takes, does not 
 
 test('a limit that did not fire leaves no timer behind', async () => {
   const effects = liveEffects()({ signal: new AbortController().signal, emit: undefined })
-  const timers = (): number => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length
-  const before = timers()
-  await effects.withTimeout(Promise.resolve('x'), limit(60_000))
-  assert.equal(timers(), before)
+  const left = await startedTimers(() => effects.withTimeout(Promise.resolve('x'), limit(50_000)))
+  assert.equal(left(), 0)
 })
 
 test('a hook sees the time of the last effect, not the time by the clock', async () => {

@@ -5,6 +5,7 @@ import { createAgent } from '../../create-agent.ts'
 import { observe } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { explain } from '../explain/explain.ts'
+import { startedTimers } from '../../system/started-timers.fixture.ts'
 import { BackgroundWork } from './background-work.ts'
 
 test('an observer that is still running 5 s after the end of a run is reported, once', async () => {
@@ -48,15 +49,17 @@ test('the signal of an observer aborts at its own timeout, and the run has a war
 
 test('the timeout of an observer does not keep the process alive', async () => {
   const timersWith = async (options: { readonly timeoutMs?: number }): Promise<number> => {
-    const [counted, ended] = [Promise.withResolvers<number>(), Promise.withResolvers<void>()]
-    const count = (): void =>
-      counted.resolve(process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length)
-    const waits = observe('beforeStep', () => (setImmediate(count), ended.promise), options)
-    const running = createAgent({ model: scriptedModel(['Done.']), use: [waits] }).run('Go.')
-    const timers = await counted.promise
+    const [started, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const waits = observe('beforeStep', () => (setImmediate(() => started.resolve()), ended.promise), options)
+    let running: Promise<unknown> | undefined
+    const left = await startedTimers(async () => {
+      running = createAgent({ model: scriptedModel(['Done.']), use: [waits] }).run('Go.')
+      await started.promise
+    })
+    const timers = left()
     ended.resolve()
     await running
     return timers
   }
-  assert.equal(await timersWith({ timeoutMs: 60_000 }), await timersWith({}))
+  assert.equal(await timersWith({ timeoutMs: 50_000 }), await timersWith({}))
 })

@@ -11,6 +11,8 @@ import { scriptedModel, type ScriptedCall } from '../../models/scripted.ts'
 import { recordEvents } from '../../testing/record-events.ts'
 import type { AgentOptions } from '../../create-agent.ts'
 import type { Run } from '../run.ts'
+import { guards } from '../../capabilities/guards.ts'
+import { startedTimers } from '../../system/started-timers.fixture.ts'
 import { tool, type ToolRun } from '../tool.ts'
 
 type Given = Omit<AgentOptions, 'model'> & { readonly signal?: AbortSignal }
@@ -135,12 +137,12 @@ test('a cancel while a guard judges executes nothing: calls that did not start a
 })
 
 test('a cancelled run leaves no timer that keeps the process alive', async () => {
-  const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
-  const before = timers()
   const cancel = new AbortController()
   const thinking = guard('beforeToolUse', async (ctx) => (await delay(1), cancel.abort(), await delay(1), ctx))
-  const run = await useAll(numbers('write', 1), { use: [slow('write', []), thinking], signal: cancel.signal })
-  assert.deepEqual([run.status, timers() - before], ['cancelled', 0])
+  const options = { use: [slow('write', []), thinking, guards({ maxTimeMs: 50_000 })], signal: cancel.signal }
+  let status: string | undefined
+  const left = await startedTimers(async () => ({ status } = await useAll(numbers('write', 1), options)))
+  assert.deepEqual([status, left()], ['cancelled', 0])
 })
 
 test('a cancel while some calls of a batch run starts no others', async () => {

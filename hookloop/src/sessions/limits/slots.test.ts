@@ -4,6 +4,7 @@ import { systemClock } from '../../effects/run-time.ts'
 import type { Json } from '../../state/json.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { clockedStore, valueOf } from './limits.fixture.ts'
+import { startedTimers } from '../../system/started-timers.fixture.ts'
 import { Slots, type Taken } from './slots.ts'
 
 const { signal } = new AbortController()
@@ -28,11 +29,6 @@ async function tableOf(store: SessionStore): Promise<SlotTable> {
 
 async function settle(): Promise<void> {
   for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve))
-}
-
-/** How many timers keep this process alive. */
-function liveTimers(): number {
-  return process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length
 }
 
 suite('a slot', () => {
@@ -81,11 +77,12 @@ suite('a slot', () => {
   })
 
   test('does not keep the process alive, and neither does one that was waited for', async () => {
-    const [store, before] = [clockedStore(), liveTimers()]
-    const slots = slotsOf(store)
-    await taken(slots.take('n', { id: 'a', maxWaitMs: 50_000, signal }))
-    assert.ok('used' in (await slots.take('n', { id: 'b', ...atOnce })))
-    assert.equal(liveTimers(), before)
+    const slots = slotsOf(clockedStore())
+    const left = await startedTimers(async () => {
+      await taken(slots.take('n', { id: 'a', maxWaitMs: 50_000, signal }))
+      assert.ok('used' in (await slots.take('n', { id: 'b', ...atOnce })))
+    })
+    assert.equal(left(), 0)
   })
 
   test('that was taken while its run was cancelled is released', async () => {
