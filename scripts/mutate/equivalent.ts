@@ -46,12 +46,6 @@ export const equivalent: readonly Equivalent[] = [
     why: 'Kinds are only compared with each other.',
   },
   {
-    file: 'hook-files/trust/trust-store.ts',
-    code: 'Atomics.wait(pause, 0, 0, 10)',
-    change: 'Atomics.wait(pause, 0, 0, 10) → void 0',
-    why: 'It waits for the lock without sleeping, which only takes more of the processor.',
-  },
-  {
     file: 'agent/tools/authorize-call.ts',
     code: 'if (candidate.plan.transforms.length === 0) return parseAndDecide(run, candidate, invocation)',
     change: 'return parseAndDecide(run, candidate, invocation) → ;',
@@ -62,12 +56,6 @@ export const equivalent: readonly Equivalent[] = [
     code: 'if (messages.at(step.resultsAt - 1) === step.asked) return step.resultsAt - 1',
     change: 'return step.resultsAt - 1 → ;',
     why: 'The search below it finds the same message. This is faster.',
-  },
-  {
-    file: 'hook-files/trust/trust-store.ts',
-    code: 'Atomics.wait(pause, 0, 0, 10)',
-    change: '0 → 1',
-    why: 'Another expected value means that it does not sleep, which only takes more of the processor. (Another index throws, and a test fails.)',
   },
   {
     file: 'hook-files/claude/answer/to-hook-outcome.ts',
@@ -120,7 +108,7 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'hook-files/trust/trust-store.ts',
-    code: 'this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))), lock.token)',
+    code: 'this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))))',
     change: '1 → 2',
     why: 'A sort uses only the sign.',
   },
@@ -264,7 +252,7 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'hook-files/trust/trust-store.ts',
-    code: 'this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))), lock.token)',
+    code: 'this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))))',
     change: 'a < b → a <= b',
     why: 'No two paths are the same.',
   },
@@ -283,18 +271,6 @@ export const equivalent: readonly Equivalent[] = [
     change: "'HOOK_FAILED' → 'HOOK_FAILED-changed'",
     why: 'What hooks throw is a HookFailure, or an error with a code that ends the run.',
   })),
-  {
-    file: 'hook-files/trust/trust-store.ts',
-    code: 'if (Date.now() > until)',
-    change: 'Date.now() > until → Date.now() >= until',
-    why: 'It waits a millisecond less of 20 seconds.',
-  },
-  {
-    file: 'hook-files/trust/trust-store.ts',
-    code: 'Atomics.wait(pause, 0, 0, 10)',
-    change: '10 → 11',
-    why: 'It looks a millisecond later whether the lock is free.',
-  },
   {
     file: 'hook-files/claude/answer/limit-to-event.ts',
     code: "folder ??= mkdtempSync(join(tmpdir(), 'hookloop-hook-output-'))",

@@ -387,7 +387,7 @@ describe('the list of trusted files', { concurrency: 2 }, () => {
     const left = readdirSync(join(project.home, '.config', 'hookloop')).toSorted()
     assert.deepEqual(
       [statSync(project.trustFile).mode & 0o777, left],
-      [0o600, ['trust.json', 'trust.json.locks', 'trusted']],
+      [0o600, ['trust.json', 'trust.json.lock', 'trusted']],
     )
     renameSync(project.trustFile, `${project.trustFile}.away`)
     assert.match((await project.run('hello')).stderr, /not trusted/)

@@ -13,13 +13,11 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { configFolder, homeFolder } from '../../system/files/user-folders.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
-import { createFolder } from '../../sessions/stores/file-access.ts'
-import { lockSession, removeOldLocks } from '../../sessions/stores/file-lock.ts'
-import { unlessBusy } from '../../sessions/stores/shared-value.ts'
+import { lockFile } from '../../sessions/stores/sqlite-database.ts'
 import { fingerprint, hashFiles, isInside, readWithFingerprint, realPath, type Fingerprint } from './fingerprint.ts'
 
 /** `changed`: the file was trusted with different content. */
@@ -133,7 +131,6 @@ export class TrustStore {
     const root = realPath(dir)
     let forgotten = 0
     this.#change((all) => {
-      forgotten = 0
       for (const path of all.keys()) if (isInside(root, path) && all.delete(path)) forgotten++
     })
     return forgotten
@@ -171,40 +168,32 @@ export class TrustStore {
   /** Under a lock, so that changes by other processes are not lost. */
   #change(change: (all: Map<string, string>) => void): void {
     if (this.#given !== undefined) throw new Error('This list of trusted files is in memory and cannot be changed.')
-    const folder = `${this.file}.locks`
-    try {
-      createFolder(folder)
-    } catch (error) {
-      throw this.#unreadable(error)
-    }
-    const until = Date.now() + LOCK_WAIT_MS
-    while (unlessBusy(() => this.#changeLocked(folder, change)) !== true) {
-      if (Date.now() > until)
-        throw new AgentError('CONFIG_INVALID', `${this.file} is locked by another process. Try again later.`, {
-          value: this.file,
-        })
-      Atomics.wait(pause, 0, 0, 10)
-    }
-  }
-
-  /** False if another process has taken over the lock meanwhile: then nothing was written. */
-  #changeLocked(folder: string, change: (all: Map<string, string>) => void): boolean {
-    const lock = lockSession(basename(this.file), folder, LOCK_LEASE_MS)
+    const unlock = this.#lock()
     try {
       const all = new Map(this.#read())
       change(all)
-      if (lock.state() !== 'latest') return false
-      this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))), lock.token)
-      removeOldLocks(basename(this.file), folder, lock.epoch)
-      return true
+      this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))))
     } finally {
-      lock.end('released')
+      unlock()
     }
   }
 
+  #lock(): () => void {
+    let unlock: (() => void) | undefined
+    try {
+      unlock = lockFile(`${this.file}.lock`, LOCK_WAIT_MS)
+    } catch (error) {
+      throw this.#unreadable(error)
+    }
+    if (unlock !== undefined) return unlock
+    throw new AgentError('CONFIG_INVALID', `${this.file} is locked by another process. Try again later.`, {
+      value: this.file,
+    })
+  }
+
   /** Atomically, and only for the user. */
-  #write(files: JsonObject, token: string): void {
-    const temporary = `${this.file}.${token}`
+  #write(files: JsonObject): void {
+    const temporary = `${this.file}.${crypto.randomUUID()}`
     try {
       writeFileSync(temporary, `${JSON.stringify({ version: 1, files }, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })
       chmodSync(temporary, 0o600)
@@ -257,10 +246,7 @@ function readOwn(file: string): string {
   }
 }
 
-/** For an owner that may or may not be alive, such as one on another machine. */
-const LOCK_LEASE_MS = 10_000
 const LOCK_WAIT_MS = 20_000
-const pause = new Int32Array(new SharedArrayBuffer(4))
 
 export function defaultTrustFile(env: NodeJS.ProcessEnv = process.env): string {
   return env['HOOKLOOP_TRUST'] || join(configFolder(env), 'trust.json')

@@ -183,14 +183,35 @@ function prepare(database: DatabaseSync, path: string): void {
     })
 }
 
+/**
+ * Locks a file for this process and returns a function that unlocks it; undefined if another process has locked it for all of
+ * the time. SQLite locks it, and nothing is written to it. A process that is stopped keeps its lock, and one that ends loses it.
+ */
+export function lockFile(path: string, timeoutMs: number): (() => void) | undefined {
+  const { DatabaseSync } = loadSqlite()
+  makeFile(path)
+  const database = new DatabaseSync(path, { timeout: timeoutMs })
+  try {
+    database.exec('BEGIN IMMEDIATE')
+    return () => database.close()
+  } catch (error) {
+    database.close()
+    if (isBusy(error)) return undefined
+    throw error
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return (((error as { errcode?: number } | undefined)?.errcode ?? 0) & 0xff) === BUSY
+}
+
 /** SQLite itself waits for other processes, except when the journal mode of a new file is changed. */
 function retryWhileBusy(work: () => void): void {
   for (const end = performance.now() + BUSY_TIMEOUT_MS; ;) {
     try {
       return work()
     } catch (error) {
-      const code = (error as { errcode?: number }).errcode ?? 0
-      if ((code & 0xff) !== BUSY || performance.now() > end) throw error
+      if (!isBusy(error) || performance.now() > end) throw error
       Atomics.wait(pause, 0, 0, 5 + Math.random() * 20)
     }
   }
@@ -268,7 +289,10 @@ function loadSqlite(): typeof import('node:sqlite') {
   } finally {
     if (emitWarning !== undefined) Object.defineProperty(process, 'emitWarning', emitWarning)
   }
-  throw new AgentError('STORE_FAILED', `This Node (${process.version}) has no SQLite. Use 22.18 or later.`)
+  throw new AgentError(
+    'STORE_FAILED',
+    'This runtime has no module node:sqlite. Use Node.js 22.18 or Bun 1.4.4, or a later version.',
+  )
 }
 
 function pragma(database: DatabaseSync, name: string): unknown {
