@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { fileStore, memoryStore, sqliteStore, type SessionStore, type StoredEvent } from 'hookloop/stores'
+import { memoryStore, sqliteStore, type SessionStore, type StoredEvent } from 'hookloop/stores'
 import { round, spread, type Measurement } from '../measurement.ts'
 
 // Events as a run stores them, by CPU time: six with the lines of a step, and pieces of an answer in writes of twenty. The same lines are
@@ -28,17 +28,13 @@ export const measurement: Measurement = {
   },
   async measure() {
     const folder = mkdtempSync(join(tmpdir(), 'hookloop-bench-'))
-    const places = { sqlite: join(folder, 'events.db'), file: join(folder, 'files') }
+    const place = join(folder, 'events.db')
     try {
       const events = {
         memory: await measureStore(memoryStore()),
-        sqlite: await measureStore(sqliteStore(places.sqlite)),
-        file: await measureStore(fileStore(places.file)),
+        sqlite: await measureStore(sqliteStore(place)),
       }
-      const eventLag = {
-        sqlite: await measureLag('sqliteStore', places.sqlite),
-        file: await measureLag('fileStore', places.file),
-      }
+      const eventLag = { sqlite: await measureLag(place) }
       return { events, eventLag }
     } finally {
       rmSync(folder, { recursive: true, force: true })
@@ -88,9 +84,9 @@ async function measureStore(store: SessionStore): Promise<Record<string, number>
 }
 
 /** Another process writes an event now and then; this one watches. Both have the same clock. */
-async function measureLag(kind: 'sqliteStore' | 'fileStore', place: string): Promise<Record<string, number>> {
-  const store = kind === 'sqliteStore' ? sqliteStore(place) : fileStore(place)
-  const args = [...process.execArgv, fileURLToPath(import.meta.url), kind, place]
+async function measureLag(place: string): Promise<Record<string, number>> {
+  const store = sqliteStore(place)
+  const args = [...process.execArgv, fileURLToPath(import.meta.url), place]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const lags: number[] = []
   for await (const event of store.watch('lag')) {
@@ -103,8 +99,8 @@ async function measureLag(kind: 'sqliteStore' | 'fileStore', place: string): Pro
   return { medianMs: round(sorted[LAGS / 2]!), worstMs: round(sorted[Math.floor(LAGS * 0.99)]!) }
 }
 
-async function writeNowAndThen(kind: string, place: string): Promise<void> {
-  const store = kind === 'sqliteStore' ? sqliteStore(place) : fileStore(place)
+async function writeNowAndThen(place: string): Promise<void> {
+  const store = sqliteStore(place)
   const writer = await store.open('lag', { create: true })
   for (let seq = 1; ; seq++) {
     const at = performance.timeOrigin + performance.now()
@@ -113,6 +109,5 @@ async function writeNowAndThen(kind: string, place: string): Promise<void> {
   }
 }
 
-const [, main, kind, place] = process.argv
-if (main === fileURLToPath(import.meta.url) && kind !== undefined && place !== undefined)
-  await writeNowAndThen(kind, place)
+const [, main, place] = process.argv
+if (main === fileURLToPath(import.meta.url) && place !== undefined) await writeNowAndThen(place)

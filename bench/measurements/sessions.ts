@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileStore, memoryStore, sqliteStore, type SessionStore } from 'hookloop/stores'
+import { memoryStore, sqliteStore, type SessionStore } from 'hookloop/stores'
 import { round, spread, type Measurement } from '../measurement.ts'
 import { agentFor } from '../work.ts'
 
@@ -41,7 +41,6 @@ async function measureSessions(rounds = 60): Promise<Record<string, SessionFigur
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-bench-'))
   const stores: Record<string, SessionStore> = {
     memory: memoryStore(),
-    file: fileStore(join(folder, 'files')),
     sqlite: sqliteStore(join(folder, 'sessions.db')),
   }
   try {

@@ -1,7 +1,7 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileStore, memoryStore, postgresStore, sqliteStore, type SessionStore } from 'hookloop/stores'
+import { memoryStore, postgresStore, sqliteStore, type SessionStore } from 'hookloop/stores'
 import pg from 'pg'
 import { startPostgres } from '../../hookloop/src/sessions/stores/postgres.fixture.ts'
 import { spread, type Measurement } from '../measurement.ts'
@@ -40,25 +40,15 @@ async function measureStores(): Promise<Record<string, StoreFigures>> {
   try {
     const figures: Record<string, StoreFigures> = {
       memory: await measure({ store: memoryStore(), perRound: 5_000 }),
-      file: await measure({
-        store: fileStore(inFolder('files')),
-        perRound: 2_000,
-        size: () => sizeOf(inFolder('files')),
-      }),
-      fileFull: await measure({
-        store: fileStore(inFolder('full'), { durability: 'full' }),
-        perRound: 100,
-        size: () => sizeOf(inFolder('full')),
-      }),
       sqlite: await measure({
         store: sqliteStore(inFolder('normal.db')),
         perRound: 2_000,
-        size: () => sizeOf(inFolder('normal.db')),
+        size: () => statSync(inFolder('normal.db')).size,
       }),
       sqliteFull: await measure({
         store: sqliteStore(inFolder('full.db'), { durability: 'full' }),
         perRound: 100,
-        size: () => sizeOf(inFolder('full.db')),
+        size: () => statSync(inFolder('full.db')).size,
       }),
     }
     if (postgres === undefined) return figures
@@ -96,12 +86,6 @@ async function measure({ store, perRound, size }: Target): Promise<StoreFigures>
     medianRecordsPerSec: perSec(median),
     bytesPerRecord: size === undefined ? null : Math.round((await size()) / (ROUNDS * perRound)),
   }
-}
-
-function sizeOf(path: string): number {
-  const found = statSync(path)
-  if (!found.isDirectory()) return found.size
-  return readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), 0)
 }
 
 async function sizeOfTable(connectionString: string): Promise<number> {

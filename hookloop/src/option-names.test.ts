@@ -24,7 +24,6 @@ import { prompt } from './actions/prompt.ts'
 import { subagent } from './actions/subagent.ts'
 import { languageModel } from './models/to-model.ts'
 import { scriptedModel } from './models/scripted.ts'
-import { fileStore } from './sessions/stores/file-store.ts'
 import { memoryStore } from './sessions/stores/memory-store.ts'
 import { sqliteStore } from './sessions/stores/sqlite-store.ts'
 import { noUsage } from './state/usage.ts'
@@ -182,7 +181,7 @@ suite('an option with the name of another library, of an earlier version or with
 const never = (): never => assert.fail('it was run')
 const folder = mkdtempSync(join(tmpdir(), 'option-names-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
-const stores = [memoryStore(), fileStore(join(folder, 'files')), sqliteStore(join(folder, 'a.db'))]
+const stores = [memoryStore(), sqliteStore(join(folder, 'a.db'))]
 
 /** The error of the only call of a tool, or of a hook before it. */
 async function failureOf(...use: readonly Use[]): Promise<never> {

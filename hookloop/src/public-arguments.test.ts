@@ -198,7 +198,6 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
     callLimit: { args: [{ store, maxCalls: 1 }], options: [0, 'store', 'maxCalls', 'maxWaitMs', 'leaseMs', 'name'] },
     executionHistory: { args: [{}], accepts: ['undefined object'], options: [0, 'maxEntries'] },
     exportSession: { args: [store, 'known', {}], accepts: thirdOptional },
-    fileStore: { args: [folder, {}], accepts: ['string', 'undefined object'] },
     forkSession: { args: [store, 'known', { as: 'fork' }], accepts: thirdOptional, options: [2, 'message'] },
     getExecutionHistory: { args: [state] },
     getRewinds: { args: [state] },

@@ -25,7 +25,7 @@ import { claudeHooks, hookFilesOf, projectHooks, TrustStore } from 'hookloop/hoo
 import { mcp } from 'hookloop/mcp'
 import { memoryRecording, recordEffects, replay, replayEffects } from 'hookloop/replay'
 import { serve, toNodeListener } from 'hookloop/serve'
-import { fileStore, sqliteStore } from 'hookloop/stores'
+import { sqliteStore } from 'hookloop/stores'
 import { getOutputs, structuredOutput } from 'hookloop/structured-output'
 import { readAgents, subagents } from 'hookloop/subagents'
 import { scriptedModel } from 'hookloop/testing'
@@ -91,10 +91,6 @@ export const scenarios: { readonly [title: string]: Scenario } = {
     const answers = Object.fromEntries(run.status === 'suspended' ? run.pending.map(({ id }) => [id, 'allow']) : [])
     const resumed = await agent.resume(saved, { answers: answers as Record<string, 'allow'> })
     assert.deepEqual([resumed.status, ...outputs(resumed)], ['completed', 'HELLO'])
-  },
-
-  'a session in files continues, and its approvals can be answered': async ({ folder }) => {
-    await talk(fileStore(join(folder, 'sessions')))
   },
 
   'a session in SQLite continues, and its approvals can be answered': async ({ folder }) => {

@@ -10,7 +10,6 @@ import { createAgent } from '../create-agent.ts'
 import { hook, observe } from '../hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { exportSession } from '../sessions/session/export-session.ts'
-import { fileStore } from '../sessions/stores/file-store.ts'
 import { memoryStore } from '../sessions/stores/memory-store.ts'
 import { recordEffects } from '../effects/record-effects.ts'
 import { fileRecording } from '../effects/recording.ts'
@@ -80,36 +79,34 @@ const leaks = (text: string): readonly string[] => canaries.filter((canary) => t
 
 test('D17: secrets in tool results and user input are in no session, event, trace, recording, export or request', async () => {
   const place = join(folder, 'redacted')
-  const [files, sqlite] = [fileStore(place), sqliteStore(`${place}.db`)]
+  const store = sqliteStore(`${place}.db`)
   const otel = inMemory({ content: true, hooks: 'all' })
   const seen: unknown[] = []
   const watch = observe(['onUserInput', 'beforeInference', 'afterToolUse'], (ctx) =>
     seen.push('toolExecution' in ctx ? ctx.toolExecution : 'input' in ctx ? ctx.input : ctx.request.messages),
   )
   const use = [redactSecrets({ also: ['hunter2-of-ours', undefined] }), otel.tracing, watch]
-  for (const [i, store] of [files, sqlite].entries()) {
-    const { agent, events, model } = await spill(store, use)
-    assert.equal(events.run.status, 'completed')
-    const recorded = fileRecording(`${place}-${i}.jsonl`)
-    const run = await agent.run(`Use ${all.join()}`, { effects: recordEffects(recorded) })
-    recorded.close()
-    const artefacts = {
-      events: JSON.stringify(events.events),
-      saved: JSON.stringify(run),
-      requests: JSON.stringify(model.requests),
-      explained: explain(run),
-      exported: await exportSession(store, 's', { redact: false }),
-      spans: JSON.stringify(otel.spans().map(({ attributes, events: reported, name }) => [name, attributes, reported])),
-      hooks: JSON.stringify(seen),
-    }
-    for (const [what, text] of Object.entries(artefacts)) {
-      assert.ok(text.length > 200, what)
-      assert.deepEqual(leaks(text), [], what)
-    }
-    await store.close()
+  const { agent, events, model } = await spill(store, use)
+  assert.equal(events.run.status, 'completed')
+  const recorded = fileRecording(`${place}.jsonl`)
+  const run = await agent.run(`Use ${all.join()}`, { effects: recordEffects(recorded) })
+  recorded.close()
+  const artefacts = {
+    events: JSON.stringify(events.events),
+    saved: JSON.stringify(run),
+    requests: JSON.stringify(model.requests),
+    explained: explain(run),
+    exported: await exportSession(store, 's', { redact: false }),
+    spans: JSON.stringify(otel.spans().map(({ attributes, events: reported, name }) => [name, attributes, reported])),
+    hooks: JSON.stringify(seen),
   }
+  for (const [what, text] of Object.entries(artefacts)) {
+    assert.ok(text.length > 200, what)
+    assert.deepEqual(leaks(text), [], what)
+  }
+  await store.close()
   const stored = filesUnder(folder).filter((file) => file.startsWith(place))
-  assert.ok(stored.length >= 4, stored.join())
+  assert.ok(stored.length >= 2, stored.join())
   for (const file of stored) assert.deepEqual(leaks(readFileSync(file, 'latin1')), [], file)
 })
 

@@ -15,7 +15,6 @@ describe('every command line that a command prints works as it is printed', { co
   const stores: readonly (readonly [string, readonly string[], ((project: ScriptedProject) => void)?])[] = [
     ['in the default store', []],
     ['in a database', ['--store', 'my.db']],
-    ['in a folder', ['--store', 'my-sessions']],
     [
       'in the store of the agent',
       [],

@@ -2,7 +2,7 @@ import { sessionStatuses } from '../sessions/stores/list-sessions.ts'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import type { ListOptions } from '../sessions/stores/store.ts'
 
-const STORE = ['--store <where>', 'session store: a file (sessions.db), a folder, or postgres://…'] as const
+const STORE = ['--store <where>', 'session store: a file (sessions.db) or postgres://…'] as const
 
 /** Options of commands that read sessions. */
 export function storeOptions(command: Command): Command {

@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { createAgent } from '../create-agent.ts'
 import { scriptedModel } from '../models/scripted.ts'
-import { fileStore } from '../sessions/stores/file-store.ts'
 import { memoryStore } from '../sessions/stores/memory-store.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import type { SessionsPage, SessionsPosition } from './api.types.ts'
@@ -19,11 +15,8 @@ async function say(store: SessionStore, text: string, session: string): Promise<
 }
 
 suite('sessions are found by what was said', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'hookloop-search-'))
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }))
   for (const [kind, store] of Object.entries({
     memory: memoryStore(),
-    files: fileStore(folder),
     SQLite: newStore().store,
   }))
     test(`in a store of kind ${kind}: in messages, arguments and results, but not in names and ids`, async () => {

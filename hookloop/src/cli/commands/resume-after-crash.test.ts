@@ -24,7 +24,7 @@ before(async () => {
 after(() => postgres?.stop())
 
 describe('a run whose process was killed in the middle of a tool', { concurrency: 2 }, () => {
-  for (const store of ['sessions.db', 'folder', 'Postgres']) {
+  for (const store of ['sessions.db', 'Postgres']) {
     test(`is resumed from ${store} by another process: the tool does not run again, and the model receives a note`, async () => {
       const project = await killed(store === 'Postgres' ? postgres!.connectionString : store)
       const { code, stdout, stderr } = await project.hookloop(['resume', 'pay'])

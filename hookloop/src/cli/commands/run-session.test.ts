@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { ScriptedProject, type Result } from '../scripted-project.fixture.ts'
 
@@ -54,10 +54,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
     })
   }
 
-  for (const [where, made] of [
-    ['sessions.sqlite', 'sessions.sqlite'],
-    ['folder/of/sessions', 'folder/of/sessions/talk'],
-  ] as const) {
+  for (const where of ['sessions.sqlite', 'folder/of/sessions']) {
     test(`stores sessions in ${where}, named by --store or HOOKLOOP_STORE`, async () => {
       const other = new ScriptedProject({ HOOKLOOP_STORE: where })
       await other.hookloop(['run', 'hello', ...agent, '--session', 'talk', '--store', where])
@@ -65,19 +62,19 @@ describe('hookloop run', { concurrency: 2 }, () => {
         (await listed([], other)).map(({ id }) => id),
         ['talk'],
       )
-      assert.ok(existsSync(other.path(made)))
+      assert.ok(existsSync(other.path(where)))
     })
   }
 
   test('uses the store of the agent file by default', async () => {
     const other = new ScriptedProject()
-    const code = `import { fileStore } from 'hookloop/stores'
+    const code = `import { sqliteStore } from 'hookloop/stores'
       import options from './agent.ts'
-      export default { ...options, store: fileStore('own') }`
+      export default { ...options, store: sqliteStore('own.db') }`
     writeFileSync(other.path('own.ts'), code)
     await other.hookloop(['run', 'hello', '--agent', 'own.ts', '--session', 'talk'])
     const [own, usual] = await Promise.all([listed(['--agent', 'own.ts'], other), listed([], other)])
-    assert.deepEqual([own.length, usual.length, existsSync(other.path('own/talk'))], [1, 0, true])
+    assert.deepEqual([own.length, usual.length, existsSync(other.path('own.db'))], [1, 0, true])
   })
 
   test('exits with 0 if another process locks the session as soon as the run has ended', async () => {
@@ -107,13 +104,24 @@ describe('hookloop run', { concurrency: 2 }, () => {
     assert.match(usual.stderr, /^This run is not saved: /)
   })
 
+  test('exits with 2 if the store is a folder, and says to name a file', async () => {
+    mkdirSync(project.path('.hookloop/sessions'), { recursive: true })
+    const folder = ['--store', '.hookloop/sessions']
+    const [run, list] = await Promise.all([
+      project.hookloop(['run', 'hello', ...agent, ...folder]),
+      project.hookloop(['sessions', ...folder]),
+    ])
+    const error = 'error: --store names a folder, .hookloop/sessions. Name a file, such as sessions.db.\n'
+    assert.deepEqual([run.code, run.stderr, list.code, list.stderr], [2, error, 2, error])
+  })
+
   test('rejects an unknown kind of store, and does not print a password', async () => {
     const [mysql, postgres] = await Promise.all([
       project.hookloop(['run', 'hello', ...agent, '--store', 'mysql://u:hunter2@h/d']),
       project.hookloop(['run', 'hello', ...agent, '--store', 'postgres://u:hunter2@127.0.0.1:9/d']),
     ])
     assert.deepEqual([mysql.code, postgres.code], [2, 2])
-    assert.match(mysql.stderr, /^error: --store must be a file such as sessions\.db, a folder, or postgres:/)
+    assert.match(mysql.stderr, /^error: --store must be a file such as sessions\.db, or postgres:/)
     assert.ok(!`${mysql.stderr}${postgres.stderr}`.includes('hunter2'))
   })
 

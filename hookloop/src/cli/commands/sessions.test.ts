@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
@@ -59,10 +58,11 @@ describe('hookloop sessions', { concurrency: 2 }, () => {
   })
 
   test('lists a session that cannot be read as corrupt', async () => {
-    const project = new ScriptedProject({ HOOKLOOP_STORE: 'folder' })
-    await project.hookloop(['run', 'one', ...agent, '--session', 'good'])
-    mkdirSync(project.path('folder/bad'))
-    writeFileSync(project.path('folder/bad/1.jsonl'), 'not what was written\n')
+    const project = new ScriptedProject()
+    for (const id of ['good', 'bad']) await project.hookloop(['run', 'one', ...agent, '--session', id])
+    const database = new DatabaseSync(project.path('data/hookloop/sessions.db'))
+    database.exec(`UPDATE sessions SET head = 'not what was written' WHERE id = 'bad'`)
+    database.close()
     const [shown, json] = await Promise.all([project.hookloop(['sessions']), project.hookloop(['sessions', '--json'])])
     assert.match(shown.stdout, /^bad +\S.* corrupt /m)
     assert.match(shown.stdout, /^good +\S.* completed /m)

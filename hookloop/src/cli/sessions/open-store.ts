@@ -2,7 +2,6 @@ import { statSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { homeFolder } from '../../system/files/user-folders.ts'
 import type { Environment } from '../../models/providers.ts'
-import { fileStore } from '../../sessions/stores/file-store.ts'
 import { postgresStore } from '../../sessions/stores/postgres-store.ts'
 import { sqliteStore } from '../../sessions/stores/sqlite-store.ts'
 import { storeFailed, type SessionStore } from '../../sessions/stores/store.ts'
@@ -27,7 +26,7 @@ export type OpenStore = {
   readonly options: string
 }
 
-type Location = { readonly kind: 'sqlite' | 'files' | 'postgres'; readonly at: string }
+type Location = { readonly kind: 'sqlite' | 'postgres'; readonly at: string }
 
 /**
  * Opens the session store: `--store`, else the store of the agent in `--agent`, else HOOKLOOP_STORE, else the database of
@@ -91,10 +90,11 @@ export function dataFolder(env: Environment): string {
 function parseLocation(named: string, by: string): Location {
   if (/^postgres(ql)?:\/\//.test(named)) return { kind: 'postgres', at: named }
   if (named.trim() === '' || /^[a-z][a-z0-9+.-]*:\/\//i.test(named)) {
-    throw new UsageError(`${by} must be a file such as sessions.db, a folder, or postgres://…`)
+    throw new UsageError(`${by} must be a file such as sessions.db, or postgres://…`)
   }
-  if (/\.(db|sqlite3?)$/i.test(named)) return { kind: 'sqlite', at: named }
-  return { kind: pathKind(named) === 'file' ? 'sqlite' : 'files', at: named }
+  if (pathKind(named) === 'folder')
+    throw new UsageError(`${by} names a folder, ${named}. Name a file, such as sessions.db.`)
+  return { kind: 'sqlite', at: named }
 }
 
 function pathKind(path: string): 'file' | 'folder' | undefined {
@@ -124,8 +124,6 @@ function open({ kind, at }: Location): SessionStore {
       return postgresStore({ connectionString: at })
     case 'sqlite':
       return sqliteStore(at)
-    case 'files':
-      return fileStore(at)
     default:
       return kind satisfies never
   }

@@ -61,7 +61,7 @@ async function worker(kind: string, place: string, limit: string): Promise<Worke
   return made
 }
 
-for (const kind of ['files', 'sqlite', 'postgres'])
+for (const kind of ['sqlite', 'postgres'])
   suite(`limits that processes share over ${kind}`, () => {
     let count = 0
     const open = async (): Promise<{ store: SessionStore; start: (limit: string) => Promise<Worker> }> => {

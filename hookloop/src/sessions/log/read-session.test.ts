@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -8,11 +8,11 @@ import { answerApproval } from '../session/approvals.ts'
 import { storeOf } from '../session/dying-store.fixture.ts'
 import { drive, eventfulAgent } from '../session/eventful-run.fixture.ts'
 import { exportSession } from '../session/export-session.ts'
-import { fileStore } from '../stores/file-store.ts'
 import { forkSession, listPoints } from '../session/fork-session.ts'
 import { readSession } from './read-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { NO_SUM } from './session-log.ts'
+import { sqliteStore } from '../stores/sqlite-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 
 const nowhere = { note: () => undefined }
@@ -178,27 +178,17 @@ test('a session that was interrupted after it resumed is read with the answers i
   assert.ok(open!.entries.length > 0)
 })
 
-test('D09: a session file that was changed is rejected, and no file is modified', async () => {
+test('D09: a session in a database that was changed is rejected, and none of its lines is modified', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-kept-'))
-  after(() => rmSync(folder, { recursive: true }))
-  const store = fileStore(folder)
+  const store = sqliteStore(join(folder, 'sessions.db'))
+  after(async () => {
+    await store.close()
+    rmSync(folder, { recursive: true })
+  })
+  const lines = resealed([...parsed(waiting).slice(0, -1), { type: 'state', phase: 'flying', at: 1, diff: {} }])
   const writer = await store.open('eventful', { create: true })
-  await writer.append(resealed([...parsed(waiting).slice(0, -1), { type: 'state', phase: 'flying', at: 1, diff: {} }]))
+  await writer.append(lines)
   await writer.release()
-  const before = filesIn(folder)
-  for (const name of ['state', 'fork', 'points', 'export'] as const) {
-    await assert.rejects(uses[name]!(store), { code: 'SESSION_CORRUPT' })
-  }
-  assert.deepEqual(filesIn(folder), before)
   for (const use of Object.values(uses)) await assert.rejects(use(store), { code: 'SESSION_CORRUPT' })
-  const lines = (all: ReturnType<typeof filesIn>): readonly string[] => all.filter((file) => file.includes('.jsonl'))
-  assert.deepEqual(lines(filesIn(folder)), lines(before))
+  assert.deepEqual(await store.read('eventful'), { head: {}, lines })
 })
-
-function filesIn(folder: string): readonly string[] {
-  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).toSorted()
-  return names
-    .map((name) => join(folder, name))
-    .filter((path) => statSync(path).isFile())
-    .map((path) => `${path}: ${readFileSync(path, 'utf8')}`)
-}

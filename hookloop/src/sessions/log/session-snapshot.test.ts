@@ -13,7 +13,6 @@ import type { LanguageModel } from '../../state/inference.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
 import { drive, eventfulAgent } from '../session/eventful-run.fixture.ts'
 import { exportSession, importSession } from '../session/export-session.ts'
-import { fileStore } from '../stores/file-store.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
 import type { ReadOptions, SessionStore, StoredSession } from '../stores/store.ts'
@@ -80,7 +79,6 @@ const kinds: { readonly [kind: string]: (name: string) => SessionStore } = {
     const stores = new Map<string, SessionStore>()
     return (name: string) => ({ ...(stores.get(name) ?? stores.set(name, memoryStore()).get(name)!) })
   })(),
-  files: (name) => fileStore(join(folder, name)),
   SQLite: (name) => sqliteStore(join(folder, `${name}.db`)),
 }
 

@@ -7,7 +7,6 @@ import { createAgent } from '../../create-agent.ts'
 import type { AgentError } from '../../errors.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { readSession } from '../log/read-session.ts'
-import { fileStore } from '../stores/file-store.ts'
 import { isSoak, killPoints } from '../stores/kills.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
@@ -21,7 +20,6 @@ const memory = memoryStore()
 
 for (const [kind, open] of [
   ['memory', () => memory],
-  ['file', () => fileStore(join(folder, 'hundred'))],
   ['sqlite', () => sqliteStore(join(folder, 'hundred.db'))],
 ] as const) {
   test(`of a hundred concurrent resumes of one session one continues, and the others get SESSION_BUSY: ${kind}`, async () => {

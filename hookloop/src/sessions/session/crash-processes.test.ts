@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { fileStore } from '../stores/file-store.ts'
 import { readSession } from '../log/read-session.ts'
 import { postgresStore } from '../stores/postgres-store.ts'
 import { isSoak, killPoints, kills } from '../stores/kills.fixture.ts'
@@ -56,15 +55,15 @@ async function killTest(place: Place, store: SessionStore): Promise<string> {
 
 let places = 0
 
-function newPlace(kind: 'file' | 'sqlite'): { readonly place: Place; readonly store: SessionStore } {
-  const place = join(folder, `${kind}-${places++}`)
-  const store = kind === 'file' ? fileStore(place) : sqliteStore(place)
+function newPlace(): { readonly place: Place; readonly store: SessionStore } {
+  const place = join(folder, `${places++}.db`)
+  const store = sqliteStore(place)
   after(() => store.close())
-  return { place: { kind, place, world: `${place}.log` }, store }
+  return { place: { kind: 'sqlite', place, world: `${place}.log` }, store }
 }
 
 test(`D01, D04, D22: ${kills} kills of processes that work on sessions in SQLite lose no result and repeat no call`, async (t) => {
-  const { place, store } = newPlace('sqlite')
+  const { place, store } = newPlace()
   t.diagnostic(await killTest(place, store))
 })
 
@@ -79,8 +78,8 @@ test(`D01, D04, D22: ${kills} kills of processes that work on sessions in Postgr
   t.diagnostic(await killTest({ kind: 'postgres', place: connectionString, world: join(folder, 'pg.log') }, store))
 })
 
-test('D01, D04: a session whose process is killed at any write to files is resumed, and no call is repeated', async () => {
-  const { place, store } = newPlace('file')
+test('D01, D04: a session whose process is killed at any write to SQLite is resumed, and no call is repeated', async () => {
+  const { place, store } = newPlace()
   const writes = Array.from({ length: 26 }, (_, i): Kill => ({ atWrite: i + 1, how: i % 2 === 0 ? 'before' : 'after' }))
   const chosen = killPoints(writes)
   await killAll(place, 'each', chosen)
@@ -88,45 +87,41 @@ test('D01, D04: a session whose process is killed at any write to files is resum
   assert.ok(sessions >= chosen.length / 3, `only ${sessions} sessions ended`)
 })
 
-for (const kind of ['file', 'sqlite'] as const) {
-  test(`D03: of several processes that resume a session in a ${kind} store one does, and the others get SESSION_BUSY`, async () => {
-    const { place, store } = newPlace(kind)
-    const cut = start(place, ['run', 'wanted'], { KILL_AT: '3', KILL_HOW: 'before' })
-    assert.equal(await cut.ended, 'SIGKILL')
-    const gate = `${place.world}.open`
-    const all = [1, 2, 3].map(() => start(place, ['resume', 'wanted'], { WAIT_FOR: gate }))
-    let over = 0
-    const two = new Promise((resolve) =>
-      all.forEach(({ ended }) => void ended.then(() => ++over === 2 && resolve(over))),
-    )
-    await Promise.race([two, pause(120_000, undefined, { ref: false })])
-    writeFileSync(gate, '')
-    await Promise.all(all.map(({ ended }) => ended))
-    const said = all.map(({ lines }) => lines.join()).toSorted()
-    assert.deepEqual(said, ['SESSION_BUSY', 'SESSION_BUSY', 'suspended 1'])
-    const done = doneIn(place).map(({ what }) => what)
-    const { state } = readSession((await store.read('wanted'))!.lines)
-    assert.equal(state?.execution?.status, 'suspended')
-    assert.equal(new Set(done).size, done.length)
-  })
+test('D03: of several processes that resume a session one does, and the others get SESSION_BUSY', async () => {
+  const { place, store } = newPlace()
+  const cut = start(place, ['run', 'wanted'], { KILL_AT: '3', KILL_HOW: 'before' })
+  assert.equal(await cut.ended, 'SIGKILL')
+  const gate = `${place.world}.open`
+  const all = [1, 2, 3].map(() => start(place, ['resume', 'wanted'], { WAIT_FOR: gate }))
+  let over = 0
+  const two = new Promise((resolve) => all.forEach(({ ended }) => void ended.then(() => ++over === 2 && resolve(over))))
+  await Promise.race([two, pause(120_000, undefined, { ref: false })])
+  writeFileSync(gate, '')
+  await Promise.all(all.map(({ ended }) => ended))
+  const said = all.map(({ lines }) => lines.join()).toSorted()
+  assert.deepEqual(said, ['SESSION_BUSY', 'SESSION_BUSY', 'suspended 1'])
+  const done = doneIn(place).map(({ what }) => what)
+  const { state } = readSession((await store.read('wanted'))!.lines)
+  assert.equal(state?.execution?.status, 'suspended')
+  assert.equal(new Set(done).size, done.length)
+})
 
-  test(`D06: an approval is requested by one process, answered by another and the run resumed by a third, over a ${kind} store`, async () => {
-    const { place } = newPlace(kind)
-    const said = async (...args: readonly string[]): Promise<string> => {
-      const child = start(place, args)
-      await child.ended
-      return child.lines.join()
-    }
-    const heard = [await said('run', 'asks'), await said('answer', 'asks', '"allow"'), await said('resume', 'asks')]
-    assert.deepEqual(heard, ['suspended 1', 'answered', 'completed 0'])
-    assert.equal(await said('resume', 'asks'), 'RESUME_NOT_SUSPENDED')
-    const paid = doneIn(place).filter(({ what }) => what === 'pay!').length
-    assert.equal(paid, 1)
-  })
-}
+test('D06: an approval is requested by one process, answered by another and the run resumed by a third', async () => {
+  const { place } = newPlace()
+  const said = async (...args: readonly string[]): Promise<string> => {
+    const child = start(place, args)
+    await child.ended
+    return child.lines.join()
+  }
+  const heard = [await said('run', 'asks'), await said('answer', 'asks', '"allow"'), await said('resume', 'asks')]
+  assert.deepEqual(heard, ['suspended 1', 'answered', 'completed 0'])
+  assert.equal(await said('resume', 'asks'), 'RESUME_NOT_SUSPENDED')
+  const paid = doneIn(place).filter(({ what }) => what === 'pay!').length
+  assert.equal(paid, 1)
+})
 
 test('D06: a call that was denied in another process is never executed', async () => {
-  const { place, store } = newPlace('sqlite')
+  const { place, store } = newPlace()
   for (const args of [
     ['run', 'no'],
     ['answer', 'no', '{"block":"not today"}'],

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { AgentEvent } from '../../state/event.ts'
-import { fileStore } from '../stores/file-store.ts'
 import { killPoints } from '../stores/kills.fixture.ts'
 import { postgresStore } from '../stores/postgres-store.ts'
 import { startPostgres } from '../stores/postgres.fixture.ts'
@@ -19,12 +18,10 @@ async function newPlace(
   name: string,
 ): Promise<{ readonly place: Place; readonly store: SessionStore }> {
   const path = join(folder, `${name}-${kind}`)
-  const { place, store } = kind === 'postgres' ? await newDatabase() : { place: path, store: stores[kind](path) }
+  const { place, store } = kind === 'postgres' ? await newDatabase() : { place: path, store: sqliteStore(path) }
   after(() => store.close())
   return { place: { kind, place, world: `${path}.log` }, store }
 }
-
-const stores = { file: fileStore, sqlite: sqliteStore } as const
 
 async function newDatabase(): Promise<{ readonly place: string; readonly store: SessionStore }> {
   const server = await startPostgres()
@@ -53,7 +50,7 @@ function follow(place: Place, ids: readonly string[]) {
   }
 }
 
-for (const kind of ['sqlite', 'file', 'postgres'] as const) {
+for (const kind of ['sqlite', 'postgres'] as const) {
   test(`another process follows sessions in a ${kind} store that are killed at any write and resumed, without a gap or a repeat`, async () => {
     const { place, store } = await newPlace(kind, 'killed')
     const points = killPoints(Array.from({ length: 18 }, (_, i) => i + 1))

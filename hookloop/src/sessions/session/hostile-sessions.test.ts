@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -10,7 +10,6 @@ import { answerApproval } from './approvals.ts'
 import { replay } from '../replay/replay.ts'
 import { drive, eventfulAgent } from './eventful-run.fixture.ts'
 import { exportSession } from './export-session.ts'
-import { fileStore } from '../stores/file-store.ts'
 import { forkSession, listPoints } from './fork-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { postgresStore } from '../stores/postgres-store.ts'
@@ -94,14 +93,9 @@ type Kind = {
   readonly kept: (name: string) => unknown
 }
 const kinds: { readonly [kind: string]: Kind } = {
-  files: {
-    open: (name) => fileStore(join(folder, name)),
-    bytes: (name) => filesIn(join(folder, name)),
-    kept: (name) => filesIn(join(folder, name)).filter(([path]) => path.endsWith('.jsonl')),
-  },
   SQLite: {
     open: (name) => sqliteStore(join(folder, `${name}.db`)),
-    bytes: (name) => filesIn(folder).filter(([path]) => path.startsWith(`${name}.db`) && !path.endsWith('-shm')),
+    bytes: (name) => filesOf(`${name}.db`),
     kept: (name) => {
       const database = new DatabaseSync(join(folder, `${name}.db`), { readOnly: true })
       const rows = [
@@ -124,11 +118,12 @@ async function tables(schema: string, columns: string): Promise<readonly unknown
   return Promise.all(all.map(async (query) => (await pool.query(query)).rows as unknown))
 }
 
-function filesIn(path: string): readonly (readonly [name: string, bytes: string])[] {
-  const names = readdirSync(path, { recursive: true, encoding: 'utf8' }).toSorted()
-  return names
-    .filter((name) => statSync(join(path, name)).isFile())
-    .map((name) => [name, readFileSync(join(path, name), 'latin1')] as const)
+/** A database and its log, without the index of the log. */
+function filesOf(database: string): readonly (readonly [name: string, bytes: string])[] {
+  return readdirSync(folder)
+    .filter((name) => name.startsWith(database) && !name.endsWith('-shm'))
+    .toSorted()
+    .map((name) => [name, readFileSync(join(folder, name), 'latin1')] as const)
 }
 
 let scenes = 0

@@ -13,7 +13,6 @@ import { hook } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { textOf } from '../../state/message.ts'
 import { readSession } from '../log/read-session.ts'
-import { fileStore } from '../stores/file-store.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { startPostgres } from '../stores/postgres.fixture.ts'
 import { postgresStore } from '../stores/postgres-store.ts'
@@ -84,10 +83,6 @@ const stores: { readonly [name: string]: () => readonly [SessionStore, SessionSt
     const store = memoryStore()
     return [store, store]
   },
-  file: () => {
-    const place = mkdtempSync(join(folder, 'file-'))
-    return [fileStore(place), fileStore(place)]
-  },
   SQLite: () => {
     const place = join(mkdtempSync(join(folder, 'sqlite-')), 'sessions.db')
     return [sqliteStore(place), sqliteStore(place)]
@@ -144,11 +139,11 @@ for (const [name, open] of Object.entries(stores)) {
   })
 }
 
-for (const kind of ['file', 'sqlite', 'postgres'] as const) {
+for (const kind of ['sqlite', 'postgres'] as const) {
   test(`processes that rewind a session in a ${kind} store at once leave a session that can be continued`, async () => {
     const base = mkdtempSync(join(folder, `${kind}-processes-`))
-    const place = { file: base, sqlite: join(base, 'sessions.db'), postgres: server.connectionString }[kind]
-    const open = { file: fileStore, sqlite: sqliteStore, postgres: () => postgresStore(connection) }[kind]
+    const place = { sqlite: join(base, 'sessions.db'), postgres: server.connectionString }[kind]
+    const open = { sqlite: sqliteStore, postgres: () => postgresStore(connection) }[kind]
     const store = open(place)
     await talk(store)
     const at = { kind, place, world: join(base, 'world') }

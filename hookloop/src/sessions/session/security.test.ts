@@ -13,7 +13,6 @@ import { guard, observe } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import { recordEvents } from '../../testing/record-events.ts'
 import { dyingStore } from './dying-store.fixture.ts'
-import { fileStore } from '../stores/file-store.ts'
 import { forkSession } from './fork-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { recordEffects } from '../../effects/record-effects.ts'
@@ -123,27 +122,22 @@ suite('D13: a value that is not plain data', () => {
     'a prototype': JSON.parse('{"__proto__":{"polluted":true},"constructor":1}') as unknown,
   }
 
-  for (const [kind, open] of Object.entries({
-    file: () => fileStore(join(folder, 'strange')),
-    sqlite: () => sqliteStore(join(folder, 'strange.db')),
-  })) {
-    test(`that a tool returns never prevents a session in a ${kind} store from being resumed`, async () => {
-      const store = open()
-      for (const [what, value] of Object.entries(strange)) {
-        const model = scriptedModel(({ messages }) =>
-          messages.at(-1)?.role === 'user' ? { toolCalls: [{ name: 'read' }] } : 'Done.',
-        )
-        const read = tool({ name: 'read', description: 'Reads.', input: anything, execute: () => value })
-        const agent = createAgent({ model, store, use: [read, guards({ maxTokens: null })] })
-        const id = what.replaceAll(' ', '-')
-        assert.equal((await agent.run(`Go \ud800.`, { session: id })).status, 'completed', what)
-        assert.equal((await agent.run('Again.', { session: id })).status, 'completed', what)
-        assert.equal((await agent.session(id).state())?.usage.steps, 4, what)
-      }
-      assert.equal(({} as { polluted?: boolean }).polluted, undefined)
-      await store.close()
-    })
-  }
+  test('that a tool returns never prevents a stored session from being resumed', async () => {
+    const store = sqliteStore(join(folder, 'strange.db'))
+    for (const [what, value] of Object.entries(strange)) {
+      const model = scriptedModel(({ messages }) =>
+        messages.at(-1)?.role === 'user' ? { toolCalls: [{ name: 'read' }] } : 'Done.',
+      )
+      const read = tool({ name: 'read', description: 'Reads.', input: anything, execute: () => value })
+      const agent = createAgent({ model, store, use: [read, guards({ maxTokens: null })] })
+      const id = what.replaceAll(' ', '-')
+      assert.equal((await agent.run(`Go \ud800.`, { session: id })).status, 'completed', what)
+      assert.equal((await agent.run('Again.', { session: id })).status, 'completed', what)
+      assert.equal((await agent.session(id).state())?.usage.steps, 4, what)
+    }
+    assert.equal(({} as { polluted?: boolean }).polluted, undefined)
+    await store.close()
+  })
 
   test('is rejected as metadata when it is written, and nothing of it is stored', async () => {
     const session = createAgent({ model: scriptedModel(['Hi.']), store: memoryStore() }).session('s')

@@ -24,7 +24,6 @@ import { hook } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedCall } from '../../models/scripted.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
 import { rewindSession } from './rewind-session.ts'
-import { fileStore } from '../stores/file-store.ts'
 import { readSession } from '../log/read-session.ts'
 import { postgresStore } from '../stores/postgres-store.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
@@ -38,13 +37,7 @@ const deltas = process.env['STREAM'] !== undefined
 const killsAfter = process.env['KILL_HOW'] === 'after'
 const say = (text: unknown): void => void process.stdout.write(`${String(text)}\n`)
 
-const store = deadly(
-  kind === 'file'
-    ? fileStore(place)
-    : kind === 'sqlite'
-      ? sqliteStore(place)
-      : postgresStore({ connectionString: place }),
-)
+const store = deadly(kind === 'sqlite' ? sqliteStore(place) : postgresStore({ connectionString: place }))
 
 let session = id
 

@@ -8,7 +8,7 @@ import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { buildSync } from 'esbuild'
 
-export type Place = { readonly kind: 'file' | 'sqlite' | 'postgres'; readonly place: string; readonly world: string }
+export type Place = { readonly kind: 'sqlite' | 'postgres'; readonly place: string; readonly world: string }
 
 export type SessionProcess = {
   readonly process: ChildProcessByStdio<null, Readable, Readable>

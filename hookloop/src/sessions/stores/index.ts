@@ -1,4 +1,3 @@
-export { fileStore, type FileStoreOptions } from './file-store.ts'
 export { memoryStore } from './memory-store.ts'
 export { postgresStore, type PostgresStoreOptions } from './postgres-store.ts'
 export type { PostgresPool } from './postgres-queries.ts'

@@ -6,7 +6,6 @@ import { after, test } from 'node:test'
 import { createAgent } from '../../create-agent.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import type { StopRequest } from '../../state/stop-request.ts'
-import { fileStore } from './file-store.ts'
 import { memoryStore } from './memory-store.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import type { ListOptions, PruneOptions, SessionStore } from './store.ts'
@@ -16,7 +15,6 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 
 const stores: { readonly [name: string]: () => SessionStore } = {
   memoryStore,
-  fileStore: () => fileStore(join(folder, 'files')),
   sqliteStore: () => sqliteStore(join(folder, 'sessions.db')),
 }
 

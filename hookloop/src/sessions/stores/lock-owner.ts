@@ -16,7 +16,7 @@ export type LockOwner = {
 }
 
 /** A lock as a store holds it. */
-export type LockState = {
+type LockState = {
   /** Undefined if it cannot be read. */
   readonly owner: LockOwner | undefined
   readonly renewedAt: number

@@ -1,5 +1,4 @@
 import { exactJson, type Json } from '../../state/json.ts'
-import { AgentError } from '../../errors.ts'
 import { checkArgument } from '../../state/check-options.ts'
 import { storeFailed } from './store.ts'
 
@@ -21,7 +20,7 @@ export function changedText(
 }
 
 /** Attempts a change until no other process interferes. `attempt` returns undefined if one did. */
-export async function retryChange<T>(name: string, attempt: () => T | undefined | Promise<T | undefined>): Promise<T> {
+export async function retryChange<T>(name: string, attempt: () => Promise<T | undefined>): Promise<T> {
   for (let i = 0; i < MAX_ATTEMPTS; i++) {
     const done = await attempt()
     if (done !== undefined) return done
@@ -87,15 +86,5 @@ async function applyAll(batch: readonly Waiting[], update: (change: ValueChange)
     if (outcome !== undefined && 'error' in outcome) reject(outcome.error)
     else if (failure !== undefined) reject(failure.error)
     else resolve(outcome!.value)
-  }
-}
-
-/** The same for a lock that may be taken. */
-export function unlessBusy<T>(work: () => T): T | undefined {
-  try {
-    return work()
-  } catch (error) {
-    if (error instanceof AgentError && error.code === 'SESSION_BUSY') return undefined
-    throw error
   }
 }

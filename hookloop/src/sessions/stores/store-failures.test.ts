@@ -19,7 +19,6 @@ import { createAgent } from '../../create-agent.ts'
 import type { Run } from '../../agent/run.ts'
 import { tool } from '../../agent/tool.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import { fileStore } from './file-store.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import type { SessionStore } from './store.ts'
 
@@ -89,42 +88,6 @@ suite('a run whose store fails ends with STORE_FAILED and the cause', () => {
       await store.close()
     })
 
-  const segment = (folder: string): string => join(folder, 's', '1.jsonl')
-  const ofFiles: readonly Case[] = [
-    ['the folder of the store is deleted', (folder) => rmSync(folder, { recursive: true }), /was deleted or moved/],
-    [
-      'the folder of the session is moved',
-      (folder) => renameSync(join(folder, 's'), join(folder, 't')),
-      /was deleted or moved/,
-    ],
-    ['the file of the session is deleted', (folder) => rmSync(segment(folder)), /was deleted or moved/],
-    [
-      'the file of the session is replaced',
-      (folder) => {
-        copyFileSync(segment(folder), join(folder, 'copy'))
-        renameSync(join(folder, 'copy'), segment(folder))
-      },
-      /1\.jsonl was replaced by another file/,
-    ],
-    [
-      'the file of the session is truncated',
-      (folder) => truncateSync(segment(folder), 100),
-      /1\.jsonl has \d+ bytes instead of \d+/,
-    ],
-    [
-      'another program writes to the file of the session',
-      (folder) => writeFileSync(segment(folder), 'x', { flag: 'a' }),
-      /bytes instead of/,
-    ],
-  ]
-  for (const [what, damage, message] of ofFiles)
-    test(`files: ${what}`, async () => {
-      const folder = mkdtempSync(join(root, 'files-'))
-      const store = fileStore(folder)
-      await failsWith(store, () => damage(folder), message)
-      await store.close()
-    })
-
   const fs = process.getBuiltinModule('node:fs')
   const ofSystem = {
     ENOSPC: /the disk is full/,
@@ -137,21 +100,6 @@ suite('a run whose store fails ends with STORE_FAILED and the cause', () => {
     const fail = (): never => {
       throw Object.assign(new Error(`${code}: as the system says it`), { code })
     }
-    test(`files: a write fails with ${code}`, async (t) => {
-      const store = fileStore(mkdtempSync(join(root, 'files-')))
-      await failsWith(store, () => t.mock.method(fs, 'writeSync', fail, { times: 1 }), message)
-      await store.close()
-    })
-
-    test(`files: a session cannot be created because of ${code}`, async (t) => {
-      const store = fileStore(mkdtempSync(join(root, 'files-')))
-      t.mock.method(fs, 'openSync', fail)
-      await assert.rejects(agentWith(store, () => undefined).agent.run('Go.', { session: 's' }), {
-        code: 'STORE_FAILED',
-        message,
-      })
-    })
-
     test(`SQLite: a database cannot be created because of ${code}`, async (t) => {
       const store = sqliteStore(join(mkdtempSync(join(root, 'sqlite-')), 'x.db'))
       t.mock.method(fs, 'openSync', fail)
@@ -165,18 +113,14 @@ suite('a run whose store fails ends with STORE_FAILED and the cause', () => {
 
 test('a run completes, and its session is stored, if the permissions of its files are removed while it has them open', async () => {
   const folder = mkdtempSync(join(root, 'modes-'))
-  const [path, files] = [join(folder, 'x.db'), join(folder, 'files')]
-  const stores: readonly [SessionStore, () => readonly string[]][] = [
-    [sqliteStore(path), () => [path, `${path}-wal`]],
-    [fileStore(files), () => readdirSync(join(files, 's')).map((name) => join(files, 's', name))],
-  ]
-  for (const [store, names] of stores) {
-    const { agent } = agentWith(store, () => names().forEach((name) => chmodSync(name, 0)))
-    assert.equal((await agent.run('Go.', { session: 's' })).status, 'completed')
-    for (const name of names()) chmodSync(name, 0o600)
-    assert.equal((await agent.session('s').state())?.execution?.status, 'completed')
-    await store.close()
-  }
+  const path = join(folder, 'x.db')
+  const store = sqliteStore(path)
+  const setModes = (mode: number): void => [path, `${path}-wal`].forEach((name) => chmodSync(name, mode))
+  const { agent } = agentWith(store, () => setModes(0))
+  assert.equal((await agent.run('Go.', { session: 's' })).status, 'completed')
+  setModes(0o600)
+  assert.equal((await agent.session('s').state())?.execution?.status, 'completed')
+  await store.close()
 })
 
 /** How many locks this process has on a file. */

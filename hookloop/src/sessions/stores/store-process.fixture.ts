@@ -6,9 +6,9 @@
 //   hold <id>              opens, prints so, and adds a line for each line of input
 // With KILL_AT it kills itself before that many operations that change something, or, with KILL_HOW=half, in the middle
 // of it.
+import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { batchAfter, batchOf } from './batches.fixture.ts'
-import { fileStore } from './file-store.ts'
 import { postgresStore } from './postgres-store.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import type { SessionStore, SessionWriter } from './store.ts'
@@ -17,18 +17,12 @@ const [kind = '', place = '', mode = '', id = '', count = '0'] = process.argv.sl
 const leaseMs = Number(process.env['LEASE_MS'] ?? 30_000)
 const killAt = Number(process.env['KILL_AT'] ?? Infinity)
 const half = process.env['KILL_HOW'] === 'half'
-const fs = process.getBuiltinModule('node:fs')
-const say = (text: unknown): void => void realWrite(1, `${String(text)}\n`)
-const realWrite = fs.writeSync
+const say = (text: unknown): void => void writeSync(1, `${String(text)}\n`)
 const operations: string[] = []
 
 if (mode === 'tour') await watch()
 const store: SessionStore =
-  kind === 'file'
-    ? fileStore(place, { leaseMs })
-    : kind === 'sqlite'
-      ? sqliteStore(place, { leaseMs })
-      : postgresStore({ connectionString: place, leaseMs })
+  kind === 'sqlite' ? sqliteStore(place, { leaseMs }) : postgresStore({ connectionString: place, leaseMs })
 
 try {
   if (mode === 'write') await write(Number(count))
@@ -108,10 +102,7 @@ async function hold(): Promise<void> {
 
 /** Counts what changes something, wherever the store does it, and dies when the time has come. */
 async function watch(): Promise<void> {
-  if (kind === 'file') {
-    for (const name of ['mkdirSync', 'writeSync', 'linkSync', 'renameSync', 'rmSync', 'closeSync'] as const)
-      interrupt(fs, name, (args) => name === 'writeSync' && writeHalf(args[0] as number, args[1] as Buffer))
-  } else if (kind === 'sqlite') {
+  if (kind === 'sqlite') {
     const { DatabaseSync, StatementSync } = process.getBuiltinModule('node:sqlite')
     interrupt(DatabaseSync.prototype, 'exec')
     interrupt(StatementSync.prototype, 'run')
@@ -119,10 +110,6 @@ async function watch(): Promise<void> {
     const { default: pg } = await import('pg')
     interrupt(pg.Client.prototype, 'query', (args, query) => query(...args)) // sent, and its answer never heard
   }
-}
-
-function writeHalf(file: number, bytes: Buffer): void {
-  realWrite(file, bytes.subarray(0, bytes.length / 2))
 }
 
 type Method = (...args: unknown[]) => unknown

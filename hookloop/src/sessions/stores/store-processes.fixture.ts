@@ -20,7 +20,7 @@ after(() => rmSync(NODE_COMPILE_CACHE, { recursive: true, force: true }))
 const SCRIPT = fileURLToPath(new URL('store-process.fixture.ts', import.meta.url))
 
 export type StoreOfProcesses = {
-  readonly kind: 'file' | 'sqlite' | 'postgres'
+  readonly kind: 'sqlite' | 'postgres'
   /** The argument that processes find the store by. */
   readonly place: string
   /** The same store, in this process. */
@@ -30,7 +30,7 @@ export type StoreOfProcesses = {
 }
 
 /** How a process can die at an operation: before it, or in the middle of one that has parts. */
-const DEATHS: Record<string, readonly string[]> = { writeSync: ['before', 'half'], query: ['half'] }
+const DEATHS: Record<string, readonly string[]> = { query: ['half'] }
 
 export function processContract(name: string, where: () => StoreOfProcesses): void {
   suite(`${name} survives processes that die, stall and race`, () => {

@@ -253,10 +253,9 @@ export function sessionReleased(id: string): AgentError {
   })
 }
 
-export function sessionCorrupt(id: string, why: string, cause?: unknown): AgentError {
+export function sessionCorrupt(id: string, why: string): AgentError {
   return new AgentError('SESSION_CORRUPT', `The session "${id}" cannot be read: ${clause(why)}. It was not changed.`, {
     value: id,
-    ...(cause !== undefined && { cause }),
   })
 }
 
@@ -280,7 +279,6 @@ export function storeFailed(what: string, thrown: unknown): AgentError {
 const causes: { readonly [code: string]: string } = {
   EACCES: 'permission denied',
   EDQUOT: 'the disk quota is exceeded',
-  EFBIG: 'the file has reached the size limit of this process',
   EIO: 'the disk has failed',
   EMFILE: 'this process has too many open files',
   ENAMETOOLONG: 'its path is too long',
