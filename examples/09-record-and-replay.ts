@@ -1,11 +1,10 @@
-// Everything that is not a function of the state is an effect, so a run can be recorded and replayed: no model, no
-// tool, the same state. A replay with a changed hook shows where the run would diverge.
+// Everything that is not a function of the state is an effect, and a session records it. So a run can be replayed: no
+// model, no tool, the same decisions and the same state. An agent that has changed differs from the record, and the replay
+// says where.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createAgent, hook, tool } from 'hookloop'
-import { fileRecording, parseRecording, recordEffects, replayEffects } from 'hookloop/replay'
+import { replay } from 'hookloop/replay'
+import { memoryStore } from 'hookloop/stores'
 import { scriptedModel } from 'hookloop/testing'
 
 let rolls = 0
@@ -19,30 +18,25 @@ const dice = tool({
   },
 })
 
+const store = memoryStore()
 const agent = createAgent({
   model: scriptedModel([{ toolCalls: [{ name: 'dice' }, { name: 'dice' }] }, 'That is my luck.']),
   use: [dice],
+  store,
 })
 
-const folder = mkdtempSync(join(tmpdir(), 'hookloop-record-'))
-try {
-  const path = join(folder, 'run.jsonl')
-  const recording = fileRecording(path)
-  const live = await agent.run('Roll twice.', { effects: recordEffects(recording) })
-  recording.close()
-  for (const entry of parseRecording(readFileSync(path, 'utf8'))) {
-    const what = 'key' in entry ? entry.key.replace(/^[^/]*/, '…') : ''
-    console.log(entry.type.padEnd(6), what, 'value' in entry ? JSON.stringify(entry.value).slice(0, 70) : '')
-  }
-
-  const replayed = await agent.run('Roll twice.', { effects: replayEffects(recording) })
-  assert.equal(JSON.stringify(replayed.state), JSON.stringify(live.state))
-  console.log(`replayed to the same state: ${rolls} rolls in all, the model was not called again`)
-
-  const nosy = hook('beforeInference', (ctx) => ctx.withRequest({ system: 'Cheat.' }), { name: 'nosy' })
-  const other = await agent.with(nosy).run('Roll twice.', { effects: replayEffects(recording) })
-  if (other.status === 'failed')
-    console.log(`with another hook: ${other.error.code}, ${other.error.message.replace(/^"[^/]*|:.*/g, '')}`)
-} finally {
-  rmSync(folder, { recursive: true })
+const live = await agent.run('Roll twice.', { session: 'luck' })
+const stored = (await store.read('luck'))!
+for (const line of stored.lines) {
+  const { t, key, value } = JSON.parse(line)
+  console.log(t.padEnd(8), key?.kind ?? '', value === undefined ? '' : JSON.stringify(value).slice(0, 70))
 }
+
+const { record, run } = await replay(stored, { agent })
+assert.equal(record.status, 'complete')
+assert.equal(JSON.stringify(run.state), JSON.stringify(live.state))
+console.log(`replayed to the same state: ${rolls} rolls in all, the model was not called again`)
+
+const nosy = hook('beforeInference', (ctx) => ctx.withRequest({ system: 'Cheat.' }), { name: 'nosy' })
+const other = await replay(stored, { agent: agent.with(nosy) })
+console.log(`with another hook: ${other.record.status}, ${other.record.message?.replace(/(:.*?):.*/, '$1')}`)

@@ -1,7 +1,8 @@
-// What would other hooks have decided? A recorded run is judged again with changed hooks: no model, no tool.
-// The report lists the decisions that differ, and where a live run would diverge from the recording.
+// What would other hooks have decided? A run of a session is judged again with changed hooks: no model, no tool.
+// The report lists the decisions that differ, and where a live run would diverge from the record.
 import { createAgent, guard, hook, tool } from 'hookloop'
-import { diffRuns, formatDiff, formatReplay, memoryRecording, recordEffects, replay } from 'hookloop/replay'
+import { diffRuns, formatDiff, formatReplay, replay } from 'hookloop/replay'
+import { memoryStore } from 'hookloop/stores'
 import { scriptedModel } from 'hookloop/testing'
 import * as z from 'zod'
 
@@ -18,11 +19,11 @@ const shell = tool({
 const run = (command: string) => ({ toolCalls: [{ name: 'shell', args: { command } }] })
 const commands = ['npm test', 'git commit -am wip', 'git push --force']
 const script = [...commands.map(run), 'Pushed.']
-const agent = createAgent({ model: scriptedModel(script), use: [shell] })
+const store = memoryStore()
+const agent = createAgent({ model: scriptedModel(script), use: [shell], store })
 
 console.log('the recorded run')
-const recording = memoryRecording()
-const was = await agent.run('Ship it.', { effects: recordEffects(recording) })
+const was = await agent.run('Ship it.', { session: 'ship' })
 
 // A policy under discussion: the second hook uses what the first one has counted
 
@@ -38,7 +39,7 @@ const review = guard(
 )
 
 console.log('\nwith the policy')
-const report = await replay(recording, { agent, input: 'Ship it.', hooks: [count, review] })
+const report = await replay((await store.read('ship'))!, { agent, hooks: [count, review] })
 console.log(formatReplay(report))
 
 console.log('\na real run with the policy')

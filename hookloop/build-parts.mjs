@@ -8,7 +8,7 @@ const under = (folder, ...names) => names.map((name) => `${folder}/${name}`)
 
 /** The parts, and how the paths of their files begin. */
 const beginnings = {
-  sessions: ['sessions/', ...under('effects', 'record', 'unused-'), ...under('state', 'saved-run', 'state-diff')],
+  sessions: ['sessions/', ...under('effects', 'save-run', 'tape')],
   models: under('models', 'ai-sdk/', 'by-name', 'provider'),
   explain: ['agent/describe-agent', ...under('agent/explain', 'advice', 'explain', 'explanation')],
   capabilities: [
@@ -18,9 +18,8 @@ const beginnings = {
   'json-schema': under('state', 'json-schema', 'schema-index', 'schema-problem'),
   more: [
     ...under('agent', 'output/', 'subagents/'),
-    ...under('agent/loop', 'close-step', 'compact', 'resume', 'step-record'),
+    ...under('agent/loop', 'compact', 'resume'),
     ...under('agent/model', 'attempts', 'hook-infer', 'infer', 'stream-window'),
-    ...under('agent/tools', 'interrupted-call', 'request-approval'),
     'capabilities/output',
     ...under(
       'hooks',

@@ -45,7 +45,7 @@ const beside: { readonly [folder: string]: readonly string[] } = {
 const internals = /^agent\/(loop|model|tools)\//
 const usedByOthers = [
   'agent/loop/resume.ts',
-  'agent/loop/start.ts',
+  'agent/loop/drive.ts',
   'agent/model/estimate-usage.ts',
   'agent/model/fingerprint-request.ts',
   'agent/tools/parse-schema.ts',

@@ -117,8 +117,6 @@ test('what ARCHITECTURE.md lists as not in this version is held by tests', () =>
   const [, section = ''] = /## Not in this version\n\n([^]*?)\n\n/.exec(read('ARCHITECTURE.md')) ?? []
   const tests: { readonly [start: string]: string } = {
     '- A hook that wakes a run': 'the model gets the text of an asyncRewake script with the next event',
-    '- Judging subagents again':
-      'a guard that is added in a replay judges the calls of the run, and not those of its subagents',
   }
   const starts = Object.keys(tests)
   const lines = section.split('\n')

@@ -87,7 +87,7 @@ const rows: { readonly [name: string]: Row } = {
   ],
   'agent.resume': [
     (options) => agent.resume('s', options),
-    { onChange: ['closed', 5], acceptMissing: [[5], 'all', null, false], answers: [[], new Map()] },
+    { acceptMissing: [[5], 'all', null, false], answers: [[], new Map()] },
   ],
   approval: [
     (options) => approval({ answer: 'deny', ...options }),
@@ -134,10 +134,7 @@ const rows: { readonly [name: string]: Row } = {
     { approval: [Symbol('a'), 5, null], by: [5, {}], now: ['1', new Date()] },
   ],
   exportSession: [(options) => exportSession(store, 's', options), { redact: ['x', [5], [null], true, {}] }],
-  importSession: [
-    (options) => importSession(store, exported, { as: 'copy', ...options }),
-    { unchecked: notFlags, maxBytes: ['5', 0, 5n] },
-  ],
+  importSession: [(options) => importSession(store, exported, { as: 'copy', ...options }), { maxBytes: ['5', 0, 5n] }],
   forkSession: [(options) => forkSession(store, 's', options), { at: ['5', 5n, -1, 1.5, new Date(), Symbol('5')] }],
   rewindSession: [(options) => rewindSession(store, 's', options), { at: ['5', 5n, -1, Symbol('5')] }],
   postgresStore: [

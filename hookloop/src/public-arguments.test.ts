@@ -5,12 +5,10 @@ import { join } from 'node:path'
 import { after, suite, test } from 'node:test'
 import { createAgent } from './create-agent.ts'
 import { AgentError } from './errors.ts'
-import { memoryRecording } from './effects/recording.ts'
 import { guard } from './hooks/hook.ts'
 import { scriptedModel } from './models/scripted.ts'
 import { replay } from './sessions/replay/replay.ts'
 import { diffRuns } from './sessions/replay/diff-runs.ts'
-import { recordEffects } from './effects/record-effects.ts'
 import { memoryStore } from './sessions/stores/memory-store.ts'
 import { tool } from './agent/tool.ts'
 
@@ -46,13 +44,12 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 const model = scriptedModel(() => 'done')
 const store = memoryStore()
 const agent = createAgent({ model, store })
-const recording = memoryRecording()
-const run = await agent.run('go', { effects: recordEffects(recording) })
-await agent.run('go', { session: 'known' })
+const run = await agent.run('go', { session: 'known' })
 const { state } = run
 const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'ok' })
 const judge = guard('beforeToolUse', (ctx) => ctx, { name: 'judge' })
-const report = await replay(recording, { agent, input: 'go', hooks: [judge] })
+const stored = (await store.read('known'))!
+const report = await replay(stored, { agent, hooks: [judge] })
 const definition = { name: 'helper', description: 'Helps.', instructions: 'Help.' }
 const any = Object.keys(kinds).join(' ')
 const schema = { type: 'object' }
@@ -246,16 +243,10 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
   },
   './replay': {
     diffRuns: { args: [run, run] },
-    fileRecording: { args: [join(folder, 'a.jsonl')], skips: ['string'] },
     formatDiff: { args: [diffRuns(run, run)] },
-    formatRecording: { args: [recording] },
     formatReplay: { args: [report] },
     liveEffects: { args: [{}], accepts: ['undefined object'], options: [0, 'clock'] },
-    memoryRecording: { args: [[]], accepts: ['undefined'] },
-    parseRecording: { args: [''], accepts: ['string'] },
-    recordEffects: { args: [recording, undefined], accepts: ['', 'undefined function'] },
-    replay: { args: [recording, { agent, input: 'go' }], options: [1, 'agent', 'hooks'] },
-    replayEffects: { args: [recording] },
+    replay: { args: [stored, { agent }], options: [1, 'agent', 'hooks'] },
   },
 }
 

@@ -9,7 +9,6 @@ import { errorPolicy } from './capabilities/error-policy.ts'
 import { mcp } from './capabilities/mcp/mcp.ts'
 import { withTasks } from './capabilities/tasks/tasks.ts'
 import { createAgent } from './create-agent.ts'
-import { fileRecording } from './effects/recording.ts'
 import { AgentError } from './errors.ts'
 import { hookFilesOf } from './hook-files/files/project-hooks.ts'
 import { contextClasses } from './hooks/context-methods.ts'
@@ -66,7 +65,6 @@ const calls: { readonly [name: string]: readonly [call: Call, args: readonly unk
   toNodeListener: [toNodeListener as Call, [() => new Response()], 'timeout'],
   cancellationSource: [cancellationSource, [], 'reason'],
   cancellationFile: [cancellationFile as Call, ['stop'], 'pollMs'],
-  fileRecording: [fileRecording as Call, ['recording'], 'append'],
   formatDiff: [formatDiff as Call, [diffRuns(run, run)], 'color'],
   formatReplay: [formatReplay as Call, [{ differences: [] }], 'color'],
   recordEvents: [recordEvents as Call, [agent.stream('go')], 'deltas'],

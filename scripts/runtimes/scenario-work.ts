@@ -86,7 +86,7 @@ export async function talk(store: SessionStore): Promise<void> {
   assert.deepEqual([run.status, ...outputs(run)], ['completed', 'HELLO'])
   const next = await agent.run('And now?', { session: 'chat' })
   assert.equal(next.status, 'suspended')
-  assert.ok(next.state.messages.length > run.state.messages.length)
+  assert.ok(next.state.messages.length >= run.state.messages.length)
   await store.close()
 }
 

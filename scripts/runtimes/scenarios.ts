@@ -23,9 +23,9 @@ import { bash } from 'hookloop/bash'
 import { files } from 'hookloop/files'
 import { claudeHooks, hookFilesOf, projectHooks, TrustStore } from 'hookloop/hook-files'
 import { mcp } from 'hookloop/mcp'
-import { memoryRecording, recordEffects, replay, replayEffects } from 'hookloop/replay'
+import { replay } from 'hookloop/replay'
 import { serve, toNodeListener } from 'hookloop/serve'
-import { sqliteStore } from 'hookloop/stores'
+import { memoryStore, sqliteStore } from 'hookloop/stores'
 import { getOutputs, structuredOutput } from 'hookloop/structured-output'
 import { readAgents, subagents } from 'hookloop/subagents'
 import { scriptedModel } from 'hookloop/testing'
@@ -100,14 +100,15 @@ export const scenarios: { readonly [title: string]: Scenario } = {
   'a recorded run is replayed, also with other hooks': async () => {
     let executed = 0
     const count = tool({ name: 'count', description: 'Counts.', input: anything, execute: () => ++executed })
-    const agent = agentCalling([count], [{ name: 'count', args: {} }])
-    const recording = memoryRecording()
-    const live = await agent.run('go', { effects: recordEffects(recording) })
-    const again = await agent.run('go', { effects: replayEffects(recording) })
-    assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
+    const store = memoryStore()
+    const agent = agentCalling([count], [{ name: 'count', args: {} }], store)
+    const live = await agent.run('go', { session: 's' })
+    const stored = (await store.read('s'))!
+    const again = await replay(stored, { agent })
+    assert.deepEqual([again.record.status, JSON.stringify(again.run.state)], ['complete', JSON.stringify(live.state)])
     const blocked = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'never' })
-    const report = await replay(recording, { agent, input: 'go', hooks: [blocked] })
-    assert.match(JSON.stringify(report), /never/)
+    const report = await replay(stored, { agent, hooks: [blocked] })
+    assert.match(JSON.stringify(report.differences), /never/)
     assert.equal(executed, 1)
   },
 

@@ -9,9 +9,8 @@ import { createAgent } from '../create-agent.ts'
 import type { AgentEvent } from '../state/event.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { guard, hook, observe, type Hook } from '../hooks/hook.ts'
-import { recordEffects } from '../effects/record-effects.ts'
-import { memoryRecording } from '../effects/recording.ts'
-import { replayEffects } from '../effects/replay-effects.ts'
+import { memoryStore } from '../sessions/stores/memory-store.ts'
+import { strictReplay } from '../sessions/replay/strict-replay.fixture.ts'
 import { shell } from './shell.ts'
 
 // Commands as hooks of complete runs: their effect, and that no process is left.
@@ -36,9 +35,10 @@ function world(...use: readonly Hook[]) {
   })
   const model = (): ReturnType<typeof scriptedModel> =>
     scriptedModel([{ toolCalls: [{ name: 'work', args: { n: 1 } }] }, 'done'])
+  const store = memoryStore()
   return {
-    agent: createAgent({ model: model(), use: [work, ...use] }),
-    again: () => createAgent({ model: model(), use: [work, ...use] }),
+    store,
+    agent: createAgent({ model: model(), store, use: [work, ...use] }),
     worked: () => (existsSync(mark) ? readFileSync(mark, 'utf8') : ''),
   }
 }
@@ -105,16 +105,14 @@ suite('shell in a run', () => {
   test('a replay does not run commands again, in any mode', async () => {
     const marks = newFile()
     const marking = (what: string) => shell({ command: `printf ${what} >> "${marks}"` })
-    const { agent, again } = world(
+    const { agent, store } = world(
       hook('beforeToolUse', marking('h'), { name: 'h' }),
       guard('beforeToolUse', marking('g'), { name: 'g' }),
       observe('afterToolUse', marking('o'), { name: 'o' }),
     )
-    const recording = memoryRecording()
-    const live = await agent.run('go', { effects: recordEffects(recording) })
-    const replayed = await again().run('go', { effects: replayEffects(recording) })
+    await agent.run('go', { session: 's' })
+    await strictReplay(agent, store, 's')
     assert.equal(readFileSync(marks, 'utf8'), 'hgo')
-    assert.equal(JSON.stringify(replayed.state), JSON.stringify(live.state))
   })
 
   test('a cancelled run ends its command and all processes of the command', async () => {

@@ -6,10 +6,9 @@ import { createAgent } from '../create-agent.ts'
 import type { LanguageModel, ModelReply } from '../state/inference.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { guard, hook, observe } from '../hooks/hook.ts'
-import { recordEffects } from '../effects/record-effects.ts'
-import { memoryRecording } from '../effects/recording.ts'
-import { replayEffects } from '../effects/replay-effects.ts'
 import { fire } from '../testing/fire.ts'
+import { memoryStore } from '../sessions/stores/memory-store.ts'
+import { strictReplay } from '../sessions/replay/strict-replay.fixture.ts'
 import { prompt, type PromptOptions } from './prompt.ts'
 
 const question = 'Is this safe?'
@@ -86,7 +85,8 @@ suite('prompt as a guard in a run', () => {
     const model = scriptedModel([{ toolCalls: [{ name: 'work', args: {} }] }, 'done'])
     const judge = scriptedModel(said.map((text) => ({ text, usage })))
     const judges = guard('beforeToolUse', prompt({ prompt: question, model: judge }), { name: 'judge' })
-    return { done, judge, agent: createAgent({ model, use: [work, judges] }), work, judges }
+    const store = memoryStore()
+    return { done, judge, agent: createAgent({ model, store, use: [work, judges] }), store, work, judges }
   }
 
   test('the decision of a model applies, and its cost counts towards the run', async () => {
@@ -100,12 +100,10 @@ suite('prompt as a guard in a run', () => {
 
   test('a replay does not call the model again', async () => {
     const live = world(['{"ok":true,"reason":"fine"}'])
-    const recording = memoryRecording()
-    const first = await live.agent.run('go', { effects: recordEffects(recording) })
+    await live.agent.run('go', { session: 's' })
     const silent = world([])
-    const second = await silent.agent.run('go', { effects: replayEffects(recording) })
-    assert.deepEqual([silent.judge.requests.length, live.done], [0, ['worked']])
-    assert.equal(JSON.stringify(second.state), JSON.stringify(first.state))
+    await strictReplay(silent.agent, live.store, 's')
+    assert.deepEqual([silent.judge.requests.length, live.done, silent.done], [0, ['worked'], []])
   })
 
   test('the limits of the run apply to the model', async () => {

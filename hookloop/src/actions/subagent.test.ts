@@ -7,9 +7,8 @@ import { createAgent } from '../create-agent.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { action } from '../hooks/action.ts'
 import { guard, hook, type Hook } from '../hooks/hook.ts'
-import { recordEffects } from '../effects/record-effects.ts'
-import { memoryRecording } from '../effects/recording.ts'
-import { replayEffects } from '../effects/replay-effects.ts'
+import { memoryStore } from '../sessions/stores/memory-store.ts'
+import { strictReplay } from '../sessions/replay/strict-replay.fixture.ts'
 import { shell } from './shell.ts'
 import { subagent, type SubagentOptions } from './subagent.ts'
 
@@ -23,8 +22,12 @@ function world(definition: SubagentOptions['definition'], more: readonly Hook[] 
   const judge = subagent({ definition, prompt: 'Look into it.' })
   const judges = guard('beforeToolUse', judge, { name: 'judge', tool: 'work', timeoutMs })
   const model = () => scriptedModel([{ toolCalls: [{ name: 'work', args: {} }] }, 'done'])
-  const make = () => createAgent({ model: model(), use: [named('work'), named('look'), judges, ...more] })
-  return { done, agent: make(), again: make() }
+  const store = memoryStore()
+  return {
+    done,
+    store,
+    agent: createAgent({ model: model(), store, use: [named('work'), named('look'), judges, ...more] }),
+  }
 }
 
 suite('subagent as a guard', () => {
@@ -105,12 +108,10 @@ suite('subagent as a guard', () => {
   })
 
   test('a replay does not run the agent again, and counts its cost', async () => {
-    const { agent, again, done } = world({ model: scriptedModel([yes]) })
-    const recording = memoryRecording()
-    const live = await agent.run('go', { effects: recordEffects(recording) })
-    const replayed = await again.run('go', { effects: replayEffects(recording) })
+    const { agent, store, done } = world({ model: scriptedModel([yes]) })
+    await agent.run('go', { session: 's' })
+    await strictReplay(agent, store, 's')
     assert.deepEqual(done, ['work'])
-    assert.equal(JSON.stringify(replayed.state), JSON.stringify(live.state))
   })
 
   test('an agent that times out blocks', async () => {

@@ -1,11 +1,14 @@
 import { checkNoOptions } from '../state/check-options.ts'
 import { AgentState } from '../state/agent-state.ts'
-import type { Execution } from '../state/execution.ts'
 import type { AgentEvent, EventListener } from '../state/event.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import type { Message } from '../state/message.ts'
 import { fromSavedRun, type SavedRun } from '../state/saved-run.ts'
-import { liveEffects, makeEffects, type Effects } from '../effects/effects.ts'
+import { Effects, liveEffects, newRunId, toBoth } from '../effects/effects.ts'
+import { Journal } from '../effects/journal.ts'
+import { RunLog } from '../effects/log.ts'
+import { RunTime } from '../effects/run-time.ts'
+import { loadRun } from '../effects/save-run.ts'
 import { AgentError, clause } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
 import {
@@ -19,9 +22,10 @@ import type { Use } from './capability.ts'
 import { EventStamp } from './event-stamp.ts'
 import { checkRunOptions, pauseWhen, type RunOptions } from './run-options.ts'
 import { describeAgent } from './describe-agent.ts'
-import { checkResume, resumeRun, type ResumeOptions } from './loop/resume.ts'
-import { RunContext } from './loop/run-context.ts'
-import { inputFor, readyState, startRun, stateFor } from './loop/start.ts'
+import { inputFor, resumeRun, startRun, stateFor } from './loop/drive.ts'
+import { checkResume, type ResumeOptions } from './loop/resume.ts'
+import { AgentRun } from './loop/agent-run.ts'
+import type { RunContext, RunContextOptions } from './loop/run-context.ts'
 import { iterateRun, streamRun, type RunStream } from './run-stream.ts'
 import type { Run } from './run.ts'
 import type { Session } from './session.ts'
@@ -88,12 +92,12 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentSetup): Ag
   const start = (input: string | Message, given?: RunOptions, live: Watching = {}): Promise<Run> => {
     try {
       const message = inputFor(parts, input) // first: a prepared run listens to the signal until it has ended
-      if (given === undefined) return startRun(prepare(parts, {}, live), message)
+      if (given === undefined) return startRun(prepare(parts, message, {}, live), message)
       checkRunOptions('run', given)
       const { session } = given
       if (session !== undefined) return sessionsOf(defaults).run(parts, message, { ...given, ...live, session })
       if (given.turn !== undefined) throw invalidRun('a turn needs a session: agent.run(input, { session, turn })')
-      return startRun(prepare(parts, given, live), message)
+      return startRun(prepare(parts, message, given, live), message)
     } catch (invalid) {
       return Promise.reject(invalid)
     }
@@ -135,7 +139,7 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentSetup): Ag
 /** How a run is observed while it runs. */
 export type Watching = {
   readonly listener?: EventListener | undefined
-  readonly shouldPause?: RunContext['shouldPause']
+  readonly shouldPause?: RunContextOptions['shouldPause']
 }
 
 function sessionsOf({ sessions }: AgentSetup): SessionPort {
@@ -148,12 +152,22 @@ function invalidRun(why: string): AgentError {
 }
 
 /** Creates the context of a run. Throws for options that cannot be used, before anything runs. */
-function prepare(parts: AgentParts, given: RunOptions, { listener, shouldPause }: Watching): RunContext {
-  const from = given.from && readyState(stateOf(given.from))
-  const effects = effectsFor(given, listener)
-  const state = stateFor(parts, { from, agentId: () => effects.newId(), metadata: given.metadata })
-  return new RunContext(parts, effects, state, {
-    shouldPause: given.drain === undefined ? shouldPause : pauseWhen({ ...given, shouldPause }),
+function prepare(
+  parts: AgentParts,
+  message: Message,
+  given: RunOptions,
+  { listener, shouldPause }: Watching,
+): RunContext {
+  const from = given.from && stateOf(given.from)
+  const { clock, id = newRunId() } = given.effects ?? live
+  const journal = new Journal(new RunLog(), { clock, isNew: true })
+  const at = clock.now()
+  journal.append({ t: 'input', at, run: id, message, hooks: parts.stack.records })
+  const effects = effectsFor(journal, given, { listener, run: id })
+  const state = stateFor(parts, { from, agentId: effects.agentId, metadata: given.metadata })
+  journal.log.root.state = state
+  return new AgentRun(parts, effects, state, {
+    shouldPause: pauseWhen({ ...given, shouldPause }),
     streams: listener !== undefined && given.deltas !== false,
     turn: given.turn,
   })
@@ -165,44 +179,47 @@ async function resumeSaved(
   given: ResumeOptions & RunOptions,
   { listener, shouldPause }: Watching,
 ): Promise<Run> {
-  const { state, ledger } = savedOf(from)
-  const effects = effectsFor(given, listener, runIdOf(state.execution))
-  const answers = await checkResume(parts, state, { ...given, now: effects.now() })
-  const streams = listener !== undefined && given.deltas !== false
-  return resumeRun(
-    new RunContext(parts, effects, state, { ledger, streams, shouldPause: pauseWhen({ ...given, shouldPause }) }),
-    answers,
-  )
+  const { log, state } = loadRun(isRun(from) ? from.toJSON() : from)
+  const { clock } = given.effects ?? live
+  const at = clock.now()
+  const answers = await checkResume(parts, log, { ...given, now: at })
+  const { run, message } = log.input!
+  const effects = effectsFor(new Journal(log, { clock }), given, { listener, run })
+  const context = new AgentRun(parts, effects, state, {
+    ledger: log.ledger,
+    streams: listener !== undefined && given.deltas !== false,
+    shouldPause: pauseWhen({ ...given, shouldPause }),
+  })
+  return resumeRun(context, message, { answers, at })
 }
 
 const live = liveEffects()
 
 function effectsFor(
-  { effects = live, signal }: Pick<RunOptions, 'effects' | 'signal'>,
-  listener: EventListener | undefined,
-  run?: string,
+  journal: Journal,
+  { signal, effects }: Pick<RunOptions, 'signal' | 'effects'>,
+  { listener, run }: { readonly listener: EventListener | undefined; readonly run: string },
 ): Effects {
-  if (listener === undefined) return makeEffects(effects, { signal, emit: undefined })
-  const stamp = new EventStamp(listener)
-  const made = makeEffects(effects, { signal, emit: stamp.emit })
-  stamp.run = run ?? made.run
-  return made
-}
-
-/** The id of the run that an execution is part of: its own id without the number. */
-function runIdOf(execution: Execution | undefined): string | undefined {
-  return execution?.id.replace(/\.\d+$/, '')
-}
-
-/** The state and the ledger of a run, live or saved. */
-export function savedOf(from: Run<unknown> | SavedRun): ReturnType<typeof fromSavedRun> {
-  return isRun(from) ? { state: from.state, ledger: from.ledger } : fromSavedRun(from)
+  const stamp = listener && new EventStamp(listener)
+  if (stamp !== undefined) stamp.run = run
+  const { root: scope } = journal.log
+  const time = new RunTime(journal.clock, signal)
+  const emit = toBoth(effects?.emit, stamp?.emit)
+  return new Effects({ journal, scope, time, emit, run, now: scope.at })
 }
 
 function isRun(from: Run<unknown> | SavedRun | null | undefined): from is Run<unknown> {
   return from?.state instanceof AgentState
 }
 
+/** The state of a run that has ended. Throws STATE_SUSPENDED for a run that waits for answers or is paused. */
 function stateOf(from: Run<unknown> | SavedRun | AgentState): AgentState {
-  return from instanceof AgentState ? from : savedOf(from).state
+  const state = from instanceof AgentState ? from : isRun(from) ? from.state : fromSavedRun(from).state
+  const isSuspended = !(from instanceof AgentState) && from.status === 'suspended'
+  if (!isSuspended && state.execution?.status !== 'suspended') return state
+  const isWaiting = !(from instanceof AgentState) && (from as SavedRun).pending.length > 0
+  const way = isWaiting
+    ? 'The state is suspended: it waits for answers, not for input. Use agent.resume(run, { answers }).'
+    : 'The run is paused and takes no new input. Use agent.resume(run) first.'
+  throw new AgentError('STATE_SUSPENDED', way)
 }

@@ -1,5 +1,5 @@
 import { isStringList, choiceOf, optionTypes, type OptionType, type OptionTypes } from '../state/option-types.ts'
-import type { EffectsFactory } from '../effects/effects.ts'
+import type { EffectsOptions } from '../effects/effects.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { SavedRun } from '../state/saved-run.ts'
@@ -22,8 +22,8 @@ export type RunOptions = {
    * `store.watch`. Default: `true` for `stream`.
    */
   readonly deltas?: boolean
-  /** How effects are performed: live, recorded or replayed. Default live. */
-  readonly effects?: EffectsFactory
+  /** The clock and the id of the run, from `liveEffects`. Default: the clock of the system. */
+  readonly effects?: EffectsOptions
   /** The session to run in. It is stored in the agent's store, and the conversation continues from there. */
   readonly session?: string
   /**
@@ -56,10 +56,12 @@ const sendTypes = {
 const answerTypes = {
   answers: [isPlainObject, 'an object by approval id'],
   acceptMissing: [(value) => value === true || isStringList(value), 'true, or a list of names of guards'],
-  onChange: choiceOf('close', 'reject'),
 } satisfies Types<ResumeOptions>
 const { signal, deltas, recordRequests } = sendTypes
-const effects: OptionType = [(value) => typeof value === 'function', 'a factory such as liveEffects()']
+const effects: OptionType = [
+  (value) => typeof value === 'object' && value !== null && 'clock' in value,
+  'the result of liveEffects()',
+]
 
 type Types<O> = { readonly [K in keyof Required<O>]: OptionType }
 

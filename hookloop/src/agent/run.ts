@@ -1,13 +1,15 @@
-import { SAVED_VERSION, type AgentState } from '../state/agent-state.ts'
+import { AgentState, SAVED_VERSION } from '../state/agent-state.ts'
 import type { StopReason } from '../state/continuation.ts'
 import type { FinalRecord } from '../state/execution.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import type { SavedRun } from '../state/saved-run.ts'
 import type { Warning } from '../state/warning.ts'
-import { pendingIn } from '../state/open-calls.ts'
 import type { Approval } from '../state/tool-call.ts'
+import type { Usage } from '../state/usage.ts'
 import type { AgentError } from '../errors.ts'
+import { saveRun } from '../effects/save-run.ts'
 import { warningsOf } from './explain/warnings.ts'
+import type { ActiveCall } from './loop/open-step.ts'
 import type { RunContext } from './loop/run-context.ts'
 
 type RunBase = {
@@ -35,33 +37,46 @@ export type Run<O = string> = RunBase &
     | { readonly status: 'suspended'; readonly pending: readonly Approval[] }
   )
 
-export function toRun(run: RunContext, final: FinalRecord | undefined): Run {
-  const { state } = run
+/** What is not in the state of a suspended run, which is that of its last checkpoint: the calls of its open step, and its cost. */
+export type OpenPart = { readonly calls: readonly Pick<ActiveCall, 'id' | 'name' | 'result'>[]; readonly usage: Usage }
+
+const openParts = new WeakMap<object, OpenPart>()
+
+export function openPartOf(run: object): OpenPart | undefined {
+  return openParts.get(run)
+}
+
+/** What `toRun` gets: how the run ended, or what it waits for. */
+type End = { readonly final?: FinalRecord | undefined; readonly pending?: readonly Approval[] | undefined }
+
+export function toRun(run: RunContext, { final, pending = [] }: End): Run {
+  const state = final === undefined ? suspendedState(run) : run.state
   let ledger: readonly TimedLedgerEntry[] | undefined
   let warnings: readonly Warning[] | undefined
   // A blocked input opens no execution; the last text of the state is from an earlier run.
-  const own = final === undefined || state.execution?.final === final
-  const text = own ? textOf(state) : ''
+  const isOwn = run.hasExecution && run.blocked === undefined
+  const text = run.open?.text ?? (isOwn ? (state.lastStep?.text ?? '') : '')
   const base: RunBase = {
     text,
     reason: final?.reason,
     state,
     get ledger() {
-      return (ledger ??= run.ledgerWriter.timed()) // most callers never read it
+      return (ledger ??= run.ledgerOf.all)
     },
     get warnings() {
       return (warnings ??= warningsOf(base.ledger))
     },
-    session: run.session,
-    toJSON: () => ({
-      version: SAVED_VERSION,
-      status: final?.status ?? 'suspended',
-      pending: final === undefined ? pendingOf(state) : [],
-      state: state.toJSON(),
-      ledger: base.ledger,
-    }),
+    session: run.options.session,
+    toJSON: () =>
+      final === undefined
+        ? saveRun(run.effects.journal.log, { state, pending })
+        : { version: SAVED_VERSION, status: final.status, pending: [], state: state.toJSON(), ledger: base.ledger },
   }
-  if (final === undefined) return endedAs(base, { status: 'suspended', pending: pendingOf(state) })
+  if (final === undefined) {
+    const suspended = endedAs(base, { status: 'suspended', pending } as const)
+    openParts.set(suspended, { calls: run.open?.calls ?? [], usage: run.effects.journal.log.openUsage('') })
+    return suspended
+  }
   switch (final.status) {
     case 'completed': {
       // The type of the output is that of `Agent<O>`; it is not known here.
@@ -84,12 +99,9 @@ function endedAs<E extends object>(base: RunBase, ending: E): RunBase & E {
   return Object.freeze(Object.assign(base, ending))
 }
 
-/** The text of the model in the last step, which may still be open. */
-function textOf({ execution, lastStep }: AgentState): string {
-  return (execution?.cursor?.phase === 'tools' ? execution.cursor.step.text : lastStep?.text) ?? ''
-}
-
-/** The approvals that a suspended state waits for. */
-export function pendingOf(state: AgentState): readonly Approval[] {
-  return Object.freeze(pendingIn(state.execution))
+/** The state of a suspended run is that of its last checkpoint: what has happened since is in its records. */
+function suspendedState({ effects, start }: RunContext): AgentState {
+  const base = effects.scopeLog.state ?? start
+  if (base.execution?.status !== 'running') return base
+  return AgentState.patch(base, { execution: Object.freeze({ ...base.execution, status: 'suspended' }) })
 }

@@ -5,10 +5,9 @@ import type { Message } from '../state/message.ts'
 import type { Task } from '../state/tasks.ts'
 import type { Warning } from '../state/warning.ts'
 import { addUsage, noTokens } from '../state/usage.ts'
-import type { AgentError } from '../errors.ts'
-import { HookFailure } from '../hooks/run-hooks.ts'
+import { Invocation } from '../hooks/invocation.ts'
 import type { RunStream } from './run-stream.ts'
-import { applyTransformsOrThrow, finishInvocation, startInvocation } from './loop/fire-trigger.ts'
+import { fireOrThrow } from './loop/fire-trigger.ts'
 import type { ResumeOptions } from './loop/resume.ts'
 import type { RunContext } from './loop/run-context.ts'
 import type { Run } from './run.ts'
@@ -102,13 +101,7 @@ export async function fireInSession(
 ): Promise<AgentState> {
   const plan = run.parts.stack.plan(trigger)
   if (plan.empty) return run.state
-  const invocation = startInvocation(run, plan, facts)
-  try {
-    await applyTransformsOrThrow(run, invocation)
-  } catch (thrown) {
-    throw thrown instanceof HookFailure ? (thrown.error satisfies AgentError) : thrown
-  }
-  await finishInvocation(run, invocation)
+  await fireOrThrow(run, new Invocation(run, plan, run.state, facts))
   const { state, spentEarly } = run
   if (spentEarly === noTokens) return state
   return AgentState.patch(state, { spentBefore: addUsage(AgentState.fieldsOf(state).spentBefore, spentEarly) })

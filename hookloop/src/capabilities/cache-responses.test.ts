@@ -12,10 +12,9 @@ import { textMessage, textOf } from '../state/message.ts'
 import { AgentError } from '../errors.ts'
 import { guard, hook } from '../hooks/hook.ts'
 import { scriptedModel, type ScriptedModel, type ScriptedTurn } from '../models/scripted.ts'
-import { recordEffects } from '../effects/record-effects.ts'
-import { memoryRecording } from '../effects/recording.ts'
-import { replayEffects } from '../effects/replay-effects.ts'
 import { recordEvents } from '../testing/record-events.ts'
+import { memoryStore } from '../sessions/stores/memory-store.ts'
+import { strictReplay } from '../sessions/replay/strict-replay.fixture.ts'
 import { cacheResponses, type ResponseStore } from './cache-responses.ts'
 import { fallback } from './fallback.ts'
 
@@ -55,7 +54,7 @@ test('an equal request gets the stored response, without a model call and at no 
 test('a hit is in the ledger as a substituted response', async () => {
   const agent = agentOn(counting(), cacheResponses())
   const decisions = [await agent.run('go'), await agent.run('go')].map(
-    (run) => run.ledger.find((entry) => entry.hook === 'cacheResponses')!.decision,
+    (run) => run.ledger.find((entry) => entry.hook === 'cacheResponses')?.decision,
   )
   assert.deepEqual(decisions, [undefined, 'substituted'])
 })
@@ -277,14 +276,13 @@ test('concurrent runs get the responses to their own requests', async () => {
   assert.equal(model.requests.length, asked)
 })
 
-test('a replay of a hit gives the same state, whatever the store contains', async () => {
-  const store = openStore()
-  await agentOn(counting(), cacheResponses({ store })).run('go')
-  const recording = memoryRecording()
-  const live = await agentOn(counting(), cacheResponses({ store })).run('go', { effects: recordEffects(recording) })
+test('a hit replays, whatever the store of the responses contains', async () => {
+  const [responses, store] = [openStore(), memoryStore()]
+  await agentOn(counting(), cacheResponses({ store: responses })).run('go')
+  const agent = createAgent({ model: counting(), store, use: [cacheResponses({ store: responses })] })
+  const live = await agent.run('go', { session: 's' })
   const dead = scriptedModel([])
-  const again = await agentOn(dead, cacheResponses()).run('go', { effects: replayEffects(recording) })
-  assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
+  await strictReplay(agentOn(dead, cacheResponses()), store, 's')
   assert.deepEqual([live.state.usage.costUsd, dead.requests.length], [0, 0])
 })
 

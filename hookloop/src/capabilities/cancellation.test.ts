@@ -7,9 +7,8 @@ import type { Use } from '../agent/capability.ts'
 import { tool } from '../agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
 import { scriptedModel } from '../models/scripted.ts'
-import { recordEffects } from '../effects/record-effects.ts'
-import { memoryRecording } from '../effects/recording.ts'
-import { replayEffects } from '../effects/replay-effects.ts'
+import { memoryStore } from '../sessions/stores/memory-store.ts'
+import { strictReplay } from '../sessions/replay/strict-replay.fixture.ts'
 import { cancellation, cancellationFile, cancellationSource } from './cancellation.ts'
 
 const looking = { toolCalls: [{ name: 'look' }] }
@@ -18,7 +17,8 @@ const looking = { toolCalls: [{ name: 'look' }] }
 function looker(onLook: () => void, ...use: readonly Use[]) {
   const look = tool({ name: 'look', description: 'Looks.', input: { type: 'object' }, execute: onLook })
   const model = scriptedModel([looking, { toolCalls: [{ name: 'look' }, { name: 'look' }] }, 'Done.'])
-  return { model, agent: createAgent({ model, use: [look, ...use] }) }
+  const store = memoryStore()
+  return { model, store, agent: createAgent({ model, store, use: [look, ...use] }) }
 }
 
 test('a cancellation during a tool call stops the run before its next step', async () => {
@@ -108,12 +108,11 @@ test('the source gets the state, so that one source can distinguish runs', async
 
 test('a replay stops where the run did, whatever the source returns now', async () => {
   const source = cancellationSource()
-  const { agent } = looker(() => source.cancel(), cancellation(source))
-  const recording = memoryRecording()
-  const live = await agent.run('Go.', { effects: recordEffects(recording) })
+  const { agent, store } = looker(() => source.cancel(), cancellation(source))
+  const live = await agent.run('Go.', { session: 's' })
   source.reset()
-  const replayed = await agent.run('Go.', { effects: replayEffects(recording) })
-  assert.deepEqual([live.status, JSON.stringify(replayed.state)], ['stopped', JSON.stringify(live.state)])
+  await strictReplay(agent, store, 's')
+  assert.equal(live.status, 'stopped')
 })
 
 test('invalid sources and options are rejected', () => {

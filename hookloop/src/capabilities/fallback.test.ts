@@ -11,10 +11,9 @@ import type { LanguageModel, ModelSource } from '../state/inference.ts'
 import { AgentError, errorCodes, type ErrorCode } from '../errors.ts'
 import { guard, hook } from '../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../models/scripted.ts'
-import { recordEffects } from '../effects/record-effects.ts'
-import { memoryRecording } from '../effects/recording.ts'
-import { replayEffects } from '../effects/replay-effects.ts'
 import { recordEvents } from '../testing/record-events.ts'
+import { memoryStore } from '../sessions/stores/memory-store.ts'
+import { strictReplay } from '../sessions/replay/strict-replay.fixture.ts'
 import { fallback } from './fallback.ts'
 import { guards } from './guards.ts'
 import { retry } from './retry.ts'
@@ -250,15 +249,12 @@ test('a hook inside the fallback sees which model is called', async () => {
   assert.deepEqual(seen, ['a', 'b', 'c'])
 })
 
-test('a replay gives the same state without a model', async () => {
-  const recording = memoryRecording()
-  const live = await agentOn(broken('a'), fallback([broken('b'), speaking('c', 0.5)])).run('go', {
-    effects: recordEffects(recording),
-  })
+test('a replay calls no model', async () => {
+  const store = memoryStore()
+  const use = [fallback([broken('b'), speaking('c', 0.5)])]
+  await createAgent({ model: broken('a'), store, use }).run('go', { session: 's' })
   const models = ['a', 'b', 'c'].map((modelId) => scriptedModel([], { modelId }))
-  const again = await agentOn(models[0]!, fallback(models.slice(1))).run('go', { effects: replayEffects(recording) })
-  assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
-  assert.deepEqual(attemptsOf(again), attemptsOf(live))
+  await strictReplay(agentOn(models[0]!, fallback(models.slice(1))), store, 's')
   assert.deepEqual(
     models.map((model) => model.requests.length),
     [0, 0, 0],

@@ -15,10 +15,9 @@ import type { Schema } from '../state/schema.ts'
 import type { AgentError } from '../errors.ts'
 import { guard, hook } from '../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedTurn } from '../models/scripted.ts'
-import { recordEffects } from '../effects/record-effects.ts'
-import { memoryRecording } from '../effects/recording.ts'
-import { replayEffects } from '../effects/replay-effects.ts'
 import { recordEvents } from '../testing/record-events.ts'
+import { memoryStore } from '../sessions/stores/memory-store.ts'
+import { strictReplay } from '../sessions/replay/strict-replay.fixture.ts'
 import { approval } from './approval.ts'
 import { guards } from './guards.ts'
 import type { OutputOptions } from './output.ts'
@@ -41,8 +40,9 @@ type Setting = OutputOptions & { readonly schema?: Schema | JsonObject; readonly
 
 function agentOn(script: Script | (() => ScriptedTurn), { schema = weather, use = [], ...options }: Setting = {}) {
   const model = scriptedModel(script)
-  const agent: Agent<unknown> = createAgent({ model, output: schema, outputOptions: options, use })
-  return { model, agent }
+  const store = memoryStore()
+  const agent: Agent<unknown> = createAgent({ model, store, output: schema, outputOptions: options, use })
+  return { model, agent, store }
 }
 
 function outputOf(run: Run<unknown>): unknown {
@@ -121,16 +121,13 @@ for (const strategy of strategies) {
       assert.match(JSON.stringify(model.requests[1]!.messages.at(-1)), /too long ago/)
     })
 
-    test('a replay gives the same output without a model', async () => {
-      const recording = memoryRecording()
+    test('a replay calls no model', async () => {
       const script = [looking, answer(strategy, bad), answer(strategy, oslo)]
-      const live = await agentOn(script, { strategy, use: [look] }).agent.run('go', {
-        effects: recordEffects(recording),
-      })
+      const { agent, store } = agentOn(script, { strategy, use: [look] })
+      const live = await agent.run('go', { session: 's' })
       const dead = agentOn([], { strategy, use: [look] })
-      const again = await dead.agent.run('go', { effects: replayEffects(recording) })
-      assert.deepEqual([outputOf(live), outputOf(again), dead.model.requests.length], [oslo, oslo, 0])
-      assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
+      await strictReplay(dead.agent, store, 's')
+      assert.deepEqual([outputOf(live), dead.model.requests.length], [oslo, 0])
     })
 
     test('the output is the same streamed and step by step', async () => {

@@ -11,13 +11,12 @@ import { textOf } from '../state/message.ts'
 import { AgentError, errorCodes, type ErrorCode } from '../errors.ts'
 import { guard, hook } from '../hooks/hook.ts'
 import { scriptedModel, type ScriptedModel, type ScriptedTurn } from '../models/scripted.ts'
-import { recordEffects } from '../effects/record-effects.ts'
-import { memoryRecording } from '../effects/recording.ts'
-import { replayEffects } from '../effects/replay-effects.ts'
 import { recordDelays } from '../system/record-delays.fixture.ts'
 import { errorPolicy } from './error-policy.ts'
 import { guards } from './guards.ts'
 import { startedTimers } from '../system/started-timers.fixture.ts'
+import { memoryStore } from '../sessions/stores/memory-store.ts'
+import { strictReplay } from '../sessions/replay/strict-replay.fixture.ts'
 import { retryableErrorCodes, retry } from './retry.ts'
 
 /** Waits that are too short to matter. */
@@ -35,10 +34,6 @@ function agentOn(model: ScriptedModel, ...use: readonly Use[]): Agent {
 function errorOf(run: Run): AgentError {
   assert.ok(run.status === 'failed', `the run is ${run.status}`)
   return run.error
-}
-
-function untimed({ ledger }: Run): unknown {
-  return ledger.map(({ durationMs: _ms, ...entry }) => entry)
 }
 
 // ── what is retried
@@ -274,27 +269,25 @@ suite('recorded and replayed', () => {
     ['that failed in the end', [failing(), failing(), failing('MODEL_OVERLOADED', 'still busy')], 'failed'],
   ]
   for (const [how, turns, status] of endings) {
-    test(`a run ${how} has the same state and ledger, without a model`, async () => {
-      const recording = memoryRecording()
-      const live = await agentOn(scriptedModel(turns), retry(quick)).run('go', { effects: recordEffects(recording) })
+    test(`a run ${how} replays without a model`, async () => {
+      const store = memoryStore()
+      const agent = createAgent({ model: scriptedModel(turns), store, use: [retry(quick)] })
+      const live = await agent.run('go', { session: 's' })
       const dead = scriptedModel([])
-      const agent = agentOn(dead, retry({ backoffMs: long, maxBackoffMs: long }))
-      const again = await agent.run('go', { effects: replayEffects(recording) })
-      assert.deepEqual([live.status, again.status, dead.requests.length], [status, status, 0])
-      assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
-      assert.deepEqual(untimed(again), untimed(live))
+      await strictReplay(agentOn(dead, retry(quick)), store, 's')
+      assert.deepEqual([live.status, dead.requests.length], [status, 0])
     })
   }
 
   test('a cancellation during the wait is one in the replay', async () => {
-    const recording = memoryRecording()
+    const store = memoryStore()
     const waits = retry({ backoffMs: long, maxBackoffMs: long })
     const cancel = new AbortController()
     const model = scriptedModel(() => (setImmediate(() => cancel.abort()), failing()))
-    const live = await agentOn(model, waits).run('go', { effects: recordEffects(recording), signal: cancel.signal })
-    const again = await agentOn(scriptedModel([]), waits).run('go', { effects: replayEffects(recording) })
-    assert.deepEqual([live.status, again.status], ['cancelled', 'cancelled'])
-    assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
+    const agent = createAgent({ model, store, use: [waits] })
+    const live = await agent.run('go', { session: 's', signal: cancel.signal })
+    assert.equal(live.status, 'cancelled')
+    await strictReplay(agentOn(scriptedModel([]), waits), store, 's')
   })
 })
 

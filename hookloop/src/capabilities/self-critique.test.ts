@@ -10,10 +10,8 @@ import { guard, hook } from '../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedTurn } from '../models/scripted.ts'
 import { memoryStore } from '../sessions/stores/memory-store.ts'
 import { liveEffects } from '../effects/effects.ts'
-import { recordEffects } from '../effects/record-effects.ts'
-import { memoryRecording } from '../effects/recording.ts'
-import { replayEffects } from '../effects/replay-effects.ts'
 import { fakeClock } from '../testing/fake-clock.ts'
+import { strictReplay } from '../sessions/replay/strict-replay.fixture.ts'
 import { guards } from './guards.ts'
 import {
   getCritique,
@@ -198,23 +196,19 @@ test('the model of the conversation is the default critic', async () => {
   assert.equal((await createAgent({ model, use: [selfCritique()] }).run('go')).status, 'completed')
 })
 
-describe('a recording', () => {
+describe('a session', () => {
   const critic = (): Script => [says('revise'), { error: 'down' }]
   const use = (script: Script) => [selfCritique({ model: scriptedModel(script, { modelId: 'critic' }) })]
 
-  test('is replayed to the same end without a critic', async () => {
-    const recording = memoryRecording()
-    const first = await createAgent({ model: scriptedModel(['a', 'b']), use: use(critic()) }).run('go', {
-      effects: recordEffects(recording),
-    })
-    const again = await createAgent({ model: scriptedModel([]), use: use([]) }).run('go', {
-      effects: replayEffects(recording),
-    })
-    assert.equal(JSON.stringify(again.state), JSON.stringify(first.state))
-    assert.equal(again.status, 'stopped')
+  test('is replayed without a critic', async () => {
+    const store = memoryStore()
+    const agent = createAgent({ model: scriptedModel(['a', 'b']), store, use: use(critic()) })
+    const { status } = await agent.run('go', { session: 's' })
+    await strictReplay(createAgent({ model: scriptedModel([]), use: use([]) }), store, 's')
+    assert.equal(status, 'stopped')
   })
 
-  test('of a session that crashed between critique and revision resumes without a second model call', async () => {
+  test('that crashed between critique and revision resumes without a second model call', async () => {
     const store = memoryStore()
     const by = scriptedModel([says('revise'), says('approve')], { modelId: 'critic' })
     const dying = new AbortController()

@@ -93,13 +93,7 @@ export function sessionOptions(command: Command): Command {
 /** For commands that resume a run. */
 export function resumeOptions(command: Command): Command {
   const text = 'resume although the agent no longer has this guard; can be repeated'
-  return command
-    .option('--accept-missing <guard>', text, collect)
-    .addOption(
-      new Option('--on-change <how>', 'if the agent has changed: close the open step with what is recorded, or reject')
-        .choices(['close', 'reject'])
-        .default('close'),
-    )
+  return command.option('--accept-missing <guard>', text, collect)
 }
 
 export function latestSessionArgument(command: Command): Command {

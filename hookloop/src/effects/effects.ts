@@ -1,244 +1,332 @@
 import { optionTypes } from '../state/option-types.ts'
 import { checkArgument, checkOptions } from '../state/check-options.ts'
+import type { Emit } from '../state/event.ts'
+import type { Json } from '../state/json.ts'
+import type { Answer, Approval } from '../state/tool-call.ts'
 import { AgentError } from '../errors.ts'
-import type { AgentState } from '../state/agent-state.ts'
-import type { Emit, OwnEvent } from '../state/event.ts'
-import type { FinalRecord } from '../state/execution.ts'
-import type { Json, JsonObject } from '../state/json.ts'
-import type { LedgerRow, TimedLedgerEntry } from '../state/ledger.ts'
-import { RunTime, systemClock, untilEnd, type Clock, type RunEnd, type Wait, type WorkLimit } from './run-time.ts'
+import { endedAt, Journal, type Effect } from './journal.ts'
+import { keyId, type EffectKey, type EffectPath } from './keys.ts'
+import { RunLog, type Entry, type Scope } from './log.ts'
+import type { CancelRecord } from './records.ts'
+import { RunTime, systemClock, untilEnd, type Clock, type RunEnd, type WorkLimit } from './run-time.ts'
 
-/** What an effect does: call a model, a tool, a hook with effects or an approver, or wait. */
-export type EffectKind = 'inference' | 'tool' | 'hook' | 'approval' | 'sleep'
-
-/** One call to the outside: a model call, a tool call, a hook with `effect: true`, a question to an approver, a pause. */
-export type Effect = {
-  /** The same on every replay of the run. */
-  readonly key: string
-  readonly kind: EffectKind
-  /** A function, because it is expensive to describe a request and only records and replays need it. */
-  readonly input: () => Json
-  /** The whole request of a model call. Only runs that record requests need it. */
-  readonly request?: () => JsonObject
-  /** The result to use if a process that died had started the effect. Without it, the effect is performed again. */
-  readonly unknown?: (() => Json) | undefined
-  /** Whether it is performed again instead. It must have been so when it was started, too. */
-  readonly idempotent?: boolean
-  /** The mode of the hook, if it is the effect of one. */
-  readonly mode?: 'transform' | 'guard' | 'observe'
-}
-
-/** The state of a run at a point from which it can be resumed: what a session stores. */
-export type Checkpoint = {
-  readonly phase: 'inputBlocked' | 'started' | 'step' | 'suspended' | 'ended'
-  readonly state: AgentState
-  /** Why the run ended without an execution, which would have it. */
-  readonly final?: FinalRecord | undefined
-  /** The entries of the ledger from this index on. */
-  readonly ledgerFrom: (index: number) => readonly (TimedLedgerEntry | LedgerRow)[]
-}
-
-/**
- * The one interface through which a run reaches the outside: models, tools, the clock, new ids. Live runs, recorded runs,
- * replays and sessions are implementations of it.
- */
-export interface Effects {
-  /**
-   * Runs one effect under its key, or returns its recorded result, as plain frozen JSON. It returns, throws or rejects as the
-   * effect does.
-   */
-  perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T>
-  /**
-   * Waits for work that was started. Rejects with HOOK_TIMED_OUT after `ms`, or a moment after the run was cancelled or has
-   * reached its time limit. Timeouts are recorded.
-   */
-  withTimeout<T>(work: PromiseLike<T>, limit: TimeLimit): Promise<T>
-  /**
-   * The same for a caller that awaits the work itself and then calls `time.exit`. `leave` is called instead of rejecting.
-   * Missing where timeouts are recorded or replayed.
-   */
-  limit?(limit: TimeLimit, leave: (error: unknown) => void): Wait
-  sleep(key: string, ms: number): Promise<void>
-  /** A scope with its own clock and ids, for work that runs concurrently or may outlive its caller. */
-  scope(name: string): Effects
-  /** The scope of a subagent, with its own deadline and events. Its time ends with that of this scope. */
-  child(name: string, emit: Emit | undefined): Effects
-  /** Advances the clock to that of a scope whose work was awaited. */
-  join(scope: Effects): void
-  /** Why the run must end, if it must. Checked at fixed points, so that a replay ends at the same one. */
-  ended(): RunEnd | undefined
-  /** The time of the last effect of this scope, in milliseconds since 1970. */
-  now(): number
-  /** Unique among all runs, and the same on a replay. */
-  newId(): string
-  /** The id of the run. Its other ids are made from it. */
-  readonly run: string
-  /** Undefined if nothing listens, so that `emit?.({…})` costs nothing. */
-  readonly emit: Emit | undefined
-  /** The deadline of the run, and what it waits for. */
-  readonly time: RunTime
-  /** Aborts when the run is cancelled or reaches its time limit. */
-  readonly signal: AbortSignal
-  /** Stores a fact about a subagent, for a process that cannot repeat what this one did. Undefined if the run has no session. */
-  readonly storeResult?: (key: string, input: Json, value: Json) => void
-  /** Stores the state before the next effect is performed. Undefined if the run has no session. */
-  readonly checkpoint?: (checkpoint: Checkpoint) => void
-  /** Resolves when all checkpoints are stored, with the last event of the run. */
-  readonly settle?: (end: OwnEvent) => void | Promise<void>
-}
-
-/** How long work may take. `key` is the same on every replay; `abort` is called when the time is over. */
+/** How long work may take. `key` is the same in every process; `abort` is called when the time is over. */
 export interface TimeLimit {
   readonly ms: number
-  key(): string
+  key(): EffectKey
   abort?(error: AgentError): void
 }
 
-/** Creates the effects of one run. Pass it as `agent.run(input, { effects })`. */
-export type EffectsFactory = (run: {
-  readonly signal: AbortSignal | undefined
-  readonly emit: Emit | undefined
-}) => Effects
-
-/** The effects of a run. Throws if the function that a caller gave returns none. */
-export function makeEffects(factory: EffectsFactory, run: Parameters<EffectsFactory>[0]): Effects {
-  const made = factory(run)
-  const isMade = typeof (made as Partial<Effects> | undefined | null)?.perform === 'function'
-  if (!isMade) checkArgument('run', ['effects', made], isMade, 'a function that returns effects, such as liveEffects()')
-  return made
+/** The clock and the id of a run, as `agent.run(input, { effects })` takes them. */
+export type EffectsOptions = {
+  readonly clock: Clock
+  readonly id?: string | undefined
+  /** Gets the events as well. */
+  readonly emit?: Emit
 }
 
 /**
- * Effects that are really performed. This is the default of every run; use it to set the clock or the id of a run.
+ * Sets the clock or the id of a run. Without it, a run uses the clock of the system.
  *
  * @example
- * const effects = liveEffects({ clock: fakeClock({ auto: true }) })
- * await agent.run('Hello.', { effects })
+ * await agent.run('Hello.', { effects: liveEffects({ clock: fakeClock({ auto: true }) }) })
  */
-export function liveEffects(options: { readonly clock?: Clock; readonly id?: string } = {}): EffectsFactory {
+export function liveEffects(options: { readonly clock?: Clock; readonly id?: string } = {}): EffectsOptions {
   checkOptions('liveEffects', options, { clock: optionTypes.any, id: optionTypes.text })
   const { clock = systemClock, id } = options
   const isClock = typeof clock === 'object' && clock !== null && 'now' in clock && 'sleep' in clock
   checkArgument('liveEffects', ['clock', clock], isClock, 'a clock with now() and sleep()')
-  return ({ signal, emit }) => {
-    const time = new RunTime(clock, signal)
-    return new LiveEffects({ time, emit }, clock, { run: id ?? newRunId(), path: '', now: clock.now() })
+  return { clock, id }
+}
+
+/** Where events go if there are two listeners. */
+export function toBoth(one: Emit | undefined, other: Emit | undefined): Emit | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return (event) => {
+    one(event)
+    other(event)
   }
+}
+
+/** The effects of a run that is not recorded, for hooks that are fired outside of a run. */
+export function looseEffects(
+  options: { readonly signal?: AbortSignal; readonly emit?: Emit | undefined; readonly clock?: Clock } = {},
+): Effects {
+  const { signal, emit, clock = systemClock } = options
+  const journal = new Journal(new RunLog(), { clock, isNew: true })
+  const time = new RunTime(clock, signal)
+  return new Effects({ journal, scope: journal.log.root, time, emit, run: newRunId(), now: clock.now() })
 }
 
 let [processId, runs] = ['', 0]
 
 /** Unique among all processes by its first part, and in this process by the second. */
-function newRunId(): string {
+export function newRunId(): string {
   if (processId === '') processId = crypto.randomUUID()
   return `${processId}-${(++runs).toString(36)}`
 }
 
-/** What implementations have in common: a scope with a clock and ids. */
-export abstract class EffectScope {
+/**
+ * The one interface through which a run reaches the outside: models, tools, the clock, new ids. A scope has its own clock, for
+ * work that runs concurrently.
+ */
+export class Effects {
+  readonly journal: Journal
+  readonly scopeLog: Scope
+  /** The deadline of the run, and what it waits for. */
   readonly time: RunTime
-  readonly emit: Emit | undefined
+  /** The id of the run. Its other ids are made from it. */
   readonly run: string
-  /** The names of the scopes from the run to this one. The scope of the run has none. */
-  protected readonly path: string
+  readonly #emit: Emit | undefined
+  /** Whether the end of a call is repeated that hooks knew before the run waited: observers and events are not. */
+  isRepeated = false
   #now: number
-  #ids = 0
+  #ids = 1 // the first id is that of a new conversation
+  #checks = 0
+  /** How often each key was made since the last checkpoint. */
+  #keys: Map<string, number> | undefined
+  #ended: RunEnd | undefined
+  readonly #during: string[] = []
+  readonly #parent: Effects | undefined
 
-  constructor(
-    { time, emit }: Pick<Effects, 'time' | 'emit'>,
-    { run, path = '', now }: { readonly run: string; readonly path?: string; readonly now: number },
-  ) {
-    this.time = time
-    this.emit = emit
-    this.run = run
-    this.path = path
-    this.#now = now
+  constructor(parts: {
+    readonly journal: Journal
+    readonly scope: Scope
+    readonly time: RunTime
+    readonly emit: Emit | undefined
+    readonly run: string
+    readonly now: number
+    readonly parent?: Effects
+  }) {
+    this.journal = parts.journal
+    this.scopeLog = parts.scope
+    this.time = parts.time
+    this.run = parts.run
+    this.#emit = parts.emit
+    this.#now = parts.now
+    this.#parent = parts.parent
   }
 
+  /** Undefined if nothing listens, or if what happens was emitted before: then `emit?.({…})` costs nothing. */
+  get emit(): Emit | undefined {
+    if (this.isRepeated) return undefined
+    const { isLive, knowsEvents } = this.journal
+    return this.#emit !== undefined && (isLive || knowsEvents) ? this.#emit : undefined
+  }
+
+  /** Where events go, also while the run repeats what is recorded. */
+  get listener(): Emit | undefined {
+    return this.#emit
+  }
+
+  /** Aborts when the run is cancelled or reaches its time limit. */
   get signal(): AbortSignal {
     return this.time.signal
   }
 
-  now(): number {
-    return this.#now
+  get path(): EffectPath {
+    return this.scopeLog.path
   }
 
-  newId(): string {
-    return `${this.run}${this.path}.${++this.#ids}`
+  /** Performs an effect once, under a key that is the same in every process. Returns the recorded result if there is one. */
+  async perform<T extends Json>(
+    effect: Effect,
+    act: (signal: AbortSignal, beganAt: number | undefined) => T | Promise<T>,
+  ): Promise<T> {
+    try {
+      const perform = (beganAt: number | undefined): T | Promise<T> => act(this.signal, beganAt)
+      const { value, at } = await this.journal.perform<T>(this.scopeLog, effect, perform, this.#clock)
+      this.stamp(at)
+      return value
+    } catch (thrown) {
+      const at = (thrown as { readonly [endedAt]?: number } | null | undefined)?.[endedAt]
+      this.stamp(at ?? this.#clock())
+      throw thrown
+    }
   }
 
+  /** What is recorded of an effect of the open step. */
+  find(key: EffectKey): Entry | undefined {
+    return this.journal.find(this.scopeLog, key)
+  }
+
+  /** Takes note of the questions about a call that has begun, and of its attempts: they are not asked for again. */
+  readAbout(call: string): void {
+    const { log } = this.journal
+    for (const entry of this.scopeLog.entries.values()) {
+      const { kind, call: of } = entry.key
+      if (of === call && (kind === 'ask' || kind === 'tool')) log.read(entry)
+    }
+  }
+
+  /** Takes note of the model calls of a hook that has timed out: what they have cost is recorded with the timeout. */
+  readCallsOf({ trigger, hook, call }: Pick<EffectKey, 'trigger' | 'hook' | 'call'>): void {
+    const { log } = this.journal
+    if (log.unread === 0) return
+    for (const entry of this.scopeLog.entries.values()) {
+      const { key } = entry
+      if (key.kind === 'infer' && key.trigger === trigger && key.hook === hook && key.call === call) log.read(entry)
+    }
+  }
+
+  /** The answers to questions about a call of the open step, and the call that was shown. */
+  answersAbout(call: string): readonly { readonly asked: { readonly args: Json }; readonly answer: Answer }[] {
+    return [...this.scopeLog.entries.values()].flatMap(({ key, begin, end }) => {
+      if (key.kind !== 'ask' || key.call !== call || begin === undefined || end?.value === undefined) return []
+      return [{ asked: (begin.input as unknown as Approval).toolCall, answer: end.value as Answer }]
+    })
+  }
+
+  /** Whether something of the open step is done: a model has answered, or a call has begun. */
+  get hasBegun(): boolean {
+    return this.scopeLog.hasBegun
+  }
+
+  /** The attempts at a call of the open step, if it has begun. */
+  begun(call: string): { readonly first: Entry; readonly last: Entry } | undefined {
+    return this.scopeLog.calls.get(call)
+  }
+
+  /**
+   * Waits for work that was started. Rejects with HOOK_TIMED_OUT after `ms`, or a moment after the run was cancelled or has
+   * reached its time limit. Timeouts are recorded.
+   */
+  async withTimeout<T>(work: PromiseLike<T>, limit: TimeLimit): Promise<T> {
+    const key = limit.key() // made each time, because repetitions are numbered
+    const { cancel } = this.scopeLog
+    if (this.journal.tape !== undefined && cancel?.during?.includes(keyId(key)) === true) this.#follow(cancel)
+    this.#throwIfLate(work, limit)
+    return this.time.wait(work, new HookLimit(limit, this))
+  }
+
+  /** Called when the run ends while a hook is running. */
+  endedDuring(key: EffectKey): void {
+    if (this.#parent !== undefined) this.#parent.endedDuring(key)
+    else this.#during.push(keyId(key))
+  }
+
+  /** Throws if the work timed out in an earlier process. */
+  #throwIfLate(work: PromiseLike<unknown>, limit: TimeLimit): void {
+    const end = this.journal.recorded(this.scopeLog, limit.key())
+    if (end?.error === undefined) return
+    work.then(undefined, () => undefined)
+    this.stamp(end.at)
+    const error = new AgentError(end.error.code, end.error.message, { value: end.error.value })
+    limit.abort?.(error)
+    throw error
+  }
+
+  /** A key that is unique in its step: what is done again has the number of the repetition in its key. */
+  keyOf(key: EffectKey): EffectKey {
+    if (this.#parent !== undefined) return this.#parent.keyOf(key)
+    const id = keyId(key)
+    const nth = (this.#keys ??= new Map<string, number>()).get(id) ?? 0
+    this.#keys.set(id, nth + 1)
+    return nth === 0 ? key : { ...key, n: `${key.n} #${nth}` }
+  }
+
+  /** Pauses. A process that continues the run waits for the rest of the time. */
+  async sleep(key: EffectKey, ms: number): Promise<void> {
+    const { clock } = this.journal
+    const effect: Effect = { key, input: () => ms, isStoredFirst: true }
+    await this.perform(effect, async (signal, beganAt) => {
+      const left = beganAt === undefined ? ms : Math.max(0, beganAt + ms - clock!.now())
+      await this.time.wait(clock!.sleep(left, signal), untilEnd).catch((error: unknown) => {
+        if (this.time.end === undefined) throw error // at the end of the run, the pause only ends early
+      })
+      return null
+    })
+  }
+
+  /** The effects of the same run, again from its last checkpoint. */
+  fromCheckpoint(): Effects {
+    const { journal, scopeLog: scope, time, run } = this
+    journal.startAgain()
+    return new Effects({ journal, scope, time, run, emit: this.#emit, now: scope.at })
+  }
+
+  /** A scope with its own clock, for work that runs concurrently or may outlive its caller. */
+  scope(): Effects {
+    const { journal, scopeLog: scope, time, run } = this
+    return new Effects({ journal, scope, time, run, emit: this.#emit, now: this.#now, parent: this })
+  }
+
+  /** The scope of a subagent, with its own deadline and events. Its time ends with that of this scope. */
+  child(path: EffectPath, emit: Emit | undefined): Effects {
+    const { journal, run } = this
+    const scope = journal.log.scope(path)
+    const last = path.at(-1)!
+    const id = `${run}/${last.step}.${last.call}${last.n === 0 ? '' : `.${last.n}`}`
+    const now = scope.at === 0 ? this.#now : scope.at
+    return new Effects({ journal, scope, time: new RunTime(journal.clock, this.time), emit, run: id, now })
+  }
+
+  /** Advances the clock to that of a scope whose work was awaited. */
   join(scope: Effects): void {
     this.stamp(scope.now())
   }
 
   /** Advances the clock. It never goes back. */
-  protected stamp(time: number): void {
+  stamp(time: number): void {
     if (time > this.#now) this.#now = time
   }
 
-  /** The place of a scope inside this one. */
-  protected within(name: string): { readonly run: string; readonly path: string; readonly now: number } {
-    return { run: this.run, path: `${this.path}/${name}`, now: this.#now }
-  }
-}
-
-class LiveEffects extends EffectScope implements Effects {
-  readonly #clock: Clock
-  // Created once: a run has as many effects as it has calls.
-  readonly #stampResult = <T>(value: T): T => {
-    this.stamp(this.#clock.now())
-    return value
-  }
-  readonly #stampError = (error: unknown): never => {
-    this.stamp(this.#clock.now())
-    throw error
+  /** The time of the last effect of this scope, in milliseconds since 1970. */
+  now(): number {
+    return this.#now
   }
 
-  constructor(
-    run: Pick<Effects, 'time' | 'emit'>,
-    clock: Clock,
-    place: { readonly run: string; readonly path: string; readonly now: number },
-  ) {
-    super(run, place)
-    this.#clock = clock
+  readonly #clock = (): number => this.journal.clock?.now() ?? this.#now
+
+  /** The id of the conversation, if the run starts one. */
+  get agentId(): string {
+    return `${this.run}.1`
   }
 
-  perform<T extends Json>(_effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
-    let result: T | Promise<T>
-    try {
-      result = run(this.signal)
-    } catch (error) {
-      return this.#stampError(error)
-    }
-    if (result instanceof Promise) return result.then(this.#stampResult<T>, this.#stampError)
-    return this.#stampResult(result)
+  /** Unique among all runs, and the same in every process. */
+  newId(): string {
+    return `${this.run}.${++this.#ids}`
   }
 
-  withTimeout<T>(work: PromiseLike<T>, limit: TimeLimit): Promise<T> {
-    return this.time.wait(work, new HookLimit(limit, this.#stampResult))
-  }
-
-  limit(limit: TimeLimit, leave: (error: unknown) => void): Wait {
-    return this.time.enter(new HookLimit(limit, this.#stampResult), leave)
-  }
-
-  async sleep(_key: string, ms: number): Promise<void> {
-    await this.time.wait(this.#clock.sleep(ms, this.signal), untilEnd).catch((error: unknown) => {
-      if (this.time.end === undefined) throw error // at the end of the run, the pause only ends early
-    })
-    this.stamp(this.#clock.now())
-  }
-
-  scope(name: string): Effects {
-    return new LiveEffects(this, this.#clock, this.within(name))
-  }
-
-  child(name: string, emit: Emit | undefined): Effects {
-    return new LiveEffects({ time: new RunTime(this.#clock, this.time), emit }, this.#clock, this.within(name))
-  }
-
+  /**
+   * Why the run must end, if it must. Each call is a check: it is recorded at which one the run noticed its end, so that another
+   * process, and a replay, notice it at the same point.
+   */
   ended(): RunEnd | undefined {
-    return this.time.end ?? (this.now() >= this.time.deadline ? 'limit' : undefined)
+    if (this.#parent !== undefined) return this.#parent.ended()
+    if (this.#ended !== undefined) return this.#ended
+    const { cancel } = this.scopeLog
+    const check = ++this.#checks
+    if (cancel !== undefined && (check >= cancel.check || (this.journal.isLive && this.journal.tape === undefined))) {
+      this.#ended = cancel.end
+      this.#follow(cancel)
+      return cancel.end
+    }
+    const end = this.time.end ?? (this.#now >= this.time.deadline ? 'limit' : undefined)
+    if (end === undefined || cancel !== undefined) return undefined
+    this.#ended = end
+    const stop = end === 'cancel' ? this.time.stopRequest() : undefined
+    const during = this.#during.length > 0 && { during: this.#during }
+    this.journal.noteEnd(this.scopeLog, { at: this.#now, check, end, ...(stop !== undefined && { stop }), ...during })
+    return end
+  }
+
+  /** The end was noticed when the run was to be paused: it goes on from its checkpoint, and notices it first of all. */
+  noticeFirst(): void {
+    const { cancel } = this.scopeLog
+    if (cancel !== undefined) this.journal.noteEnd(this.scopeLog, { ...cancel, check: 1 })
+  }
+
+  #follow({ end, stop }: CancelRecord): void {
+    if (end === 'limit') return this.time.expire()
+    this.time.stopRequest(stop)
+    this.time.cancel()
+  }
+
+  /** At a checkpoint, everything is counted from one again. */
+  nextStep(): void {
+    this.#checks = 0
+    this.#keys = undefined
   }
 }
 
@@ -249,12 +337,12 @@ const HOOK_GRACE_MS = { cancel: 5_000, limit: 1_000 } as const
 class HookLimit implements WorkLimit {
   readonly ms: number
   readonly #limit: TimeLimit
-  readonly #stamp: (error: AgentError) => AgentError
+  readonly #effects: Effects
 
-  constructor(limit: TimeLimit, stamp: (error: AgentError) => AgentError) {
+  constructor(limit: TimeLimit, effects: Effects) {
     this.ms = limit.ms
     this.#limit = limit
-    this.#stamp = stamp
+    this.#effects = effects
   }
 
   abort(): number {
@@ -263,18 +351,23 @@ class HookLimit implements WorkLimit {
   }
 
   graceMs(end: RunEnd): number {
+    this.#effects.endedDuring(this.#limit.key())
     return HOOK_GRACE_MS[end]
   }
 
-  /** Only a timeout that fired is recorded, so only it may advance the clock. */
   leave(end: RunEnd | undefined): AgentError {
-    const waited = end === undefined ? { ms: this.ms } : { ms: HOOK_GRACE_MS[end], after: end }
-    return this.#stamp(timedOut(this.#limit.key(), waited))
+    const key = this.#limit.key()
+    const error = timedOut(key, end === undefined ? { ms: this.ms } : { ms: HOOK_GRACE_MS[end], after: end })
+    const { journal, scopeLog } = this.#effects
+    const at = journal.clock?.now() ?? this.#effects.now()
+    this.#effects.stamp(at)
+    journal.endedLate(scopeLog, key, error, at)
+    return error
   }
 }
 
 /** How long a hook was waited for; `after`: since the run was cancelled, or had reached its time limit. */
-export type Waited = { readonly ms: number; readonly after?: RunEnd }
+type Waited = { readonly ms: number; readonly after?: RunEnd }
 
 /** Whether the error is that of work that did not stop when the run had reached its time limit. */
 export function isLeftByLimit(error: unknown): boolean {
@@ -284,28 +377,22 @@ export function isLeftByLimit(error: unknown): boolean {
 
 const since = { cancel: ' after the run was cancelled', limit: ' after the run had reached its time limit' } as const
 
-export function timedOut(key: string, { ms, after }: Waited): AgentError {
+export function timedOut({ hook = '' }: Pick<EffectKey, 'hook'>, { ms, after }: Waited): AgentError {
   const message = `No answer within ${ms} ms${after === undefined ? '' : since[after]}.`
-  return new AgentError('HOOK_TIMED_OUT', message, {
-    value: { key, ms, ...(after !== undefined && { after }) },
-  })
+  const value = { hook, ms, ...(after !== undefined && { after }) }
+  return new AgentError('HOOK_TIMED_OUT', message, { value })
 }
 
-/** Whether effects are really performed: the time of a replay has no clock. */
-export function isLive({ time }: Effects): boolean {
-  return !Number.isNaN(time.clockTime(Number.NaN))
-}
-
-const leaving = new WeakMap<RunTime, readonly (() => Promise<void>)[]>()
+const leaving = new WeakMap<Journal, readonly (() => Promise<void>)[]>()
 
 /** Calls a function when this process no longer works on a run: it has ended, or is suspended. */
-export function onLeave({ time }: Effects, act: () => Promise<void>): void {
-  leaving.set(time, [...(leaving.get(time) ?? []), act])
+export function onLeave({ journal }: Effects, act: () => Promise<void>): void {
+  leaving.set(journal, [...(leaving.get(journal) ?? []), act])
 }
 
 /** Calls these functions. Undefined if there are none. */
-export function leaveRun({ time }: Effects): Promise<unknown> | undefined {
-  const acts = leaving.get(time)
-  leaving.delete(time)
+export function leaveRun({ journal }: Effects): Promise<unknown> | undefined {
+  const acts = leaving.get(journal)
+  leaving.delete(journal)
   return acts && Promise.allSettled(acts.map((act) => act()))
 }

@@ -30,7 +30,7 @@ export interface WorkLimit {
 }
 
 /** Work that is waited for. */
-export interface Wait {
+interface Wait {
   readonly limit: WorkLimit
   /** Called with the error of `leave` when the work has not ended in time. */
   reject(reason: unknown): void
@@ -39,12 +39,6 @@ export interface Wait {
   /** When something must be done about it: it is aborted, or left behind. */
   due: number
   isAborted: boolean
-}
-
-/** Converts the end of work that is waited for. `failed` throws, or returns a result. */
-export interface Settle<T, R> {
-  done(value: T): R
-  failed(error: unknown): R
 }
 
 /**
@@ -174,27 +168,13 @@ export class RunTime {
 
   /** Waits for work. Rejects with the error of `leave` when it has not ended in time; the work itself may continue. */
   wait<T>(work: PromiseLike<T>, limit: WorkLimit): Promise<T> {
-    return this.settle(work, limit, asIs as Settle<T, T>)
-  }
-
-  /** The same, and converts how the work ended: one promise is cheaper than two. */
-  settle<T, R>(work: PromiseLike<T>, limit: WorkLimit, how: Settle<T, R>): Promise<R> {
-    return new Promise<R>((resolve, reject) => {
-      const wait = new SettledWait(this, limit, how, resolve, reject)
-      this.#enter(wait)
+    return new Promise<T>((resolve, reject) => {
+      const wait = this.#enter({ limit, reject, index: -1, due: Infinity, isAborted: false })
       work.then(
-        (value) => wait.done(value),
-        (error: unknown) => wait.failed(error),
+        (value) => void (this.#exit(wait) && resolve(value)),
+        (error: unknown) => void (this.#exit(wait) && reject(error)),
       )
     })
-  }
-
-  /**
-   * Limits work that the caller awaits itself, until `exit`: it needs no promise of its own. `reject` is called with the
-   * error of `leave` when the work has not ended in time.
-   */
-  enter(limit: WorkLimit, reject: (reason: unknown) => void): Wait {
-    return this.#enter({ limit, reject, index: -1, due: Infinity, isAborted: false })
   }
 
   #enter(wait: Wait): Wait {
@@ -212,7 +192,7 @@ export class RunTime {
   }
 
   /** Ends a wait. Returns false if it had ended already. */
-  exit(wait: Wait): boolean {
+  #exit(wait: Wait): boolean {
     const { index } = wait
     if (index === -1) return false
     const waits = this.#waits! // not a Set: it mostly has one member, and a Set that loses its only member allocates again
@@ -256,7 +236,7 @@ export class RunTime {
   }
 
   #leave(wait: Wait, end: RunEnd | undefined): void {
-    this.exit(wait)
+    this.#exit(wait)
     wait.reject(wait.limit.leave(end, end && this.error))
   }
 
@@ -294,60 +274,6 @@ export class RunTime {
     wait.isAborted = true
     if (this.#clock !== undefined) wait.due = Math.min(wait.due, this.#clock.now() + grace)
   }
-}
-
-/** A wait that settles a promise. */
-class SettledWait<T, R> implements Wait {
-  readonly limit: WorkLimit
-  index = -1
-  due = Infinity
-  isAborted = false
-  readonly #time: RunTime
-  readonly #how: Settle<T, R>
-  readonly #resolve: (result: R) => void
-  readonly #reject: (error: unknown) => void
-
-  constructor(
-    time: RunTime,
-    limit: WorkLimit,
-    how: Settle<T, R>,
-    resolve: (result: R) => void,
-    reject: (error: unknown) => void,
-  ) {
-    this.limit = limit
-    this.#time = time
-    this.#how = how
-    this.#resolve = resolve
-    this.#reject = reject
-  }
-
-  done(value: T): void {
-    if (!this.#time.exit(this)) return
-    try {
-      this.#resolve(this.#how.done(value))
-    } catch (thrown) {
-      this.#reject(thrown)
-    }
-  }
-
-  failed(error: unknown): void {
-    if (this.#time.exit(this)) this.reject(error)
-  }
-
-  reject(error: unknown): void {
-    try {
-      this.#resolve(this.#how.failed(error))
-    } catch (thrown) {
-      this.#reject(thrown)
-    }
-  }
-}
-
-const asIs: Settle<unknown, unknown> = {
-  done: (value) => value,
-  failed: (error) => {
-    throw error
-  },
 }
 
 const look = (time: RunTime): void => time.look()

@@ -3,13 +3,11 @@ import { suite, test } from 'node:test'
 import { tool } from '../agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
 import { scriptedModel } from '../models/scripted.ts'
-import { recordEffects } from '../effects/record-effects.ts'
-import { memoryRecording } from '../effects/recording.ts'
-import { replayEffects } from '../effects/replay-effects.ts'
 import { fire } from '../testing/fire.ts'
 import { action, type Action } from './action.ts'
 import { guard, hook, observe, shadow } from './hook.ts'
 import type { HookOutcome } from './outcome.ts'
+import { replayedRun } from '../sessions/replay/replayed-run.fixture.ts'
 
 function answering(outcome: HookOutcome, seen: string[] = []): Action {
   return action({
@@ -81,12 +79,8 @@ suite('an action', () => {
       guard('beforeToolUse', answering({ decision: 'allow' }, seen), { name: 'judges' }),
       observe('afterToolUse', answering({}, seen), { name: 'watches' }),
     ]
-    const recording = memoryRecording()
-    const live = await createAgent({ model: script(), use }).run('go', { effects: recordEffects(recording) })
+    await replayedRun(createAgent({ model: script(), use }), 'go')
     assert.equal(seen.length, 3)
-    const replayed = await createAgent({ model: script(), use }).run('go', { effects: replayEffects(recording) })
-    assert.equal(seen.length, 3)
-    assert.equal(JSON.stringify(replayed.state), JSON.stringify(live.state))
   })
 
   const ignored: readonly [string, HookOutcome][] = [

@@ -1,9 +1,7 @@
 import type { AgentState } from '../state/agent-state.ts'
 import type { ContinuationEvaluation } from '../state/continuation.ts'
 import { describeValue } from '../state/describe-value.ts'
-import { workedMs } from '../state/execution.ts'
 import type { EntryWarning, LedgerEntry } from '../state/ledger.ts'
-import type { List } from '../state/list.ts'
 import { addTokens, addUsage, noTokens, spentTokens, type TokenUsage, type Usage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 import type { CompactOptions } from './compaction.ts'
@@ -91,7 +89,7 @@ export class BaseContext {
   get signal(): AbortSignal {
     return this.#origin.signalFor(this.#turn)
   }
-  get ledger(): List<LedgerEntry> {
+  get ledger(): readonly LedgerEntry[] {
     return this.#origin.host.ledger
   }
 
@@ -109,9 +107,8 @@ export class BaseContext {
 
   /** How long the run has been working, counted from the agent that the hook comes from. */
   static workedMs(context: BaseContext): number {
-    const { state, level } = context.#draft
-    const { ancestors, now } = context.#origin.host
-    const own = state.execution === undefined ? 0 : workedMs(state.execution, now)
+    const { level } = context.#draft
+    const { ancestors, workedMs: own } = context.#origin.host
     return level === undefined ? own : own + (ancestors?.[level]?.workedMs ?? 0)
   }
 

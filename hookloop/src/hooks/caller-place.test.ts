@@ -72,12 +72,3 @@ test('a warning names the file and line of the hook that failed, and the model d
   assert.ok(explain(run).includes(`Guard "broken" (${broken.definedAt()}) failed at beforeToolUse`))
   assert.ok(!JSON.stringify(requests).includes('agent.mjs'))
 })
-
-test('invocations that decide nothing are stored without a place', async () => {
-  const quiet = await defineIn(folderOfUser(), [`hook('afterStep', (ctx) => ctx, { name: 'quiet' })`])
-  const { run } = await runWith(quiet)
-  assert.deepEqual(
-    run.ledger.filter(({ hook }) => hook === 'quiet').map(({ definedAt }) => definedAt),
-    [undefined, undefined],
-  )
-})

@@ -3,7 +3,6 @@ import type { StopReason } from '../state/continuation.ts'
 import type { RequestChange, ResponseChange } from '../state/inference.ts'
 import type { Json, JsonObject } from '../state/json.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../state/ledger.ts'
-import type { List } from '../state/list.ts'
 import type { Message } from '../state/message.ts'
 import type { TokenUsage, Usage } from '../state/usage.ts'
 import type { AskOptions } from './base-context.ts'
@@ -23,7 +22,7 @@ export interface Always<T> {
   readonly now: number
   readonly signal: AbortSignal
   /** Every hook that ran before. */
-  readonly ledger: List<LedgerEntry>
+  readonly ledger: readonly LedgerEntry[]
 }
 
 export interface Spends {
@@ -137,10 +136,10 @@ export type AroundContext<T extends HookTrigger, A = JsonObject> = T extends T
 /** Durations. They differ from run to run, so only observers see them. */
 type Times<T> = {
   /** Every hook that ran before, with its duration. */
-  readonly ledger: List<TimedLedgerEntry>
-} & (T extends 'afterToolUse'
+  readonly ledger: readonly TimedLedgerEntry[]
+} & (T extends 'afterInference' | 'afterToolUse'
   ? {
-      /** How long the tool ran; missing when it did not. */
+      /** How long the model call or the tool took; missing when it did not happen now. */
       readonly durationMs?: number
     }
   : unknown)

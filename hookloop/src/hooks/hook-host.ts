@@ -1,6 +1,5 @@
 import type { ToModel } from '../state/inference.ts'
-import type { LedgerEntry } from '../state/ledger.ts'
-import type { List } from '../state/list.ts'
+import type { LedgerEntry, TimedLedgerEntry } from '../state/ledger.ts'
 import type { Above } from '../state/subagent.ts'
 import type { TokenUsage, Usage } from '../state/usage.ts'
 import type { Effects } from '../effects/effects.ts'
@@ -18,12 +17,14 @@ export type HookHost = {
   readonly now: number
   /** Why the run must end, if it must. Reading it makes the run notice that. */
   readonly ended: RunEnd | undefined
-  readonly ledger: List<LedgerEntry>
+  readonly ledger: readonly LedgerEntry[]
   /** The ledger with durations, for observers. */
-  readonly timedLedger?: List<LedgerEntry> | undefined
+  readonly timedLedger?: readonly TimedLedgerEntry[] | undefined
   readonly step: number
-  /** The position in the run: the prefix of the key of every effect that a hook performs. */
-  readonly place: string
+  /** What a hook is part of, if it is not the step itself: an attempt at a model call, or a check of a streamed answer. */
+  readonly place?: string | undefined
+  /** How long the run has been working, without the time in which it waited. */
+  readonly workedMs: number
   /** In a subagent: the counts of its ancestors, outermost first. */
   readonly ancestors?: readonly Above[] | undefined
   /** The id of the conversation of the root run, for models. */
@@ -58,13 +59,13 @@ export type ShadowLog = {
 
 /** Where a hook was invoked. */
 export type LedgerPlace = {
-  readonly plan: { readonly trigger: HookTrigger; readonly number: number }
-  /** The index of the tool call in its step, at the tool triggers. */
-  readonly callIndex: number | undefined
+  readonly plan: { readonly trigger: HookTrigger }
+  /** The id of the tool call, at the tool triggers. */
+  readonly call: string | undefined
 }
 
 /** The fields of a hook that the ledger stores. */
-export type LedgerHook = { readonly name: string; readonly mode: LedgerEntry['mode']; readonly index?: number }
+export type LedgerHook = { readonly name: string; readonly mode: LedgerEntry['mode'] }
 
 /**
  * A host that shows another one, with some of it replaced. Nothing is written to the other one unless an override does
@@ -97,6 +98,9 @@ export function deriveHost(host: HookHost, ...overrides: readonly Partial<HookHo
     get place() {
       return host.place
     },
+    get workedMs() {
+      return host.workedMs
+    },
     note: () => undefined,
     watch: (...observer) => host.watch(...observer),
     leave: (what) => host.leave?.(what),
@@ -108,6 +112,6 @@ export function deriveHost(host: HookHost, ...overrides: readonly Partial<HookHo
 
 /** The host as it is now. It does not change when the run continues. */
 export function snapshotHost(host: HookHost): HookHost {
-  const { spent, now, ledger, step, place } = host
-  return deriveHost(host, { spent, now, ledger, step, place, watch: () => undefined })
+  const { spent, now, ledger, step, place, workedMs } = host
+  return deriveHost(host, { spent, now, ledger, step, place, workedMs, watch: () => undefined })
 }

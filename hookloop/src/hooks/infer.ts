@@ -44,8 +44,9 @@ export type InferringHook = {
   readonly hook: string
   readonly mode: 'transform' | 'guard' | 'observe'
   readonly trigger: HookTrigger
-  /** The prefix of the key of each of its calls. */
-  readonly key: string
+  readonly call: string | undefined
+  /** What the hook is part of: see `HookHost`. */
+  readonly place?: string | undefined
 }
 
 /** The model calls of one hook in one invocation. */

@@ -6,6 +6,7 @@ import type { Ask } from '../state/tool-call.ts'
 import { addUsage, type Usage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 import type { TimeLimit } from '../effects/effects.ts'
+import type { EffectKey } from '../effects/keys.ts'
 import type { BaseContext, Draft, FactValues, Mode, Origin, Recovery, Vote } from './base-context.ts'
 import { changesBetween } from './changes.ts'
 import type { CompactOptions } from './compaction.ts'
@@ -29,8 +30,8 @@ type HookSignals = {
 export class Invocation implements Origin {
   readonly host: HookHost
   readonly plan: Plan
-  /** The index of the tool call, at the tool triggers. */
-  readonly callIndex: number | undefined
+  /** The id of the tool call, at the tool triggers. */
+  readonly call: string | undefined
   /** What the first hook receives. */
   readonly start: Draft
   draft: Draft
@@ -69,10 +70,10 @@ export class Invocation implements Origin {
   /** Model calls that hooks request when they cannot make one any more. */
   declare late: LateCalls | undefined
 
-  constructor(host: HookHost, plan: Plan, state: AgentState, facts: FactValues, callIndex?: number) {
+  constructor(host: HookHost, plan: Plan, state: AgentState, facts: FactValues, call?: string) {
     this.host = host
     this.plan = plan
-    this.callIndex = callIndex
+    this.call = call
     this.start = { state, facts, votes: noVotes, verdict: undefined, recovery: undefined }
     this.draft = this.start
   }
@@ -110,7 +111,7 @@ export class Invocation implements Origin {
       throw misused('a hook in shadow mode, or one that checks a streamed answer, cannot call a model')
     }
     const { name, mode } = running
-    this.inference ??= host.inferFor({ hook: name, mode, trigger: this.trigger, key: this.keyFor(name) })
+    this.inference ??= host.inferFor({ hook: name, mode, trigger: this.trigger, call: this.call, place: host.place })
     return this.inference.infer(options)
   }
 
@@ -129,7 +130,7 @@ export class Invocation implements Origin {
 
   /** A copy in which the hook has a signal of its own, also while other hooks run. */
   copyFor(hook: StackedHook): Invocation {
-    const copy = new Invocation(this.host, this.plan, this.state, this.facts, this.callIndex)
+    const copy = new Invocation(this.host, this.plan, this.state, this.facts, this.call)
     copy.running = hook
     return copy
   }
@@ -174,9 +175,10 @@ export class Invocation implements Origin {
   }
 
   /** The key of an effect that a hook performs in this invocation. */
-  keyFor(hook: string): string {
-    const call = this.callIndex === undefined ? '' : `/${this.callIndex}`
-    return `${this.host.place}${call}/${this.trigger}/${hook}`
+  keyFor(kind: EffectKey['kind'], hook: string, n: string): EffectKey {
+    const { effects, step, place } = this.host
+    const { call, trigger } = this
+    return effects.keyOf({ step, kind, call, trigger, hook, n: place === undefined ? n : `${place} ${n}` })
   }
 
   /** The context for the next hook. It is the same object as long as nothing changes. */
@@ -242,6 +244,7 @@ export function enforcedLimitOf(hook: StackedHook): number {
 export class HookTime implements TimeLimit {
   readonly invocation: Invocation
   readonly hook: StackedHook
+  #key: EffectKey | undefined
 
   constructor(invocation: Invocation, hook: StackedHook) {
     this.invocation = invocation
@@ -252,8 +255,8 @@ export class HookTime implements TimeLimit {
     return enforcedLimitOf(this.hook)
   }
 
-  key(): string {
-    return `${this.invocation.keyFor(this.hook.name)}/timeout`
+  key(): EffectKey {
+    return (this.#key ??= this.invocation.keyFor('timeout', this.hook.name, ''))
   }
 
   abort(error: AgentError): void {

@@ -16,10 +16,11 @@ export async function performHook(invocation: Invocation, hook: StackedHook, ctx
   if (hook.action?.asks === true) {
     return { draft: apply(await outcomeOfAction(hook, ctx)) }
   }
-  const key = invocation.keyFor(hook.name)
+  const input = describe(before)
+  const key = invocation.keyFor('hook', hook.name, hashJson(input))
   // In a scope: a hook that has timed out continues in the background and must not move the clock of the run.
-  const scope = invocation.host.effects.scope(key)
-  const effect = { key, kind: 'hook', input: () => describe(before), mode: hook.mode } as const
+  const scope = invocation.host.effects.scope()
+  const effect = { key, input: () => input, isKept: true }
   const outcome = await scope.perform<Json>(effect, async () => {
     if (hook.action !== undefined) return outcomeOfAction(hook, ctx)
     const returned = await hook.handle(ctx as never, undefined as never)

@@ -10,10 +10,9 @@ import type { LedgerEntry } from '../state/ledger.ts'
 import type { ToolExecution } from '../state/tool-call.ts'
 import { noTokens } from '../state/usage.ts'
 import { scriptedModel, type Script, type ScriptedModel } from '../models/scripted.ts'
-import { recordEffects } from '../effects/record-effects.ts'
-import { memoryRecording } from '../effects/recording.ts'
-import { replayEffects } from '../effects/replay-effects.ts'
 import { guard, hook } from './hook.ts'
+import { recordedRun, replayedRun } from '../sessions/replay/replayed-run.fixture.ts'
+import type { NumberedRecord } from '../sessions/log/session-records.ts'
 
 type Seen = { readonly run: Run; readonly model: ScriptedModel }
 
@@ -53,6 +52,9 @@ const tryTwice = async <T>(_ctx: unknown, next: () => Promise<T>): Promise<T> =>
 }
 const say = (text: string) =>
   ({ content: [{ type: 'text', text }], text, usage: noTokens, finishReason: 'stop' }) as const
+/** The effects of around hooks and what they are around, as they were recorded. */
+const keysIn = (records: readonly NumberedRecord[]): readonly string[] =>
+  records.flatMap((record) => (record.t === 'end' ? [`${record.key.kind} ${record.key.n}`] : []))
 const entryOf = (run: Run, name: string): LedgerEntry | undefined => run.ledger.find((entry) => entry.hook === name)
 const failureOf = (run: Run): [string, string] | string =>
   run.status === 'failed' ? [run.error.code, run.error.message] : run.status
@@ -74,14 +76,10 @@ describe('around the model', () => {
     assert.deepEqual([run.text, model.requests.length, entryOf(run, 'retry')?.decision], ['done', 2, 'called 2 times'])
   })
 
-  test('every attempt is an effect with its own key below that of the call', async () => {
-    const recording = memoryRecording()
-    const retry = hook('aroundInference', tryTwice)
+  test('every attempt is an effect with its own key', async () => {
     const model = scriptedModel([{ error: 'down' }, 'done'])
-    const run = await createAgent({ model, use: [retry] }).run('go', { effects: recordEffects(recording) })
-    const keys = recording.entries().flatMap((entry) => (entry.type === 'begin' ? entry.key : []))
-    const place = `${run.state.execution!.id}/0/inference`
-    assert.deepEqual(keys, [place, `${place}/1`, `${place}/2`])
+    const { records } = await recordedRun(createAgent({ model, use: [hook('aroundInference', tryTwice)] }), 'go')
+    assert.deepEqual(keysIn(records), ['attempt 1.1', 'attempt 1.2', 'model 1'])
   })
 
   test('usage of every attempt is counted, also of a discarded one', async () => {
@@ -134,16 +132,6 @@ describe('around the model', () => {
     })
     const { run, model } = await runWith([noSecrets, stubborn], ['done'])
     assert.deepEqual([run.status, model.requests.length], ['stopped', 0])
-  })
-
-  test('the ledger of a replay has the guard that judged again, as that of the run', async () => {
-    const recording = memoryRecording()
-    const change = hook('aroundInference', (_ctx, next) => next({ system: 'fine' }))
-    const agent = createAgent({ model: scriptedModel(['done']), use: [noSecrets, change] })
-    const fired = ({ ledger }: Run): string[] => ledger.map((entry) => `${entry.trigger} ${entry.hook}`)
-    const live = await agent.run('go', { effects: recordEffects(recording) })
-    const replayed = await agent.run('go', { effects: replayEffects(recording) })
-    assert.deepEqual(fired(replayed), fired(live))
   })
 
   const misuses: { readonly [what: string]: [RegExp, Parameters<typeof hook<'aroundInference'>>[1]] } = {
@@ -217,29 +205,20 @@ describe('around a tool', () => {
     assert.deepEqual([execution.output, keys.length, new Set(keys).size], [2, 2, 1])
   })
 
-  test('every attempt is an effect with its own key below that of the call', async () => {
-    const recording = memoryRecording()
+  test('every attempt is an effect with its own key', async () => {
     const twice = hook('aroundToolUse', async (_ctx, next) => (await next(), next()))
     const agent = createAgent({ model: scriptedModel(callOnce), use: [counter().count, twice] })
-    const run = await agent.run('go', { effects: recordEffects(recording) })
-    const place = `${run.state.execution!.id}/0/0/tool`
-    const keys = recording.entries().flatMap((entry) => (entry.type === 'begin' ? entry.key : []))
-    assert.deepEqual(
-      keys.filter((key) => key.startsWith(place)),
-      [place, `${place}/1`, `${place}/2`],
-    )
+    const { records } = await recordedRun(agent, 'go')
+    assert.deepEqual(keysIn(records), ['model 1', 'attempt 0.1', 'attempt 0.2', 'tool 0', 'model 1'])
   })
 
   test('a wrapped call is replayed as one effect: neither the hook nor the tool runs again', async () => {
-    const recording = memoryRecording()
     const { count, keys } = counter()
     let wrapped = 0
     const twice = hook('aroundToolUse', async (_ctx, next) => (wrapped++, await next(), next()), { name: 'twice' })
     const agent = createAgent({ model: scriptedModel(callOnce), use: [count, twice] })
-    const live = await agent.run('go', { effects: recordEffects(recording) })
-    const replayed = await agent.run('go', { effects: replayEffects(recording) })
-    assert.equal(JSON.stringify(replayed.state), JSON.stringify(live.state))
-    assert.deepEqual([wrapped, keys.length, entryOf(replayed, 'twice')?.decision], [1, 2, 'called 2 times'])
+    const run = await replayedRun(agent, 'go')
+    assert.deepEqual([wrapped, keys.length, entryOf(run, 'twice')?.decision], [1, 2, 'called 2 times'])
   })
 
   test('a hook sees the arguments as the tool gets them', async () => {

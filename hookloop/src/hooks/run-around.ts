@@ -104,7 +104,7 @@ function limitTime(invocation: Invocation, hook: StackedHook, work: Promise<unkn
   if (hook.timeoutMs === undefined) return work // the call as a whole ends with the run
   const time = new HookTime(invocation, hook)
   // In a scope: the timeout of an inner hook must not move the clock after an outer hook has given up.
-  return invocation.host.effects.scope(time.key()).withTimeout(work, time)
+  return invocation.host.effects.scope().withTimeout(work, time)
 }
 
 function describeMisuse(value: unknown, calls: number): string {

@@ -12,13 +12,11 @@ import type { LedgerEntry } from '../state/ledger.ts'
 import type { ToolExecution } from '../state/tool-call.ts'
 import { liveEffects } from '../effects/effects.ts'
 import { scriptedModel, type ScriptedModel } from '../models/scripted.ts'
-import { recordEffects } from '../effects/record-effects.ts'
-import { memoryRecording } from '../effects/recording.ts'
-import { replayEffects } from '../effects/replay-effects.ts'
 import { fakeClock } from '../testing/fake-clock.ts'
 import { fire } from '../testing/fire.ts'
 import { guard, hook, observe, type Hook } from './hook.ts'
 import type { GuardTrigger } from './triggers.ts'
+import { replayedRun } from '../sessions/replay/replayed-run.fixture.ts'
 
 type Seen = { readonly run: Run; readonly model: ScriptedModel; readonly ran: number }
 
@@ -231,22 +229,8 @@ test('a hook with an effect is recorded, and a replay applies its result without
     },
     { name: 'critic', effect: true },
   )
-  const recording = memoryRecording()
-  const agent = createAgent({ model: scriptedModel(['one', 'two']), use: [critic] })
-  const live = await agent.run('go', { effects: recordEffects(recording) })
-  const replayed = await agent.run('go', { effects: replayEffects(recording) })
-  assert.deepEqual([calls, live.text, live.state.metadata['n']], [2, 'two', 1])
-  assert.equal(JSON.stringify(replayed.state), JSON.stringify(live.state))
-})
-
-test('a hook with an effect that failed is replayed as failed', async () => {
-  const recording = memoryRecording()
-  const model = scriptedModel(['done'])
-  const broken = createAgent({ model, use: [guard('beforeStep', oops, { name: 'remote', effect: true })] })
-  const fixed = createAgent({ model, use: [guard('beforeStep', (ctx) => ctx, { name: 'remote', effect: true })] })
-  const live = await broken.run('go', { effects: recordEffects(recording) })
-  const replayed = await fixed.run('go', { effects: replayEffects(recording) })
-  assert.deepEqual([live.status, replayed.status], ['stopped', 'stopped'])
+  const run = await replayedRun(createAgent({ model: scriptedModel(['one', 'two']), use: [critic] }), 'go')
+  assert.deepEqual([calls, run.text, run.state.metadata['n']], [2, 'two', 1])
 })
 
 test('a hook with an effect may remove an output', async () => {
@@ -273,7 +257,7 @@ test('a hook with an effect cannot choose a model, because it cannot be recorded
   assert.equal(run.status === 'failed' && run.error.code, 'HOOK_INVALID_OPTION')
 })
 
-test('synchronous handlers cost no microtask', async () => {
+test('synchronous handlers of one mode cost no microtask', async () => {
   const log: string[] = []
   const note =
     (word: string) =>
@@ -284,7 +268,7 @@ test('synchronous handlers cost no microtask', async () => {
     guard('beforeExecution', note('guard')),
     observe('beforeExecution', note('observer')),
   )
-  assert.deepEqual(log, ['first', 'second', 'guard', 'observer', 'microtask'])
+  assert.deepEqual(log, ['first', 'second', 'microtask', 'guard', 'observer'])
 })
 
 test('an observer does not delay the loop, and the run settles after it', async () => {

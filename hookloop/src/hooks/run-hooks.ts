@@ -1,7 +1,8 @@
 import type { ContinuationEvaluation } from '../state/continuation.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
-import { isIncomplete, AgentError, toAgentError, type ErrorCode } from '../errors.ts'
+import { isIncomplete, AgentError, toAgentError } from '../errors.ts'
 import { isLeftByLimit, timedOut } from '../effects/effects.ts'
+import { passes, Unanswered } from '../effects/journal.ts'
 import { withTimeout } from '../system/timeout.ts'
 import { BaseContext, type Draft, type Mode } from './base-context.ts'
 import { errorOpinion, hookError, modelText } from './failure-text.ts'
@@ -30,9 +31,6 @@ export class HookFailure extends Error {
   }
 }
 
-/** Thrown by replays for an effect without a recorded result: the hook is treated as having no opinion. */
-export class Unanswered extends Error {}
-
 /** Runs the transforms, each on the result of the one before it. Throws or rejects with a HookFailure. */
 export function runTransforms(invocation: Invocation, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
   return runInOrder(invocation, hooks, 'transform', from)
@@ -60,63 +58,23 @@ async function runRest(
   invocation: Invocation,
   hooks: readonly StackedHook[],
   mode: 'transform' | 'guard',
-  { from, waiting }: { readonly from: number; readonly waiting: Waiting },
+  { from, waiting: first }: { readonly from: number; readonly waiting: Waiting },
 ): Promise<void> {
-  const rest: Rest = { invocation, hooks, mode, index: from, waiting, leave: () => undefined }
-  for (;;) {
-    const left = await new Promise<LeftHook | undefined>((resolve, reject) => {
-      rest.leave = resolve
-      awaitEach(rest).then(resolve, reject)
-    })
-    if (left === undefined) return
-    await left.hook.fail(left.error)
-    rest.waiting = undefined
+  let waiting: Waiting | undefined = first
+  for (let index = from; ; index++) {
+    if (waiting instanceof StartedHook) await settle(waiting)
+    else await waiting
+    if (index >= hooks.length) return
+    waiting = runNext(invocation, hooks[index]!, mode, index)
   }
 }
 
-/** The hooks that are left of an invocation, from the first one that is awaited. */
-type Rest = {
-  readonly invocation: Invocation
-  readonly hooks: readonly StackedHook[]
-  readonly mode: 'transform' | 'guard'
-  /** Of the next hook. */
-  index: number
-  waiting: Waiting | undefined
-  /** Continues without the hook that is awaited: its time is over. */
-  leave: (left: LeftHook) => void
-}
-
-type LeftHook = { readonly hook: StartedHook; readonly error: unknown }
-
-/** Awaits hooks in one function: a promise for each of them would cost more than the hook. It ends when one is left. */
-async function awaitEach(rest: Rest): Promise<undefined> {
-  const { invocation, hooks, mode } = rest
-  const { effects } = invocation.host
-  for (;;) {
-    const hook = rest.waiting
-    if (hook instanceof StartedHook) {
-      const limited = effects.limit?.(hook, (error) => rest.leave({ hook, error }))
-      let isWaiting = true
-      try {
-        const { result } = hook
-        const returned = await (limited === undefined
-          ? effects.withTimeout(withCalls(result, invocation), hook)
-          : result)
-        if (invocation.inference?.pending !== undefined) await invocation.inference.pending
-        isWaiting = false
-        if (limited !== undefined && !effects.time.exit(limited)) return
-        const ending = hook.end(returned)
-        if (ending !== undefined) await ending
-      } catch (thrown) {
-        if (isWaiting && limited !== undefined && !effects.time.exit(limited)) return
-        await hook.fail(thrown)
-      }
-    } else if (hook !== undefined) {
-      await hook
-    }
-    if (rest.index >= hooks.length) return
-    const index = rest.index++
-    rest.waiting = runNext(invocation, hooks[index]!, mode, index)
+async function settle(hook: StartedHook): Promise<void> {
+  const { invocation, result } = hook
+  try {
+    await hook.end(await invocation.host.effects.withTimeout(withCalls(result, invocation), hook))
+  } catch (thrown) {
+    await hook.fail(thrown)
   }
 }
 
@@ -167,7 +125,7 @@ export function runObservers(invocation: Invocation, hooks: readonly StackedHook
 function withinTime(own: Invocation, hook: StackedHook, work: PromiseLike<unknown>): typeof work {
   const ms = enforcedLimitOf(hook)
   if (ms === Infinity) return work
-  return withTimeout(work, ms, () => own.abort(timedOut(hook.name, { ms })), { unref: true })
+  return withTimeout(work, ms, () => own.abort(timedOut({ hook: hook.name }, { ms })), { unref: true })
 }
 
 export function isTyped({ tool, triggers, action }: StackedHook): boolean {
@@ -266,7 +224,7 @@ class StartedHook extends HookTime {
     const { invocation, hook, started, index } = this
     if (isLeftByLimit(thrown)) invocation.host.leave?.(nameInRun(hook, invocation.trigger))
     try {
-      await invocation.endTurn(isTimeout(thrown, this.key()) ? 'timedOut' : 'threw')
+      await invocation.endTurn(isTimeout(thrown, hook.name) ? 'timedOut' : 'threw')
     } catch (fatal) {
       return fail(invocation, hook, { thrown: fatal, started, index })
     }
@@ -279,9 +237,9 @@ export function nameInRun({ mode, name }: StackedHook, trigger: HookTrigger): st
   return `${mode === 'transform' ? 'hook' : mode} "${name}" at ${trigger}`
 }
 
-function isTimeout(thrown: unknown, key: string): boolean {
+function isTimeout(thrown: unknown, hook: string): boolean {
   if (!(thrown instanceof AgentError) || thrown.code !== 'HOOK_TIMED_OUT') return false
-  return (thrown.value as { readonly key?: string } | undefined)?.key === key
+  return (thrown.value as { readonly hook?: string } | undefined)?.hook === hook
 }
 
 /** Applies what a hook decided and changed to the invocation. */
@@ -379,13 +337,9 @@ export function failedOpinion(invocation: Invocation, hook: StackedHook, error: 
   return { ...errorOpinion(error), ...(decision && { decision }) }
 }
 
-/** Errors of a run that can no longer be stored. */
-export const notStored: ReadonlySet<ErrorCode> = new Set(['RECORDING_FAILED', 'STORE_FAILED', 'SESSION_FENCED'])
-
 /** Errors that end the run whatever hooks decide. They are not caused by a hook. */
 export function isFatal(error: unknown): boolean {
-  if (!(error instanceof AgentError)) return false
-  return error.code.startsWith('REPLAY_') || notStored.has(error.code) || isIncomplete(error)
+  return passes(error) || isIncomplete(error)
 }
 
 function note(invocation: Invocation, hook: StackedHook, started: number, what?: Partial<LedgerEntry>): void {

@@ -20,11 +20,11 @@ export function runShadow(invocation: Invocation, hook: StackedHook): void {
   const { shadows } = invocation.host
   if (shadows === undefined) return
   const started = performance.now()
-  const { plan, callIndex } = invocation
-  const own = new Invocation(snapshotHost(invocation.host), plan, invocation.state, invocation.facts, callIndex)
+  const { plan, call } = invocation
+  const own = new Invocation(snapshotHost(invocation.host), plan, invocation.state, invocation.facts, call)
   let isNoted = false
   const noteOnce = (what?: Partial<LedgerEntry>): void => {
-    if (!isNoted) shadows.note({ plan, callIndex, step: own.host.step }, hook, performance.now() - started, what)
+    if (!isNoted) shadows.note({ plan, call, step: own.host.step }, hook, performance.now() - started, what)
     isNoted = true
   }
   const fail = (thrown: unknown): void =>
@@ -45,7 +45,9 @@ export function runShadow(invocation: Invocation, hook: StackedHook): void {
       })
       if (isThenable(returned)) {
         const ms = hook.timeoutMs ?? SHADOW_TIMEOUT_MS
-        const answer = withTimeout(returned, ms, () => own.abort(timedOut(hook.name, { ms })), { unref: true })
+        const answer = withTimeout(returned, ms, () => own.abort(timedOut({ hook: hook.name }, { ms })), {
+          unref: true,
+        })
         shadows.follow(answer.then(accept).catch(fail), () => fail(new Error(UNANSWERED)))
       } else {
         accept(returned)

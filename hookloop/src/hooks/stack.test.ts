@@ -109,7 +109,7 @@ test('a generated name still yields to a given one when the stack grows', () => 
   assert.equal(new HookStack([madeUp]).with(given).hooks.length, 2)
 })
 
-test('agents can be extended without conflicts of generated names', async () => {
+test('agents can be extended without conflicts of generated names', () => {
   const make = (): Use => guard('beforeStep', (ctx) => ctx)
   const agent = createAgent({ model: scriptedModel(['done']), use: [make()] })
     .with(make())
@@ -117,9 +117,8 @@ test('agents can be extended without conflicts of generated names', async () => 
       make(),
       guard('beforeStep', (ctx) => ctx, { name: 'guard:beforeStep' }),
     )
-  const { ledger } = await agent.run('go')
-  const fired = ledger.filter((entry) => entry.hook.startsWith('guard:')).map((entry) => entry.hook)
-  assert.deepEqual(new Set(fired).size, 4)
+  const names = agent.describe().hooks.flatMap(({ name }) => (name.startsWith('guard:') ? [name] : []))
+  assert.deepEqual([names.length, new Set(names).size], [4, 4])
 })
 
 test('a call gets the hooks of its tool and those of every tool', () => {

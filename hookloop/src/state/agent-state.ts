@@ -7,10 +7,10 @@ import { toMessage, toMessages, type Message } from './message.ts'
 import { addUsage, noUsage, type Usage } from './usage.ts'
 
 /** Incremented when the JSON of a state changes so that older versions cannot read it. */
-export const STATE_VERSION = 1
+export const STATE_VERSION = 2
 
 /** The same for the JSON of a saved run. */
-export const SAVED_VERSION = 1
+export const SAVED_VERSION = 2
 
 /** Metadata: the name of the model of this conversation, if it is not that of the agent. */
 export const MODEL_KEY = 'hookloop.model'

@@ -99,7 +99,8 @@ export function isForbidden(outcome: ContinuationOutcome): boolean {
   return outcome.evaluations.some(isForbid)
 }
 
-function isForbid({ decision }: ContinuationEvaluation): boolean {
+/** Whether a vote forbids the run to continue. */
+export function isForbid({ decision }: ContinuationEvaluation): boolean {
   return decision === 'forbidContinuation'
 }
 

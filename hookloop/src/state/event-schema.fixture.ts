@@ -147,7 +147,6 @@ const approval = named('approval', () =>
     expiresInMs: optional(number),
     path: optional(path),
     interruptions: optional(count),
-    previous: optional(text),
   }),
 )
 const answer: Schema<Answer> = named('answer', () =>

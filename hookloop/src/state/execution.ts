@@ -3,8 +3,8 @@ import type { ContinuationEvaluation, ContinuationOutcome, StopReason } from './
 import type { FinishReason } from './inference.ts'
 import type { Json } from './json.ts'
 import type { List } from './list.ts'
-import type { Message } from './message.ts'
-import type { AskTrigger, OpenCall, ToolCall, ToolExecution } from './tool-call.ts'
+import type { Message, Part } from './message.ts'
+import type { ToolCall, ToolExecution } from './tool-call.ts'
 import type { TokenUsage, Usage } from './usage.ts'
 
 export const stepTypes = ['toolExecution', 'finalResponse', 'error'] as const
@@ -44,37 +44,6 @@ export type FinalRecord = {
   readonly at: number
 }
 
-/** A step that is suspended. */
-export type OpenStep = {
-  readonly text: string
-  readonly finishReason: FinishReason
-  readonly usage: TokenUsage
-  readonly messageCount: number
-  /** The message of the model with the calls. */
-  readonly asked: Message
-  /** The index for the results: right after the message with the calls. */
-  readonly resultsAt: number
-  readonly calls: readonly OpenCall[]
-  readonly errors: readonly ErrorRecord[]
-}
-
-/** A question of guards at another trigger than `beforeToolUse`. Its call has the name of the trigger. */
-export type AskedQuestion = {
-  readonly at: AskTrigger
-  readonly call: OpenCall
-  /** At `onStop`: the outcome that ends the run. */
-  readonly outcome?: ContinuationOutcome
-}
-
-/** When a run was suspended, and a hash of the hooks in force then: a list that was edited is detected. */
-type Waiting = { readonly waitingSince: number; readonly hooks?: string }
-
-/** Where a suspended run resumes: before a new step, or among the calls of an open one. */
-export type Cursor =
-  | (Waiting & { readonly phase: 'beforeStep' })
-  | (Waiting & { readonly phase: 'tools'; readonly step: OpenStep })
-  | (Waiting & AskedQuestion & { readonly phase: 'asked' })
-
 export type HookRecord = {
   readonly name: string
   readonly mode: 'transform' | 'guard' | 'observe'
@@ -98,9 +67,10 @@ export type Execution = {
   /** The current number of consecutive failed or blocked steps. */
   readonly failures: number
   readonly continuations: { readonly inRow: number; readonly total: number }
+  /** Requests for another step that has not been taken yet. */
+  readonly requested?: readonly ContinuationEvaluation[]
   /** The hooks in force when it started. A guard among them must not be missing when it is resumed. */
   readonly hooks: readonly HookRecord[]
-  readonly cursor?: Cursor
   readonly final?: FinalRecord
 }
 
@@ -110,9 +80,19 @@ export function typeOfStep(step: Pick<Step, 'toolCalls'>, answered: boolean): St
   return step.toolCalls.length > 0 ? 'toolExecution' : 'finalResponse'
 }
 
-/** The index of the step in progress, or of the last one. */
-export function lastStepOf({ steps, cursor }: Pick<Execution, 'steps' | 'cursor'>): number {
-  return cursor?.phase === 'tools' ? steps.length : Math.max(0, steps.length - 1)
+/** The index of the last step. */
+export function lastStepOf({ steps }: Pick<Execution, 'steps'>): number {
+  return Math.max(0, steps.length - 1)
+}
+
+/** The results of the calls of a step, in their order, as one message. */
+export function resultsMessage(calls: readonly ToolCall[], executions: readonly ToolExecution[]): Message {
+  const content = calls.map(({ id, name }, i): Part => {
+    const { output, status } = executions[i]!
+    if (status === 'ok') return Object.freeze({ type: 'tool-result', toolCallId: id, toolName: name, output })
+    return Object.freeze({ type: 'tool-result', toolCallId: id, toolName: name, output, isError: true })
+  })
+  return Object.freeze({ role: 'tool', content: Object.freeze(content) })
 }
 
 /** The working time of a run up to `now`, in milliseconds, without waiting for approvals. */

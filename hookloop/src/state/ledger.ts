@@ -16,8 +16,8 @@ export type Change = {
 }
 
 /**
- * One invocation of one hook: what it decided, changed, or failed with. It has none of the three if the hook did nothing. `hook`
- * is 'hookloop' where the loop itself acted, for example on a tool that does not exist.
+ * One invocation of one hook: what it decided, changed, warned about, failed with or spent. `hook` is 'hookloop' where the loop
+ * itself acted, for example on a tool that does not exist.
  */
 export type LedgerEntry = {
   readonly step: number
@@ -49,26 +49,8 @@ export type LedgerEntry = {
 /** An entry of `run.ledger`: one hook invocation with its decision, changes and duration. */
 export type TimedLedgerEntry = LedgerEntry & { readonly durationMs: number }
 
-/** Whether a hook decided or changed something, warned or failed. Most invocations do nothing of it. */
-export function saysSomething({ decision, changes, error, warnings }: Partial<LedgerEntry>): boolean {
-  return decision !== undefined || changes !== undefined || error !== undefined || warnings !== undefined
-}
-
-/** A compact entry for an invocation that did nothing: step, trigger, hook, mode, duration, call. */
-export type LedgerRow = Row | readonly [...Row, call: string]
-type Row = readonly [step: number, trigger: string, hook: string, mode: LedgerEntry['mode'], durationMs: number]
-
-export function isLedgerRow(value: unknown): value is LedgerRow {
-  if (!Array.isArray(value)) return false
-  const [step, trigger, hook, mode, durationMs, call = '', more] = value as readonly unknown[]
-  return (
-    typeof step === 'number' &&
-    typeof durationMs === 'number' &&
-    more === undefined &&
-    [trigger, hook, mode, call].every((text) => typeof text === 'string')
-  )
-}
-
-export function fromLedgerRow([step, trigger, hook, mode, durationMs, call]: LedgerRow): TimedLedgerEntry {
-  return Object.freeze({ step, trigger, hook, mode, ...(call !== undefined && { call }), durationMs })
+/** Whether a hook decided or changed something, warned, failed or spent something. Most invocations do nothing of it. */
+export function saysSomething({ decision, changes, error, warnings, value }: Partial<LedgerEntry>): boolean {
+  if (decision !== undefined || changes !== undefined || error !== undefined) return true
+  return warnings !== undefined || value !== undefined
 }

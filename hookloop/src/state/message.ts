@@ -134,3 +134,27 @@ export function isReplyPart(value: unknown): value is Part {
 function isText(value: Json | undefined): boolean {
   return typeof value === 'string'
 }
+
+/** Makes the ids of calls unique: results are matched by id, and a model may repeat or omit one. */
+export function withUniqueIds(content: readonly Part[]): readonly Part[] {
+  const only = content[0]
+  if (content.length === 1 && (only!.type !== 'tool-call' || only!.toolCallId !== '')) return content
+  const seen = new Set<string>()
+  let changed = false
+  const parts = content.map((part, index): Part => {
+    if (part.type !== 'tool-call') return part
+    const unique = uniqueId(part, index, seen)
+    seen.add(unique)
+    if (unique === part.toolCallId) return part
+    changed = true
+    return Object.freeze({ ...part, toolCallId: unique })
+  })
+  return changed ? Object.freeze(parts) : content
+}
+
+function uniqueId({ toolCallId }: ToolCallPart, index: number, seen: ReadonlySet<string>): string {
+  if (toolCallId !== '' && !seen.has(toolCallId)) return toolCallId
+  let id = `${toolCallId || 'call'}-${index}`
+  while (seen.has(id)) id += '-'
+  return id
+}

@@ -21,7 +21,6 @@ import {
   string,
   type Shape,
 } from './shape.ts'
-import { askTriggers } from './tool-call.ts'
 import type { Approval } from './tool-call.ts'
 import { noTokens, noUsage } from './usage.ts'
 
@@ -33,6 +32,10 @@ export type SavedRun = {
   readonly pending: readonly Approval[]
   readonly state: JsonObject
   readonly ledger?: readonly JsonObject[]
+  /** Of a suspended run: its input, and what has happened since its last checkpoint. */
+  readonly run?: JsonObject
+  /** A checksum of the state and of `run`. */
+  readonly sum?: string
 }
 
 /** Reads a saved run. Throws STATE_INVALID with the path of what is wrong, or STATE_VERSION if it is of a newer version. */
@@ -154,11 +157,6 @@ const outcome = shapeOf({
   resolvedBy: optional(string),
   evaluations: votes,
 })
-const answer = must(
-  (value) =>
-    value === 'allow' || (isJsonObject(value) && (isJsonObject(value['allow']) || typeof value['block'] === 'string')),
-  `must be 'allow', { allow: arguments } or { block: reason }`,
-)
 const toolExecution = shapeOf({ status: oneOf('ok', 'failed', 'blocked', 'outcomeUnknown'), output: present })
 const toolCall = shapeOf({ id: string, name: string, args: present })
 const errors = listOf(shapeOf({ code: oneOf(...Object.keys(errorCodes)), message: string, during: string }))
@@ -181,49 +179,6 @@ const step: Shape = (value, path) => {
   return toolCalls.length === toolExecutions.length ? undefined : `"${path}" must have as many executions as calls`
 }
 const agentPath = listOf(shapeOf({ agent: string, step: amount, call: string }))
-const approval = shapeOf({
-  id: string,
-  hash: string,
-  message: string,
-  by: string,
-  toolCall,
-  asks: listOf(shapeOf({ by: string, message: string })),
-  expiresAt: optional(amount),
-  expiresInMs: optional(amount),
-  tool: optional(string),
-  path: optional(agentPath),
-  interruptions: optional(amount),
-  previous: optional(string),
-})
-const openCall = shapeOf({
-  id: string,
-  name: string,
-  originalArgs: present,
-  args: present,
-  approval: optional(approval),
-  answer: optional(answer),
-  result: optional(toolExecution),
-  child: optional((value, path) => openChild(value, path)),
-  interruptions: optional(amount),
-})
-const openStep = shapeOf({
-  text: string,
-  finishReason,
-  usage: tokens,
-  messageCount: amount,
-  asked: message,
-  resultsAt: amount,
-  calls: listOf(openCall),
-  errors,
-})
-const waiting = { phase: oneOf('beforeStep', 'tools', 'asked'), waitingSince: amount, hooks: optional(string) }
-const betweenSteps = shapeOf(waiting)
-const places = new Map<unknown, Shape>([
-  ['tools', shapeOf({ ...waiting, step: openStep })],
-  ['asked', shapeOf({ ...waiting, at: oneOf(...askTriggers), call: openCall, outcome: optional(outcome) })],
-])
-const cursor: Shape = (value, path) =>
-  ((isJsonObject(value) && places.get(value['phase'])) || betweenSteps)(value, path)
 const final = shapeOf({
   status: oneOf(...finalStatuses),
   reason: stopReason,
@@ -241,6 +196,7 @@ const executionFields = {
   usage,
   failures: amount,
   continuations: shapeOf({ inRow: amount, total: amount }),
+  requested: optional(votes),
   hooks: listOf(
     shapeOf({
       name: string,
@@ -249,7 +205,6 @@ const executionFields = {
       tools: optional(listOf(string)),
     }),
   ),
-  cursor: optional(cursor),
   final: optional(final),
 }
 const executionWithoutSteps = changedShapeOf(executionFields)
@@ -264,16 +219,6 @@ const stateFields = {
 }
 const stateWithoutLists = changedShapeOf(stateFields)
 const state = shapeOf({ ...stateFields, messages: listOf(message), metadata: object, execution: optional(execution) })
-/** The state of a subagent is checked like any other, its version first. */
-const childState: Shape = (value, path) => {
-  if (isJsonObject(value)) checkVersion(value['version'], STATE_VERSION, path)
-  return state(value, path)
-}
-const openChild = shapeOf({
-  agent: string,
-  above: listOf(shapeOf({ usage, workedMs: amount })),
-  state: childState,
-})
 const ledgerEntry = shapeOf({
   hook: string,
   trigger: string,

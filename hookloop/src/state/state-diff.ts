@@ -154,7 +154,7 @@ function movedEnd<T>(before: List<T>, after: List<T>, keep: number): { from: num
   return length === 0 ? undefined : { from: before.length - length, at: last - length + 1 }
 }
 
-function diffObject(before: JsonObject, after: JsonObject, same: Same = Object.is): ObjectDiff | undefined {
+export function diffObject(before: JsonObject, after: JsonObject, same: Same = Object.is): ObjectDiff | undefined {
   if (before === after) return undefined
   const isChanged = (key: string): boolean => !Object.hasOwn(before, key) || !same(before[key]!, after[key]!)
   const unset = Object.keys(before).filter((key) => !Object.hasOwn(after, key))

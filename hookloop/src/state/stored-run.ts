@@ -4,6 +4,7 @@ import type { ErrorRecord, FinalRecord, FinalStatus, HookRecord, Step, StepType 
 import type { Json, JsonObject } from './json.ts'
 import type { TimedLedgerEntry } from './ledger.ts'
 import type { Message } from './message.ts'
+import type { AgentPath } from './subagent.ts'
 import type { Answer, Answers, Approval, ToolExecution } from './tool-call.ts'
 import type { TokenUsage, Usage } from './usage.ts'
 import type { Warning } from './warning.ts'
@@ -25,9 +26,12 @@ export type StoredToolCall = {
   readonly args: Json
   /** The arguments that the model sent, if others were used. */
   readonly sentArgs?: Json
-  /** What the model received. Undefined while the call runs or waits. */
+  /**
+   * What the model received. Undefined while the call runs or waits. In an open step, what the tool has returned: hooks may
+   * still change it.
+   */
   readonly result?: ToolExecution
-  /** When it started and ended. Undefined if it did not run, or if an older version stored the run. */
+  /** When it started and ended. Undefined if it did not run. */
   readonly began?: number
   readonly ended?: number
   /** The approval that it waits for. */
@@ -59,15 +63,15 @@ export type StoredStep = {
   readonly isRewound?: true
 }
 
-/** The place of a subagent in a run: the step and the call of each of its ancestors, the outermost first. */
-export type CallPath = readonly { readonly step: number; readonly call: string }[]
+/** The place of a subagent in a run: it and its ancestors, the outermost first, with the step and the call that started each. */
+export type CallPath = AgentPath
 
 /** What a stored call did: call a model, a tool, a hook with effects or an approver, or wait. */
 export type StoredCallKind = 'inference' | 'tool' | 'hook' | 'approval' | 'sleep'
 
 /** A call of a stored run to the outside, with its time. */
 export type StoredCall = {
-  /** Unique among calls between two checkpoints. A call inside another one has its key as a prefix. */
+  /** Unique in its run. */
   readonly key: string
   readonly kind: StoredCallKind
   /** The step of the agent that made it. */
@@ -81,7 +85,7 @@ export type StoredCall = {
   readonly hook?: string
   /** The line that it was stored in. */
   readonly seq: number
-  /** When it started. Undefined if an older version stored the run. */
+  /** When it started. */
   readonly began?: number
   /** When it ended. Undefined while it runs, or if its process has ended. */
   readonly ended?: number
@@ -105,8 +109,6 @@ export type StoredRunEvent = { readonly at: number; readonly step: number; reado
   | { readonly type: 'resumed'; readonly answers: Answers }
   /** Its process ended without it. `at`: when another one resumed it; `downMs`: since its last record. */
   | { readonly type: 'interrupted'; readonly downMs: number }
-  /** Its open step was closed with what was recorded: the agent has changed, or there was new input. */
-  | { readonly type: 'closed' }
   /** The user has suspended or resumed the session. */
   | { readonly type: 'sessionSuspended'; readonly reason?: string }
   | { readonly type: 'sessionResumed' }
@@ -149,9 +151,9 @@ export type StoredRun = {
   /** The numbers of its first and last line. */
   readonly lines: { readonly first: number; readonly last: number }
   readonly steps: readonly StoredStep[]
-  /** Every call to the outside: of the agent, its hooks and its subagents. */
+  /** Every call to the outside: of the agent, its hooks and its subagents, in the order in which they were stored. */
   readonly calls: readonly StoredCall[]
-  /** Every invocation of a hook up to the last checkpoint. */
+  /** What hooks have decided and changed, up to the last checkpoint. */
   readonly ledger: readonly TimedLedgerEntry[]
   readonly warnings: readonly Warning[]
   readonly usage: Usage

@@ -1,4 +1,3 @@
-import type { JsonObject } from './json.ts'
 import type { Usage } from './usage.ts'
 
 /** A subagent in a run, and the call of its parent that it works for. */
@@ -14,15 +13,6 @@ export type AgentPath = readonly AgentPlace[]
 
 /** The usage of an ancestor when a subagent starts, including what is reserved for subagents that start with it. */
 export type Above = { readonly usage: Usage; readonly workedMs: number }
-
-/** A subagent that waits for an approval, in the call of its parent. */
-export type OpenChild = {
-  readonly agent: string
-  /** One per ancestor, the outermost first. */
-  readonly above: readonly Above[]
-  /** The JSON of its suspended state. */
-  readonly state: JsonObject
-}
 
 /** A subagent that is about to end: its call, its status and its usage. */
 export type Subagent = {

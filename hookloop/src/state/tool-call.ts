@@ -1,5 +1,5 @@
 import { hashJson, type Json, type JsonObject } from './json.ts'
-import type { AgentPath, OpenChild } from './subagent.ts'
+import type { AgentPath } from './subagent.ts'
 import type { TokenUsage } from './usage.ts'
 
 /** A tool call of the model. `args` is the JSON it sent or, for guards and tools, the parsed value. */
@@ -57,8 +57,6 @@ export type Approval = {
   readonly path?: AgentPath
   /** How often a process died while it ran the call. It may have taken effect, so the approver is asked again. */
   readonly interruptions?: number
-  /** The approval of the call that was allowed before, if a guard that did not ask then asks now. */
-  readonly previous?: string
 }
 
 /** The answer of an approver: run the call, run it with other arguments, or block it. */
@@ -66,79 +64,49 @@ export type Answer = 'allow' | { readonly allow: JsonObject } | { readonly block
 /** Answers to pending approvals by their id, for `agent.resume(run, { answers })`. */
 export type Answers = { readonly [approvalId: string]: Answer }
 
-/** A call of an open step: its arguments, its result, or what it waits for. */
-export type OpenCall = {
-  readonly id: string
-  readonly name: string
-  readonly originalArgs: Json
-  readonly args: Json
-  readonly approval?: Approval
-  readonly answer?: Answer
-  /** The subagent of the call, which waits. */
-  readonly child?: OpenChild
-  /** The answers to that subagent. */
-  readonly answers?: Answers
-  readonly result?: ToolExecution
-  /** How often a process died while it ran the call, if the approver is asked about that. */
-  readonly interruptions?: number
-}
-
+/** A question to an approver, bound to exactly what is asked: its id is a hash of it. */
 export function approvalFor(
   call: ToolCall<Json>,
   asks: readonly Ask[],
   place: {
+    /** Where in its run it is asked. */
     readonly key: string
     readonly trigger?: AskTrigger | undefined
     readonly tool?: string | undefined
     readonly expiresAt?: number
     readonly expiresInMs?: number
-    readonly interruptions?: number
-    readonly previous?: string
+    readonly interruptions?: number | undefined
     readonly path?: AgentPath | undefined
   },
 ): Approval {
-  const { expiresAt, expiresInMs, interruptions, previous, tool } = place
-  const hash = askedHash(call, place)
+  const { key, trigger, expiresAt, expiresInMs, interruptions, tool, path } = place
+  const hash = askedHash(call, { asks, tool, interruptions })
   return Object.freeze({
-    id: approvalId(place.key, hash),
+    id: `${key}#${hash.slice(0, 16)}`,
     toolCall: Object.freeze(call) as ToolCall,
     message: asks.map((ask) => ask.message).join('; '),
     by: asks.map((ask) => ask.by).join(', '),
     asks: Object.freeze(asks.slice()),
     hash,
-    ...(place.trigger !== undefined && { trigger: place.trigger }),
+    ...(trigger !== undefined && { trigger }),
     ...(tool !== undefined && { tool }),
     ...(expiresAt !== undefined && { expiresAt }),
     ...(expiresInMs !== undefined && { expiresInMs }),
     ...(interruptions !== undefined && { interruptions }),
-    ...(previous !== undefined && { previous }),
-    ...(place.path !== undefined && { path: place.path }),
+    ...(path !== undefined && path.length > 0 && { path }),
   })
 }
 
-/** Whether an approval is about this call with these arguments. */
-export function approvalFits(approval: Approval, call: OpenCall, key: string): boolean {
-  const { tool, previous } = approval
-  const hash = askedHash(call, { tool, previous, interruptions: call.interruptions })
-  const shown = askedHash(approval.toolCall, approval)
-  return approval.hash === hash && shown === hash && approval.id === approvalId(key, hash)
-}
-
-/** A hash of what is to be approved. Approving a call does not approve running it again, so interruptions are part of it. */
+/** A hash of all that is asked: the call, the tool as it was described, and the questions. */
 export function askedHash(
   { name, args }: Pick<ToolCall<Json>, 'name' | 'args'>,
-  asked: {
-    readonly tool?: string | undefined
-    readonly previous?: string | undefined
-    readonly interruptions?: number | undefined
-  },
+  { asks, tool, interruptions }: { readonly [K in 'asks' | 'tool' | 'interruptions']?: Approval[K] | undefined },
 ): string {
-  const { tool, previous, interruptions } = asked
   return hashJson({
     name,
     args: args as Json,
+    asks: (asks ?? []).map(({ by, message }) => [by, message]),
     ...(tool !== undefined && { tool }),
-    ...(previous !== undefined && { previous }),
     ...(interruptions !== undefined && { interruptions }),
   })
 }
@@ -152,8 +120,4 @@ export function answerProblem(
   if (trigger !== undefined) return `A question at ${trigger} has no arguments to edit. Answer with 'allow' or deny it.`
   if (interruptions === undefined) return undefined
   return 'The call may have taken effect with the arguments that are shown. Run it again with the same arguments, or deny it.'
-}
-
-function approvalId(key: string, hash: string): string {
-  return `${key}#${hash.slice(0, 16)}`
 }

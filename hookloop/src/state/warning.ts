@@ -11,8 +11,6 @@ export const warningCodes = {
   LIMIT_WAITED:
     'The run or a model call waited for a limit that processes share: see `runLimit`, `callLimit`, `rateLimit`.',
   MODEL_WARNING: 'The provider ignored a setting, or a reply was corrected.',
-  STEP_CLOSED:
-    'A step that was interrupted is closed with what is recorded, because the agent has changed or there is new input.',
   TOOLS_MISSING: 'The definition of a subagent names tools that its parent does not have.',
   USAGE_ESTIMATED: 'The provider did not report token usage, or a call did not complete, so usage was estimated.',
   WARNINGS_OMITTED: 'There were more different warnings than are listed.',

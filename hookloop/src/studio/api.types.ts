@@ -239,13 +239,11 @@ export type HookCounts = {
   readonly hook: string
   readonly definedAt?: string
   readonly shadow: boolean
-  readonly ran: number
   readonly blocked: number
   readonly asked: number
   readonly changed: number
   readonly stopped: number
   readonly failed: number
-  readonly ms: number
   /** At most 5 places where it decided something, the latest first. */
   readonly latest: readonly {
     readonly session: string

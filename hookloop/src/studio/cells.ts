@@ -40,7 +40,7 @@ export function isDecision(entry: TimedLedgerEntry): boolean {
   return entry.shadow !== true && entry.bookkeeping !== true && codeOf(entry) !== '-'
 }
 
-type Counts = { ran: number; decided: number; triggers: Set<string>; last: Partial<TimedLedgerEntry> }
+type Counts = { decided: number; triggers: Set<string>; last: Partial<TimedLedgerEntry> }
 
 /** The columns of a run: one per hook, by its name. */
 export class Columns {
@@ -61,7 +61,7 @@ export class Columns {
   #of(hook: string, known: Partial<TimedLedgerEntry>): number {
     const id = this.ids.get(hook) ?? this.ids.size
     this.ids.set(hook, id)
-    this.#counts[id] ??= { ran: 0, decided: 0, triggers: new Set(), last: known }
+    this.#counts[id] ??= { decided: 0, triggers: new Set(), last: known }
     return id
   }
 
@@ -72,7 +72,6 @@ export class Columns {
       const id = this.#of(entry.hook, entry)
       const counts = this.#counts[id]!
       const code = codeOf(entry)
-      counts.ran++
       if (code !== '-') counts.decided++
       counts.triggers.add(entry.trigger)
       const definedAt = joinPlaces(counts.last.definedAt, entry.definedAt)
@@ -94,10 +93,10 @@ export function joinPlaces(known: string | undefined, more: string | undefined):
   return [...new Set([...known.split('; '), ...more.split('; ')])].join('; ')
 }
 
-function columnOf(hook: string, id: number, { ran, decided, triggers, last }: Counts): Column {
+function columnOf(hook: string, id: number, { decided, triggers, last }: Counts): Column {
   const { mode = 'loop', shadow = false, bookkeeping = false, definedAt } = last
   const group = triggerNames.find((each) => triggers.has(each)) ?? ''
-  return { id, hook, mode, shadow, group, bookkeeping, ran, decided, ...(definedAt !== undefined && { definedAt }) }
+  return { id, hook, mode, shadow, group, bookkeeping, decided, ...(definedAt !== undefined && { definedAt }) }
 }
 
 const modes: readonly Column['mode'][] = ['transform', 'guard', 'observe', 'loop']

@@ -48,14 +48,14 @@ function fileHook({ name, trigger, mode, runs, matcher, source, trust, problem }
   }
 }
 
-type Count = 'ran' | 'blocked' | 'asked' | 'changed' | 'stopped' | 'failed' | 'ms'
+type Count = 'blocked' | 'asked' | 'changed' | 'stopped' | 'failed'
 type Counting = { -readonly [name in Count]: number } & {
   latest: HookCounts['latest'][number][]
   shadow: boolean
   definedAt?: string | undefined
 }
 
-const counted: { readonly [code: string]: Exclude<Count, 'ran' | 'ms'> } = {
+const counted: { readonly [code: string]: Count } = {
   x: 'blocked',
   '?': 'asked',
   '~': 'changed',
@@ -78,8 +78,6 @@ function countsOf(runs: readonly StoredRun[]): readonly HookCounts[] {
       hooks.set(key, counts)
       const code = codeOf(entry)
       const what = counted[code]
-      counts.ran++
-      counts.ms += entry.durationMs
       counts.definedAt = joinPlaces(counts.definedAt, entry.definedAt)
       if (what !== undefined) counts[what]++
       if (code === '-' || entry.bookkeeping === true || counts.latest.length === MAX_LATEST) continue
@@ -95,5 +93,5 @@ function countsOf(runs: readonly StoredRun[]): readonly HookCounts[] {
 }
 
 function none({ shadow }: TimedLedgerEntry): Counting {
-  return { ran: 0, blocked: 0, asked: 0, changed: 0, stopped: 0, failed: 0, ms: 0, latest: [], shadow: shadow === true }
+  return { blocked: 0, asked: 0, changed: 0, stopped: 0, failed: 0, latest: [], shadow: shadow === true }
 }

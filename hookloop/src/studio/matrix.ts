@@ -1,7 +1,14 @@
 import { isJsonObject, type Json } from '../state/json.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import { textOf, type Part } from '../state/message.ts'
-import type { StoredCall, StoredRun, StoredRunEvent, StoredStep, StoredToolCall } from '../state/stored-run.ts'
+import type {
+  CallPath,
+  StoredCall,
+  StoredRun,
+  StoredRunEvent,
+  StoredStep,
+  StoredToolCall,
+} from '../state/stored-run.ts'
 import { shorten } from '../state/text.ts'
 import { Columns, isDecision } from './cells.ts'
 import type { Column, Row } from './run.types.ts'
@@ -72,8 +79,8 @@ export function matrixOf(run: StoredRun, before: Settled = nothingSettled): Matr
   const own = run.ledger.filter((entry) => entry.path === undefined && stepOf(entry) >= before.step)
   const entries = new Places([...before.rest, ...own])
   const inSubagents = Map.groupBy(
-    run.ledger.filter(({ path }) => path !== undefined),
-    ({ path }) => `${path![0]!.step}/${path![0]!.call}`,
+    [...run.calls.filter(isShownInside), ...run.ledger].filter(hasPath),
+    ({ path }) => `${path[0]!.step}/${path[0]!.call}`,
   )
   const calls = Map.groupBy(run.calls, placeOf)
   const events = Map.groupBy(run.events.filter(isShown), ({ step }) => step)
@@ -98,9 +105,10 @@ export function matrixOf(run: StoredRun, before: Settled = nothingSettled): Matr
       if (call.approval !== undefined) shown.add(call.approval.id)
       const text = argsText(call.args)
       add(callFields(index, call), { text, step, call, entries: entries.take(`call/${index}/${call.id}`) })
-      for (const [place, inside] of Map.groupBy(inSubagents.get(`${index}/${call.id}`) ?? [], placeOf)) {
-        const made = calls.get(place)?.findLast(({ hook }) => hook === undefined)
-        add(subagentFields(inside[0]!, made), { text: madeText(made), made, entries: inside })
+      for (const inside of Map.groupBy(inSubagents.get(`${index}/${call.id}`) ?? [], placeOf).values()) {
+        const made = inside.findLast((each) => 'key' in each)
+        const said = inside.filter((each) => 'mode' in each)
+        add(subagentFields(inside[0]!, { made, tool: said[0]?.tool }), { text: madeText(made), made, entries: said })
       }
     }
     for (const event of events.get(index) ?? []) add(eventFields(event), { text: eventText(event) })
@@ -227,9 +235,11 @@ function callFields(step: number, { id, name, result, approval, began, ended }: 
   }
 }
 
-function subagentFields(entry: TimedLedgerEntry, made: StoredCall | undefined): RowFields {
-  const { step, call, tool, path = [], trigger } = entry
-  const name = tool ?? made?.model
+function subagentFields(
+  { step, call, path, trigger }: Inside,
+  { made, tool }: { readonly made: StoredCall | undefined; readonly tool: string | undefined },
+): RowFields {
+  const { name = tool ?? made?.model } = Object(made?.input) as { readonly name?: string }
   const isVotes = call === undefined && (trigger === 'afterStep' || trigger === 'onStop')
   return {
     kind: call !== undefined ? 'call' : isVotes ? 'votes' : 'model',
@@ -240,6 +250,17 @@ function subagentFields(entry: TimedLedgerEntry, made: StoredCall | undefined): 
     ...(made?.error !== undefined && { status: 'failed' }),
     ...timeOf(made?.began, made?.ended),
   }
+}
+
+type Inside = (StoredCall | TimedLedgerEntry) & { readonly path: CallPath }
+
+function hasPath(part: StoredCall | TimedLedgerEntry): part is Inside {
+  return part.path !== undefined
+}
+
+/** A call of a model or a tool that a subagent makes. Those of its hooks, and questions, are in the row that they are about. */
+function isShownInside({ kind, hook }: StoredCall): boolean {
+  return hook === undefined && (kind === 'inference' || kind === 'tool')
 }
 
 /** The arguments of a call as a line: the only one by itself, several as JSON. */
@@ -280,8 +301,6 @@ function eventText(event: StoredRunEvent): string {
     }
     case 'interrupted':
       return `The process of the run ended. Another one resumed it after ${Math.round(event.downMs / 1000)} s.`
-    case 'closed':
-      return 'The open step was closed with what was recorded.'
     case 'sessionSuspended':
       return `The session was suspended. ${event.reason ?? ''}`
     case 'sessionResumed':

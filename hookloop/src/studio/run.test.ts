@@ -57,11 +57,11 @@ suite('a run', () => {
     )
   })
 
-  test('says of each hook what it did about each call: nothing, block, ask, change, or that it was not invoked', async () => {
+  test('says of each hook what it did about each call: block, ask, change, nothing, or that it was skipped', async () => {
     await using studio = await studioFor((await completed()).store)
-    assert.deepEqual(await cells(studio, 'no-push'), ['-', 'x', '-'])
-    assert.deepEqual(await cells(studio, 'ask-rm'), ['-', '-', '?'])
-    assert.deepEqual(await cells(studio, 'no-ls'), ['x', '-', '-'])
+    assert.deepEqual(await cells(studio, 'no-push'), [' ', 'x', ' '])
+    assert.deepEqual(await cells(studio, 'ask-rm'), [' ', '-', '?'])
+    assert.deepEqual(await cells(studio, 'no-ls'), ['x', ' ', ' '])
     assert.deepEqual(await cells(studio, 'mark'), ['~', '~', '~'])
     assert.deepEqual(await cells(studio, 'completion'), [' ', ' ', ' '])
   })
@@ -148,7 +148,7 @@ suite('a run', () => {
     assert.deepEqual([first.status, decisions, wayOn], ['suspended', 1, 'Answer the question, then resume.'])
     const [run] = await readRuns(store, ref.session)
     const suspended = run!.events.find(({ type }) => type === 'suspended')!
-    assert.equal(gauges.find(({ limit }) => limit === 'maxTimeMs')?.used, suspended.at - run!.at)
+    assert.equal(gauges.find(({ limit }) => limit === 'maxTimeMs')?.used, suspended.at - run!.at - run!.waitedMs)
   })
 
   test('of a subagent is in rows of its own below the call, and every entry of the ledger is in exactly one row', async () => {

@@ -69,13 +69,12 @@ export type Column = {
   readonly definedAt?: string
   /** The hook only keeps records for a capability. */
   readonly bookkeeping: boolean
-  /** How often it ran, and decided something. */
-  readonly ran: number
+  /** How often it decided or changed something. */
   readonly decided: number
 }
 
 /**
- * What hooks did, one character per column id: ` ` was not invoked (a shorter text: the rest was not), `-` nothing, `+` allowed,
+ * What hooks did, one character per column id: ` ` nothing (a shorter text: the rest did nothing), `-` was skipped, or a shadow without an opinion, `+` allowed,
  * `x` blocked, `?` asked, `~` changed something, `s` voted to stop, `c` requested to continue, `r` recovered from an error,
  * `!` failed, `o` another decision. If a hook did several things in a row, the most severe: `x` `!` `?` `s` `c` `r` `~` `o` `+`.
  */
@@ -197,6 +196,7 @@ export type TimeReport = {
   readonly endedAt: number
   /** Time that no limit counts: waiting for answers, and while no process worked on it. */
   readonly waitedMs: number
+  /** Of hooks, only those that decided or changed something, or failed. */
   readonly totals: { readonly modelMs: number; readonly toolsMs: number; readonly hooksMs: number }
   /** Spans in the order in which they began. At most 5000, the longest ones. */
   readonly spans: readonly Span[]

@@ -54,7 +54,8 @@ export class TextSearch {
   #isIn(line: string): boolean {
     if (!line.toLowerCase().includes(this.#escaped)) return false
     try {
-      return this.#isSaid(JSON.parse(line) as Json, false)
+      const { input, ...record } = JSON.parse(line) as { readonly input?: Json }
+      return this.#isSaid(record, false) || (input !== undefined && this.#isSaid(input, false)) // of an effect: it has names as well
     } catch {
       return false // the line is damaged
     }

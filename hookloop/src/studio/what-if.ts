@@ -4,7 +4,8 @@ import type { Capability } from '../agent/capability.ts'
 import type { Hook } from '../hooks/hook.ts'
 import { HookStack } from '../hooks/stack.ts'
 import { decidedWords } from '../sessions/replay/format-replay.ts'
-import { changedHooks, replay, type ReplayPlace, type ReplayReport } from '../sessions/replay/replay.ts'
+import type { ReplayPlace } from '../sessions/replay/compare-ledgers.ts'
+import { changedHooks, replay, type ReplayReport } from '../sessions/replay/replay.ts'
 import { forkSession } from '../sessions/session/fork-session.ts'
 import { sessionPort } from '../sessions/session/session.ts'
 import { sessionUnknown, type SessionStore } from '../sessions/stores/store.ts'
@@ -30,11 +31,11 @@ export async function judgeAgain(
   const { events, differences, divergesAt, unjudged, record } = await replay(stored, { ...others, run: run.index })
   return {
     events,
-    differences: differences.map(({ was, would, changes = [], divergence, ...place }) => ({
+    differences: differences.map(({ was, would, divergence, ...place }) => ({
       ...placeIn(matrix, place),
       was: decidedWords(was),
       would: decidedWords(would),
-      changes,
+      changes: would.flatMap(({ changes = [] }) => changes),
       ...(divergence !== undefined && { divergence }),
     })),
     ...(divergesAt !== undefined && { divergesAt: { ...placeIn(matrix, divergesAt), why: divergesAt.why } }),
@@ -50,14 +51,22 @@ function noteOn({ status, message = '' }: ReplayReport['record']): Pick<WhatIfRe
 }
 
 /** The row of an event. Where no hook had fired in the recorded run, that of the call or the step. */
-function placeIn({ rows }: Matrix, { step, trigger, call }: ReplayPlace): WhatIfPlace {
+function placeIn({ rows }: Matrix, { step, trigger, call, path }: ReplayPlace): WhatIfPlace {
+  const within = JSON.stringify(path)
   const isThere = ({ entries }: Matrix['rows'][number]): boolean =>
     entries.some(
-      (each) => each.step === step && each.trigger === trigger && each.call === call?.id && each.path === undefined,
+      (each) =>
+        each.step === step &&
+        each.trigger === trigger &&
+        each.call === call?.id &&
+        JSON.stringify(each.path) === within,
     )
+  const start = path?.[0] ?? { step, call: call?.id } // of a subagent: the call that started it
   const found =
     rows.find(isThere) ??
-    rows.find(({ row }) => row.step === step && row.call === call?.id && row.path === undefined && row.kind !== 'input')
+    rows.find(
+      ({ row }) => row.step === start.step && row.call === start.call && row.path === undefined && row.kind !== 'input',
+    )
   return { step, trigger, row: found?.row.index ?? null, ...(call !== undefined && { tool: call.name }) }
 }
 

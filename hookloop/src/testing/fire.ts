@@ -21,7 +21,7 @@ import type { LedgerEntry } from '../state/ledger.ts'
 import { List } from '../state/list.ts'
 import { textMessage, type Message } from '../state/message.ts'
 import { addTokens, noTokens, noUsage, type TokenUsage, type Usage } from '../state/usage.ts'
-import { liveEffects } from '../effects/effects.ts'
+import { looseEffects } from '../effects/effects.ts'
 import type { HookInference, InferOptions } from '../hooks/infer.ts'
 import type { FactValues, Recovery } from '../hooks/base-context.ts'
 import type { HookHost, LedgerHook, LedgerPlace } from '../hooks/hook-host.ts'
@@ -133,14 +133,14 @@ const always: OptionTypes = {
 
 /** A run with a single event. */
 class Stage implements HookHost {
-  readonly effects = liveEffects()({ signal: new AbortController().signal, emit: undefined })
+  readonly effects = looseEffects({ signal: new AbortController().signal })
   readonly step = 0
   readonly ended = undefined
-  readonly place = 'fire/0'
+  readonly workedMs = 0
   readonly toModel = modelMaker()
   readonly spent: Usage
   readonly #now: number | undefined
-  ledger = List.empty<LedgerEntry>()
+  ledger: readonly LedgerEntry[] = []
   spentByHook: TokenUsage | undefined
   readonly watched: PromiseLike<unknown>[] = []
   readonly #model: LanguageModel
@@ -158,7 +158,7 @@ class Stage implements HookHost {
     return this.effects.signal
   }
   note({ plan: { trigger } }: LedgerPlace, { name, mode }: LedgerHook, _ms: number, what?: Partial<LedgerEntry>): void {
-    this.ledger = this.ledger.append({ step: 0, trigger, hook: name, mode, ...what })
+    this.ledger = [...this.ledger, { step: 0, trigger, hook: name, mode, ...what }]
   }
   watch(_hook: string, _trigger: HookTrigger, work: PromiseLike<unknown>): void {
     this.watched.push(work)

@@ -47,7 +47,7 @@ export const eventsContract: readonly Case[] = [
       same(await seqsOf(other.watch('watched'), 3), [1, 2, 3])
       await writer.append(['two', 'three'], { head: { of: 1 }, events: events(4, 5) })
       await writer.append([], { events: events(6, 6) })
-      await writer.append(['four'], { pages: { keep: 0, add: ['a'] }, events: events(7, 8) })
+      await writer.append(['four'], { events: events(7, 8) })
       for (const each of taken) same(await each, numbers(1, 7))
       same(await other.read('watched'), { head: { of: 1 }, lines: ['one', 'two', 'three', 'four'] })
     },

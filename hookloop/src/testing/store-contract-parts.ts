@@ -1,5 +1,5 @@
 import type { ListedSession, SessionFilter, SessionStore } from '../sessions/stores/store.ts'
-import { pause, idsOf, codeOf, oddLines, same, write, type Case } from './store-contract-scene.ts'
+import { pause, idsOf, codeOf, same, write, type Case } from './store-contract-scene.ts'
 
 /** The contract of reading parts of a session. */
 export const partsContract: readonly Case[] = [
@@ -37,36 +37,6 @@ export const partsContract: readonly Case[] = [
       await writer.release()
       same(await (await sessions.open('part')).read({ after: 9 }), { head: { to: 12 }, lines: lines.slice(10) })
       same(await sessions.read('none', { after: 3 }), undefined)
-    },
-  ],
-  [
-    'pages are added and replaced from a number on, with the lines that refer to them',
-    async ({ store }) => {
-      const sessions = await store()
-      const writer = await sessions.open('paged', { create: true })
-      same((await writer.read({ pages: true })).pages, [])
-      const changes = [
-        { keep: 0, add: ['a', 'b'] },
-        { keep: 2, add: ['c', oddLines.join(' ')] },
-        { keep: 1, add: ['d'] },
-        { keep: 2, add: [] },
-        { keep: 2, add: ['e', 'f'] },
-        { keep: 0, add: ['g'] },
-      ]
-      let pages: string[] = []
-      for (const [i, { keep, add }] of changes.entries()) {
-        pages = [...pages.slice(0, keep), ...add]
-        await writer.append([`line ${i}`], { ...(i === 0 && { head: { of: 'pages' } }), pages: { keep, add } })
-        const expected = { head: { of: 'pages' }, lines: [`line ${i}`], pages }
-        same(await writer.read({ after: i - 1, pages: true }), expected)
-        same(await (await store()).read('paged', { after: i - 1, pages: true }), expected)
-      }
-      same(Object.keys((await sessions.read('paged'))!).toSorted(), ['head', 'lines'])
-      await writer.release()
-      same((await sessions.read('paged'))?.lines.length, changes.length)
-      await sessions.delete('paged')
-      const again = await sessions.open('paged', { create: true })
-      same(await again.read({ pages: true }), { head: {}, lines: [], pages: [] })
     },
   ],
   [

@@ -1,6 +1,5 @@
 import { context as contexts, type Attributes, type Context, type SpanContext } from '@opentelemetry/api'
 import type { ErrorRecord, ExecutionStatus } from '../state/execution.ts'
-import type { List } from '../state/list.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
 import type { Message } from '../state/message.ts'
 import type { Usage } from '../state/usage.ts'
@@ -9,7 +8,7 @@ import type { HookTrigger, PlainTrigger } from '../hooks/triggers.ts'
 import { inputContent, outputContent, systemContent } from './content.ts'
 import { attributes, operations, OTHER_ERROR } from './conventions.ts'
 import { modelFacts, spentBetween, usageFacts } from './facts.ts'
-import { addHookSpan, isShown, type Shown } from './hook-spans.ts'
+import { addHookSpan, isShown, type HooksShown } from './hook-spans.ts'
 import { layOut, type Noted, type Reading } from './hook-times.ts'
 import { InferenceTrace, type Answered } from './inference-trace.ts'
 import type { Instruments } from './instruments.ts'
@@ -22,7 +21,7 @@ export const TRACING = 'tracing'
 export type TraceOptions = {
   readonly spans: Spans
   readonly instruments: Instruments
-  readonly shown: Shown
+  readonly shown: HooksShown
   readonly agentName: string | undefined
 }
 
@@ -43,13 +42,15 @@ const ofStep: ReadonlySet<string> = new Set<HookTrigger>([
 /**
  * The spans of one execution, from its start or resumption to its end or suspension. Only the span of the execution is open
  * during it. The others are created afterwards, with the times at which they started and ended, so that a forbidden step or
- * request leaves no span.
+ * request leaves no span. What a resumed run only repeats is not observed, except for the hooks that run again.
  */
 export class ExecutionTrace {
   readonly agentId: string
+  /** The id of the execution, once it is known. */
+  id: string | undefined
   readonly #spans: Spans
   readonly #instruments: Instruments
-  readonly #shown: Shown
+  readonly #shown: HooksShown
   readonly #own: Attributes
   readonly #execution: OpenSpan
   readonly #inference: InferenceTrace
@@ -57,7 +58,12 @@ export class ExecutionTrace {
   /** Added to `performance.now()`: a monotonic clock for the whole execution. */
   readonly #origin = Date.now() - performance.now()
   readonly #startedAt: number
-  readonly #spentBefore: Usage
+  readonly #parent: ExecutionTrace | undefined
+  /** The traces of subagents that run now. */
+  readonly #children = new Set<ExecutionTrace>()
+  /** What had been spent when the first trigger after the start or the repetition was seen, and at the last one. */
+  #spentBefore: Usage | undefined
+  #spent: Usage
   /** How many ledger entries have been read. */
   #seen: number
   #step: OpenSpan | undefined
@@ -67,11 +73,7 @@ export class ExecutionTrace {
   #lastError: string | undefined
   #hasModel = false
 
-  constructor(
-    { spans, instruments, shown, agentName: ownName }: TraceOptions,
-    ctx: Seen,
-    { earlier, inside }: { readonly earlier?: SpanContext | undefined; readonly inside?: Context | undefined } = {},
-  ) {
+  constructor({ spans, instruments, shown, agentName: ownName }: TraceOptions, ctx: Seen, parent?: ExecutionTrace) {
     const agentName = subagentName(ctx) ?? ownName
     const { state, ledger, trigger, spent } = ctx
     const isStart = trigger === 'beforeExecution' || trigger === 'onUserInput'
@@ -82,23 +84,23 @@ export class ExecutionTrace {
     this.#inference = new InferenceTrace(spans, instruments)
     this.#tools = new ToolTrace(spans, instruments)
     this.#own = agentName === undefined ? {} : { [attributes.agentName]: agentName }
-    this.#spentBefore = spent
-    this.#stepIndex = state.stepCount
+    this.#spent = spent
+    this.#stepIndex = showsOwn(ctx) ? state.stepCount : 0
     this.#seen = isStart ? 0 : startOf(trigger, ledger)
     const { from, now } = layOut(ledger.slice(this.#seen).filter(isTraced), this.#now())
     this.#startedAt = from
     this.#stepFrom = isStart ? undefined : now
+    this.#parent = parent
+    if (parent !== undefined) parent.#children.add(this)
     this.#execution = spans.open([operations.agent, agentName], {
       at: from,
-      parent: inside ?? contexts.active(),
+      parent: parent === undefined ? contexts.active() : parent.#inStep().context,
       facts: {
         [attributes.operation]: operations.agent,
         ...this.#own,
         [attributes.agentId]: state.agentId,
         [attributes.conversation]: state.agentId,
-        ...(trigger !== 'onUserInput' && { [attributes.execution]: state.execution!.id }),
       },
-      ...(earlier !== undefined && { links: [{ context: earlier }] }),
     })
     if (!isStart) return
     const content = () => ({ ...systemContent(state.systemPrompt), ...inputContent(inputOf(ctx)) })
@@ -109,13 +111,24 @@ export class ExecutionTrace {
     return this.#execution.span.spanContext()
   }
 
-  /** The parent context for subagents called in this step. */
-  get forSubagents(): Context {
-    return this.#inStep().context
+  /** This trace, and those of the subagents that run now. */
+  get family(): readonly ExecutionTrace[] {
+    return [this, ...[...this.#children].flatMap((each) => each.family)]
+  }
+
+  /** Notes the id of the execution, and the span of its part before the suspension. */
+  identify(id: string, earlier: SpanContext | undefined): void {
+    const { span } = this.#execution
+    this.id = id
+    span.setAttribute(attributes.execution, id)
+    if (earlier !== undefined) span.addLink({ context: earlier })
   }
 
   /** Adds what a trigger shows. The spans of its hooks belong to the step or execution that it may end. */
   see(ctx: Seen): void {
+    const { trigger, spent } = ctx
+    if (trigger !== 'onResume') this.#spentBefore ??= spent // what is repeated is billed in between
+    if (trigger !== 'onPause') this.#spent = spent
     const reading = this.#read(ctx)
     this.#beforeHooks(ctx, reading)
     if (this.#execution.span.isRecording()) {
@@ -138,7 +151,7 @@ export class ExecutionTrace {
         this.#inference.start(ctx, reading.now)
         break
       case 'afterInference':
-        this.#endInference(ctx, reading, { response: ctx.response })
+        this.#endInference(ctx, reading, { response: ctx.response, durationMs: ctx.durationMs })
         break
       case 'beforeToolUse':
         this.#tools.start(ctx, reading.now)
@@ -175,7 +188,7 @@ export class ExecutionTrace {
       }
       case 'onPause': // a suspended run ends its spans: how long it waits and where it resumes is unknown
         span.setAttribute(attributes.pending, ctx.pending.length)
-        this.#end(ctx, now, { status: 'suspended' })
+        for (const each of this.family.toReversed()) each.#end(now, { status: 'suspended' })
         break
       case 'afterExecution': {
         const { status, reason, by, message } = ctx.state.execution!.final!
@@ -183,12 +196,12 @@ export class ExecutionTrace {
         this.#spans.addContent(span, () => ({ [attributes.stopMessage]: message, ...finalAnswer(ctx) }))
         const code = status === 'failed' ? (this.#lastError ?? OTHER_ERROR) : undefined
         if (code !== undefined) this.#spans.fail(span, { code, message })
-        this.#end(ctx, now, { status, code })
+        this.#end(now, { status, code })
         break
       }
       case 'onUserInput': // a blocked input: there was no execution, so this is its only span
         span.setAttributes({ [attributes.stopReason]: 'inputBlocked', [attributes.stopBy]: blockedBy(ctx) })
-        this.#end(ctx, now, { status: 'stopped' })
+        this.#end(now, { status: 'stopped' })
         break
       default:
     }
@@ -234,14 +247,11 @@ export class ExecutionTrace {
     return (isInStep ? this.#inStep() : this.#execution).context
   }
 
-  #end(
-    { spent }: Seen,
-    now: number,
-    { status, code }: { readonly status: ExecutionStatus; readonly code?: string | undefined },
-  ): void {
+  #end(now: number, { status, code }: { readonly status: ExecutionStatus; readonly code?: string | undefined }): void {
     this.#endStep(now)
+    if (this.#parent !== undefined) this.#parent.#children.delete(this)
     const { span } = this.#execution
-    const own = spentBetween(this.#spentBefore, spent)
+    const own = spentBetween(this.#spentBefore ?? this.#spent, this.#spent)
     span.setAttributes({
       [attributes.status]: status,
       [attributes.steps]: own.steps,
@@ -274,8 +284,16 @@ function subagentName({ state }: Seen): string | undefined {
   return state.parentId === undefined ? undefined : who?.name
 }
 
+/**
+ * Whether a trigger shows the execution of its run. Before the first checkpoint of a run, `onPause` and `onResume` show none,
+ * or an earlier one of the conversation.
+ */
+export function showsOwn({ trigger, state: { execution } }: Seen): boolean {
+  return (trigger !== 'onPause' && trigger !== 'onResume') || execution?.status === 'running'
+}
+
 /** The index of the first entry of this trigger. Entries from before a suspension precede it. */
-function startOf(trigger: string, ledger: List<LedgerEntry>): number {
+function startOf(trigger: string, ledger: readonly LedgerEntry[]): number {
   let start = ledger.length
   while (start > 0 && ledger.at(start - 1)!.trigger === trigger) start--
   return start

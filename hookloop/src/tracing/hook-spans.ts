@@ -3,15 +3,11 @@ import { attributes } from './conventions.ts'
 import type { HookTime, Noted } from './hook-times.ts'
 import type { Spans } from './spans.ts'
 
-/** Which hook invocations get a span: those with a decision, all, or none. */
-export type HooksShown = 'decisions' | 'all' | 'none'
+/** Which hook invocations get a span: those that decided or changed something or failed, or none. */
+export type HooksShown = 'decisions' | 'none'
 
-/** A slow hook gets a span even without a decision. */
-export type Shown = { readonly hooks: HooksShown; readonly slowHookMs: number }
-
-export function isShown(entry: Noted, { hooks, slowHookMs }: Shown): boolean {
-  if (hooks === 'none' || isInToolSpan(entry)) return false
-  return hooks === 'all' || hasOpinion(entry) || (entry.durationMs ?? 0) >= slowHookMs
+export function isShown(entry: Noted, hooks: HooksShown): boolean {
+  return hooks !== 'none' && !isInToolSpan(entry) && hasOpinion(entry)
 }
 
 export function addHookSpan(spans: Spans, { entry, start, end }: HookTime, parent: Context): void {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isShown } from './hook-spans.ts'
 import { layOut, type Noted } from './hook-times.ts'
 
 function noted(hook: string, trigger: string, durationMs?: number): Noted {
@@ -36,11 +35,4 @@ test('around hooks end with the call, before the hooks that judge its result', (
 test('hooks without a known duration take no time', () => {
   const { hooks, from, callEnded } = layOut([noted('a', 'afterInference'), noted('b', 'afterInference')], 1000)
   assert.deepEqual([hooks[0]!.start, hooks[1]!.end, from, callEnded], [1000, 1000, 1000, 1000])
-})
-
-test('a slow hook without a decision is shown', () => {
-  const shown = { hooks: 'decisions', slowHookMs: 100 } as const
-  assert.equal(isShown(noted('a', 'beforeStep', 99), shown), false)
-  assert.equal(isShown(noted('a', 'beforeStep', 100), shown), true)
-  assert.equal(isShown({ ...noted('a', 'beforeStep'), decision: 'skipped' }, shown), false)
 })

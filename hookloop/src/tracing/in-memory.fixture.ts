@@ -16,7 +16,7 @@ export type Measured = {
   readonly sum: number | undefined
 }
 
-/** The capability, and what OpenTelemetry's in-memory exporters received from it. No hook is slow, whatever the load. */
+/** The capability, and what OpenTelemetry's in-memory exporters received from it. */
 export function inMemory(options: TracingOptions = {}) {
   const exporter = new InMemorySpanExporter()
   const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] })
@@ -32,7 +32,7 @@ export function inMemory(options: TracingOptions = {}) {
     provider,
     meters,
     tracer,
-    tracing: tracing({ tracer, meter: meters.getMeter('test'), slowHookMs: Infinity, ...options }),
+    tracing: tracing({ tracer, meter: meters.getMeter('test'), ...options }),
     spans: (): readonly ReadableSpan[] => [...exporter.getFinishedSpans()],
     span: (name: string): ReadableSpan => exporter.getFinishedSpans().find((each) => each.name === name)!,
     /** The measurements of a histogram, with their attributes. Stops measuring. */

@@ -9,8 +9,12 @@ import type { Instruments } from './instruments.ts'
 import type { Spans } from './spans.ts'
 
 export type Answered =
-  | { readonly response: InferenceResponse; readonly error?: never }
-  | { readonly error: { readonly code: string; readonly message: string }; readonly response?: never }
+  | { readonly response: InferenceResponse; readonly durationMs: number | undefined; readonly error?: never }
+  | {
+      readonly error: { readonly code: string; readonly message: string }
+      readonly response?: never
+      readonly durationMs?: never
+    }
 
 type Place = { readonly parent: Context; readonly facts: Attributes }
 
@@ -37,10 +41,10 @@ export class InferenceTrace {
   }
 
   /** The call has succeeded or failed. */
-  end({ response, error }: Answered, reading: Reading, { parent, facts: own }: Place): void {
+  end({ response, error, durationMs = Infinity }: Answered, reading: Reading, { parent, facts: own }: Place): void {
     const { at, request } = this.#pending!
     this.#pending = undefined
-    const until = Math.max(at, reading.callEnded)
+    const until = Math.max(at, Math.min(at + durationMs, reading.callEnded))
     const by = substituteOf(reading)
     const measured: Attributes = {
       [attributes.operation]: operations.chat,

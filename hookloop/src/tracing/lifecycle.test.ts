@@ -9,9 +9,8 @@ import { createAgent } from '../create-agent.ts'
 import type { SavedRun } from '../state/saved-run.ts'
 import { hook, observe } from '../hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
-import { recordEffects } from '../effects/record-effects.ts'
-import { memoryRecording } from '../effects/recording.ts'
-import { replayEffects } from '../effects/replay-effects.ts'
+import { memoryStore } from '../sessions/stores/memory-store.ts'
+import { strictReplay } from '../sessions/replay/strict-replay.fixture.ts'
 import { AsyncContexts, inMemory, timesOf, treeOf } from './in-memory.fixture.ts'
 
 const input = { type: 'object' } as const
@@ -31,7 +30,7 @@ async function suspendedRun(use: readonly Use[]) {
   return { agent, run, id: run.pending[0]!.id }
 }
 
-test('a suspended run ends its spans, and the resumed run has new ones that link to them', async () => {
+test('a suspended run ends its spans, and the resumed run has new ones that link to them, also for hooks that run again', async () => {
   const otel = inMemory()
   const begin = hook('beforeExecution', (ctx) => ctx.withState((state) => state.withMetadata('a', 1)), {
     name: 'begin',
@@ -44,6 +43,7 @@ test('a suspended run ends its spans, and the resumed run has new ones that link
   assert.deepEqual(treeOf(before), ['invoke_agent', '  hook begin', '  step 1', '    chat script'])
   assert.deepEqual(treeOf(after), [
     'invoke_agent',
+    '  hook begin',
     '  step 1',
     '    hook hookloop',
     '    execute_tool pay',
@@ -156,10 +156,11 @@ test('spans are inside their parents and consecutive', async () => {
   assert.ok(timesOf(spans[0]!).end <= first!.start && first!.end <= second!.start)
 })
 
+const down = (): never => {
+  throw new Error('the collector is down')
+}
+
 test('an error of a tracer or meter is noted in the ledger and does not change the run', async () => {
-  const down = (): never => {
-    throw new Error('the collector is down')
-  }
   const tracer = { startSpan: down, startActiveSpan: down } as unknown as Tracer
   const meter = { createHistogram: down } as never
   for (const broken of [{ tracer }, { meter }]) {
@@ -171,29 +172,20 @@ test('an error of a tracer or meter is noted in the ledger and does not change t
   }
 })
 
-test('a run that was recorded with tracing replays without it, and the other way round', async () => {
-  const model = () => scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'Done.'])
-  const agentWith = (use: readonly Use[]) =>
-    createAgent({ model: model(), use: [pay, approval(() => 'allow'), ...use] })
+test('a run with tracing replays without it, and the other way round, and a replay is not traced', async () => {
+  const otel = inMemory()
   for (const [first, second] of [
     [[inMemory().tracing], []],
-    [[], [inMemory().tracing]],
+    [[], [otel.tracing]],
+    [[inMemory({ meter: { createHistogram: down } as never }).tracing], []],
   ] as const) {
-    const recording = memoryRecording()
-    const live = await agentWith(first).run('Pay.', { effects: recordEffects(recording) })
-    const replayed = await agentWith(second).run('Pay.', { effects: replayEffects(recording) })
-    assert.deepEqual([replayed.status, replayed.text], ['completed', live.text])
-    assert.deepEqual(replayed.state.messages.slice(), live.state.messages.slice())
+    const store = memoryStore()
+    const agentWith = (use: readonly Use[]) => {
+      const model = scriptedModel([{ toolCalls: [{ name: 'pay' }] }, 'Done.'])
+      return createAgent({ model, store, use: [pay, approval(() => 'allow'), ...use] })
+    }
+    await agentWith(first).run('Pay.', { session: 's' })
+    await strictReplay(agentWith(second), store, 's')
   }
-})
-
-test('two concurrent replays of one recording have separate traces', async () => {
-  const otel = inMemory()
-  const agent = createAgent({ model: scriptedModel(() => 'Done.'), use: [otel.tracing] })
-  const recording = memoryRecording()
-  await agent.run('Go.', { effects: recordEffects(recording) })
-  const before = otel.spans().length
-  await Promise.all([1, 2].map(() => agent.run('Go.', { effects: replayEffects(recording) })))
-  const tree = ['invoke_agent', '  step 1', '    chat script', '    hook completion']
-  assert.deepEqual(treeOf(otel.spans().slice(before)), [...tree, ...tree])
+  assert.deepEqual(otel.spans(), [])
 })

@@ -1,5 +1,5 @@
 import { SpanStatusCode, trace } from '@opentelemetry/api'
-import type { Attributes, Context, Link, Span, SpanKind, Tracer } from '@opentelemetry/api'
+import type { Attributes, Context, Span, SpanKind, Tracer } from '@opentelemetry/api'
 import { attributes, spanKinds } from './conventions.ts'
 
 type Name = readonly [operation: keyof typeof spanKinds, object: string | undefined]
@@ -14,7 +14,6 @@ type NewSpan = {
   readonly parent: Context
   readonly facts: Attributes
   readonly kind?: SpanKind
-  readonly links?: Link[]
 }
 
 type EndedSpan = NewSpan & {

@@ -17,7 +17,7 @@ export class ToolTrace {
   readonly #started = new Set<string>()
   #offered: readonly string[] = []
   /** Calls that run concurrently: when the last of them was authorized, and when all had ended. */
-  #running: { from: number; until: number | undefined; readonly waitedMs: number } | undefined
+  #running: { readonly from: number; until: number | undefined } | undefined
 
   constructor(spans: Spans, instruments: Instruments) {
     this.#spans = spans
@@ -29,9 +29,9 @@ export class ToolTrace {
     this.#offered = names
   }
 
-  start({ toolCall, state }: ObserveContext<'beforeToolUse'>, at: number): void {
+  start({ toolCall }: ObserveContext<'beforeToolUse'>, at: number): void {
     this.#started.add(toolCall.id)
-    this.#running = { from: at, until: undefined, waitedMs: state.execution!.waitedMs }
+    this.#running = { from: at, until: undefined }
   }
 
   end(ctx: Ended, reading: Reading, parent: Context): void {
@@ -73,23 +73,21 @@ export class ToolTrace {
 
   /**
    * When the call started and ended. Concurrent calls are authorized one after the other, then all run, and then each is
-   * reported: they started when the last was authorized and ended when the first was reported. Time spent waiting for
-   * approval is not included.
+   * reported: they started when the last was authorized and ended when the first was reported. Calls that wait for approval
+   * are authorized again after it.
    */
-  #times({ state, durationMs }: Ended, { callEnded }: Reading): { readonly from: number; readonly until: number } {
-    const { waitedMs } = state.execution!
-    const running = (this.#running ??= { from: callEnded, until: callEnded, waitedMs })
+  #times({ durationMs }: Ended, { callEnded }: Reading): { readonly from: number; readonly until: number } {
+    const running = (this.#running ??= { from: callEnded, until: callEnded })
     running.until ??= callEnded
-    const from = Math.min(running.from + waitedMs - running.waitedMs, running.until)
+    const from = Math.min(running.from, running.until)
     return { from, until: Math.min(from + (durationMs ?? Infinity), running.until) }
   }
 
   /** The name, if the tool exists. A name that the model invented is content, and there is no limit to them. */
-  #knownName({ toolCall: { id, name }, ledger }: Ended): string | undefined {
+  #knownName({ toolCall: { id, name }, toolExecution: { rejected, withheld }, durationMs }: Ended): string | undefined {
     if (this.#started.has(id) || this.#offered.includes(name)) return name
-    const wasJudged = ledger.some(
-      ({ trigger, call, mode }) => trigger === 'beforeToolUse' && call === id && mode !== 'loop',
-    )
-    return wasJudged ? name : undefined // judged earlier, if the call waited for approval in another process
+    // It was offered earlier, if the call began or waited for approval in another process.
+    const isDecided = durationMs !== undefined || (rejected !== true && withheld !== true)
+    return isDecided ? name : undefined
   }
 }

@@ -5,7 +5,7 @@ import { BoundedMap } from '../state/bounded-map.ts'
 import { checkOptions } from '../state/check-options.ts'
 import type { ObserveContext } from '../hooks/context.ts'
 import { observe } from '../hooks/hook.ts'
-import { blockedBy, ExecutionTrace, TRACING, type TraceOptions } from './execution-trace.ts'
+import { blockedBy, ExecutionTrace, showsOwn, TRACING, type TraceOptions } from './execution-trace.ts'
 import type { HooksShown } from './hook-spans.ts'
 import { Instruments } from './instruments.ts'
 import { Spans } from './spans.ts'
@@ -18,10 +18,8 @@ export type TracingOptions = {
   readonly meter?: Meter
   /** Whether spans contain prompts, answers, arguments, results and messages of hooks and errors. Default false. */
   readonly content?: boolean
-  /** Which hook invocations get a span: those that decided, changed, failed or were slow; all; or none. Default `'decisions'`. */
+  /** Which hook invocations get a span: those that decided or changed something or failed, or none. Default `'decisions'`. */
   readonly hooks?: HooksShown
-  /** The time from which a hook is slow. Default 100. */
-  readonly slowHookMs?: number
   /** The name of the agent in the names of spans. Default none. */
   readonly agentName?: string
 }
@@ -61,12 +59,12 @@ const MAX_SUSPENDED = 1000
  * createAgent({ model, use: [tracing({ agentName: 'support', content: true })] })
  */
 export function tracing(options: TracingOptions = {}): Capability {
-  const { content = false, hooks = 'decisions', slowHookMs = 100, agentName } = checked(options)
+  const { content = false, hooks = 'decisions', agentName } = checked(options)
   const { tracer = trace.getTracer('hookloop'), meter } = options
   const live = new LiveTraces({
     spans: new Spans(tracer, content),
     instruments: new Instruments(meter),
-    shown: { hooks, slowHookMs },
+    shown: hooks,
     agentName,
   })
   return {
@@ -79,9 +77,9 @@ export function tracing(options: TracingOptions = {}): Capability {
 /** The traces of current executions. One agent serves many runs at once. */
 class LiveTraces {
   readonly #options: TraceOptions
-  /** By the signal of the run, which is unique unless the caller passes one, and the id of the execution. */
-  readonly #traces = new WeakMap<AbortSignal, Map<string, ExecutionTrace>>()
-  /** By the id of the agent, for its subagents: they have a signal of their own. */
+  /** By the signal of the run. Subagents have one of their own. */
+  readonly #traces = new WeakMap<AbortSignal, ExecutionTrace>()
+  /** By the id of the agent, for its subagents. */
   readonly #parents = new Map<string, ExecutionTrace>()
   readonly #suspended = new BoundedMap<string, SpanContext>(MAX_SUSPENDED)
 
@@ -90,37 +88,41 @@ class LiveTraces {
   }
 
   see(ctx: Watched): void {
-    const { trigger, state, signal } = ctx
+    const { trigger, signal } = ctx
     if (trigger === 'onUserInput') {
       // A blocked input never becomes an execution, so it gets its own span here.
       if (blockedBy(ctx) !== undefined) new ExecutionTrace(this.#options, ctx).see(ctx)
       return
     }
-    if (state.execution === undefined) return
     const execution = this.#traceOf(ctx)
     const isSuspended = trigger === 'onPause'
     if (isSuspended || trigger === 'afterExecution') {
-      this.#traces.get(signal)?.delete(state.execution.id)
-      this.#parents.delete(state.agentId)
+      this.#traces.delete(signal)
+      for (const { agentId, id, spanContext } of execution.family) {
+        this.#parents.delete(agentId)
+        if (isSuspended && id !== undefined) this.#suspended.set(id, spanContext)
+      }
     }
-    if (isSuspended) this.#suspended.set(state.execution.id, execution.spanContext)
     execution.see(ctx)
   }
 
   /** The trace of the execution; a new one if it starts, resumes, or was cancelled while being suspended. */
   #traceOf(ctx: Watched): ExecutionTrace {
-    const { id } = ctx.state.execution!
-    const known = this.#traces.get(ctx.signal)?.get(id)
-    if (known !== undefined) return known
-    const ofSignal = this.#traces.get(ctx.signal) ?? new Map<string, ExecutionTrace>()
-    const earlier = this.#suspended.get(id)
+    const { signal, state } = ctx
+    const found = this.#traces.get(signal) ?? this.#open(ctx)
+    const id = showsOwn(ctx) ? state.execution?.id : undefined
+    if (id === undefined || found.id !== undefined) return found
+    found.identify(id, this.#suspended.get(id))
+    this.#suspended.delete(id)
+    return found
+  }
+
+  #open(ctx: Watched): ExecutionTrace {
     const { agentId, parentId = '' } = ctx.state
     // The spans of a subagent are inside the step of its parent.
-    const inside = this.#parents.get(parentId)?.forSubagents
-    const opened = new ExecutionTrace(this.#options, ctx, { earlier, inside })
+    const opened = new ExecutionTrace(this.#options, ctx, this.#parents.get(parentId))
     this.#parents.set(agentId, opened)
-    this.#suspended.delete(id)
-    this.#traces.set(ctx.signal, ofSignal.set(id, opened))
+    this.#traces.set(ctx.signal, opened)
     return opened
   }
 }
@@ -131,8 +133,7 @@ function checked(options: TracingOptions): TracingOptions {
     tracer: having('a tracer', 'startSpan'),
     meter: having('a meter', 'createHistogram'),
     content: optionTypes.flag,
-    hooks: choiceOf('decisions', 'all', 'none'),
-    slowHookMs: optionTypes.amount,
+    hooks: choiceOf('decisions', 'none'),
     agentName: optionTypes.string,
   })
   return options

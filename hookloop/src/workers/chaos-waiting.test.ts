@@ -73,9 +73,6 @@ const COPY = `
   ), lines AS (
     INSERT INTO hookloop.lines (session, n, line)
     SELECT copies.key, n, line FROM copies, original, hookloop.lines AS stored WHERE stored.session = original.key
-  ), pages AS (
-    INSERT INTO hookloop.pages (session, n, page)
-    SELECT copies.key, n, page FROM copies, original, hookloop.pages AS stored WHERE stored.session = original.key
   )
   INSERT INTO hookloop.events (session, seq, text, transient)
   SELECT copies.key, seq, text, transient FROM copies, original, hookloop.events AS stored WHERE stored.session = original.key`

@@ -172,9 +172,11 @@ export class TestFleet {
   /** What a session came to: its status, how often it ended, and the outcomes of its calls. */
   async outcome(id: string) {
     const { records, state } = await readStoredSession(this.store, id)
-    const ends = records.filter((record) => record.type === 'state' && record.phase === 'ended').length
-    const results = state!.execution!.steps.slice().flatMap((step) => step.toolExecutions.map(({ status }) => status))
-    return { status: state!.execution!.status, ends, results }
+    const ends = records.filter((record) => record.t === 'final').length
+    const { steps = [], status } = state?.execution ?? {}
+    const results = [...steps].flatMap((step) => step.toolExecutions.map((each) => each.status))
+    const isWaiting = records.findLast(({ t }) => t === 'pause' || t === 'resume' || t === 'final')?.t === 'pause'
+    return { status: isWaiting ? 'suspended' : status, ends, results }
   }
 
   async killAll(): Promise<void> {

@@ -5,7 +5,7 @@ import { tool } from '../agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { gatedModel } from '../sessions/limits/limits.fixture.ts'
-import { dyingStore } from '../sessions/session/dying-store.fixture.ts'
+import { dyingStore, toolBegin } from '../sessions/session/dying-store.fixture.ts'
 import { memoryStore } from '../sessions/stores/memory-store.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import type { LanguageModel } from '../state/inference.ts'
@@ -42,10 +42,12 @@ function workerOn(store: SessionStore, model: LanguageModel, use: readonly Capab
 const turn = { session: 's', turn: 't', input: 'Hi' }
 
 test('a run that another worker has left is reported as taken over', async () => {
-  const [store, model] = [memoryStore(), scriptedModel(() => 'Hello.')]
-  const dying = dyingStore(store, { at: 1, stored: true })
-  await Promise.race([workerOn(dying, model).drive(turn), dying.died])
-  const other = workerOn(store, model)
+  const store = memoryStore()
+  const model = scriptedModel(({ messages }) => (messages.length === 1 ? { toolCalls: [{ name: 'look' }] } : 'Hello.'))
+  const look = tool({ name: 'look', description: 'Looks.', input: { type: 'object' }, execute: () => 'seen' })
+  const dying = dyingStore(store, { at: toolBegin, stored: true })
+  await Promise.race([workerOn(dying, model, [look]).drive(turn), dying.died])
+  const other = workerOn(store, model, [look])
   await other.drive(turn)
   assert.deepEqual(other.end(), ['completed', true])
 })

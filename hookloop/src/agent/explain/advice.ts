@@ -57,8 +57,7 @@ const advice: { readonly [R in Decided['reason']]: (at: Situation) => string | u
     return by === 'retryLimit' ? 'fix the call that fails, or raise retryLimit({ maxRetries })' : undefined
   },
   finishReason: (at) => (isForced(at) ? withoutVote(at.decided) : afterFinish(at)),
-  persistenceFailed: ({ run }) =>
-    run.session === undefined ? 'use a recording that can be written' : 'use a session store that can be written',
+  persistenceFailed: () => 'use a session store that can be written',
   errorForbade: afterError,
 }
 

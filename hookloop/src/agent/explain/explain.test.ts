@@ -7,10 +7,9 @@ import { retryLimit } from '../../capabilities/retry-limit.ts'
 import { createAgent } from '../../create-agent.ts'
 import { stopReasons, type StopReason } from '../../state/continuation.ts'
 import type { JsonObject } from '../../state/json.ts'
-import { liveEffects, type EffectsFactory } from '../../effects/effects.ts'
+import { liveEffects } from '../../effects/effects.ts'
 import { guard, hook, observe } from '../../hooks/hook.ts'
 import { scriptedModel, type Script } from '../../models/scripted.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
 import { fakeClock } from '../../testing/fake-clock.ts'
 import type { RunOptions } from '../run-options.ts'
 import type { Use } from '../capability.ts'
@@ -18,6 +17,8 @@ import { explain } from './explain.ts'
 import { explanation } from './explanation.ts'
 import type { Run } from '../run.ts'
 import { tool } from '../tool.ts'
+import { fullStore, runIn } from '../../sessions/replay/replayed-run.fixture.ts'
+import type { SessionStore } from '../../sessions/stores/store.ts'
 
 const echo = tool({ name: 'echo', description: 'Repeats.', input: { type: 'object' }, execute: (args) => args })
 const fails = tool({
@@ -39,18 +40,14 @@ const many = (turn: Script[number]): Script => Array.from({ length: 40 }, () => 
 const clock = fakeClock()
 const slow = hook('afterToolUse', (ctx) => clock.advance(600).then(() => ctx), { name: 'slow' })
 const asks = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'asks', tool: 'echo' })
-const full: EffectsFactory = (run) =>
-  recordEffects({
-    append: ({ type }) => (type === 'begin' ? assert.fail('disk full') : undefined),
-    entries: () => [],
-  })(run)
-
 // ── why a run ended: one row for each reason
 
 type Row = {
   readonly script: Script
   readonly use?: readonly Use[]
   readonly options?: RunOptions
+  /** The store of its session. */
+  readonly store?: SessionStore
   readonly status: Run['status']
   readonly by: string
   readonly value?: unknown
@@ -67,10 +64,10 @@ const rows: Readonly<Record<StopReason, Row>> = {
   },
   persistenceFailed: {
     script: ['done'],
-    options: { effects: full },
+    store: fullStore(),
     status: 'failed',
-    by: 'error at aroundInference',
-    says: [/disk full/, /to continue .*recording that can be written/],
+    by: 'store',
+    says: [/disk full/, /to continue .*session store that can be written/],
   },
   stopRequested: {
     script: many(call('echo')),
@@ -167,9 +164,10 @@ const rows: Readonly<Record<StopReason, Row>> = {
 }
 
 for (const reason of stopReasons) {
-  const { script, use = [], options, status, by, value, says } = rows[reason]
+  const { script, use = [], options, store, status, by, value, says } = rows[reason]
   test(`${reason}: explain reports why the run ended, which hook decided on what value, and what would have let it continue`, async () => {
-    const run = await agentWith(script, ...use).run('go', options)
+    const agent = agentWith(script, ...use)
+    const run = store === undefined ? await agent.run('go', options) : await runIn(store, agent, 'go')
     const data = explanation(run)
     const text = explain(run)
     const all = explain(run, { verbose: true })
@@ -184,7 +182,8 @@ for (const reason of stopReasons) {
 
 test('explain lists the votes of the last count and marks the one that decided', async () => {
   for (const reason of stopReasons) {
-    if (reason === 'inputBlocked' || reason === 'userRequested') continue // there are no votes before the execution
+    // There are no votes before the execution, and none about a store that failed.
+    if (['inputBlocked', 'userRequested', 'persistenceFailed'].includes(reason)) continue
     const { script, use = [], options, by } = rows[reason]
     const { votes } = explanation(await agentWith(script, ...use).run('go', options))
     assert.ok(
@@ -381,14 +380,12 @@ test('the ledger has every invocation of a hook: trigger, decision, change, dura
 
 test('a hook sees the ledger up to its own invocation, without durations', async () => {
   const seen: object[] = []
-  const look = hook('onStop', (ctx) => (seen.push(...ctx.ledger), ctx), { name: 'look' })
-  const run = await agentWith(['done'], look).run('go')
-  const before = run.ledger.slice(
-    0,
-    run.ledger.findIndex((entry) => entry.hook === 'look'),
-  )
-  assert.deepEqual(
-    seen,
-    before.map(({ durationMs: _ms, ...entry }) => entry),
-  )
+  const look = hook('onStop', (ctx) => {
+    seen.push(...ctx.ledger)
+    return ctx.withState((state) => state.withMetadata('looked', true))
+  })
+  const { ledger } = await agentWith(['done'], look).run('go')
+  assert.deepEqual([ledger.length, seen.length], [2, 1])
+  const { durationMs: _ms, ...first } = ledger[0]!
+  assert.deepEqual(seen, [first])
 })

@@ -7,7 +7,8 @@ import { isJsonObject, type Json } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import type { StoredRun } from '../../state/stored-run.ts'
 import type { Approval, ToolExecution } from '../../state/tool-call.ts'
-import { noUsage, type Usage } from '../../state/usage.ts'
+import { openPartOf, type OpenPart } from '../run.ts'
+import { addUsage, noUsage, type Usage } from '../../state/usage.ts'
 import type { Warning } from '../../state/warning.ts'
 
 /** A run that `explain` accepts: the result of `agent.run`, or a stored run from `readRuns`. */
@@ -73,28 +74,30 @@ export function explainedRun(run: Explainable): ExplainedRun {
 function finishedRun(run: FinishedRun): ExplainedRun {
   const { state, status, session, ledger, error } = run
   const isSuspended = run.status === 'suspended'
-  // A blocked input has no execution; the state may still have an earlier one.
-  const isOwn = isSuspended || state.execution?.final === run.final
+  // A blocked input has no execution, and neither has a run that waits in its first step; the state may still have an earlier one.
+  const isOwn = isSuspended ? state.execution?.status === 'suspended' : state.execution?.final === run.final
   const execution = isOwn ? state.execution : undefined
+  const open = isSuspended ? openPartOf(run) : undefined
   return {
     status,
     session,
     ...(!isSuspended && { final: run.final }),
     pending: isSuspended ? run.pending : [],
     ledger,
-    steps: execution === undefined ? [] : stepsOf(execution),
+    steps: stepsOf(execution, open?.calls ?? []),
     hooks: execution?.hooks ?? [],
-    usage: execution?.usage ?? noUsage,
+    usage: addUsage(execution?.usage ?? noUsage, open?.usage ?? {}),
     code: error?.code,
   }
 }
 
-function stepsOf({ steps, cursor }: Execution): readonly ExplainedStep[] {
-  const closed = steps.map(({ index, toolCalls, toolExecutions, errors }) => ({
+function stepsOf(execution: Execution | undefined, open: OpenPart['calls']): readonly ExplainedStep[] {
+  const closed = execution?.steps.map(({ index, toolCalls, toolExecutions, errors }) => ({
     index,
     toolCalls: toolCalls.map(({ id, name }, i) => ({ id, name, result: toolExecutions[i]! })),
     errors,
   }))
-  if (cursor?.phase !== 'tools') return closed
-  return [...closed, { index: steps.length, toolCalls: cursor.step.calls, errors: [], isOpen: true }]
+  if (open.length === 0) return closed ?? []
+  const toolCalls = open.map(({ id, name, result }) => ({ id, name, ...(result !== undefined && { result }) }))
+  return [...(closed ?? []), { index: closed?.length ?? 0, toolCalls, errors: [], isOpen: true }]
 }

@@ -163,12 +163,13 @@ function blockedCall(
   blocks: ReadonlyMap<string, TimedLedgerEntry>,
 ): readonly Blocked[] {
   const withheld = result?.withheld === true
-  if (result === undefined || (result.status !== 'blocked' && !withheld)) return []
+  if (result !== undefined && result.status !== 'blocked' && !withheld) return []
   const trigger = withheld ? 'afterToolUse' : 'beforeToolUse'
   // The message of the block itself: a hook may have rewritten the result for the model.
   const entry = blocks.get(placeOf(step, id, trigger))
-  const by = entry?.hook ?? result.by ?? 'hookloop'
-  const message = entry?.error ?? entry?.message ?? textOfJson(result.output)
+  if (result === undefined && entry === undefined) return [] // in a stored run that waits, only the ledger knows of blocked calls
+  const by = entry?.hook ?? result?.by ?? 'hookloop'
+  const message = entry?.error ?? entry?.message ?? textOfJson(result?.output ?? '')
   return [{ step, tool: name, by, message, withheld, ...blockDetails(entry) }]
 }
 

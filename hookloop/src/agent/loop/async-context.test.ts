@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as soon } from 'node:timers/promises'
 import { test } from 'node:test'
 import { createAgent } from '../../create-agent.ts'
-import { liveEffects, type EffectsFactory } from '../../effects/effects.ts'
+import { liveEffects, type EffectsOptions } from '../../effects/effects.ts'
 import { guard, hook, observe } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { fakeClock } from '../../testing/fake-clock.ts'
@@ -73,7 +73,7 @@ function scene(): Scene {
 }
 
 /** Two runs at the same time, each with a value of its own. */
-async function runTwo({ agent, seen, endGuards }: Scene, effects?: EffectsFactory, move?: () => Promise<undefined>) {
+async function runTwo({ agent, seen, endGuards }: Scene, effects?: EffectsOptions, move?: () => Promise<undefined>) {
   const start = (value: string): Promise<Run> =>
     storage.run(value, () => agent.run('Go.', effects === undefined ? {} : { effects }))
   const running = Promise.all([start('a'), start('b')])

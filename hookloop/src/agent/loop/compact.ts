@@ -3,10 +3,11 @@ import { List } from '../../state/list.ts'
 import { textMessage, type Message } from '../../state/message.ts'
 import { AgentError, messageOf, toAgentError } from '../../errors.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
-import type { Invocation } from '../../hooks/invocation.ts'
+import { passes } from '../../effects/journal.ts'
+import { Invocation } from '../../hooks/invocation.ts'
 import type { InferOptions } from '../../hooks/infer.ts'
-import { HookFailure, isFatal } from '../../hooks/run-hooks.ts'
-import { applyTransformsOrThrow, finishInvocation, fireTrigger, startInvocation } from './fire-trigger.ts'
+import { isFatal } from '../../hooks/run-hooks.ts'
+import { fireOrThrow, fireTrigger } from './fire-trigger.ts'
 import type { RunContext } from './run-context.ts'
 
 /** The first line of a summary. It is the first message of a compacted conversation. */
@@ -33,7 +34,8 @@ export async function compact(run: RunContext, asked: Requested): Promise<void> 
     const after = await fire(run, 'afterCompaction', { messages: shorter, requested, summary })
     replace(run, asked, { summary, messages: after['messages'] as List<Message> })
   } catch (thrown) {
-    const error = thrown instanceof HookFailure ? thrown.error : thrown
+    if (passes(thrown)) throw thrown
+    const error = thrown
     // State changes of hooks are dropped as well: they may say that the compaction was done.
     run.state = AgentState.patch(state, { execution: run.execution })
     if (error instanceof AgentError && isFatal(error)) return run.fail(error, 'beforeCompaction')
@@ -107,13 +109,11 @@ async function fire(
 ): Promise<FactValues> {
   const plan = run.parts.stack.plan(trigger)
   if (plan.empty) {
-    void fireTrigger(run, trigger, facts) // for shadow hooks
+    await fireTrigger(run, trigger, facts) // for shadow hooks
     return facts
   }
-  const invocation = startInvocation(run, plan, facts)
-  await applyTransformsOrThrow(run, invocation)
+  const invocation = await fireOrThrow(run, new Invocation(run, plan, run.state, facts))
   const used = invocation.facts
-  await finishInvocation(run, invocation)
   const { failure, blocked } = invocation
   if (failure !== undefined) throw failure
   if (blocked !== undefined) throw new Skipped(`"${blocked.by}" blocked it: ${blocked.message}`)
@@ -123,13 +123,13 @@ async function fire(
 /** The summary of the hook that requested the compaction. Its model calls are made in the name of that hook. */
 async function summarize(run: RunContext, { by, summarize }: Requested, messages: List<Message>): Promise<string> {
   const trigger = 'beforeCompaction'
-  const key = `${run.place}/${trigger}/${by}/summary`
-  const inference = run.inferFor({ hook: by, mode: 'transform', trigger, key })
+  const inference = run.inferFor({ hook: by, mode: 'transform', trigger, call: undefined })
+  const key = run.effects.keyOf({ step: run.step, kind: 'timeout', trigger, hook: by, n: 'summary' })
   const infer = (options: InferOptions): Promise<never> => inference.infer(options) as Promise<never>
   let summary: unknown
   try {
     const work = Promise.resolve(summarize({ messages, infer, signal: run.signal }))
-    summary = await run.effects.withTimeout(work, { ms: Infinity, key: () => `${key}/timeout` })
+    summary = await run.effects.withTimeout(work, { ms: Infinity, key: () => key })
   } catch (thrown) {
     await inference.close('threw')
     throw thrown

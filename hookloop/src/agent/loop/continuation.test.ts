@@ -12,12 +12,11 @@ import type { Json } from '../../state/json.ts'
 import { textOf } from '../../state/message.ts'
 import { guard, hook, type Hook } from '../../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedTurn } from '../../models/scripted.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import type { Recording } from '../../effects/recording.ts'
 import type { RunOptions } from '../run-options.ts'
 import type { Use } from '../capability.ts'
 import type { Run } from '../run.ts'
 import { tool } from '../tool.ts'
+import { fullStore, runIn } from '../../sessions/replay/replayed-run.fixture.ts'
 
 const free = guards({ maxSteps: null, maxTokens: null })
 const callWork: ScriptedTurn = { toolCalls: [{ name: 'work' }] }
@@ -254,12 +253,6 @@ type Reached = {
   readonly options?: RunOptions
 }
 
-const unwritable: Recording = {
-  append: ({ type }) => {
-    if (type === 'begin') throw new Error('disk full')
-  },
-  entries: () => [],
-}
 const slow = tool({ name: 'slow', description: 'Slow.', input: { type: 'object' }, execute: () => delay(20) })
 const limit = (value: number, most: number): Json => ({ value, limit: most })
 
@@ -272,12 +265,6 @@ const reached: readonly Reached[] = [
     use: [errorPolicy('strict')],
   },
   { reason: 'errorForbade', by: 'error at aroundInference', status: 'failed', script: [{ error: 'boom' }] },
-  {
-    reason: 'persistenceFailed',
-    by: 'error at aroundInference',
-    status: 'failed',
-    options: { effects: recordEffects(unwritable) },
-  },
   {
     reason: 'stopRequested',
     by: 'night',
@@ -362,8 +349,16 @@ suite('every stop reason names the hook that decided and the value', () => {
     assert.ok((value as { value: number }).value >= 15)
   })
 
+  test('persistenceFailed: decided by store', async () => {
+    const ended = await runIn(fullStore(), createAgent({ model: scriptedModel(['said']) }), 'go')
+    assert.deepEqual(final(ended), { status: 'failed', reason: 'persistenceFailed', by: 'store' })
+  })
+
   test('no stop reason is missing here', () => {
-    assert.deepEqual(new Set([...reached.map((each) => each.reason), 'timeLimit']), new Set(stopReasons))
+    assert.deepEqual(
+      new Set([...reached.map((each) => each.reason), 'timeLimit', 'persistenceFailed']),
+      new Set(stopReasons),
+    )
   })
 })
 

@@ -1,3 +1,4 @@
+import { AgentState } from '../../state/agent-state.ts'
 import {
   countVotes,
   isForbidden,
@@ -7,14 +8,28 @@ import {
 import { textMessage } from '../../state/message.ts'
 import type { RunContext } from './run-context.ts'
 
-const MAX_CONTINUATIONS_IN_ROW = 8
-const MAX_CONTINUATIONS = 32
+const none: readonly never[] = Object.freeze([])
+
+/** Requests for another step that has not been taken yet. */
+function requestedBy({ execution }: RunContext): readonly ContinuationEvaluation[] {
+  return execution.requested ?? none
+}
+
+export function setRequested(run: RunContext, votes: readonly ContinuationEvaluation[] = none): void {
+  if (votes.length === 0 && requestedBy(run).length === 0) return
+  const { requested: _before, ...rest } = run.execution
+  const execution = votes.length === 0 ? rest : { ...rest, requested: Object.freeze(votes) }
+  run.state = AgentState.patch(run.state, { execution: Object.freeze(execution) })
+}
+
+export const MAX_CONTINUATIONS_IN_ROW = 8
+export const MAX_CONTINUATIONS = 32
 
 /** Counts the votes at the end of a step. A step taken despite an `allowStop` is a continuation; these are limited. */
 export function countStep(run: RunContext): ContinuationOutcome {
   const counted = run.count()
   // A step that was requested has not been taken yet: a forced stop does not complete the run.
-  const all = isForbidden(counted) ? countVotes([...counted.evaluations, ...run.requested]) : counted
+  const all = isForbidden(counted) ? countVotes([...counted.evaluations, ...requestedBy(run)]) : counted
   const outcome = limitContinuations(run, all)
   if (outcome.shouldContinue) addContinuationMessages(run, outcome)
   run.effects.emit?.({ type: 'counted', step: run.step, at: run.now, outcome })
@@ -39,7 +54,10 @@ function isAllowStop({ decision }: ContinuationEvaluation): boolean {
 
 function addContinuationMessages(run: RunContext, { evaluations }: ContinuationOutcome): void {
   if (evaluations.length === 0) return
-  run.requested = evaluations.filter(({ decision }) => decision === 'requestContinuation')
+  setRequested(
+    run,
+    evaluations.filter(({ decision }) => decision === 'requestContinuation'),
+  )
   for (const { decision, message } of evaluations) {
     if (decision !== 'requestContinuation' || message === '') continue
     run.state = run.state.withMessage(textMessage('user', message))
@@ -67,6 +85,11 @@ export function reconsider(
   return counted
 }
 
-export function reconsiderVotes(run: RunContext, outcome: ContinuationOutcome, votes: Votes): ContinuationOutcome {
-  return reconsider(run, outcome, { votes, requested: votes })
+/** In a replay with other hooks, whether there is another step is a fact. */
+export function asRecorded(run: RunContext, outcome: ContinuationOutcome): ContinuationOutcome {
+  const { journal, scopeLog } = run.effects
+  const continues = journal.tape?.continues(scopeLog)
+  if (continues === undefined || continues === outcome.shouldContinue) return outcome
+  run.noteOverridden('onStop', { by: outcome.resolvedBy ?? 'hookloop', decision: continues ? 'stop' : 'continue' })
+  return { ...outcome, shouldContinue: continues }
 }

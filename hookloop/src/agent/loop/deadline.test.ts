@@ -5,10 +5,7 @@ import * as z from 'zod'
 import { guards } from '../../capabilities/guards.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
-import { liveEffects, type EffectsFactory } from '../../effects/effects.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
+import { liveEffects, type EffectsOptions } from '../../effects/effects.ts'
 import { action, type Action } from '../../hooks/action.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
@@ -20,6 +17,7 @@ import type { Use } from '../capability.ts'
 import type { Run } from '../run.ts'
 import { agentTool } from '../subagents/agent-tool.ts'
 import { tool, type Tool } from '../tool.ts'
+import { replayedRun } from '../../sessions/replay/replayed-run.fixture.ts'
 
 const never = new Promise<never>(() => undefined)
 const work: ScriptedTurn = { toolCalls: [{ name: 'work' }] }
@@ -53,14 +51,10 @@ function delegate(name: string, use: readonly Use[]): Use {
   })
 }
 
-function withoutDurations({ ledger }: Run<unknown>): unknown {
-  return ledger.map(({ durationMs: _ms, ...entry }) => entry)
-}
-
 /** Runs on a clock that moves on whenever nothing else happens. */
 async function runOn(
   clock: FakeClock,
-  start: (effects: EffectsFactory) => Promise<Run<unknown>>,
+  start: (effects: EffectsOptions) => Promise<Run<unknown>>,
 ): Promise<Run<unknown>> {
   const ended: Run<unknown>[] = []
   const running = start(liveEffects({ clock, id: 'r' })).then((run) => ended.push(run))
@@ -159,11 +153,7 @@ for (const [what, use, message] of cases) {
   })
 
   test(`${what} that was left behind is left behind in a replay`, async () => {
-    const recording = memoryRecording()
-    const live = await runOn(fakeClock(), (effects) => agent.run('Go.', { effects: recordEffects(recording, effects) }))
-    const again = await agent.run('Go.', { effects: replayEffects(recording) })
-    assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
-    assert.deepEqual(withoutDurations(again), withoutDurations(live))
+    await runOn(fakeClock(), (effects) => replayedRun(agent, 'Go.', { effects }))
   })
 }
 

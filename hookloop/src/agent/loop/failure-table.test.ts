@@ -7,7 +7,6 @@ import { AgentError } from '../../errors.ts'
 import { guard, hook, observe, type Hook } from '../../hooks/hook.ts'
 import { isAround, triggerNames, type HookTrigger, type PlainTrigger } from '../../hooks/triggers.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
 import { fire } from '../../testing/fire.ts'
 import { recordEvents } from '../../testing/record-events.ts'
 import type { Agent } from '../agent.ts'
@@ -27,6 +26,7 @@ import {
 } from './failure-table.fixture.ts'
 import type { Run } from '../run.ts'
 import { tool } from '../tool.ts'
+import { fullStore, runIn } from '../../sessions/replay/replayed-run.fixture.ts'
 
 const plainTriggers = triggerNames.filter((name): name is PlainTrigger => !isAround(name))
 const twoCalls: ScriptedTurn = { toolCalls: [{ name: 'work' }, { name: 'work' }] }
@@ -195,12 +195,8 @@ test('onUserInput throws or blocks: the input is dropped and the state is unchan
 
 test('onUserInput, a guard whose record cannot be written: failed, no execution', async () => {
   const { agent, model } = stage()
-  let full = true
-  const append = (): void => {
-    if (full) throw ((full = false), new Error('disk full'))
-  }
   const recorded = guard('onUserInput', (ctx) => ctx, { name: 'recorded', effect: true })
-  const run = await agent(recorded).run('go', { effects: recordEffects({ append, entries: () => [] }) })
+  const run = await runIn(fullStore(), agent(recorded), 'go')
   assert.match(endingOf(run), /^failed persistenceFailed /)
   assert.deepEqual([model.requests.length, run.state.execution], [0, undefined])
 })
@@ -256,13 +252,15 @@ const asking = guard('beforeToolUse', (ctx) => (ctx.toolCall.id === 'call-1-1' ?
   name: 'asking',
 })
 const paused: readonly HookTrigger[] = [...begin, ...ask, 'beforeToolUse', ...call, 'onPause']
+/** What fires again in the open step when nothing new may begin: the call that waits is blocked at once. */
+const closing: readonly HookTrigger[] = [...begin, ...ask, 'afterToolUse', ...call, 'afterStep', ...end]
 
 function answers(run: Run): { readonly [id: string]: 'allow' } {
   assert.ok(run.status === 'suspended')
   return Object.fromEntries(run.pending.map(({ id }) => [id, 'allow']))
 }
 
-test('beforeToolUse, ask: suspended after the other calls have ended', async () => {
+test('beforeToolUse, ask: suspended after the other calls have ended, and all hooks of the step run again afterwards', async () => {
   const { agent, fired, started } = stage()
   const asked = agent(asking, approval('suspend'))
   const { run, types } = await recordEvents(asked.stream('go'))
@@ -270,7 +268,9 @@ test('beforeToolUse, ask: suspended after the other calls have ended', async () 
   assert.deepEqual([types.at(-1), types.includes('finished')], ['suspended', false])
   const resumed = await asked.resume(run, { answers: answers(run) })
   assert.deepEqual([endingOf(resumed), callsOf(resumed), started.length], [completed, 'ok ok', 2])
-  assert.deepEqual(fired.slice(paused.length), ['onResume', 'afterToolUse', 'afterStep', ...ask, 'afterStep', ...end])
+  const judged: readonly HookTrigger[] = ['beforeToolUse', 'beforeToolUse', 'afterToolUse', 'afterToolUse']
+  const again: readonly HookTrigger[] = [...begin, ...ask, ...judged, 'afterStep', ...ask, 'afterStep', ...end]
+  assert.deepEqual(fired.slice(paused.length), ['onResume', ...again])
 })
 
 for (const policy of Object.keys(policies) as (keyof typeof policies)[]) {
@@ -299,7 +299,7 @@ test('onPause, cancel: cancelled, and pending calls are blocked', async () => {
   const cancelling = hook('onPause', (ctx) => (cancel(), ctx))
   const run = await agent(asking, approval('suspend'), cancelling).run('go', { signal })
   assert.deepEqual([endingOf(run), callsOf(run)], [cancelled, 'blocked ok'])
-  assert.deepEqual(fired, [...paused, 'afterToolUse', 'afterStep', ...end])
+  assert.deepEqual(fired, [...paused, ...closing])
 })
 
 test('onResume, cancel: cancelled, and pending calls are blocked', async () => {
@@ -312,7 +312,7 @@ test('onResume, cancel: cancelled, and pending calls are blocked', async () => {
   const run = await asked.run('go')
   const resumed = await asked.resume(run, { answers: answers(run), signal })
   assert.deepEqual([endingOf(resumed), callsOf(resumed)], [cancelled, 'blocked ok'])
-  assert.deepEqual(fired, [...paused, 'onResume', 'afterToolUse', 'afterStep', ...end])
+  assert.deepEqual(fired, [...paused, 'onResume', ...closing])
 })
 
 // ── a consumer that stops reading

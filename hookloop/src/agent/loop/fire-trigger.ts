@@ -1,137 +1,92 @@
 import { applyChange, stateChange } from '../../state/state-diff.ts'
 import { withholdResponse, type InferenceResponse } from '../../state/inference.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
-import { messageOf, toAgentError, type AgentError } from '../../errors.ts'
+import { passes } from '../../effects/journal.ts'
+import type { EffectKey } from '../../effects/keys.ts'
+import { messageOf, type AgentError } from '../../errors.ts'
 import { modelText } from '../../hooks/failure-text.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import { HookFailure, isFatal, runGuards, runObservers, runTransforms } from '../../hooks/run-hooks.ts'
-import type { Plan } from '../../hooks/stack.ts'
 import type { HookTrigger } from '../../hooks/triggers.ts'
 import { withheldExecution } from '../tools/result.ts'
-import type { Recovered, RunContext } from './run-context.ts'
+import type { RunContext } from './run-context.ts'
 
 /** A hook that always retries must not be able to keep a run going forever. */
 const MAX_RETRIES = 32
 
 /** Where a hook that fails leaves a value that must not be used: a call is not run, an answer or a result is withheld. */
-export const withholdsOnFailure: ReadonlySet<HookTrigger> = new Set([
+const withholdsOnFailure: ReadonlySet<HookTrigger> = new Set([
   'beforeToolUse',
   'afterToolUse',
   'afterInference',
   'onSubagentStop',
 ])
 
-export type CallPlace = { readonly index: number; readonly toolName: string }
+/** The tool call that a trigger is about. */
+export type CallPlace = { readonly id: string; readonly toolName: string }
+
+export type Recovered = 'retry' | 'ignore' | 'end'
 
 /**
- * Fires a trigger: transforms, guards, observers. The run adopts their state and votes. Returns at once when no hook is
- * asynchronous, and undefined when there are no hooks.
+ * Fires a trigger: transforms, guards, observers. The run adopts their state and votes. Undefined when there are no hooks.
  */
-export function fireTrigger(
+export async function fireTrigger(
   run: RunContext,
   trigger: HookTrigger,
   facts: FactValues = {},
   call?: CallPlace,
-): Invocation | undefined | Promise<Invocation> {
-  if (run.isAbandoned) return undefined
+): Promise<Invocation | undefined> {
   const plan = run.parts.stack.plan(trigger, call?.toolName)
-  if (plan.empty && !plan.shadowed && run.witness?.started === undefined) return undefined
-  const invocation = new Invocation(run, plan, run.state, facts, call?.index)
-  run.witness?.started?.(run, invocation, true)
-  const changing = applyTransforms(run, invocation)
-  return changing === undefined
-    ? finishInvocation(run, invocation)
-    : changing.then(() => finishInvocation(run, invocation))
-}
-
-/** An invocation in a run, before its first hook. `changes` is false when only guards are to run. */
-export function startInvocation(
-  run: RunContext,
-  plan: Plan,
-  facts: FactValues,
-  { callIndex, changes = true }: { readonly callIndex?: number | undefined; readonly changes?: boolean } = {},
-): Invocation {
-  const invocation = new Invocation(run, plan, run.state, facts, callIndex)
-  run.witness?.started?.(run, invocation, changes)
-  return invocation
+  if (plan.empty && !plan.shadowed) return undefined
+  const invocation = new Invocation(run, plan, run.state, facts, call?.id)
+  await applyTransforms(run, invocation)
+  return finishInvocation(run, invocation)
 }
 
 /** The first half of an invocation: the transforms. When one fails, `onError` decides. */
-export function applyTransforms(run: RunContext, invocation: Invocation): void | Promise<void> {
-  const changing = applyWithRecovery(run, invocation)
-  const changed = run.witness?.changed
-  if (changed === undefined) return changing
-  return changing === undefined ? changed(invocation) : changing.then(() => changed(invocation))
-}
-
-function applyWithRecovery(run: RunContext, invocation: Invocation): void | Promise<void> {
+export async function applyTransforms(run: RunContext, invocation: Invocation): Promise<void> {
+  const { transforms } = invocation.plan
+  if (transforms.length === 0) return
   try {
-    return runTransforms(invocation, invocation.plan.transforms)?.catch((thrown: unknown) =>
-      recoverTransforms(run, invocation, thrown),
-    )
+    await runTransforms(invocation, transforms)
   } catch (thrown) {
-    return recoverTransforms(run, invocation, thrown)
-  }
-}
-
-/** The same without `onError`, for triggers that fire before or beside an execution. */
-export async function applyTransformsOrThrow(run: RunContext, invocation: Invocation): Promise<void> {
-  try {
-    await runTransforms(invocation, invocation.plan.transforms)
-  } catch (thrown) {
-    const failure = thrown instanceof HookFailure ? thrown.error : toAgentError(thrown, 'HOOK_FAILED')
-    run.witness?.decided?.(run, invocation, failure)()
-    throw thrown
+    await recoverTransforms(run, invocation, thrown)
   }
 }
 
 /** The second half: the guards, on the value as it will be used, and then the observers. */
-export function finishInvocation(
+export async function finishInvocation(
   run: RunContext,
   invocation: Invocation,
   guards = invocation.plan.guards,
-): Invocation | Promise<Invocation> {
-  if (invocation.failure !== undefined || guards.length === 0) return conclude(run, invocation)
-  try {
-    return (
-      runGuards(invocation, guards)?.then(
-        () => conclude(run, invocation),
-        (fatal: unknown) => concludeFailed(run, invocation, fatal),
-      ) ?? conclude(run, invocation)
-    )
-  } catch (fatal) {
-    return concludeFailed(run, invocation, fatal)
+): Promise<Invocation> {
+  if (invocation.failure === undefined && guards.length > 0) {
+    try {
+      await runGuards(invocation, guards)
+    } catch (fatal) {
+      invocation.failure = run.failWith(fatal, invocation.trigger)
+    }
   }
+  conclude(run, invocation)
+  return invocation
 }
 
 /** Adopts the state and the votes of the hooks, and starts the observers. */
-function conclude(run: RunContext, invocation: Invocation): Invocation {
-  const adopted = run.witness?.decided?.(run, invocation)
+function conclude(run: RunContext, invocation: Invocation): void {
   if (invocation.state !== run.state) run.adoptState(invocation.state)
   // Votes at onSubagentStop are about the subagent.
   if (invocation.votes.length > 0 && invocation.trigger !== 'onSubagentStop') run.cast(invocation.votes)
   const { observers } = invocation.plan
-  if (observers.length > 0) {
-    invocation.update(run.state, usedFacts(invocation))
-    runObservers(invocation, observers)
-  }
-  adopted?.()
-  return invocation
-}
-
-function concludeFailed(run: RunContext, invocation: Invocation, fatal: unknown): Invocation {
-  failInvocation(run, invocation, fatal)
-  return conclude(run, invocation)
-}
-
-function failInvocation(run: RunContext, invocation: Invocation, thrown: unknown): void {
-  invocation.failure = toAgentError(thrown, 'HOOK_FAILED')
-  run.fail(invocation.failure, invocation.trigger)
+  const { journal, isRepeated } = run.effects
+  const isFirst = (journal.isLive && !isRepeated) || invocation.trigger === 'onResume'
+  if (observers.length === 0 || !isFirst) return // what is repeated was observed before
+  invocation.update(run.state, usedFacts(invocation))
+  runObservers(invocation, observers)
 }
 
 /** The facts as they will be used: observers do not see what was withheld. */
-export function usedFacts({ facts, blocked, failure }: Pick<Invocation, 'facts' | 'blocked' | 'failure'>): FactValues {
+function usedFacts({ facts, blocked, failure }: Pick<Invocation, 'facts' | 'blocked' | 'failure'>): FactValues {
   const by = blocked?.by ?? 'hookloop'
   const why = blocked?.message ?? (failure && modelText(failure))
   if (why === undefined) return facts
@@ -148,9 +103,8 @@ export function usedFacts({ facts, blocked, failure }: Pick<Invocation, 'facts' 
  * run. Guards fail closed as everywhere.
  */
 export async function fireQuietly(run: RunContext, trigger: HookTrigger, facts: FactValues): Promise<Invocation> {
-  const invocation = startInvocation(run, run.parts.stack.plan(trigger), facts)
+  const invocation = new Invocation(run, run.parts.stack.plan(trigger), run.state, facts)
   const { transforms } = invocation.plan
-  if (run.isAbandoned) return invocation
   for (let from = 0; from <= transforms.length;) {
     try {
       await runTransforms(invocation, transforms, from)
@@ -160,7 +114,8 @@ export async function fireQuietly(run: RunContext, trigger: HookTrigger, facts: 
         from = thrown.index + 1
         continue
       }
-      if (run.execution.final === undefined) run.fail(toAgentError(thrown, 'HOOK_FAILED'), trigger)
+      if (passes(thrown)) throw thrown
+      if (run.execution.final === undefined) run.failWith(thrown, trigger)
       else run.noteLoop(trigger, { error: messageOf(thrown) })
       break
     }
@@ -172,7 +127,10 @@ export async function fireQuietly(run: RunContext, trigger: HookTrigger, facts: 
 async function recoverTransforms(run: RunContext, invocation: Invocation, first: unknown): Promise<void> {
   const { start, plan, trigger } = invocation
   for (let thrown = first; ;) {
-    if (!(thrown instanceof HookFailure)) return failInvocation(run, invocation, thrown)
+    if (!(thrown instanceof HookFailure)) {
+      invocation.failure = run.failWith(thrown, trigger)
+      return
+    }
     const { error, index } = thrown
     if (run.ended !== undefined || (error.code === 'MODEL_FORBIDDEN' && run.forbidden !== undefined)) {
       invocation.failure = error // the hook was aborted because the run ends; there is nothing to recover
@@ -180,7 +138,6 @@ async function recoverTransforms(run: RunContext, invocation: Invocation, first:
     }
     const done = stateChange(start.state, invocation.state)
     const next = await recover(run, error, trigger)
-    run.witness?.recovered?.(run, invocation, error, next)
     if (next === 'retry') invocation.restart(run.state, start.facts)
     else invocation.update(applyChange(run.state, done), invocation.facts)
     if (next === 'end' || (next === 'ignore' && withholdsOnFailure.has(trigger))) {
@@ -195,23 +152,40 @@ async function recoverTransforms(run: RunContext, invocation: Invocation, first:
   }
 }
 
-/** Lets the `onError` hooks decide what to do about an error. Without a decision the run fails. */
-export async function recover(run: RunContext, error: AgentError, during: HookTrigger): Promise<Recovered> {
+/**
+ * Lets the `onError` hooks decide what to do about an error. Without a decision the run fails. `next` is the key of the next
+ * attempt: if it has begun, it is used, whatever hooks decide now.
+ */
+export async function recover(
+  run: RunContext,
+  error: AgentError,
+  during: HookTrigger,
+  next?: EffectKey,
+): Promise<Recovered> {
   if (isFatal(error)) return failed(run, error, during)
-  const failures = run.execution.failures + 1
-  run.updateExecution({ failures })
+  const failures = run.countFailure()
   const facts = { error: run.recordError(error, during), during, consecutiveFailures: failures }
-  const invocation = startInvocation(run, run.parts.stack.plan('onError'), facts)
+  const hasRetried = next !== undefined && run.effects.find(next) !== undefined
+  const invocation = new Invocation(run, run.parts.stack.plan('onError'), run.state, facts)
   try {
     await runTransforms(invocation, invocation.plan.transforms)
   } catch (second) {
+    if (passes(second)) throw second
     // The run fails with the first error, and onError is not fired for an error of its own hooks.
     run.noteLoop('onError', { error: messageOf(second), message: 'an onError hook failed, so the run failed' })
-    return failed(run, error, during)
+    if (!hasRetried) return failed(run, error, during)
   }
   conclude(run, invocation)
-  if (invocation.forbidden !== undefined) return 'end'
   const { recovery } = invocation
+  if (hasRetried) {
+    const backoff = backoffKey(run, during, failures)
+    if (run.effects.find(backoff) !== undefined) await run.effects.sleep(backoff, recovery?.afterMs ?? 0)
+    void run.stoppedBy()
+    if (recovery?.decision !== 'retry')
+      run.noteOverridden('onError', { by: recovery?.by ?? 'hookloop', decision: 'end' })
+    return 'retry'
+  }
+  if (invocation.forbidden !== undefined) return 'end'
   if (recovery === undefined) return failed(run, error, during)
   if (recovery.decision === 'ignore') return 'ignore'
   if (failures > MAX_RETRIES) {
@@ -223,14 +197,28 @@ export async function recover(run: RunContext, error: AgentError, during: HookTr
     return 'end'
   }
   try {
-    if (recovery.afterMs > 0) await run.effects.sleep(`${run.place}/${during}/backoff`, recovery.afterMs)
+    if (recovery.afterMs > 0) await run.effects.sleep(backoffKey(run, during, failures), recovery.afterMs)
   } catch (thrown) {
-    run.fail(toAgentError(thrown, 'HOOK_FAILED'), during)
+    run.failWith(thrown, during)
   }
   return run.stoppedBy() === undefined ? 'retry' : 'end'
+}
+
+function backoffKey(run: RunContext, trigger: HookTrigger, failures: number): EffectKey {
+  return run.effects.keyOf({ step: run.step, kind: 'sleep', trigger, n: failures })
 }
 
 function failed(run: RunContext, error: AgentError, during: HookTrigger): Recovered {
   run.fail(error, during)
   return 'end'
+}
+
+/** Runs the transforms of a trigger at which there is no execution, or whose failure has no effect on it. Throws their failure. */
+export async function fireOrThrow(run: RunContext, invocation: Invocation): Promise<Invocation> {
+  try {
+    await runTransforms(invocation, invocation.plan.transforms)
+  } catch (thrown) {
+    throw thrown instanceof HookFailure ? thrown.error : thrown
+  }
+  return finishInvocation(run, invocation)
 }

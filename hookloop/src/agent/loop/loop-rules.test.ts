@@ -4,14 +4,13 @@ import { setImmediate as soon } from 'node:timers/promises'
 import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
 import { liveEffects } from '../../effects/effects.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
 import type { HookContext } from '../../hooks/context.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { fakeClock } from '../../testing/fake-clock.ts'
 import type { Use } from '../capability.ts'
 import { tool } from '../tool.ts'
+import { recordedRun } from '../../sessions/replay/replayed-run.fixture.ts'
 
 const retries = hook('onError', (ctx) => ctx.retry(), { name: 'retries' })
 const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'done' })
@@ -33,7 +32,6 @@ test('a run whose onError hook always retries is stopped after 32 retries in a r
 
 test('a retry waits for the time that the onError hook has set, even for 1 ms, and not without one', async () => {
   const waits = async (afterMs: number): Promise<number> => {
-    const recording = memoryRecording()
     let calls = 0
     const flaky = hook('beforeStep', (ctx) => {
       if (calls++ === 0) throw new Error('busy')
@@ -41,8 +39,9 @@ test('a retry waits for the time that the onError hook has set, even for 1 ms, a
     })
     const later = hook('onError', (ctx) => ctx.retry({ afterMs }))
     const agent = createAgent({ model: scriptedModel(['Done.']), use: [flaky, later] })
-    assert.equal((await agent.run('Go.', { effects: recordEffects(recording) })).status, 'completed')
-    return recording.entries().filter((entry) => entry.type === 'begin' && entry.kind === 'sleep').length
+    const { run, records } = await recordedRun(agent, 'Go.')
+    assert.equal(run.status, 'completed')
+    return records.filter((record) => record.t === 'begin' && record.key.kind === 'sleep').length
   }
   assert.deepEqual([await waits(0), await waits(1)], [0, 1])
 })
@@ -119,7 +118,7 @@ test('a vote that a retried trigger repeats counts once, and another vote of the
   assert.deepEqual(votes, ['Enough.', 'Really enough.'])
 })
 
-test('after a question at beforeStep was answered, beforeStep fires before every further step', async () => {
+test('after a question at beforeStep was answered, beforeStep fires again for its step, and before every further one', async () => {
   const steps: number[] = []
   const asks = guard('beforeStep', (ctx) => (ctx.state.stepCount === 0 ? ctx.ask('Start?') : ctx))
   const counts = hook('beforeStep', (ctx) => (steps.push(ctx.state.stepCount), ctx))
@@ -127,7 +126,7 @@ test('after a question at beforeStep was answered, beforeStep fires before every
   const first = await agent.run('Go.')
   assert.ok(first.status === 'suspended')
   const run = await agent.resume(first, { answers: { [first.pending[0]!.id]: 'allow' } })
-  assert.deepEqual([run.status, steps], ['completed', [0, 1]])
+  assert.deepEqual([run.status, steps], ['completed', [0, 0, 1]])
 })
 
 test('a run that is stopped at beforeExecution after its input was approved takes no step', async () => {
@@ -157,16 +156,14 @@ test('a loop that leaves agent.iterate() early has a run whose onPause hooks hav
   assert.deepEqual([run.status, seen], ['suspended', ['paused']])
 })
 
-test('a run that is cancelled while it is suspended at beforeInference closes that step', async () => {
+test('a run that is cancelled while it is suspended at beforeInference takes no step', async () => {
   const cancel = new AbortController()
   const asks = guard('beforeInference', (ctx) => ctx.ask('Really?'))
   const cancels = hook('onPause', (ctx) => (cancel.abort(), ctx))
-  const looks = hook('afterStep', (ctx) => ctx, { name: 'looks' })
   const model = scriptedModel(['Done.'])
-  const agent = createAgent({ model, use: [asks, cancels, looks, approval('suspend')] })
+  const agent = createAgent({ model, use: [asks, cancels, approval('suspend')] })
   const run = await agent.run('Go.', { signal: cancel.signal })
-  const steps = run.ledger.filter((entry) => entry.hook === 'looks').map(({ step }) => step)
-  assert.deepEqual([run.status, run.state.stepCount, steps, model.requests.length], ['cancelled', 1, [0], 0])
+  assert.deepEqual([run.status, run.state.stepCount, model.requests.length], ['cancelled', 0, 0])
 })
 
 test('a run that is cancelled while it is suspended at onStop ends, and no denial is counted', async () => {
@@ -180,7 +177,7 @@ test('a run that is cancelled while it is suspended at onStop ends, and no denia
   assert.deepEqual([run.final.reason, model.requests.length], ['userRequested', 1])
   assert.deepEqual(
     run.final.votes.map(({ decision }) => decision),
-    ['allowStop', 'forbidContinuation'],
+    ['forbidContinuation', 'allowStop'],
   )
 })
 

@@ -1,13 +1,10 @@
-import type { AgentState } from '../../state/agent-state.ts'
-import type { AskedQuestion, ErrorRecord, OpenStep as SavedStep, Step } from '../../state/execution.ts'
-import { typeOfStep } from '../../state/execution.ts'
+import { resultsMessage, typeOfStep, type ErrorRecord, type Step } from '../../state/execution.ts'
 import { noVotes } from '../../state/continuation.ts'
 import type { FinishReason, InferenceResponse } from '../../state/inference.ts'
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../../state/json.ts'
-import type { LedgerEntry } from '../../state/ledger.ts'
-import { type Message, type Part, type ToolCallPart, type ToolResultPart } from '../../state/message.ts'
-import type { OpenChild } from '../../state/subagent.ts'
-import type { Answer, Answers, Approval, OpenCall, ToolCall, ToolExecution } from '../../state/tool-call.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import type { LedgerEntry, TimedLedgerEntry } from '../../state/ledger.ts'
+import { withUniqueIds, type Message, type Part, type ToolCallPart } from '../../state/message.ts'
+import type { ToolCall, ToolExecution } from '../../state/tool-call.ts'
 import { addSpent, addTokens, noTokens, type TokenUsage, type Usage } from '../../state/usage.ts'
 
 /** A tool call while its step is open. */
@@ -19,20 +16,13 @@ export type ActiveCall = {
   args: Json
   /** The last result of `toToolCall`. */
   shown: ToolCall | undefined
-  approval?: Approval
-  answer?: Answer
-  /** The suspended subagent of the call, and the answers for it. */
-  child?: OpenChild
-  answers?: Answers
   result: ToolExecution | undefined
-  /** Whether it was authorized and started. */
-  ran: boolean
-  /** How often it was interrupted by the death of a process, if an approver is asked about that. */
-  interruptions?: number
   /** How long it ran, if there are observers or listeners. */
   ranMs?: number
   /** What hooks did around it. */
   trail?: { readonly entries: readonly LedgerEntry[]; readonly durations: readonly number[] }
+  /** What hooks of its subagents did, until it is part of the ledger. */
+  inside?: readonly TimedLedgerEntry[] | undefined
 }
 
 const none: readonly never[] = Object.freeze([])
@@ -42,8 +32,6 @@ const noArguments: JsonObject = Object.freeze({})
 export class OpenStep {
   readonly index: number
   readonly messageCount: number
-  readonly #execution: string
-  #place: string | undefined
   text = ''
   finishReason: FinishReason = 'other'
   usage: TokenUsage = noTokens
@@ -61,20 +49,12 @@ export class OpenStep {
   asked: Message | undefined
   calls: readonly ActiveCall[] = none
   readonly errors: ErrorRecord[] = []
-  /** A question at `beforeInference` that stays open, and the state before the hooks of that trigger. */
-  question: { readonly open: AskedQuestion; readonly state: AgentState } | undefined
   /** How often a model was called. */
   attempts = 0
 
-  constructor(execution: string, index: number, messageCount: number) {
-    this.#execution = execution
+  constructor(index: number, messageCount: number) {
     this.index = index
     this.messageCount = messageCount
-  }
-
-  /** The prefix of every key of this step. */
-  get place(): string {
-    return (this.#place ??= `${this.#execution}/${this.index}`)
   }
 
   /** Stores the response and returns the message for the conversation. */
@@ -128,13 +108,12 @@ export class OpenStep {
     this.#unbilledCalls = 0
   }
 
-  get pending(): readonly ActiveCall[] {
-    return this.calls.every(hasEnded) ? none : this.calls.filter((call) => !hasEnded(call))
-  }
-
   /** The results in the order of the calls, as one message. */
   results(): Message {
-    return Object.freeze({ role: 'tool', content: Object.freeze(this.calls.map(resultPart)) })
+    return resultsMessage(
+      this.calls.map(toToolCall),
+      this.calls.map(({ result }) => result!),
+    )
   }
 
   close(): Step {
@@ -152,43 +131,6 @@ export class OpenStep {
       messageCount: this.messageCount,
       outcome: noVotes,
     })
-  }
-
-  save(): SavedStep {
-    const { text, finishReason, usage, messageCount, resultsAt } = this
-    const calls = this.calls.map(
-      ({ index: _index, shown: _shown, ran: _ran, ranMs: _ranMs, trail: _trail, result, ...call }): OpenCall =>
-        Object.freeze(result === undefined ? call : { ...call, result }),
-    )
-    return Object.freeze({
-      text,
-      finishReason,
-      usage,
-      messageCount,
-      asked: this.asked!,
-      resultsAt,
-      calls: Object.freeze(calls),
-      errors: Object.freeze(this.errors.slice()),
-    })
-  }
-
-  static restore(state: AgentState, saved: SavedStep): OpenStep {
-    const step = new OpenStep(state.execution!.id, state.stepCount, saved.messageCount)
-    const standing = state.messages.at(saved.resultsAt - 1)
-    step.asked = standing !== undefined && sameJson(standing, saved.asked) ? standing : saved.asked
-    step.text = saved.text
-    step.finishReason = saved.finishReason
-    step.usage = saved.usage
-    step.resultsAt = saved.resultsAt
-    step.calls = saved.calls.map((call, index) => ({
-      ...call,
-      index,
-      shown: undefined,
-      result: call.result,
-      ran: false,
-    }))
-    step.errors.push(...saved.errors)
-    return step
   }
 }
 
@@ -210,10 +152,6 @@ function callsIn(content: readonly Part[]): readonly ActiveCall[] {
   return content.filter((part) => part.type === 'tool-call').map(openCall)
 }
 
-function hasEnded({ result }: ActiveCall): boolean {
-  return result !== undefined
-}
-
 function openCall({ toolCallId, toolName, input }: ToolCallPart, index: number): ActiveCall {
   return {
     index,
@@ -223,36 +161,5 @@ function openCall({ toolCallId, toolName, input }: ToolCallPart, index: number):
     args: input,
     shown: undefined,
     result: undefined,
-    ran: false,
   }
-}
-
-function resultPart({ id, name, result }: ActiveCall): ToolResultPart {
-  const { output, status } = result!
-  if (status === 'ok') return Object.freeze({ type: 'tool-result', toolCallId: id, toolName: name, output })
-  return Object.freeze({ type: 'tool-result', toolCallId: id, toolName: name, output, isError: true })
-}
-
-/** Makes the ids of calls unique: results are matched by id, and a model may repeat or omit one. */
-function withUniqueIds(content: readonly Part[]): readonly Part[] {
-  const only = content[0]
-  if (content.length === 1 && (only!.type !== 'tool-call' || only!.toolCallId !== '')) return content
-  const seen = new Set<string>()
-  let changed = false
-  const parts = content.map((part, index): Part => {
-    if (part.type !== 'tool-call') return part
-    const unique = uniqueId(part, index, seen)
-    seen.add(unique)
-    if (unique === part.toolCallId) return part
-    changed = true
-    return Object.freeze({ ...part, toolCallId: unique })
-  })
-  return changed ? Object.freeze(parts) : content
-}
-
-function uniqueId({ toolCallId }: ToolCallPart, index: number, seen: ReadonlySet<string>): string {
-  if (toolCallId !== '' && !seen.has(toolCallId)) return toolCallId
-  let id = `${toolCallId || 'call'}-${index}`
-  while (seen.has(id)) id += '-'
-  return id
 }

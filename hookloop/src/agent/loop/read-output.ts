@@ -1,5 +1,6 @@
 import { countVotes, type ContinuationOutcome } from '../../state/continuation.ts'
 import { isLeftByLimit } from '../../effects/effects.ts'
+import { passes } from '../../effects/journal.ts'
 import { toAgentError, type AgentError } from '../../errors.ts'
 import type { RunContext } from './run-context.ts'
 
@@ -13,7 +14,8 @@ export async function readOutput(run: RunContext, outcome: ContinuationOutcome):
   if (reader === undefined || !isAnswered(run, outcome)) return outcome
   let error: AgentError
   try {
-    const limit = { ms: READ_TIMEOUT_MS, key: () => `${run.place}/output` }
+    const key = run.effects.keyOf({ step: run.step, kind: 'timeout', trigger: 'onStop', n: 'output' })
+    const limit = { ms: READ_TIMEOUT_MS, key: () => key }
     const read = await run.effects.withTimeout(reader(run.execution.steps), limit)
     if ('value' in read) {
       run.output = read
@@ -21,6 +23,7 @@ export async function readOutput(run: RunContext, outcome: ContinuationOutcome):
     }
     error = read.error
   } catch (thrown) {
+    if (passes(thrown)) throw thrown
     if (isLeftByLimit(thrown)) run.leave('schema of the output')
     error = toAgentError(thrown, 'OUTPUT_INVALID')
   }

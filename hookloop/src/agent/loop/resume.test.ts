@@ -27,8 +27,7 @@ type Suspended = Extract<Run, { status: 'suspended' }>
 
 /** Guards that ask about paths with a question mark. Writes and triggers are recorded. */
 function scene(paths: readonly string[], { use = [], script }: { use?: readonly Use[]; script?: Script } = {}) {
-  const [written, fired]: [string[], string[]] = [[], []]
-  const parsed: string[] = []
+  const [written, fired, parsed]: [string[], string[], string[]] = [[], [], []]
   const input = z.object({ path: z.string().transform((path) => (parsed.push(path), path)) })
   const write = tool({ name: 'write', description: 'Writes.', input, execute: ({ path }) => written.push(path) })
   const asks = guard('beforeToolUse', (ctx) => (ctx.toolCall.args.path.includes('?') ? ctx.ask('Write?') : ctx), {
@@ -79,8 +78,10 @@ test('a suspended run has not ended: onPause fires with the approvals, onStop an
   const { agent, fired } = scene(['?a', '?b'], { use: [pausing] })
   const run = await suspend(agent)
   assert.deepEqual(shown, [['Write?', 'Write?']])
-  assert.deepEqual([run.state.metadata['paused'], fired.at(-1)], [true, 'onPause'])
+  assert.deepEqual([run.state.metadata['paused'], fired.at(-1)], [undefined, 'onPause'])
   assert.deepEqual([fired.includes('onStop'), fired.includes('afterStep'), 'final' in run], [false, false, false])
+  const resumed = await agent.resume(save(run), { answers: toAll(run, 'allow') })
+  assert.equal(resumed.state.metadata['paused'], true) // since the open step is closed
 })
 
 test('a suspended run is plain JSON, and reading it gives the same run', async () => {
@@ -159,43 +160,45 @@ test('an answer that was used is rejected, and the others stay pending', async (
   assert.deepEqual(written, ['?a'])
 })
 
-type SavedCall = { name: string; args: object; answer?: unknown; approval: { id: string; toolCall: object } }
-const tampering: readonly [string, (call: SavedCall) => void][] = [
-  ['the arguments to be run', (call) => (call.args = { path: 'evil' })],
-  ['the tool to be run', (call) => (call.name = 'erase')],
-  [
-    'the arguments that were shown',
-    (call) => (call.approval.toolCall = { ...call.approval.toolCall, args: { path: 'b' } }),
-  ],
-  ['the tool that was shown', (call) => (call.approval.toolCall = { ...call.approval.toolCall, name: 'read' })],
-  ['the place of the question', (call) => (call.approval.id = call.approval.id.replace('/0/', '/1/'))],
+type Loose = { [key: string]: Loose } & Loose[]
+
+const recordOf = (saved: Loose, t: string, kind: string): Loose =>
+  saved['run']!['records']!.find((record) => String(record['t']) === t && String(record['key']!['kind']) === kind)!
+
+const tampering: readonly [string, (saved: Loose) => unknown][] = [
+  ['the arguments that were shown', (saved) => Object.assign(question(saved)['toolCall']!, { args: { path: 'b' } })],
+  ['the tool that was shown', (saved) => Object.assign(question(saved)['toolCall']!, { name: 'read' })],
+  ['the place of the question', (saved) => Object.assign(question(saved), { id: 'another' })],
+  ['the arguments that the model wrote', (saved) => Object.assign(callIn(saved), { input: { path: 'evil' } })],
+  ['the tool that the model called', (saved) => Object.assign(callIn(saved), { toolName: 'erase' })],
+  ['the input', (saved) => Object.assign(saved['run']!['input']!, { message: { role: 'user', content: [] } })],
+  ['the list of hooks', (saved) => Object.assign(saved['run']!, { hooks: [] })],
+  ['the state', (saved) => Object.assign(saved['state']!, { systemPrompt: 'Obey.' })],
+  ['the checksum', (saved) => Object.assign(saved, { sum: 'another' })],
+  ['nothing but the checksum, which is missing,', (saved) => Reflect.deleteProperty(saved, 'sum')],
 ]
+const question = (saved: Loose): Loose => recordOf(saved, 'begin', 'ask')['input']!
+const callIn = (saved: Loose): Loose => recordOf(saved, 'end', 'model')['value']!['content']![0]!
 
 for (const [what, tamper] of tampering) {
   test(`a saved run in which ${what} was changed is rejected`, async () => {
     const { agent, written } = scene(['?a'])
-    const saved = structuredClone(save(await suspend(agent)))
-    const call = (saved.state as unknown as { execution: { cursor: { step: { calls: [SavedCall] } } } }).execution
-      .cursor.step.calls[0]
-    tamper(call)
-    await assert.rejects(agent.resume(saved, { answers: { [call.approval.id]: 'allow' } }), {
-      code: 'APPROVAL_MISMATCH',
-    })
+    const run = await suspend(agent)
+    const saved = structuredClone(save(run))
+    tamper(saved as unknown as Loose)
+    await assert.rejects(agent.resume(saved, { answers: toAll(run, 'allow') }), { code: 'STATE_INVALID' })
     assert.deepEqual(written, [])
   })
 }
 
-for (const smuggled of ['allow', 7]) {
-  test(`an answer (${smuggled}) that was written into the saved run executes nothing`, async () => {
-    const { agent, written } = scene(['?a'])
-    const saved = structuredClone(save(await suspend(agent)))
-    const { calls } = (saved.state as unknown as { execution: { cursor: { step: { calls: [SavedCall] } } } }).execution
-      .cursor.step
-    calls[0].answer = smuggled
-    await agent.resume(saved).catch(() => undefined)
-    assert.deepEqual(written, [])
-  })
-}
+test('an answer that was written into the saved run executes nothing', async () => {
+  const { agent, written } = scene(['?a'])
+  const saved = structuredClone(save(await suspend(agent))) as unknown as Loose
+  const { key, at } = recordOf(saved, 'begin', 'ask')
+  saved['run']!['records']!.push({ t: 'end', key, at, value: 'allow' } as never)
+  await assert.rejects(agent.resume(saved as unknown as SavedRun), { code: 'STATE_INVALID' })
+  assert.deepEqual(written, [])
+})
 
 test('a run that is not suspended cannot be resumed', async () => {
   const { agent } = scene(['a'])
@@ -204,7 +207,7 @@ test('a run that is not suspended cannot be resumed', async () => {
 
 // ── resuming
 
-test('onResume fires once with the answers and may change the state; no trigger of the step fires again', async () => {
+test('onResume fires once with the answers and may change the state; nothing of the step is observed again', async () => {
   const given: Answers[] = []
   const resuming = hook('onResume', (ctx) => {
     given.push(ctx.answers)
@@ -224,14 +227,14 @@ test('onResume fires once with the answers and may change the state; no trigger 
   )
 })
 
-test('at resume arguments are parsed and judged again, and no hook changes them again', async () => {
+test('at resume all hooks of the step run again, and guards once more before an approved call runs', async () => {
   let judged = 0
   const longer = hook('beforeToolUse', (ctx) => ctx.withArgs({ path: `${ctx.toolCall.args['path'] as string}+` }))
   const judge = guard('beforeToolUse', (ctx) => (judged++, ctx))
   const { agent, written, parsed } = scene(['?a'], { use: [longer, judge] })
   const run = await suspend(agent)
   await agent.resume(save(run), { answers: toAll(run, 'allow') })
-  assert.deepEqual([written, parsed, judged], [['?a+'], ['?a+', '?a+'], 2])
+  assert.deepEqual([written, parsed, judged], [['?a+'], ['?a+', '?a+', '?a+'], 3])
 })
 
 test('an answer satisfies the asks about a call, never a block', async () => {
@@ -258,7 +261,7 @@ test('edited arguments are the ones that are judged, executed and recorded', asy
   const { agent, written } = scene(['?a'], { use: [judge] })
   const run = await suspend(agent)
   const resumed = await agent.resume(save(run), { answers: toAll(run, { allow: { path: '?b' } }) })
-  assert.deepEqual([written, seen], [['?b'], [{ path: '?a' }, { path: '?b' }]])
+  assert.deepEqual([written, seen], [['?b'], [{ path: '?a' }, { path: '?a' }, { path: '?b' }]])
   assert.deepEqual(resumed.state.execution!.steps.at(0)!.toolCalls[0]!.args, { path: '?b' })
 })
 
@@ -319,21 +322,23 @@ test('a new guard judges the pending calls', async () => {
   assert.deepEqual([written, executions(resumed)[0]!.by], [[], 'new rule'])
 })
 
-test('a pending call whose tool is missing is not run, or is rejected with onChange: reject', async () => {
+test('a pending call whose tool is missing is not run, whatever the answer', async () => {
   const { agent, asks } = scene(['?a'])
   const run = await suspend(agent)
-  const bare = createAgent({ model: scriptedModel(['Done.']), use: [asks] })
-  const strict = { answers: toAll(run, 'allow'), onChange: 'reject' } as const
-  await assert.rejects(bare.resume(save(run), strict), { code: 'RESUME_TOOL_MISSING', message: /onChange: 'close'/ })
-  const closed = await bare.resume(save(run), { answers: toAll(run, 'allow') })
-  const output = 'Not run: the agent no longer has the tool "write".'
-  assert.deepEqual([closed.status, executions(closed)], ['completed', [{ status: 'blocked', output, by: 'approval' }]])
-  const resumed = await bare.resume(save(run), { answers: toAll(run, { block: 'No.' }) })
-  assert.deepEqual(executions(resumed), [{ status: 'blocked', output: 'No.', by: 'approval' }])
+  for (const answer of ['allow', { block: 'No.' }] as const) {
+    const bare = createAgent({ model: scriptedModel(['Done.']), use: [asks] })
+    const resumed = await bare.resume(save(run), { answers: toAll(run, answer) })
+    const output = 'There is no tool "write". Use one of: none, there are no tools.'
+    assert.deepEqual(
+      [resumed.status, executions(resumed)],
+      ['completed', [{ status: 'failed', output, rejected: true }]],
+    )
+  }
 })
 
 test('a suspended run takes no new input, in any form', async () => {
-  const { agent } = scene(['?a'])
+  const toolCalls = (path: string) => [{ name: 'write', args: { path } }]
+  const { agent } = scene([], { script: [{ toolCalls: toolCalls('a') }, { toolCalls: toolCalls('?b') }] })
   const run = await suspend(agent)
   for (const from of [run, save(run), run.state]) {
     await assert.rejects(agent.run('And now?', { from }), { code: 'STATE_SUSPENDED' })

@@ -1,69 +1,68 @@
-import type { AskTrigger } from '../../state/tool-call.ts'
 import { AgentState } from '../../state/agent-state.ts'
-import { countVotes, type ContinuationEvaluation, type ContinuationOutcome } from '../../state/continuation.ts'
-import { lastStepOf } from '../../state/execution.ts'
+import {
+  countVotes,
+  isForbid,
+  type ContinuationEvaluation,
+  type ContinuationOutcome,
+} from '../../state/continuation.ts'
 import type { ErrorRecord, Execution, FinalRecord, FinalStatus } from '../../state/execution.ts'
 import type { ToModel } from '../../state/inference.ts'
-import { saysSomething, type LedgerEntry, type LedgerRow, type TimedLedgerEntry } from '../../state/ledger.ts'
-import type { List } from '../../state/list.ts'
+import { saysSomething, type LedgerEntry, type TimedLedgerEntry } from '../../state/ledger.ts'
+import type { Message } from '../../state/message.ts'
+import type { AgentPath, Above } from '../../state/subagent.ts'
+import type { Approval } from '../../state/tool-call.ts'
 import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../../state/usage.ts'
-import type { Checkpoint, Effects } from '../../effects/effects.ts'
+import type { Effects } from '../../effects/effects.ts'
+import { passes, Suspended } from '../../effects/journal.ts'
 import type { RunEnd } from '../../effects/run-time.ts'
 import { toAgentError, type AgentError } from '../../errors.ts'
 import type { HookHost, LedgerHook, LedgerPlace, ShadowLog } from '../../hooks/hook-host.ts'
 import type { HookInference, InferringHook } from '../../hooks/infer.ts'
-import type { Invocation } from '../../hooks/invocation.ts'
-import { errorOpinion } from '../../hooks/failure-text.ts'
-import { isFatal, notStored } from '../../hooks/run-hooks.ts'
-import { runShadow } from '../../hooks/run-shadow.ts'
+import { isFatal } from '../../hooks/run-hooks.ts'
 import type { HookTrigger } from '../../hooks/triggers.ts'
 import type { AgentParts } from '../agent-parts.ts'
-import type { Budget } from '../capability.ts'
-import { LedgerWriter } from '../explain/ledger-writer.ts'
-import { HookModelCalls } from '../model/hook-infer.ts'
-import type { ChildRuns, ParentLink } from '../subagents/parent-link.ts'
 import type { OpenStep } from './open-step.ts'
-import { BackgroundWork } from './background-work.ts'
-import { cancelVote } from './cancel-vote.ts'
-import { limitVote } from './time-limit.ts'
-
-/** Sees every invocation of a run and of the subagents in it. Replays use it to ask other hooks about the same events. */
-export type RunWitness = {
-  /** The parts that the run of a subagent gets instead of its own. */
-  readonly childParts: (parts: AgentParts) => AgentParts
-  readonly checkpointed?: (run: RunContext, phase: Checkpoint['phase']) => void
-  /** Before the first hook; `changes` is false when only guards run again. */
-  readonly started?: (run: RunContext, invocation: Invocation, changes: boolean) => void
-  /** After the last transform. */
-  readonly changed?: (invocation: Invocation) => void
-  /** After `onError` has decided about a hook that failed. */
-  readonly recovered?: (run: RunContext, invocation: Invocation, error: AgentError, next: Recovered) => void
-  /** After the last guard, before its state and votes are adopted; the returned function is called after that. */
-  readonly decided?: (run: RunContext, invocation: Invocation, failure?: AgentError) => () => void
-}
-
-export type Recovered = 'retry' | 'ignore' | 'end'
+import type { BackgroundWork } from './background-work.ts'
+import { Ledger } from './ledger.ts'
+import { SerialQueue } from './serial-queue.ts'
+import { cancelVote, earliestLimit, limitVote, newInputVote } from './time-limit.ts'
 
 export type RunContextOptions = {
   /** Called between steps; true pauses the run there. */
   readonly shouldPause?: ((state: AgentState) => Promise<boolean>) | undefined
   /** Whether answers are emitted while they are written. */
   readonly streams?: boolean
-  readonly ledger?: Iterable<TimedLedgerEntry | LedgerRow>
-  readonly parentLink?: ParentLink
-  readonly witness?: RunWitness | undefined
+  readonly ledger?: readonly TimedLedgerEntry[]
+  readonly parent?: ParentLink | undefined
   /** The session that it runs in. */
   readonly session?: string
   /** The id that the caller gave the input. */
   readonly turn?: string | undefined
-  /** Whether the caller starts over if the run differs from what was recorded. Hooks do not get its end then. */
-  readonly isTentative?: boolean
 }
+
+/** The connection of a subagent to the run that it is part of. */
+export type ParentLink = {
+  /** Undefined if a hook has started it. */
+  readonly run?: RunContext
+  readonly path: AgentPath
+  /** The id of the conversation of the root run. */
+  readonly conversation: string
+  /** What its ancestors had spent when it started, outermost first. */
+  readonly ancestors: readonly Above[]
+  /** Requests for approval, one at a time in the root run and all its subagents. */
+  readonly approvals: SerialQueue
+}
+
+/** A decision about something that had begun before. */
+export type Overridden = { readonly by: string; readonly decision: string; readonly call?: string }
 
 const none: readonly never[] = Object.freeze([])
 
-/** The mutable side of one run: its state, the open step, the votes, the ledger, and the error that ended it. */
-export class RunContext implements HookHost {
+/**
+ * The mutable side of one run: its state, the open step, the votes, the ledger, and the error that ended it. It is made again
+ * from the last checkpoint whenever a process continues the run.
+ */
+export abstract class RunContext implements HookHost {
   readonly parts: AgentParts
   readonly effects: Effects
   state: AgentState
@@ -72,54 +71,66 @@ export class RunContext implements HookHost {
   failure: AgentError | undefined
   /** The typed answer, once it is read. */
   output: { readonly value: unknown } | undefined
-  /** A trigger whose question was approved before the run was resumed: it fires again, and does not ask again. */
-  approved: AskTrigger | undefined
-  /** Requests for another step that has not been taken yet. */
-  requested: readonly ContinuationEvaluation[] = []
   /** Whether this run has an execution. Until then, the state may still show an earlier one. */
   hasExecution = false
-  readonly shouldPause: RunContextOptions['shouldPause']
+  /** How it ended, if its input opened no execution. */
+  blocked: FinalRecord | undefined
   readonly streams: boolean
   /** In a subagent: its connection to the run that it is part of. */
-  readonly parentLink: ParentLink | undefined
-  /** Starts and resumes the runs of subagents. Set when the run starts. */
-  childRuns: ChildRuns<RunContext> | undefined
-  /** When another process resumed the run, if one did since its last checkpoint. */
-  resumedAt = 0
-  /** When another process resumed the run, if it had no checkpoint. Only limits on time use it: a replay does not know it. */
-  liveFrom = 0
-  /** What was spent before there was an execution to bill. */
+  readonly parent: ParentLink | undefined
+  /** What was spent before there was an execution to bill, and what hooks at `onPause` spend. */
   spentEarly = noTokens
-  readonly ledgerWriter: LedgerWriter
-  readonly shadows: ShadowLog | undefined
-  readonly witness: RunWitness | undefined
-  readonly session: string | undefined
-  readonly turn: string | undefined
+  spentAside: TokenUsage | undefined
+  readonly ledgerOf: Ledger
+  abstract readonly shadows: ShadowLog | undefined
   /** Observers and shadow hooks that are still running, once there were any. */
   background: BackgroundWork | undefined
-  #ended: RunEnd | undefined
-  #hasVotedToEnd = false
   /** Work that did not stop at the time limit of the run, and may still be running. */
   left: readonly string[] = none
-  readonly #isTentative: boolean
+  readonly approvals: SerialQueue
+  /** Runs the loop of a subagent. Set when the run starts, because the loop calls tools, and tools start subagents. */
+  drive: ((child: RunContext, input: Message) => Promise<FinalRecord>) | undefined
+  readonly options: RunContextOptions
+  readonly start: AgentState
+  #hasVotedToEnd = false
+  #earlyFailures = 0
 
   constructor(parts: AgentParts, effects: Effects, state: AgentState, options: RunContextOptions = {}) {
     this.parts = parts
     this.effects = effects
     this.state = state
-    this.shouldPause = options.shouldPause
+    this.hasExecution = state.execution?.status === 'running'
+    this.options = options
+    this.start = state
     this.streams = options.streams ?? false
-    this.parentLink = options.parentLink
-    this.witness = options.witness
-    this.session = options.session
-    this.turn = options.turn
-    this.#isTentative = options.isTentative ?? false
-    this.ledgerWriter = new LedgerWriter({
-      hooks: parts.stack.hooks,
-      callId: (step, index) => this.#callId(step, index),
-      earlier: options.ledger,
-    })
-    this.shadows = parts.stack.hasShadows ? this.#shadowLog() : undefined
+    this.parent = options.parent
+    this.approvals = options.parent?.approvals ?? new SerialQueue()
+    this.drive = options.parent?.run?.drive
+    this.ledgerOf = new Ledger(options.ledger)
+  }
+
+  /** The same run, again from its last checkpoint. */
+  abstract fromCheckpoint(state?: AgentState): RunContext
+
+  abstract watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void
+
+  abstract inferFor(hook: InferringHook): HookInference
+
+  /** Shows hooks the state of the last checkpoint, for changes that are made to it later. */
+  atCheckpoint(): AgentState {
+    this.state = this.base
+    this.hasExecution = this.state.execution?.status === 'running'
+    return this.state
+  }
+
+  /** The state at the last checkpoint of this run, or when it started. */
+  protected get base(): AgentState {
+    const { state } = this.effects.scopeLog
+    return state?.execution?.status === 'running' ? state : this.start
+  }
+
+  get isRoot(): boolean {
+    return this.effects.path.length === 0
   }
 
   /**
@@ -128,34 +139,25 @@ export class RunContext implements HookHost {
    */
   setDeadline(): void {
     const { budgets } = this.parts
-    const begun = this.hasExecution ? this.execution.startedAt + this.execution.waitedMs : this.now
-    const start = Math.max(begun, this.liveFrom)
-    let [first, limit]: [number, Budget['time']] = [Infinity, undefined]
-    for (let level = 0; level < budgets.length; level++) {
-      const { time } = budgets[level]!
-      if (time === undefined) continue
-      const at = start + time.ms - (this.ancestors?.[level]?.workedMs ?? 0)
-      if (at < first) [first, limit] = [at, time]
-    }
+    const { log } = this.effects.journal
+    const from = this.hasExecution ? this.execution.startedAt : this.now
+    const start = from + log.waitedMs(from) + (this.hasExecution ? this.execution.waitedMs : 0)
+    const [first, limit] = earliestLimit(budgets, start, this.ancestors)
     if (limit !== undefined) this.effects.time.setDeadline(first, limit)
   }
 
-  /** Adds time spent waiting for an approver, which limits on time do not count. */
-  addWaited(ms: number): void {
-    if (ms <= 0) return
-    this.updateExecution({ waitedMs: this.execution.waitedMs + ms })
-    this.setDeadline()
-  }
-
-  /** Whether the run has ended because it differs from what was recorded, and the caller starts over. */
-  get isAbandoned(): boolean {
-    return this.#isTentative && this.failure?.code === 'REPLAY_DIVERGED'
+  get workedMs(): number {
+    if (!this.hasExecution) return 0
+    const { startedAt, waitedMs } = this.execution
+    const { now } = this
+    return Math.max(0, now - startedAt - waitedMs - this.effects.journal.log.waitedMs(startedAt, now)) // a clock may be set back
   }
 
   get spent(): Usage {
     const inFlight = this.open?.inFlight ?? noTokens
     return inFlight === noTokens ? this.spentBefore : addUsage(this.spentBefore, inFlight)
   }
+
   /** What was spent without the current model call. */
   get spentBefore(): Usage {
     const { open } = this
@@ -163,107 +165,78 @@ export class RunContext implements HookHost {
     const { usage } = this.execution
     return open === undefined || open.isBilled ? usage : open.addUnbilled(usage)
   }
+
   get now(): number {
     return this.effects.now()
   }
-  get ancestors(): ParentLink['ancestors'] | undefined {
-    return this.parentLink?.ancestors
+
+  get ancestors(): readonly Above[] | undefined {
+    return this.parent?.ancestors
   }
+
   get conversation(): string {
-    return this.parentLink?.conversation ?? this.state.agentId
+    return this.parent?.conversation ?? this.state.agentId
   }
+
+  get ledger(): readonly LedgerEntry[] {
+    return this.ledgerOf.untimed
+  }
+
   get toModel(): ToModel {
     return this.parts.toModel
   }
+
   get signal(): AbortSignal {
     return this.effects.signal
   }
+
   /** Why the run must end, if it must: it was cancelled, or its time is over. Reading it makes the run stop. */
   get ended(): RunEnd | undefined {
-    this.#notice()
-    if (this.#ended !== undefined) this.#voteToEnd(this.#ended)
-    return this.#ended
+    const end = this.effects.ended()
+    if (end !== undefined) this.#voteToEnd(end)
+    return end
   }
-  get ledger(): List<LedgerEntry> {
-    return this.ledgerWriter.entries
-  }
-  get timedLedger(): List<LedgerEntry> {
-    return this.ledgerWriter.timedEntries
-  }
+
   get step(): number {
     return this.open?.index ?? (this.hasExecution ? this.state.stepCount : 0)
   }
+
   /** The step in progress, or the last one. */
   get lastStep(): number {
-    return this.open?.index ?? (this.hasExecution ? lastStepOf(this.execution) : 0)
-  }
-  get place(): string {
-    if (this.open !== undefined) return this.open.place
-    if (!this.hasExecution) return `${this.state.agentId}/${this.state.executionCount}/input`
-    return `${this.execution.id}/${this.state.stepCount}`
+    return this.open?.index ?? (this.hasExecution ? Math.max(0, this.state.stepCount - 1) : 0)
   }
 
   note(at: LedgerPlace, hook: LedgerHook, durationMs: number, what?: Partial<LedgerEntry>): void {
-    this.#noteAt(this.step, at, hook, durationMs, what)
+    if (what === undefined || !saysSomething(what)) return
+    this.noteAt(this.step, at, { hook, durationMs }, what)
   }
 
-  #noteAt(
+  protected noteAt(
     step: number,
-    { plan, callIndex }: LedgerPlace,
-    { index }: LedgerHook,
-    durationMs: number,
-    what: Partial<LedgerEntry> | undefined,
+    { plan: { trigger }, call }: LedgerPlace,
+    by: { readonly hook: LedgerHook; readonly durationMs: number } | undefined,
+    what: Partial<LedgerEntry>,
   ): void {
-    this.ledgerWriter.note(step, plan.number, index, callIndex, durationMs)
-    if (what !== undefined) this.ledgerWriter.explainLast(what)
+    const entry = this.ledgerOf.note({ step, trigger, ...(call !== undefined && { call }) }, what, by)
     const { emit } = this.effects
-    if (emit === undefined || what === undefined || !saysSomething(what)) return
-    emit({ type: 'hook', step, at: this.now, entry: this.ledgerWriter.last() })
+    if (emit === undefined) return
+    emit({ type: 'hook', step, at: this.now, entry })
     for (const warning of what.warnings ?? []) emit({ type: 'warning', step, at: this.now, ...warning })
-  }
-
-  #shadowLog(): ShadowLog {
-    return {
-      run: runShadow,
-      note: (at, hook, durationMs, what) => this.#noteAt(at.step, at, hook, durationMs, what),
-      follow: (work, giveUp) => (this.background ??= new BackgroundWork()).follow(work, giveUp),
-    }
   }
 
   /** Adds an entry about something that the loop itself did. */
   noteLoop(trigger: HookTrigger, what: Partial<LedgerEntry>): void {
-    const place = { plan: this.parts.stack.plan(trigger), callIndex: undefined }
-    this.note(place, { name: 'hookloop', mode: 'loop' }, 0, what)
+    this.noteAt(this.step, { plan: { trigger }, call: undefined }, undefined, what)
   }
 
-  /** Adds what hooks did inside a call that has ended. */
-  noteTrail(entries: readonly LedgerEntry[], durations: readonly number[]): void {
-    const { stack } = this.parts
-    for (const [i, { trigger, hook, mode, ...what }] of entries.entries()) {
-      const known = stack.hooks.find((each) => each.name === hook)
-      if (known === undefined && what.shadow === true) continue // recorded with an agent that still had this shadow
-      const place = { plan: stack.plan(trigger as HookTrigger), callIndex: undefined }
-      this.note(place, known ?? { name: hook, mode }, durations[i] ?? 0, what)
-    }
-  }
+  abstract noteOverridden(trigger: HookTrigger, what: Overridden): void
 
-  watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void {
-    const { step } = this
-    const started = performance.now()
-    this.background ??= new BackgroundWork()
-    this.background.watch(work, (error) => {
-      const durationMs = performance.now() - started
-      this.ledgerWriter.noteLate({ step, hook, trigger, mode: 'observe', ...errorOpinion(error), durationMs })
-    })
-  }
-
-  inferFor(hook: InferringHook): HookInference {
-    return new HookModelCalls(this, hook)
-  }
+  abstract noteTrail(entries: readonly LedgerEntry[], durations: readonly number[]): void
 
   /** Counts what a hook or a tool has spent on models of its own. */
   spend(usage: TokenUsage): void {
-    if (!this.hasExecution) this.spentEarly = addTokens(this.spentEarly, usage)
+    if (this.spentAside !== undefined) this.spentAside = addTokens(this.spentAside, usage)
+    else if (!this.hasExecution) this.spentEarly = addTokens(this.spentEarly, usage)
     else if (this.open !== undefined) this.open.count(usage)
     else this.updateExecution({ usage: addUsage(this.execution.usage, usage) })
   }
@@ -280,11 +253,7 @@ export class RunContext implements HookHost {
   }
 
   updateExecution(change: Partial<Execution>): void {
-    this.replaceExecution({ ...this.execution, ...change })
-  }
-
-  replaceExecution(execution: Execution): void {
-    this.state = AgentState.patch(this.state, { execution: Object.freeze(execution) })
+    this.state = AgentState.patch(this.state, { execution: Object.freeze({ ...this.execution, ...change }) })
   }
 
   /** Adopts a state from hooks. They write the conversation and the metadata; only the loop writes the execution. */
@@ -294,16 +263,42 @@ export class RunContext implements HookHost {
       execution === undefined || state.execution === execution ? state : AgentState.patch(state, { execution })
   }
 
-  /** Stores the state as a point from which the run can be resumed, if it runs in a session. */
-  checkpoint(phase: Checkpoint['phase'], final?: FinalRecord): void {
-    const ledgerFrom: Checkpoint['ledgerFrom'] = (index) => this.ledgerWriter.rowsSince(index)
-    this.effects.checkpoint?.({ phase, state: this.state, final, ledgerFrom })
-    this.witness?.checkpointed?.(this, phase)
+  /** Stores the state between two steps, or at the end. What was recorded of the step is not needed any more. */
+  async checkpoint({ isFinal = false }: { readonly isFinal?: boolean } = {}): Promise<void> {
+    const { effects, ledgerOf } = this
+    const { journal, scopeLog: scope } = effects
+    if (isFinal) await this.background?.settleShadows()
+    this.#billUnread()
+    if (this.hasExecution && this.isRoot) {
+      const waited = journal.log.waitedMs(this.execution.startedAt, this.now)
+      if (waited > 0) this.updateExecution({ waitedMs: this.execution.waitedMs + waited })
+    }
+    const { unstored: ledger } = ledgerOf
+    const final = this.blocked ?? (isFinal ? this.execution.final! : undefined)
+    const end = isFinal ? ({ type: 'finished', step: this.lastStep, at: this.now, record: final! } as const) : undefined
+    const how = { state: this.state, ledger, at: this.now, final: this.blocked, end }
+    this.state = await journal.checkpoint(scope, how)
+    ledgerOf.setStored()
+    effects.stamp(scope.at)
+    effects.nextStep()
   }
 
-  #callId(step: number, index: number): string | undefined {
-    if (this.open?.index === step) return this.open.calls[index]?.id
-    return this.state.execution?.steps.at(step)?.toolCalls[index]?.id
+  /** Recorded effects that this agent did not ask for were paid for all the same. */
+  #billUnread(): void {
+    const { journal, scopeLog } = this.effects
+    if (journal.log.unread === 0 || (journal.tape !== undefined && !this.isRoot)) return // a replay has those of later steps
+    const usage = journal.log.unreadUsage(scopeLog.id)
+    if (usage === noTokens) return
+    if (this.hasExecution) this.updateExecution({ usage: addUsage(this.execution.usage, usage) })
+    else
+      this.state = AgentState.patch(this.state, {
+        spentBefore: addUsage(AgentState.fieldsOf(this.state).spentBefore, usage),
+      })
+  }
+
+  /** Stops here until people have answered. Passes through everything. */
+  suspend(questions: readonly Approval[] = none): never {
+    throw new Suspended(questions)
   }
 
   cast(votes: readonly ContinuationEvaluation[]): void {
@@ -313,31 +308,34 @@ export class RunContext implements HookHost {
 
   /** The vote that forbids the run to continue, if there is one. */
   get forbidden(): ContinuationEvaluation | undefined {
+    if (!this.hasExecution) return undefined
     const { votes } = this.execution
-    return votes.length === 0 ? undefined : votes.find((vote) => vote.decision === 'forbidContinuation')
+    return votes.length === 0 ? undefined : votes.find(isForbid)
   }
 
-  /** Why nothing new may start now: the vote that forbids it, the cancellation, or the time limit. */
+  /**
+   * Why nothing new may begin, if that is so: the vote that forbids it, the cancellation, the time limit, new input, or the run
+   * that it is part of. Call it before something begins, and not about what has begun.
+   */
   stoppedBy(): ContinuationEvaluation | undefined {
     void this.ended
-    return this.forbidden
+    return this.#stop()
+  }
+
+  /** The same without a check whether the run must end: a subagent checks that itself. */
+  #stop(): ContinuationEvaluation | undefined {
+    if (this.forbidden === undefined && this.isRoot && this.effects.journal.log.ends) {
+      this.effects.journal.setLive()
+      this.cast([newInputVote])
+    }
+    const above = this.parent?.run && this.parent.run.#stop()
+    if (above !== undefined && this.forbidden === undefined) this.cast([above])
+    return this.forbidden ?? above
   }
 
   /** Checks for cancellation only: an answer that arrives with the end of the time is still used. */
   noticeCancel(): void {
-    this.#notice()
-    if (this.#ended === 'cancel') this.#voteToEnd('cancel')
-  }
-
-  /** Checks whether the run must end. Called at fixed points only, so that a replay notices it at the same one. */
-  #notice(): void {
-    if (this.#ended !== undefined) return
-    try {
-      this.#ended = this.effects.ended()
-    } catch (thrown) {
-      const during = this.open === undefined ? 'beforeStep' : 'afterStep'
-      if (this.failure === undefined) this.fail(toAgentError(thrown, 'HOOK_FAILED'), during)
-    }
+    if (this.effects.ended() === 'cancel') this.#voteToEnd('cancel')
   }
 
   #voteToEnd(end: RunEnd): void {
@@ -360,13 +358,29 @@ export class RunContext implements HookHost {
     return outcome
   }
 
-  /** Ends the run as failed: no more steps, and the error is its result. */
+  /** Ends the run as failed: a vote like others, so that what has begun is part of the conversation. */
   fail(error: AgentError, during: HookTrigger): void {
     if (isFatal(error)) this.recordError(error, during)
     this.failure ??= error
     const { message } = error
     const source = `error at ${during}`
-    this.cast([Object.freeze({ decision: 'forbidContinuation', reason: reasonOf(error), message, source })])
+    this.cast([Object.freeze({ decision: 'forbidContinuation', reason: 'errorForbade', message, source })])
+  }
+
+  /** The same for anything that was thrown. What ends the work of this process, and not the run, is thrown again. */
+  failWith(thrown: unknown, during: HookTrigger): AgentError {
+    if (passes(thrown)) throw thrown
+    const error = toAgentError(thrown, 'HOOK_FAILED')
+    this.fail(error, during)
+    return error
+  }
+
+  /** Returns how many there were in a row. Hooks at `onPause` and `onResume` may fail before there is an execution. */
+  countFailure(): number {
+    if (!this.hasExecution) return ++this.#earlyFailures
+    const failures = this.execution.failures + 1
+    this.updateExecution({ failures })
+    return failures
   }
 
   recordError(error: AgentError, during: HookTrigger): ErrorRecord {
@@ -382,9 +396,4 @@ export class RunContext implements HookHost {
     if (reason === 'userRequested' && this.ended === 'cancel') return 'cancelled'
     return reason === 'completed' ? 'completed' : 'stopped'
   }
-}
-
-/** The stop reason of a run that ends with this error. */
-export function reasonOf(error: AgentError): 'persistenceFailed' | 'errorForbade' {
-  return notStored.has(error.code) ? 'persistenceFailed' : 'errorForbade'
 }

@@ -139,16 +139,13 @@ test('the text of a suspended run is the model text of the open step', async () 
 type Loose = { [key: string]: Loose } & Loose[]
 
 const tamperings: { readonly [how: string]: (run: Loose) => unknown } = {
-  'its phase changed, with calls open': (run) =>
-    Object.assign(run['state']!['execution']!['cursor']!, { phase: 'beforeStep' }),
   'fewer executions than calls in a step': (run) =>
     Object.assign(run['state']!['execution']!['steps']![0]!, { toolExecutions: [] }),
   'an empty list of hooks': (run) => Object.assign(run['state']!['execution']!, { hooks: [] }),
-  'an empty list of hooks and without their hash': (run) => {
-    Object.assign(run['state']!['execution']!, { hooks: [] })
-    Object.assign(run['state']!['execution']!['cursor']!, { hooks: undefined })
-  },
-  'changes in its ledger that are null': (run) => Object.assign(run['ledger']![0]!, { changes: null }),
+  'a record of an unknown kind': (run) => Object.assign(run['run']!['records']![0]!, { t: 'dream' }),
+  'no records': (run) => Object.assign(run['run']!, { records: null }),
+  'changes in its ledger that are null': (run) =>
+    run['ledger']!.push({ hook: 'a', trigger: 'b', mode: 'guard', step: 0, durationMs: 0, changes: null } as never),
 }
 for (const [how, tamper] of Object.entries(tamperings)) {
   test(`a saved run with ${how} is rejected`, async () => {

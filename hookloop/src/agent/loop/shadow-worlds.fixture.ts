@@ -1,24 +1,18 @@
 import { z } from 'zod'
 import { approval, type ApprovalHandler } from '../../capabilities/approval.ts'
-import { createAgent } from '../../create-agent.ts'
+import { createAgent, type AgentOptions } from '../../create-agent.ts'
 import type { AgentState } from '../../state/agent-state.ts'
-import type { AgentEvent, Emit } from '../../state/event.ts'
+import type { AgentEvent } from '../../state/event.ts'
 import type { ModelRequest } from '../../state/inference.ts'
-import type { Json, JsonObject } from '../../state/json.ts'
-import type { Message } from '../../state/message.ts'
+import type { JsonObject } from '../../state/json.ts'
 import type { SavedRun } from '../../state/saved-run.ts'
-import { liveEffects, type Effect, type Effects, type EffectsFactory, type TimeLimit } from '../../effects/effects.ts'
+import { liveEffects, type EffectsOptions } from '../../effects/effects.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import { fakeClock } from '../../testing/fake-clock.ts'
-import { memoryRecording, type Recording } from '../../effects/recording.ts'
-import type { RunStart } from '../../sessions/replay/replay-recording.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
 import type { Agent } from '../agent.ts'
-import type { RunOptions } from '../run-options.ts'
 import type { Use } from '../capability.ts'
 import type { RunStream } from '../run-stream.ts'
-import type { ResumeOptions } from './resume.ts'
 import type { Run } from '../run.ts'
 import { tool } from '../tool.ts'
 
@@ -28,18 +22,15 @@ import { tool } from '../tool.ts'
 export type Played = {
   readonly runs: readonly Run[]
   readonly events: readonly AgentEvent[]
-  /** The calls of the effects port, in order. */
-  readonly asked?: readonly string[]
-  /** Every recorded run, and how it was started. */
-  readonly recorded?: readonly RecordedWorld[]
 }
 
-export type RecordedWorld = { readonly agent: Agent; readonly recording: Recording; readonly begun: RunStart }
+type Play = (make: (...use: readonly Use[]) => Agent, effects: () => EffectsOptions) => Promise<Played>
 
-type Play = (make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory) => Promise<Played>
+type Create = (options: AgentOptions) => Agent
+type World = (extra: readonly Use[], create?: Create) => Promise<Played>
 
 /** Each takes more hooks, and runs the same as long as they change nothing. */
-export const shadowWorlds: { readonly [name: string]: (extra: readonly Use[]) => Promise<Played> } = Object.fromEntries(
+export const shadowWorlds: { readonly [name: string]: World } = Object.fromEntries(
   Object.entries({
     plain,
     streamed,
@@ -54,116 +45,16 @@ export const shadowWorlds: { readonly [name: string]: (extra: readonly Use[]) =>
     cancelled,
   })
     .concat(Object.entries({ paused, unusable }))
-    .map(([name, play]) => [name, (extra) => played(play, extra)]),
+    .map(([name, play]) => [name, (extra, create) => played(play, extra, create)]),
 )
 
-async function played(play: Play, extra: readonly Use[]): Promise<Played> {
+async function played(play: Play, extra: readonly Use[], create: Create = createAgent): Promise<Played> {
   let runs = 0
-  const asked: string[] = []
-  const recordings = new Map<EffectsFactory, Recording>()
-  const recorded: RecordedWorld[] = []
   const clock = fakeClock({ auto: true, startAt: 1_000 })
-  const result = await play(
-    (...use) =>
-      noted(
-        createAgent({ model: scriptedModel(speak), use: [work, look, ...use, ...extra] }),
-        (agent, begun, effects) => {
-          recorded.push({ agent, begun, recording: recordings.get(effects)! })
-        },
-      ),
-    () => {
-      const recording = memoryRecording()
-      const live = liveEffects({ clock, id: `run-${++runs}` })
-      const effects = recordEffects(recording, (run) => new NotedEffects(live(run), asked))
-      recordings.set(effects, recording)
-      return effects
-    },
+  return play(
+    (...use) => create({ model: scriptedModel(speak), use: [work, look, ...use, ...extra] }),
+    () => liveEffects({ clock, id: `run-${++runs}` }),
   )
-  return { ...result, asked, recorded }
-}
-
-/** The same agent, with a callback for the start of each run. */
-function noted(agent: Agent, tell: (agent: Agent, begun: RunStart, effects: EffectsFactory) => void): Agent {
-  const begun = (input: string | Message, { effects, from, metadata }: RunOptions = {}): void =>
-    tell(agent, { input, ...(from && { from }), ...(metadata && { metadata }) }, effects!)
-  const resumed = (
-    from: Run<unknown> | SavedRun | string,
-    { effects, answers }: ResumeOptions & RunOptions = {},
-  ): void => {
-    if (typeof from !== 'string') tell(agent, { from, ...(answers && { answers }) }, effects!)
-  }
-  return {
-    ...agent,
-    run: (input, options) => (begun(input, options), agent.run(input, options)),
-    stream: (input, options) => (begun(input, options), agent.stream(input, options)),
-    iterate: (input, options) => (begun(input, options), agent.iterate(input, options)),
-    resume: (from, options) => (resumed(from, options), agent.resume(from, options)),
-    resumeStream: (from, options) => (resumed(from, options), agent.resumeStream(from, options)),
-  }
-}
-
-/** Live effects, and a list of them. */
-class NotedEffects implements Effects {
-  readonly time: Effects['time']
-  readonly emit: Emit | undefined
-  readonly run: string
-  readonly #inner: Effects
-  readonly #asked: string[]
-
-  constructor(inner: Effects, asked: string[]) {
-    this.#inner = inner
-    this.#asked = asked
-    this.time = inner.time
-    this.emit = inner.emit
-    this.run = inner.run
-  }
-
-  perform<T extends Json>(effect: Effect, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
-    this.#asked.push(`perform ${effect.key}`)
-    return this.#inner.perform(effect, run)
-  }
-
-  get signal(): AbortSignal {
-    return this.time.signal
-  }
-
-  withTimeout<T>(work: PromiseLike<T>, limit: TimeLimit): Promise<T> {
-    this.#asked.push(`withTimeout ${limit.key()}`)
-    return this.#inner.withTimeout(work, limit)
-  }
-
-  sleep(key: string, ms: number): Promise<void> {
-    this.#asked.push(`sleep ${key}`)
-    return this.#inner.sleep(key, ms)
-  }
-
-  scope(name: string): Effects {
-    this.#asked.push(`scope ${name}`)
-    return new NotedEffects(this.#inner.scope(name), this.#asked)
-  }
-
-  join(scope: Effects): void {
-    if (scope instanceof NotedEffects) this.#inner.join(scope.#inner)
-  }
-
-  child(name: string, emit: Emit | undefined): Effects {
-    this.#asked.push(`child ${name}`)
-    return new NotedEffects(this.#inner.child(name, emit), this.#asked)
-  }
-
-  ended(): ReturnType<Effects['ended']> {
-    this.#asked.push('ended')
-    return this.#inner.ended()
-  }
-
-  now(): number {
-    return this.#inner.now()
-  }
-
-  newId(): string {
-    this.#asked.push('newId')
-    return this.#inner.newId()
-  }
 }
 
 /** Replies with the turns of the input: `work 1 2; look 1; done`. */
@@ -199,14 +90,14 @@ const repair = hook('beforeToolUse', async (ctx) => ctx.withArgs({ n: Number(ctx
   priority: 20,
 })
 
-async function plain(make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory): Promise<Played> {
+async function plain(make: (...use: readonly Use[]) => Agent, effects: () => EffectsOptions): Promise<Played> {
   const brief = hook('beforeInference', (ctx) => ctx.withRequest({ system: `Step ${ctx.state.stepCount}` }))
   const first = await make(remember, add, repair, brief).run('work 1 2; look 1 2 3; done', { effects: effects() })
   const second = await make(remember, add).run('more', { effects: effects(), from: first, metadata: { again: true } })
   return { runs: [first, second], events: [] }
 }
 
-async function streamed(make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory): Promise<Played> {
+async function streamed(make: (...use: readonly Use[]) => Agent, effects: () => EffectsOptions): Promise<Played> {
   const soft = hook('afterInference', (ctx) => ctx.withResponse({ text: ctx.response.text.toUpperCase() }), {
     when: (ctx) => ctx.response.text === 'loud',
     stream: 'window',
@@ -224,7 +115,7 @@ const careful = guard(
   { tool: work, name: 'careful', priority: -1 },
 )
 
-async function asked(make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory): Promise<Played> {
+async function asked(make: (...use: readonly Use[]) => Agent, effects: () => EffectsOptions): Promise<Played> {
   const person: ApprovalHandler = ({ toolCall }) => {
     if (toolCall.args['n'] === 3) return 'allow'
     return toolCall.args['n'] === 4 ? { block: 'No.' } : { allow: { n: 1 } }
@@ -236,7 +127,7 @@ async function asked(make: (...use: readonly Use[]) => Agent, effects: () => Eff
   )
 }
 
-async function resumed(make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory): Promise<Played> {
+async function resumed(make: (...use: readonly Use[]) => Agent, effects: () => EffectsOptions): Promise<Played> {
   const agent = make(careful, approval('suspend'), remember)
   const waiting = await agent.run('work 2 3 4 1 5; done', { effects: effects() })
   const [three, four, five] = waiting.status === 'suspended' ? waiting.pending.map(({ id }) => id) : []
@@ -264,7 +155,7 @@ function unsteady(failures: number): Use {
   )
 }
 
-async function attempts(make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory): Promise<Played> {
+async function attempts(make: (...use: readonly Use[]) => Agent, effects: () => EffectsOptions): Promise<Played> {
   const again = hook('aroundInference', async (_ctx, next) => {
     try {
       return await next()
@@ -281,12 +172,12 @@ async function attempts(make: (...use: readonly Use[]) => Agent, effects: () => 
   return listen(make(again, fussy, other, remember).stream('work 1; done', { effects: effects() }))
 }
 
-async function errors(make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory): Promise<Played> {
+async function errors(make: (...use: readonly Use[]) => Agent, effects: () => EffectsOptions): Promise<Played> {
   const retry = hook('onError', (ctx) => ctx.retry({ afterMs: 10 }))
   return listen(make(unsteady(2), retry, remember).stream('work 1; done', { effects: effects() }))
 }
 
-async function brokenHooks(make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory): Promise<Played> {
+async function brokenHooks(make: (...use: readonly Use[]) => Agent, effects: () => EffectsOptions): Promise<Played> {
   const failures = (state: AgentState, at: string): number => Number(state.metadata[`failed at ${at}`] ?? 0)
   const breaking = hook(['beforeStep', 'beforeToolUse', 'afterToolUse', 'afterInference'], async (ctx) => {
     if (failures(ctx.state, ctx.trigger) < 2) throw new Error(`broken at ${ctx.trigger}`)
@@ -313,7 +204,7 @@ function odd<C extends { readonly toolCall: { readonly args: JsonObject } }>(ctx
   return ctx
 }
 
-async function stopped(make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory): Promise<Played> {
+async function stopped(make: (...use: readonly Use[]) => Agent, effects: () => EffectsOptions): Promise<Played> {
   const notYet = hook('onStop', (ctx) => (ctx.continuations < 2 ? ctx.requestContinuation('Go on.') : ctx))
   const enough = guard('afterToolUse', (ctx) => (ctx.state.stepCount > 1 ? ctx.stop('Enough.').block('Secret.') : ctx))
   const first = await listen(make(notYet).stream('done; done; done', { effects: effects() }))
@@ -321,17 +212,17 @@ async function stopped(make: (...use: readonly Use[]) => Agent, effects: () => E
   return { runs: [...first.runs, ...second.runs], events: [...first.events, ...second.events] }
 }
 
-async function refused(make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory): Promise<Played> {
+async function refused(make: (...use: readonly Use[]) => Agent, effects: () => EffectsOptions): Promise<Played> {
   const polite = guard('onUserInput', (ctx) => (ctx.input.content.length > 0 ? ctx.block('Rude.') : ctx))
   return listen(make(polite).stream('done', { effects: effects() }))
 }
 
-async function broken(make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory): Promise<Played> {
+async function broken(make: (...use: readonly Use[]) => Agent, effects: () => EffectsOptions): Promise<Played> {
   const failing = hook('onUserInput', () => Promise.reject(new Error('broken')))
   return listen(make(failing).stream('done', { effects: effects() }))
 }
 
-async function cancelled(make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory): Promise<Played> {
+async function cancelled(make: (...use: readonly Use[]) => Agent, effects: () => EffectsOptions): Promise<Played> {
   const cancel = new AbortController()
   const giveUp = hook('afterToolUse', (ctx) => {
     if (ctx.toolCall.args['n'] === 2) cancel.abort()
@@ -340,7 +231,7 @@ async function cancelled(make: (...use: readonly Use[]) => Agent, effects: () =>
   return listen(make(giveUp, remember).stream('work 1; work 2 3; done', { effects: effects(), signal: cancel.signal }))
 }
 
-async function paused(make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory): Promise<Played> {
+async function paused(make: (...use: readonly Use[]) => Agent, effects: () => EffectsOptions): Promise<Played> {
   const agent = make(remember, add)
   const live = agent.iterate('work 1; work 2; done', { effects: effects() })
   for await (const state of live) if (state.stepCount === 1) break
@@ -348,7 +239,7 @@ async function paused(make: (...use: readonly Use[]) => Agent, effects: () => Ef
   return { runs: [left, await agent.resume(left, { effects: effects() })], events: [] }
 }
 
-async function unusable(make: (...use: readonly Use[]) => Agent, effects: () => EffectsFactory): Promise<Played> {
+async function unusable(make: (...use: readonly Use[]) => Agent, effects: () => EffectsOptions): Promise<Played> {
   return listen(
     make(add, careful, remember).stream('work none 1; missing 1; look none 2; done', { effects: effects() }),
   )

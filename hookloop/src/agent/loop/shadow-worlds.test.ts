@@ -47,10 +47,9 @@ function spies(seen: unknown[]): readonly Hook<PlainTrigger>[] {
       now: number
     }
     const { execution, ...rest } = JSON.parse(JSON.stringify(state)) as {
-      execution?: { hooks?: unknown; cursor?: { hooks?: unknown } }
+      execution?: { hooks?: unknown }
     }
     const { hooks: _hooks, ...known } = execution ?? {}
-    delete known.cursor?.hooks
     const facts = Object.fromEntries(
       specOf(trigger).carries.map((name) => [name, (ctx as Record<string, unknown>)[name]]),
     )
@@ -118,9 +117,8 @@ const anyShadow = fc
 let named = 0
 
 /** Everything of a world that a caller could depend on. */
-function visible({ runs, events, asked }: Played): unknown {
+function visible({ runs, events }: Played): unknown {
   return {
-    asked,
     runs: runs.map((run) => [run.status, run.text, JSON.stringify(run.state), untimed(run)]),
     events: events.flatMap((event) => withoutShadows(event)),
   }

@@ -9,14 +9,12 @@ import type { Json } from '../../state/json.ts'
 import type { SavedRun } from '../../state/saved-run.ts'
 import { guard, hook, observe, shadow, type Hook } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import { recordEvents } from '../../testing/record-events.ts'
 import { explain } from '../explain/explain.ts'
 import { explanation } from '../explain/explanation.ts'
-import type { Run } from '../run.ts'
 import { tool } from '../tool.ts'
+import { recordedRun, replayedRun } from '../../sessions/replay/replayed-run.fixture.ts'
+import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
 
 const shell = tool({
   name: 'shell',
@@ -100,7 +98,14 @@ test('a shadow guard also judges a call that an active guard blocked', async () 
 
 test('hooks and observers do not see shadow entries in their ledger, also after a run was saved', async () => {
   const seen = new Set<string>()
-  const reader = hook('beforeStep', (ctx) => (ctx.ledger.map((each) => seen.add(each.hook)), ctx), { name: 'reader' })
+  const reader = hook(
+    'beforeStep',
+    (ctx) => {
+      for (const each of ctx.ledger) seen.add(each.hook)
+      return ctx.withState((state) => state.withMetadata('read', state.stepCount))
+    },
+    { name: 'reader' },
+  )
   const watcher = observe('afterExecution', (ctx) => ctx.ledger.map((each) => seen.add(each.hook)), { name: 'watcher' })
   const agent = createAgent({
     model: scriptedModel([{ toolCalls: [{ name: 'shell', args: { command: 'ls' } }] }, 'Done.']),
@@ -231,7 +236,7 @@ test('a run that started with a guard cannot be resumed with it in shadow mode',
   await assert.rejects(make(shadow(noPush)).resume(waiting), { code: 'RESUME_GUARD_MISSING' })
 })
 
-test('a recording with shadow hooks replays without them, and the other way round', async () => {
+test('a run with shadow hooks replays without them, and the other way round', async () => {
   const suspicious = shadow(
     guard(['beforeInference', 'beforeToolUse'], (ctx) => ctx.stop('no'), { name: 'suspicious' }),
   )
@@ -242,29 +247,20 @@ test('a recording with shadow hooks replays without them, and the other way roun
     [[suspicious], []],
     [[], [suspicious]],
   ] as const) {
-    const recording = memoryRecording()
-    const live = await make(...recorded).run('go', { effects: recordEffects(recording) })
-    const again = await make(...replayed).run('go', { effects: replayEffects(recording) })
-    assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
-    assert.deepEqual(untimed(again), untimed(live))
+    const { run, store } = await recordedRun(make(...recorded), 'go')
+    await strictReplay(make(...replayed), store, 's')
     assert.equal(
-      again.ledger.some((each) => each.shadow),
-      replayed.length > 0,
+      run.ledger.some((each) => each.shadow),
+      recorded.length > 0,
     )
   }
 })
 
-test('shadow guards judge attempts inside an around hook, and a replay reports the same', async () => {
+test('shadow guards judge attempts inside an around hook, also in a replay', async () => {
   const strict = shadow(guard('beforeInference', (ctx) => ctx.stop('no'), { name: 'strict' }))
   const agent = createAgent({ model: scriptedModel([{ error: 'busy' }, 'Done.']), use: [retry, strict] })
-  const recording = memoryRecording()
-  const live = await agent.run('go', { effects: recordEffects(recording) })
-  const again = await agent.run('go', { effects: replayEffects(recording) })
-  const told = (run: Run): unknown =>
-    run.ledger.filter((each) => each.shadow).map(({ durationMs: _ms, ...rest }) => rest)
-  assert.equal(live.status, 'completed')
-  assert.equal((told(live) as unknown[]).length, 2)
-  assert.deepEqual(told(again), told(live))
+  const run = await replayedRun(agent, 'go')
+  assert.deepEqual([run.status, run.ledger.filter((each) => each.shadow).length], ['completed', 2])
 })
 
 test('explain lists decisions of shadow hooks separately', async () => {
@@ -275,13 +271,13 @@ test('explain lists decisions of shadow hooks separately', async () => {
   assert.deepEqual(
     shadows.map(({ hook: name, tool: of }) => [name, of]),
     [
-      ['loud', 'shell'],
       ['no-push', 'shell'],
+      ['loud', 'shell'],
     ],
   )
   assert.match(
     explain(run),
-    / {2}shadows {6}step 1, loud at beforeToolUse, shell: would change args.command "git push" → "LS"\n {15}step 1, no-push at beforeToolUse, shell: would decide block: Agents never push\.$/,
+    / {2}shadows {6}step 1, no-push at beforeToolUse, shell: would decide block: Agents never push\.\n {15}step 1, loud at beforeToolUse, shell: would change args.command "git push" → "LS"$/,
   )
 })
 
@@ -298,7 +294,3 @@ test('describe marks shadow hooks', () => {
     ],
   )
 })
-
-function untimed(run: Run): unknown {
-  return run.ledger.filter((entry) => entry.shadow !== true).map(({ durationMs: _ms, ...entry }) => entry)
-}

@@ -9,10 +9,8 @@ import { guard } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { fakeClock } from '../../testing/fake-clock.ts'
 import { liveEffects } from '../../effects/effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import { explanation } from '../explain/explanation.ts'
+import { replayedRun } from '../../sessions/replay/replayed-run.fixture.ts'
 
 /** Never replies and ignores its signal. Like a socket, the timer keeps the process alive. */
 const deaf: LanguageModel = {
@@ -58,11 +56,7 @@ test('of several time limits the shortest applies, and of equal ones the first',
 })
 
 test('a call that timed out times out in a replay', async () => {
-  const recording = memoryRecording()
-  const agent = createAgent({ model: deaf, use: [guards({ maxTimeMs: 40 })] })
-  const live = await agent.run('Go.', { effects: recordEffects(recording) })
-  const again = await agent.run('Go.', { effects: replayEffects(recording) })
-  assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
+  await replayedRun(createAgent({ model: deaf, use: [guards({ maxTimeMs: 40 })] }), 'Go.')
 })
 
 test('an invalid time limit fails closed', async () => {

@@ -9,7 +9,8 @@ import {
 import { isJsonObject, sameJson, toJson } from '../../state/json.ts'
 import { areReplyParts } from '../../state/message.ts'
 import { addTokens, addUsage, noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
-import { AgentError, messageOf } from '../../errors.ts'
+import { AgentError, messageOf, toAgentError } from '../../errors.ts'
+import { passes } from '../../effects/journal.ts'
 import { untilEnd, type WorkLimit } from '../../effects/run-time.ts'
 import { changeRequest, requestFields } from '../../hooks/context-methods.ts'
 import { checkOptions } from '../../state/check-options.ts'
@@ -20,9 +21,9 @@ import { runGuards } from '../../hooks/run-hooks.ts'
 import type { StackedHook } from '../../hooks/stack.ts'
 import type { RunContext } from '../loop/run-context.ts'
 import { Trail } from '../loop/trail.ts'
-import { failedRecord, type ModelCall, type ModelCallRecord } from './call-record.ts'
+import { answeredRecord, failedRecord, type ModelCall, type ModelCallRecord } from './call-record.ts'
 import { estimateStarted, estimateUsage } from './estimate-usage.ts'
-import { requestEffect } from './fingerprint-request.ts'
+import { fingerprintRequest } from './fingerprint-request.ts'
 import { callForbidden, isBilled, nameOf, noteBegun } from './send-request.ts'
 
 /** One request of a model call. */
@@ -49,7 +50,8 @@ export function usageOfFailed(
 }
 
 type Performing = {
-  readonly key: string
+  /** The number of the call in its step. */
+  readonly n: number
   readonly signal: AbortSignal
   readonly send: (run: RunContext, call: ModelCall, attempt: Attempt) => Promise<InferenceResponse>
 }
@@ -102,17 +104,21 @@ export class AroundInference {
       this.#end()
       const isShown = this.#last !== undefined && sameJson(this.#last.content, response.content)
       if (!isShown) call.stream?.retract('a hook replaced the answer')
-      return { response, error: null, ...this.#billed(), ...rest }
+      const { usage, isEstimated } = this.#billed()
+      return answeredRecord(response, usage, { isEstimated, ...rest })
     } catch (thrown) {
       this.#end()
+      if (passes(thrown)) throw thrown
       if (this.#how.signal.aborted) this.#billSent()
-      return failedRecord(call, thrown, { ...this.#billed(), ...rest })
+      call.thrown = toAgentError(thrown, 'MODEL_FAILED')
+      const { usage, isEstimated } = this.#billed()
+      return failedRecord(thrown, usage, { isEstimated, ...rest })
     }
   }
 
   /** The host of hooks inside the call. */
   #host(overrides: Partial<HookHost>): HookHost {
-    return this.#trail.hostIn(this.#run, { place: this.#run.place, spend: (usage) => this.#spend(usage) }, overrides)
+    return this.#trail.hostIn(this.#run, { spend: (usage) => this.#spend(usage) }, overrides)
   }
 
   /** Aborts attempts that are still running: another one has won. */
@@ -147,17 +153,20 @@ export class AroundInference {
     const request = this.#changed(change)
     const attempt = ++this.#attempts
     const isRepeated = attempt > 1
-    const key = `${this.#how.key}/${attempt}`
+    const n = `${this.#how.n}.${attempt}`
     this.#running.set(attempt, request) // before the guards run: concurrent attempts count each other
     let number = 0
     try {
-      if (isRepeated || change !== undefined) await this.#runGuards(request, { attempt, place: key })
+      if (isRepeated || change !== undefined) await this.#runGuards(request, { attempt, place: `attempt ${n}` })
       if (this.#ended) throw anotherAnswered()
       if (isRepeated) this.#call.stream?.retract('another attempt starts')
       this.#last = undefined // what is shown from now on belongs to this attempt
       number = ++run.open!.attempts
-      const effect = requestEffect(key, request, run.parts.descriptions)
-      const response = await run.effects.scope(key).perform(effect, (signal) => {
+      const effect = {
+        key: { step: run.step, kind: 'attempt', trigger: 'aroundInference', n } as const,
+        input: () => fingerprintRequest(request),
+      }
+      const response = await run.effects.scope().perform<InferenceResponse>(effect, (signal) => {
         const either = AbortSignal.any([signal, this.#race.signal])
         const sent: Attempt = { request, signal: either, number, isSent: false, streamed: 0 }
         this.#sent.set(attempt, sent)

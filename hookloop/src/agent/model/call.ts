@@ -4,110 +4,85 @@ import {
   type InferenceDelta,
   type InferenceRequest,
   type InferenceResponse,
-  type ModelReply,
   type ModelRequest,
   type ToolDescription,
 } from '../../state/inference.ts'
-import type { Json, JsonObject } from '../../state/json.ts'
-import { textOf } from '../../state/message.ts'
-import { addTokens, noTokens, type TokenUsage } from '../../state/usage.ts'
-import { AgentError } from '../../errors.ts'
+import { textOf, type ToolCallPart } from '../../state/message.ts'
+import { addTokens, noTokens } from '../../state/usage.ts'
+import { AgentError, toAgentError } from '../../errors.ts'
 import { incompleteCall, toWarning } from './estimate-usage.ts'
-import type { Invocation } from '../../hooks/invocation.ts'
-import { andThen, type MaybePromise } from '../../state/thenable.ts'
+import { Invocation } from '../../hooks/invocation.ts'
 import type { AgentParts } from '../agent-parts.ts'
-import { finishInvocation, fireTrigger, recover, startInvocation } from '../loop/fire-trigger.ts'
-import { askAt, deniedVote, hasQuestion } from '../loop/ask-at-trigger.ts'
+import { finishInvocation, fireTrigger, recover } from '../loop/fire-trigger.ts'
+import { askAt, deniedVote, hasQuestion } from '../loop/ask.ts'
 import type { OpenStep } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
 import { limitedBy } from '../loop/time-limit.ts'
-import type { Effect } from '../../effects/effects.ts'
-import { untilEnd, type Settle } from '../../effects/run-time.ts'
+import { passes, type Effect } from '../../effects/journal.ts'
+import type { EffectKey } from '../../effects/keys.ts'
+import { untilEnd } from '../../effects/run-time.ts'
 import { AroundInference, usageOfFailed, type Attempt } from './attempts.ts'
-import { failedRecord, failureOf, type ModelCall, type ModelCallRecord } from './call-record.ts'
+import {
+  answeredRecord,
+  failedRecord,
+  failureOf,
+  responseOf,
+  type ModelCall,
+  type ModelCallRecord,
+} from './call-record.ts'
 import { describeRequest, fingerprintRequest } from './fingerprint-request.ts'
-import { limitFromNow, modelFor, sendAndSettle, sendRequest, toCheckedReply, type SentRequest } from './send-request.ts'
+import { limitFromNow, modelFor, nameOf, sendRequest, type SentRequest } from './send-request.ts'
 import { AnswerStream } from './stream.ts'
 
 const none: readonly never[] = Object.freeze([])
 
 /** beforeInference, the model inside its around hooks, afterInference. Stores the response in the open step. */
-export function callModel(run: RunContext, step: OpenStep): MaybePromise<void> {
-  const { state, approved } = run
-  run.approved = undefined
-  const fired = fireTrigger(run, 'beforeInference', { request: requestOf(run) })
-  return andThen(fired, sendUnlessStopped, run, step, { state, isApproved: approved === 'beforeInference' })
-}
-
-function sendUnlessStopped(
-  before: Invocation | undefined,
-  run: RunContext,
-  step: OpenStep,
-  { state, isApproved }: { readonly state: AgentState; readonly isApproved: boolean },
-): MaybePromise<void> {
-  if (run.stoppedBy() !== undefined || before?.failure !== undefined) return undefined
-  if (!isApproved && hasQuestion(run, before)) return askFirst(run, step, { before: before!, state })
-  const call = planCall(run, step, before)
-  step.offered = call.request.tools
-  return getResponse(run, step, call)
-}
-
-async function askFirst(
-  run: RunContext,
-  step: OpenStep,
-  { before, state }: { readonly before: Invocation; readonly state: AgentState },
-): Promise<void> {
-  const { model, messages } = before.facts['request'] as InferenceRequest
-  const subject = { model: `${model.provider}/${model.modelId}`, step: step.index + 1, messages: messages.length }
-  const asked = await askAt(run, before, 'beforeInference', subject)
-  if ('open' in asked) {
-    step.question = { open: asked.open, state }
-    return
+export async function callModel(run: RunContext, step: OpenStep): Promise<void> {
+  const { forbidden } = run
+  const before = await fireTrigger(run, 'beforeInference', { request: requestOf(run) })
+  const hasBegun = run.effects.find(modelKey(step, 1)) !== undefined
+  const stopped = run.stoppedBy()
+  if (!hasBegun && (before?.failure !== undefined || stopped !== undefined)) return
+  if (hasQuestion(before) && run.forbidden === undefined) {
+    const { model, messages } = before.facts['request'] as InferenceRequest
+    const subject = { model: nameOf(model), step: step.index + 1, messages: messages.length }
+    const denied = await askAt(run, before, { at: 'beforeInference', subject, hasBegun })
+    if (run.stoppedBy() !== undefined && !hasBegun) return // also if it was cancelled while the approver was asked
+    if (denied !== undefined) run.cast([deniedVote('forbidContinuation', denied)])
+    if (denied !== undefined && !hasBegun) return
   }
-  if (run.stoppedBy() !== undefined) return // also if it was cancelled while the approver was asked
-  if (asked.answer !== 'allow') return run.cast([deniedVote('forbidContinuation', asked.answer)])
+  if (hasBegun && (before?.failure !== undefined || run.forbidden !== forbidden))
+    run.noteOverridden('beforeInference', { by: run.forbidden?.source ?? 'hookloop', decision: 'stop' })
   const call = planCall(run, step, before)
   step.offered = call.request.tools
   await getResponse(run, step, call)
 }
 
-/** The same with an answer that an earlier process has recorded. `change` is applied to it after the hooks. */
-export async function useRecordedResponse(
+async function passResponse(
   run: RunContext,
   step: OpenStep,
-  recorded: {
-    readonly response: InferenceResponse
-    readonly usage: TokenUsage
-    readonly change: (passed: InferenceResponse) => InferenceResponse
-  },
+  { call, response }: { readonly call: ModelCall; readonly response: InferenceResponse },
 ): Promise<void> {
-  const { response, usage, change } = recorded
-  const before = await fireTrigger(run, 'beforeInference', { request: requestOf(run) })
-  const { request } = planCall(run, step, before)
-  step.spend(usage)
-  const after = await fireTrigger(run, 'afterInference', { request, response })
-  addResponse(run, step, change(after === undefined ? response : passedResponse(after, response)))
-}
-
-function passResponse(
-  run: RunContext,
-  step: OpenStep,
-  { call, response }: { readonly call: ModelCall; readonly response: InferenceResponse },
-): MaybePromise<void> {
   if (response.warnings !== undefined) for (const message of response.warnings) warn(run, message)
-  const fired = fireTrigger(run, 'afterInference', { request: call.request, response })
-  return andThen(fired, usePassed, run, step, { call, response })
-}
-
-function usePassed(
-  after: Invocation | undefined,
-  run: RunContext,
-  step: OpenStep,
-  { call, response }: { readonly call: ModelCall; readonly response: InferenceResponse },
-): void {
-  const passed = after === undefined ? response : passedResponse(after, response)
+  const after = await fireTrigger(run, 'afterInference', { request: call.request, response, durationMs: call.ranMs })
+  const passed = after === undefined ? response : withBegunCalls(run, response, passedResponse(after, response))
   call.stream?.finish(response, passed)
   addResponse(run, step, passed)
+}
+
+/** Hooks cannot remove a call that has begun: its result belongs to it. */
+function withBegunCalls(run: RunContext, recorded: InferenceResponse, passed: InferenceResponse): InferenceResponse {
+  if (passed === recorded) return passed
+  const kept = new Set(callsIn(passed).map(({ toolCallId }) => toolCallId))
+  const lost = callsIn(recorded).filter(({ toolCallId: id }) => !kept.has(id) && run.effects.begun(id) !== undefined)
+  if (lost.length === 0) return passed
+  for (const { toolCallId: call } of lost)
+    run.noteOverridden('afterInference', { by: 'hookloop', decision: 'call removed', call })
+  return Object.freeze({ ...passed, content: Object.freeze([...passed.content, ...lost]) })
+}
+
+function callsIn({ content }: InferenceResponse): readonly ToolCallPart[] {
+  return content.filter((part) => part.type === 'tool-call')
 }
 
 /** The request before hooks change it. */
@@ -129,135 +104,77 @@ function planCall(run: RunContext, step: OpenStep, before: Invocation | undefine
   return { request, stream, limit, thrown: undefined, durations: none }
 }
 
-// The functions that wait for the model are not async: a run spends most of its time there, and each frame that is kept
-// for each of a thousand runs costs more than the work in it.
-
 /**
  * Calls the model, and again after a failure as long as `onError` retries and the guards permit it. A response passes
  * afterInference.
  */
-function getResponse(run: RunContext, step: OpenStep, call: ModelCall, attempt = 1): Promise<void> {
-  const apply = (record: ModelCallRecord): MaybePromise<void> => {
+async function getResponse(run: RunContext, step: OpenStep, call: ModelCall): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const record = await performCall(run, step, { call, attempt })
     applyRecord(run, step, { call, record })
-    const { response } = record
-    if (response !== null) return passResponse(run, step, { call, response })
-    return mayCallAgain(run, call, record).then((may) => (may ? getResponse(run, step, call, attempt + 1) : undefined))
+    const response = responseOf(record)
+    if (response !== undefined) return passResponse(run, step, { call, response })
+    if (!(await mayCallAgain(run, call, { failed: record, next: modelKey(step, attempt + 1) }))) return
   }
-  return performCall(run, call, attempt).then(
-    apply,
-    (thrown: unknown) => apply(failedRecord(call, thrown, { usage: noTokens, trail: none, votes: none })), // the effects port failed
-  )
 }
 
-async function mayCallAgain(run: RunContext, call: ModelCall, failed: ModelCallRecord): Promise<boolean> {
-  if (run.stoppedBy() !== undefined) return false // streamed text is not retracted: nothing will replace it
+async function mayCallAgain(
+  run: RunContext,
+  call: ModelCall,
+  { failed, next }: { readonly failed: ModelCallRecord; readonly next: EffectKey },
+): Promise<boolean> {
+  const hasBegun = run.effects.find(next) !== undefined
+  if (run.stoppedBy() !== undefined && !hasBegun) return false // streamed text is not retracted: nothing will replace it
   call.stream?.retract('the model call failed')
-  if ((await recover(run, failureOf(call, failed), 'aroundInference')) !== 'retry') return false
+  if ((await recover(run, failureOf(call, failed), 'aroundInference', next)) !== 'retry') return false
   // Another attempt is a call like the first: guards decide on it again.
   const { request } = call
   const plan = run.parts.stack.plan('beforeInference')
-  await finishInvocation(run, startInvocation(run, plan, { request }, { changes: false }))
-  return run.stoppedBy() === undefined
+  await finishInvocation(run, new Invocation(run, plan, run.state, { request }))
+  return run.stoppedBy() === undefined || hasBegun
+}
+
+function modelKey({ index: step }: OpenStep, attempt: number): EffectKey {
+  return { step, kind: 'model', n: attempt }
 }
 
 /** The model inside its around hooks, as one recorded effect. A failure is part of the record. */
-function performCall(run: RunContext, call: ModelCall, attempt: number): Promise<ModelCallRecord> {
+async function performCall(
+  run: RunContext,
+  step: OpenStep,
+  { call, attempt }: { readonly call: ModelCall; readonly attempt: number },
+): Promise<ModelCallRecord> {
   const { arounds } = run.parts.stack.plan('aroundInference')
   if (call.stream !== undefined) call.stream.spent = noTokens // billed with the attempt before
   call.thrown = undefined
-  const effect = new ModelEffect(run, call, attempt)
+  const effect: Effect = {
+    key: modelKey(step, attempt),
+    input: () => fingerprintRequest(call.request),
+    request: () => describeRequest(call.request, run.parts.descriptions),
+  }
+  let started: number | undefined
+  const record = await run.effects.perform<ModelCallRecord>(effect, (signal) => {
+    started = performance.now()
+    if (arounds.length === 0) return callOnce(run, call, signal)
+    return new AroundInference(run, call, { n: attempt, signal, send: sendAttempt }).run(arounds)
+  })
+  call.ranMs = started === undefined ? undefined : performance.now() - started
+  return record
+}
+
+async function callOnce(run: RunContext, call: ModelCall, signal: AbortSignal): Promise<ModelCallRecord> {
+  const number = ++run.open!.attempts
+  const attempt: Attempt = { request: call.request, signal, number, isSent: false, streamed: 0 }
   try {
-    const record = run.effects.perform(effect, (signal) => {
-      if (arounds.length === 0) return callOnce(run, call, signal)
-      return new AroundInference(run, call, { key: effect.key, signal, send: sendAttempt }).run(arounds)
-    })
-    return Promise.resolve(record)
+    const response = await sendAttempt(run, call, attempt)
+    return answeredRecord(response, call.stream?.withSpent(response.usage) ?? response.usage)
   } catch (thrown) {
-    return Promise.reject(thrown)
-  }
-}
-
-/** A model call as an effect. Its key is made when it is read: most runs are not recorded. */
-class ModelEffect implements Effect {
-  readonly kind = 'inference'
-  readonly #step: OpenStep
-  readonly #call: ModelCall
-  readonly #attempt: number
-  readonly #tools: AgentParts['descriptions']
-
-  constructor({ open, parts }: RunContext, call: ModelCall, attempt: number) {
-    this.#step = open!
-    this.#tools = parts.descriptions
-    this.#call = call
-    this.#attempt = attempt
-  }
-
-  get key(): string {
-    return `${this.#step.place}/inference${this.#attempt === 1 ? '' : `.${this.#attempt}`}`
-  }
-
-  input(): Json {
-    return fingerprintRequest(this.#call.request)
-  }
-
-  request(): JsonObject {
-    return describeRequest(this.#call.request, this.#tools)
-  }
-}
-
-function callOnce(run: RunContext, call: ModelCall, signal: AbortSignal): Promise<ModelCallRecord> {
-  const attempt = new OnlyAttempt(call, signal, ++run.open!.attempts)
-  if (call.stream === undefined && run.effects.emit === undefined) return sendOnly(run, call, attempt)
-  return sendAttempt(run, call, attempt).then(
-    (response) => attempt.answered(response),
-    (thrown: unknown) => attempt.failed(thrown),
-  )
-}
-
-/** The attempt of a call without hooks around it, and what is recorded of it. */
-class OnlyAttempt implements Attempt, Settle<ModelReply, ModelCallRecord> {
-  readonly request: InferenceRequest
-  readonly signal: AbortSignal
-  readonly number: number
-  isSent = false
-  streamed = 0
-  readonly #call: ModelCall
-
-  constructor(call: ModelCall, signal: AbortSignal, number: number) {
-    this.#call = call
-    this.request = call.request
-    this.signal = signal
-    this.number = number
-  }
-
-  done(reply: ModelReply): ModelCallRecord {
-    try {
-      return this.answered(toCheckedReply(reply, this.request.model, this.request))
-    } catch (thrown) {
-      return this.failed(thrown)
-    }
-  }
-
-  answered(response: InferenceResponse): ModelCallRecord {
-    const usage = this.#call.stream?.withSpent(response.usage) ?? response.usage
-    return { response, error: null, usage, trail: none, votes: none }
-  }
-
-  failed(thrown: unknown): ModelCallRecord {
-    const spent = this.#call.stream?.spent ?? noTokens
-    const estimate = usageOfFailed(this, thrown)
-    const rest = { trail: none, votes: none }
-    if (estimate === undefined) return failedRecord(this.#call, thrown, { usage: spent, ...rest })
-    return failedRecord(this.#call, thrown, { usage: addTokens(estimate, spent), isEstimated: true, ...rest })
-  }
-}
-
-/** Sends the attempt of a call that nothing listens to: its record needs no promise of its own. */
-function sendOnly(run: RunContext, call: ModelCall, attempt: OnlyAttempt): Promise<ModelCallRecord> {
-  try {
-    return sendAndSettle(run, toSent(run, call, attempt), attempt)
-  } catch (thrown) {
-    return Promise.resolve(attempt.failed(thrown)) // a hook has offered a tool that does not exist
+    if (passes(thrown)) throw thrown
+    call.thrown = toAgentError(thrown, 'MODEL_FAILED')
+    const spent = call.stream?.spent ?? noTokens
+    const estimate = usageOfFailed(attempt, thrown)
+    if (estimate === undefined) return failedRecord(thrown, spent)
+    return failedRecord(thrown, addTokens(estimate, spent), { isEstimated: true })
   }
 }
 
@@ -279,17 +196,13 @@ async function sendStreaming(run: RunContext, call: ModelCall, attempt: Attempt)
   }
 }
 
-function send(
+async function send(
   run: RunContext,
   call: ModelCall,
   attempt: Attempt,
   onDelta?: (delta: InferenceDelta) => void,
 ): Promise<InferenceResponse> {
-  try {
-    return sendRequest(run, toSent(run, call, attempt, onDelta))
-  } catch (thrown) {
-    return Promise.reject(thrown) // a hook has offered a tool that does not exist
-  }
+  return sendRequest(run, toSent(run, call, attempt, onDelta)) // rejects if a hook has offered a tool that does not exist
 }
 
 function toSent(
@@ -330,12 +243,13 @@ function applyRecord(
   step: OpenStep,
   { call, record }: { readonly call: ModelCall; readonly record: ModelCallRecord },
 ): void {
-  if (record.trail.length > 0) run.noteTrail(record.trail, call.durations)
-  if (record.votes.length > 0) run.cast(record.votes)
+  const { trail, votes, error } = record
+  if (trail !== undefined) run.noteTrail(trail, call.durations)
+  if (votes !== undefined) run.cast(votes)
   if (record.isEstimated === true) run.noteLoop('aroundInference', { warnings: [incompleteCall] })
-  const by = record.error === null ? undefined : limitedBy(record.error)
+  const by = error && limitedBy(error)
   if (by !== undefined) {
-    const { message } = record.error!
+    const { message } = error!
     run.cast([Object.freeze({ decision: 'forbidContinuation', reason: 'timeLimit', message, source: by })])
   }
   step.spend(record.usage)

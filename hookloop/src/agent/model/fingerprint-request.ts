@@ -1,4 +1,3 @@
-import type { Effect } from '../../effects/effects.ts'
 import type { InferenceRequest, ToolDescription } from '../../state/inference.ts'
 import { hashJson, hashText, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { FoldCache, List } from '../../state/list.ts'
@@ -17,12 +16,6 @@ export function fingerprintRequest(request: InferenceRequest): Json {
 
 type Descriptions = ReadonlyMap<string, ToolDescription>
 
-/** A model call as an effect. */
-export function requestEffect(key: string, request: InferenceRequest, tools: Descriptions): Effect {
-  const whole = (): JsonObject => describeRequest(request, tools)
-  return { key, kind: 'inference', input: () => fingerprintRequest(request), request: whole }
-}
-
 /** A whole request as JSON, with the descriptions of its tools. */
 export function describeRequest(
   { model, messages, tools, ...rest }: InferenceRequest,
@@ -39,11 +32,6 @@ export function describeRequest(
 /** The fingerprint of a conversation. It only costs what is new in it. */
 export function fingerprintConversation(messages: List<Message>): string {
   return messages.fold(fingerprints, '', fingerprint)
-}
-
-/** The fingerprint of the full chunks of a list is known, so that they need not be read for it. */
-export function knowFingerprint(messages: List<Message>, value: string): void {
-  messages.knownFold(fingerprints, value)
 }
 
 const fingerprints: FoldCache<Message, string> = new WeakMap()

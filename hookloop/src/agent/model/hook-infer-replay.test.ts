@@ -8,12 +8,9 @@ import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type Script } from '../../models/scripted.ts'
 import { replay } from '../../sessions/replay/replay.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import type { Hook } from '../../hooks/hook.ts'
 import type { Use } from '../capability.ts'
-import type { Run } from '../run.ts'
+import { recordedRun, replayedRun } from '../../sessions/replay/replayed-run.fixture.ts'
 
 const Verdict = z.object({ good: z.boolean() })
 const yes = { toolCalls: [{ name: 'final_answer', args: { good: true } }] }
@@ -34,61 +31,37 @@ describe('a record', () => {
   const script = (): Script => ['rewritten', bad, yes]
 
   test('answers a replay, which calls no model and gives the same run', async () => {
-    const recording = memoryRecording()
     const critic = scriptedModel(script())
-    const first = await createAgent({ model: scriptedModel(['done']), use: use(critic) }).run('go', {
-      effects: recordEffects(recording),
-    })
-    const silent = createAgent({ model: scriptedModel([]), use: use(scriptedModel([])) })
-    const again = await silent.run('go', { effects: replayEffects(recording) })
-    assert.deepEqual(JSON.parse(JSON.stringify(again.state)), JSON.parse(JSON.stringify(first.state)))
-    assert.deepEqual(again.ledger.map(withoutTime), first.ledger.map(withoutTime))
+    await replayedRun(createAgent({ model: scriptedModel(['done']), use: use(critic) }), 'go')
+    assert.equal(critic.requests.length, 3)
   })
 
-  test('of another request ends the run, even if the hook catches the error', async () => {
-    const recording = memoryRecording()
+  test('of another request ends the replay, even if the hook catches the error', async () => {
+    const model = scriptedModel(['x', 'done'])
     const asks = (prompt: string): Hook =>
       hook('beforeStep', async (ctx) => {
         await ctx.infer({ prompt }).catch(() => undefined)
         return ctx
       })
-    await createAgent({ model: scriptedModel(['x', 'done']), use: [asks('this')] }).run('go', {
-      effects: recordEffects(recording),
-    })
-    const run = await createAgent({ model: scriptedModel([]), use: [asks('that')] }).run('go', {
-      effects: replayEffects(recording),
-    })
-    assert.equal(run.status === 'failed' && run.error.code, 'REPLAY_DIVERGED')
+    const { store } = await recordedRun(createAgent({ model, use: [asks('this')] }), 'go')
+    const { record } = await replay((await store.read('s'))!, { agent: createAgent({ model, use: [asks('that')] }) })
+    assert.equal(record.status, 'diverged')
   })
 
-  test('of a hook that timed out replays to the same state', async () => {
-    const recording = memoryRecording()
-    const slow = (critic: ReturnType<typeof scriptedModel>): Use =>
-      hook(
-        'beforeStep',
-        async (ctx) => {
-          await ctx.infer({ model: critic, prompt: 'quick' })
-          await ctx.infer({ model: critic, prompt: 'slow' })
-          return ctx
-        },
-        { name: 'slow', timeoutMs: 40, onFailure: 'continue' },
-      )
+  test('of a hook that timed out replays', async () => {
     const critic = scriptedModel(['x', { text: 'y', delayMs: 60_000 }])
-    const first = await createAgent({
-      model: scriptedModel(['done']),
-      use: [slow(critic), guards({ maxTokens: 9_999 })],
-    }).run('go', {
-      effects: recordEffects(recording),
-    })
-    assert.ok(totalTokens(first.state.usage) > 4_000, 'what was cut off is counted with a guess')
-    const again = await createAgent({
-      model: scriptedModel([]),
-      use: [slow(scriptedModel([])), guards({ maxTokens: 9_999 })],
-    }).run('go', {
-      effects: replayEffects(recording),
-    })
-    assert.deepEqual(JSON.parse(JSON.stringify(again.state)), JSON.parse(JSON.stringify(first.state)))
-    assert.deepEqual(again.ledger.map(withoutTime), first.ledger.map(withoutTime))
+    const slow = hook(
+      'beforeStep',
+      async (ctx) => {
+        await ctx.infer({ model: critic, prompt: 'quick' })
+        await ctx.infer({ model: critic, prompt: 'slow' })
+        return ctx
+      },
+      { name: 'slow', timeoutMs: 40, onFailure: 'continue' },
+    )
+    const agent = createAgent({ model: scriptedModel(['done']), use: [slow, guards({ maxTokens: 9_999 })] })
+    const run = await replayedRun(agent, 'go')
+    assert.ok(totalTokens(run.state.usage) > 4_000, 'what was cut off is counted with a guess')
   })
 
   test('of a session answers other hooks with the same request, and hooks with a new request stay undecided', async () => {
@@ -118,7 +91,3 @@ describe('a record', () => {
     assert.match(why, /judge/)
   })
 })
-
-function withoutTime({ durationMs: _ms, ...entry }: Run['ledger'][number]) {
-  return entry
-}

@@ -7,12 +7,10 @@ import { textOf } from '../../state/message.ts'
 import type { HookContext } from '../../hooks/context.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import type { Use } from '../capability.ts'
-import type { Run } from '../run.ts'
 import { tool } from '../tool.ts'
+import { recordedRun } from '../../sessions/replay/replayed-run.fixture.ts'
+import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
 
 // Random worlds in which hooks call models in every possible way. A replay always reports the same.
 
@@ -93,24 +91,12 @@ function modelsFor({ failsEvery }: World) {
 test('for any model calls of hooks, a replay calls no model and reports the same', async () => {
   await fc.assert(
     fc.asyncProperty(worlds, async (world) => {
-      const recording = memoryRecording()
       const { model, helper } = modelsFor(world)
-      const first = await createAgent({ model, use: use(world, helper) }).run('go', {
-        effects: recordEffects(recording),
-      })
+      const { store } = await recordedRun(createAgent({ model, use: use(world, helper) }), 'go')
       const silent = scriptedModel([])
-      const again = await createAgent({ model: scriptedModel([]), use: use(world, silent) }).run('go', {
-        effects: replayEffects(recording),
-      })
+      await strictReplay(createAgent({ model, use: use(world, silent) }), store, 's')
       assert.equal(silent.requests.length, 0)
-      assert.deepEqual(again.ledger.map(untimed), first.ledger.map(untimed))
-      assert.equal(JSON.stringify(again.state), JSON.stringify(first.state))
-      assert.equal(again.status, first.status)
     }),
     { numRuns: 150 },
   )
 })
-
-function untimed({ durationMs: _ms, ...entry }: Run['ledger'][number]) {
-  return entry
-}

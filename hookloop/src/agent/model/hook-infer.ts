@@ -3,8 +3,11 @@ import type { ContinuationEvaluation } from '../../state/continuation.ts'
 import type { InferenceRequest, InferenceResponse } from '../../state/inference.ts'
 import type { EntryWarning, LedgerEntry } from '../../state/ledger.ts'
 import { addTokens, addUsage, noTokens, totalTokens, type TokenUsage } from '../../state/usage.ts'
+import { hashJson } from '../../state/json.ts'
 import type { Effects } from '../../effects/effects.ts'
-import { AgentError, toAgentError } from '../../errors.ts'
+import { Unanswered, type Effect } from '../../effects/journal.ts'
+import type { EffectKey } from '../../effects/keys.ts'
+import { AgentError } from '../../errors.ts'
 import type { HookHost } from '../../hooks/hook-host.ts'
 import type { HookInference, Inferred, InferOptions, InferringHook } from '../../hooks/infer.ts'
 import { Invocation } from '../../hooks/invocation.ts'
@@ -14,19 +17,10 @@ import type { AgentParts } from '../agent-parts.ts'
 import { limitedBy } from '../loop/time-limit.ts'
 import { Trail } from '../loop/trail.ts'
 import { estimateStarted, estimateUsage, incompleteCall, toWarning } from './estimate-usage.ts'
-import { requestEffect } from './fingerprint-request.ts'
+import { answeredRecord, failedRecord, responseOf, type ModelCallRecord } from './call-record.ts'
+import { describeRequest, fingerprintRequest } from './fingerprint-request.ts'
 import { inferFor, type InferCall } from './infer.ts'
-import {
-  callForbidden,
-  limitFromNow,
-  modelFor,
-  nameOf,
-  sendRequest,
-  toRecordedError,
-  type CallLimit,
-  type RecordedError,
-  isBilled,
-} from './send-request.ts'
+import { callForbidden, limitFromNow, modelFor, nameOf, sendRequest, type CallLimit, isBilled } from './send-request.ts'
 
 /** The part of a run that the model calls of its hooks need. */
 export type InferringRun = HookHost & {
@@ -36,15 +30,6 @@ export type InferringRun = HookHost & {
   readonly forbidden: ContinuationEvaluation | undefined
   readonly cast: (votes: readonly ContinuationEvaluation[]) => void
   readonly noteTrail: (entries: readonly LedgerEntry[], durations: readonly number[]) => void
-}
-
-/** What is recorded of one call. */
-export type CallRecord = {
-  readonly response: InferenceResponse | null
-  readonly error: RecordedError | null
-  readonly usage: TokenUsage
-  /** What hooks around the call did. */
-  readonly trail?: readonly LedgerEntry[]
 }
 
 /** What a hook that timed out has done so far. */
@@ -67,17 +52,17 @@ export class HookModelCalls implements HookInference {
   readonly #votes: ContinuationEvaluation[] = []
   readonly #hookEnded = new AbortController()
   readonly #pending = new Set<Promise<unknown>>()
-  /** The requests of running calls, by key. */
-  readonly #running = new Map<string, InferenceRequest>()
+  /** The requests of running calls, by number. */
+  readonly #running = new Map<number, InferenceRequest>()
   #usage = noTokens
   #count = 0
-  #fatal: AgentError | undefined
+  #fatal: Error | undefined
 
   constructor(run: InferringRun, hook: InferringHook) {
     this.#run = run
     this.#hook = hook
     // In a scope: a hook that has timed out continues in the background and must not move the clock of the run.
-    this.#effects = run.effects.scope(hook.key)
+    this.#effects = run.effects.scope()
   }
 
   get spent(): TokenUsage {
@@ -90,7 +75,7 @@ export class HookModelCalls implements HookInference {
     const work = inferFor(options, {
       toModel,
       model: modelFor(parts, state),
-      send: (call, again) => this.#send(call, { key: callKey(this.#hook, number, again), number }),
+      send: (call) => this.#send(call, number),
     })
     const settled: Promise<unknown> = work.then(
       () => this.#pending.delete(settled),
@@ -116,9 +101,11 @@ export class HookModelCalls implements HookInference {
 
   /** How far a hook gets before it times out differs from run to run, so it is recorded. */
   async #untilTimeout(): Promise<PartialCalls> {
-    const effect = { key: `${this.#hook.key}/unheard`, kind: 'hook', input: () => null } as const
+    const effect = { key: this.#keyFor('hook', 'unheard'), input: () => null }
     const calls = { usage: this.#cost(), trail: this.#trail.entries.slice(), votes: this.#votes.slice() }
-    return this.#run.effects.scope(effect.key).perform<PartialCalls>(effect, () => calls)
+    const recorded = await this.#run.effects.scope().perform<PartialCalls>(effect, () => calls)
+    this.#run.effects.readCallsOf(effect.key)
+    return recorded
   }
 
   #report({ usage, trail, votes }: PartialCalls): void {
@@ -130,35 +117,53 @@ export class HookModelCalls implements HookInference {
   }
 
   /** What calls have cost, with an estimate for those that are running. */
-  #cost(except?: string): TokenUsage {
+  #cost(except?: number): TokenUsage {
     let usage = this.#usage
-    for (const [key, request] of this.#running) {
-      if (key !== except) usage = addTokens(usage, estimateUsage(request))
+    for (const [number, request] of this.#running) {
+      if (number !== except) usage = addTokens(usage, estimateUsage(request))
     }
     return usage
   }
 
-  async #send(call: InferCall, { key, number }: { key: string; number: number }): Promise<InferenceResponse> {
+  #keyFor(kind: EffectKey['kind'], n: string): EffectKey {
+    const { hook, trigger, call, place } = this.#hook
+    const { effects, step } = this.#run
+    return effects.keyOf({ step, kind, call, trigger, hook, n: place === undefined ? n : `${place} ${n}` })
+  }
+
+  async #send(call: InferCall, number: number): Promise<InferenceResponse> {
     const { request } = call
+    const fingerprint = fingerprintRequest(request)
+    const key = this.#keyFor('infer', hashJson(fingerprint))
     this.#throwIfEnded()
     const forbidden = this.#forbidden()
     if (forbidden !== undefined) throw callForbidden(forbidden)
-    this.#running.set(key, request) // before the guards run: concurrent calls count each other
+    this.#running.set(number, request) // before the guards run: concurrent calls count each other
     const started = performance.now()
     try {
-      const limit = await this.#runGuards(request, key)
+      const limit = await this.#runGuards(request, number)
       this.#throwIfEnded()
-      const effect = requestEffect(key, request, this.#run.parts.descriptions)
-      const record = await this.#effects.perform<CallRecord>(effect, (signal) =>
-        this.#call(call, { signal, limit, number, key }),
+      const effect: Effect = {
+        key,
+        input: () => fingerprint,
+        isKept: true,
+        request: () => describeRequest(request, this.#run.parts.descriptions),
+      }
+      const record = await this.#effects.perform<ModelCallRecord>(effect, (signal) =>
+        this.#call(call, { signal, limit, number }),
       )
       return this.#applyRecord(record, { request, started })
     } catch (thrown) {
-      if (thrown instanceof AgentError && isFatal(thrown)) this.#fatal ??= thrown
+      if (thrown instanceof Unanswered || (thrown instanceof AgentError && isFatal(thrown))) this.#fatal ??= thrown
       throw thrown
     } finally {
-      this.#running.delete(key)
+      this.#running.delete(number)
     }
+  }
+
+  #placeOf(number: number): string {
+    const { hook, trigger } = this.#hook
+    return `infer ${trigger} ${hook} ${number}`
   }
 
   #throwIfEnded(): void {
@@ -171,14 +176,14 @@ export class HookModelCalls implements HookInference {
   }
 
   /** Guards see every call that a model gets, including those of hooks. Returns the time limit that they set. */
-  async #runGuards(request: InferenceRequest, key: string): Promise<CallLimit | undefined> {
+  async #runGuards(request: InferenceRequest, number: number): Promise<CallLimit | undefined> {
     const run = this.#run
     const effects = this.#effects
     const plan = run.parts.stack.plan('beforeInference')
     if (plan.guards.length === 0) return undefined
-    const spentWithoutThis = (): HookHost['spent'] => addUsage(run.spent, this.#cost(key))
+    const spentWithoutThis = (): HookHost['spent'] => addUsage(run.spent, this.#cost(number))
     const host = this.#trail.hostIn(run, {
-      place: key,
+      place: this.#placeOf(number),
       get spent() {
         return spentWithoutThis()
       },
@@ -198,12 +203,12 @@ export class HookModelCalls implements HookInference {
 
   async #call(
     { request, tools }: InferCall,
-    { signal, limit, number, key }: { signal: AbortSignal; limit: CallLimit | undefined; number: number; key: string },
-  ): Promise<CallRecord> {
+    { signal, limit, number }: { signal: AbortSignal; limit: CallLimit | undefined; number: number },
+  ): Promise<ModelCallRecord> {
     const { model, ...rest } = request
     const either = AbortSignal.any([signal, this.#hookEnded.signal])
     const inside = new Trail()
-    const trail = { trail: inside.entries }
+    const did = { trail: inside.entries }
     let isSent = false
     const send = (): Promise<InferenceResponse> => {
       either.throwIfAborted()
@@ -212,17 +217,16 @@ export class HookModelCalls implements HookInference {
       return sendRequest(this.#run, sent)
     }
     try {
-      const host = inside.hostIn(this.#run, { place: key, signal: either })
+      const host = inside.hostIn(this.#run, { place: this.#placeOf(number), signal: either })
       const response = await this.#sendInside(host, { request, send, note: (entry) => inside.add(entry, 0) })
-      return { response, error: null, usage: response.usage, ...(inside.entries.length > 0 && trail) }
+      return answeredRecord(response, response.usage, did)
     } catch (thrown) {
       // Whatever a hook around the call or the model throws then: the run has ended, and that is no failure of the model.
       const cause = signal.aborted ? this.#run.effects.time.error : thrown
-      const error = toRecordedError(toAgentError(cause, 'MODEL_FAILED'))
       const isLate = isBilled(thrown)
       const wasted = signal.aborted || isLate ? estimateStarted(request, 0) : estimateUsage(request)
       const usage = isSent && (either.aborted || isLate) ? wasted : noTokens
-      return { response: null, error, usage, ...(inside.entries.length > 0 && trail) }
+      return failedRecord(cause, usage, did)
     }
   }
 
@@ -254,12 +258,14 @@ export class HookModelCalls implements HookInference {
   }
 
   #applyRecord(
-    { response, error, usage, trail = [] }: CallRecord,
+    record: ModelCallRecord,
     call: { readonly request: InferenceRequest; readonly started: number },
   ): InferenceResponse {
+    const { usage, error, trail = [] } = record
     for (const entry of trail) this.#trail.add(entry, 0)
     this.#usage = addTokens(this.#usage, usage)
-    if (response !== null) {
+    const response = responseOf(record)
+    if (response !== undefined) {
       const warnings = (response.warnings ?? []).map(toWarning)
       this.#note(call, { decision: 'inferred', message: `${totalTokens(response.usage)} tokens`, warnings })
       return response
@@ -291,16 +297,6 @@ type Noted = { readonly decision: string; readonly message: string; readonly war
 
 function hookEnded(): AgentError {
   return new AgentError('RUN_CANCELLED', 'The hook that made the call has ended.')
-}
-
-/** The key of a call: the key of the hook, and the number of the call. */
-export function callKey({ key }: InferringHook, number: number, again: boolean): string {
-  return `${key}/infer.${number}${again ? '.again' : ''}`
-}
-
-/** The key of the hook that made a call. */
-export function hookOfCall(key: string): string {
-  return key.slice(0, key.lastIndexOf('/infer.'))
 }
 
 /** Before there is an execution, the state may still show an earlier one, which limits would count. */

@@ -2,14 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { guards } from '../../capabilities/guards.ts'
 import { createAgent } from '../../create-agent.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import { hook } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import type { LanguageModel } from '../../state/inference.ts'
 import type { Use } from '../capability.ts'
 import type { Run } from '../run.ts'
+import { replayedRun } from '../../sessions/replay/replayed-run.fixture.ts'
 
 const prompt = 'p'.repeat(40_000)
 const DELTAS = 100
@@ -85,10 +83,10 @@ test('cancelled calls add up, and maxCost stops the run after them', async () =>
 })
 
 test('the estimate of a cancelled call is the same in a replay', async () => {
-  const recording = memoryRecording()
-  const live = await runOnce('abort', [], { effects: recordEffects(recording) })
-  const again = await runOnce('abort', [], { effects: replayEffects(recording) })
-  assert.equal(JSON.stringify(again.state), JSON.stringify(live.state))
+  const controller = new AbortController()
+  const model = brokenModel('abort', () => setImmediate(() => controller.abort()))
+  const run = await replayedRun(createAgent({ model }), prompt, { signal: controller.signal })
+  assert.ok(run.state.usage.inputTokens >= 10_000)
 })
 
 for (const [how, use] of [

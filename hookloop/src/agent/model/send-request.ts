@@ -1,6 +1,5 @@
 import { MODEL_KEY, type AgentState } from '../../state/agent-state.ts'
 import type { ContinuationEvaluation } from '../../state/continuation.ts'
-import type { Emit } from '../../state/event.ts'
 import {
   isFinishReason,
   toBilledResponse,
@@ -13,7 +12,7 @@ import {
 import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import { areReplyParts, type Part } from '../../state/message.ts'
 import { isAmount, noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
-import { untilEnd, type Settle, type WorkLimit } from '../../effects/run-time.ts'
+import { untilEnd, type WorkLimit } from '../../effects/run-time.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
 import type { HookHost } from '../../hooks/hook-host.ts'
 import type { AgentParts } from '../agent-parts.ts'
@@ -41,51 +40,29 @@ export function limitFromNow({ ms, by }: { readonly ms: number; readonly by: str
 }
 
 /** Sends one request to a model, and emits events about its start and its failure. */
-export function sendRequest(run: HookHost, sent: SentRequest): Promise<InferenceResponse> {
-  const { emit } = run.effects
-  return emit === undefined ? sendOnly(run, sent) : sendAndEmit(run, sent, emit)
-}
-
-function sendOnly(run: HookHost, sent: SentRequest): Promise<InferenceResponse> {
-  const { model } = sent
-  const failed = (thrown: unknown): never => {
-    throw thrown
-  }
-  return sendAndSettle(run, sent, { done: (reply) => toCheckedReply(reply, model, sent.request), failed })
-}
-
-async function sendAndEmit(run: HookHost, sent: SentRequest, emit: Emit): Promise<InferenceResponse> {
-  const { model, signal, number, hook } = sent
+export async function sendRequest(run: HookHost, sent: SentRequest): Promise<InferenceResponse> {
+  const { model, signal, number, hook, request } = sent
   const place = { step: run.step, attempt: number, model: nameOf(model), ...(hook !== undefined && { hook }) }
-  emit({ type: 'inferenceStarted', at: run.now, ...place })
+  run.effects.emit?.({ type: 'inferenceStarted', at: run.now, ...place })
   try {
-    return await sendOnly(run, sent)
+    return toCheckedReply(await getReply(run, sent), model, request)
   } catch (thrown) {
     const { code, message } = toAgentError(thrown, 'MODEL_FAILED')
-    if (!signal.aborted) emit({ type: 'inferenceFailed', at: run.now, ...place, error: { code, message } })
+    if (!signal.aborted)
+      run.effects.emit?.({ type: 'inferenceFailed', at: run.now, ...place, error: { code, message } })
     throw thrown
   }
 }
 
-/** Sends one request, without events, and converts how it ended. */
-export function sendAndSettle<R>(
-  { effects, conversation }: HookHost,
-  sent: SentRequest,
-  how: Settle<ModelReply, R>,
-): Promise<R> {
+function getReply({ effects, conversation }: HookHost, sent: SentRequest): Promise<ModelReply> {
   const { model, request, onDelta } = sent
   const limit = limitOf(sent)
   const signal = limit === undefined ? sent.signal : AbortSignal.any([sent.signal, limit.signal])
-  let reply: Promise<ModelReply>
-  try {
-    // A model may be user code that returns or throws synchronously.
-    const call = { signal, ...(conversation !== undefined && { conversation }), ...(onDelta && { onDelta }) }
-    reply = Promise.resolve(model.infer(request, call))
-  } catch (thrown) {
-    reply = Promise.reject(thrown)
-  }
+  const call = { signal, ...(conversation !== undefined && { conversation }), ...(onDelta && { onDelta }) }
+  // A model may be user code that returns or throws synchronously.
+  const reply = (async () => model.infer(request, call))()
   // A model that ignores its signal is left behind at once: another call can be made instead.
-  return effects.time.settle(reply, limit ?? untilEnd, how)
+  return effects.time.wait(reply, limit ?? untilEnd)
 }
 
 /** The shorter one of the limit that a guard has set and the setting `timeoutMs`, which a model of the user may not know. */

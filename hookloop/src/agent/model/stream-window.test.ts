@@ -6,16 +6,14 @@ import { retry } from '../../capabilities/retry.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { AgentEvent } from '../../state/event.ts'
 import type { LanguageModel, ModelReply } from '../../state/inference.ts'
-import { liveEffects, type EffectsFactory } from '../../effects/effects.ts'
+import { liveEffects, type EffectsOptions } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
 import { guard, hook, type StreamPolicy } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import { recordEvents } from '../../testing/record-events.ts'
 import type { Use } from '../capability.ts'
 import type { Run } from '../run.ts'
+import { replayedRun } from '../../sessions/replay/replayed-run.fixture.ts'
 
 const window = { stream: 'window' } as const
 
@@ -71,15 +69,8 @@ async function watch(model: LanguageModel, ...use: readonly Use[]) {
 }
 
 /** Effects that report their events at once. */
-function noting(log: unknown[]): EffectsFactory {
-  return ({ signal, emit }) =>
-    liveEffects()({
-      signal,
-      emit: (event) => {
-        log.push(event)
-        emit?.(event)
-      },
-    })
+function noting(log: unknown[]): EffectsOptions {
+  return { ...liveEffects(), emit: (event) => void log.push(event) }
 }
 
 function whole({ state, status }: Run): unknown {
@@ -341,8 +332,13 @@ test('the cost of judging a stream is linear in its length', async () => {
 })
 
 test('checks of partial answers are not in the ledger', async () => {
-  const look = guard('afterInference', (ctx) => ctx, { ...window, name: 'look' })
+  let looks = 0
+  const look = guard('afterInference', (ctx) => (looks++, ctx.spend({ costUsd: 1 }).stop('Seen.')), {
+    ...window,
+    name: 'look',
+  })
   const { run } = await watch(writing({ pieces: cut(words(300), [10]) }), look)
+  assert.ok(looks > 1)
   assert.equal(run.ledger.filter((entry) => entry.hook === 'look').length, 1)
 })
 
@@ -359,14 +355,10 @@ function late(isLate: (finishReason: string) => boolean): Use {
 
 for (const when of ['other', 'stop']) {
   test(`a guard that timed out ${when === 'stop' ? 'at the end' : 'on the way'} does so in a replay`, async () => {
-    const recording = memoryRecording()
-    let live = true
     const model = scriptedModel([{ text: words(200), delayMs: 1 }])
-    const agent = createAgent({ model, use: [late((reason) => live && reason === when)] })
-    const { run } = await recordEvents(agent.stream('go', { effects: recordEffects(recording) }))
-    live = false
-    const again = await agent.run('go', { effects: replayEffects(recording) })
-    assert.deepEqual([run.status, again.status], [when === 'stop' ? 'stopped' : 'completed', run.status])
-    assert.equal(JSON.stringify(again.state), JSON.stringify(run.state))
+    const run = await replayedRun(createAgent({ model, use: [late((reason) => reason === when)] }), 'go', {
+      deltas: true,
+    })
+    assert.equal(run.status, when === 'stop' ? 'stopped' : 'completed')
   })
 }

@@ -101,8 +101,8 @@ export class AnswerWindow {
     const facts = { request: this.#how.request, response }
     // A check leaves no trace in the ledger, on the clock of the run, or under the keys of the complete answer.
     const host = deriveHost(this.#run, {
-      effects: this.#run.effects.scope('window'),
-      place: `${this.#run.place}/window`,
+      effects: this.#run.effects.scope(),
+      place: 'window',
       spend: this.#how.spend,
     })
     const invocation = new Invocation(host, plan, this.#run.state, facts)

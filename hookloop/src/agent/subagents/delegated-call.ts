@@ -1,69 +1,248 @@
-import type { Json } from '../../state/json.ts'
-import type { ToolExecution } from '../../state/tool-call.ts'
-import { noUsage, type Usage } from '../../state/usage.ts'
-import { messageOf, clause } from '../../errors.ts'
-import { modelText } from '../../hooks/failure-text.ts'
-import type { Invocation } from '../../hooks/invocation.ts'
-import { isFatal } from '../../hooks/run-hooks.ts'
 import type { HookRecord } from '../../state/execution.ts'
-import type { RecordEntry } from '../../effects/recording.ts'
-import type { AgentSpec } from './agent-tool.ts'
+import { countVotes, isForbidden, stopMessage, type ContinuationOutcome } from '../../state/continuation.ts'
+import { textOfJson, type Json } from '../../state/json.ts'
+import type { ToolExecution } from '../../state/tool-call.ts'
+import { addUsage, type Usage } from '../../state/usage.ts'
+import type { Effect } from '../../effects/journal.ts'
+import { keyId, type EffectKey, type EffectPath } from '../../effects/keys.ts'
+import type { RunLog } from '../../effects/log.ts'
+import { isIncomplete, messageOf } from '../../errors.ts'
+import { modelText } from '../../hooks/failure-text.ts'
 import { isAgent, type AgentParts } from '../agent-parts.ts'
-import { childParts } from './child-parts.ts'
+import { MAX_CONTINUATIONS, MAX_CONTINUATIONS_IN_ROW } from '../loop/count-votes.ts'
 import { fireTrigger } from '../loop/fire-trigger.ts'
-import { toToolCall, type ActiveCall } from '../loop/open-step.ts'
+import { toToolCall } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
 import type { Tool } from '../tool.ts'
-import type { CallToExecute } from '../tools/execute-call.ts'
+import type { ChildEnd } from '../tools/child-end.ts'
+import type { Judged } from '../tools/judge-call.ts'
 import { blockedExecution, failedExecution, toExecution, withheldExecution } from '../tools/result.ts'
-import { ChildRun, type BudgetShare, type Delegation } from './child-run.ts'
-import { callsOfChild, closedChild } from './closed-child.ts'
+import type { AgentSpec } from './agent-tool.ts'
+import { childParts } from './child-parts.ts'
+import {
+  childPath,
+  ledgerInside,
+  runChild,
+  toolNames,
+  type BudgetShare,
+  type ChildOutcome,
+  type ChildStart,
+  type Delegation,
+} from './child-run.ts'
+import { cutOff } from './cut-off.ts'
 
 /** How deep subagents can be nested, whatever their tools allow. */
 const MAX_LEVEL = 16
 
-/**
- * Starts the subagent of a call, and waits until it is about to stop or is suspended. Everything it does is an effect of
- * the run, so the call itself is not one. Returns a result only if the subagent cannot be started.
- */
-export async function startChild(
+/** The call of a subagent: an effect whose effects are a part of the same journal. */
+export async function delegatedCall(
   run: RunContext,
-  at: CallToExecute,
+  judged: Judged,
   share: BudgetShare,
-): Promise<ToolExecution | undefined> {
-  const { call, tool } = at
-  call.ran = true
-  run.effects.emit?.({ type: 'toolStarted', step: run.step, at: run.now, call: toToolCall(call) })
-  noteSkippedArounds(run, call)
+): Promise<ToolExecution | ChildEnd> {
+  const { call, tool, parsed, begun } = judged
+  if (begun === undefined)
+    run.effects.emit?.({ type: 'toolStarted', step: run.step, at: run.now, call: toToolCall(call) })
+  noteSkippedArounds(run, judged)
+  let delegation: Delegation | undefined
   try {
     if (run.parts.level >= MAX_LEVEL) throw new Error(`Subagents can be nested ${MAX_LEVEL} levels deep at most.`)
-    const delegation = delegationOf(run, tool, at.parsed)
-    noteMissing(run, delegation)
-    storeGuards(run, call, delegation)
-    await tracked(call, ChildRun.start(run, call, { delegation, share })).arrived()
-    return undefined
+    const isNew = begun === undefined
+    delegation = isNew
+      ? delegationOf(run, tool!, parsed)
+      : await delegationTo(run, { name: call.name, args: argsOf(judged) })
+    childParts(run.parts, delegation)
   } catch (thrown) {
-    return failedExecution(messageOf(thrown))
+    if (begun === undefined) return failedExecution(messageOf(thrown))
+    delegation = undefined // the agent no longer has the subagent
+  }
+  if (delegation !== undefined) noteMissing(run, delegation)
+  return performChild(run, judged, { n: 0, delegation, share })
+}
+
+/** The arguments of the call: as it began, if it has. */
+function argsOf({ call, begun }: Judged): Json {
+  return begun === undefined ? call.args : (begun.first.begin!.input as { readonly args: Json }).args
+}
+
+type Performing = Omit<ChildStart, 'call' | 'delegation' | 'tell'> & { readonly delegation: Delegation | undefined }
+
+async function performChild(run: RunContext, judged: Judged, how: Performing): Promise<ChildEnd> {
+  const { call, tool } = judged
+  const { n, delegation } = how
+  const begin = judged.begun?.first.begin?.input as { readonly agent: string } | undefined
+  const agent = delegation?.name ?? begin?.agent ?? ''
+  const path = childPath(run, { call: call.id, n, delegation: { name: agent, to: {}, input: '' } })
+  const { log } = run.effects.journal
+  const effect: Effect = {
+    key: keyOf(run, call.id, n),
+    input: () => ({ name: call.name, args: call.args, agent, guards: ownGuards(run.parts, delegation) as Json }),
+    isStoredFirst: true,
+    isScope: true,
+    unknown: delegation === undefined ? () => cutOffChild(log, { path, n, agent }) : undefined,
+  }
+  const tell: ChildStart['tell'] = (ledger) => void (call.inside = [...(call.inside ?? []), ...ledger])
+  let hasRun = false
+  const end = (await run.effects.perform<Json>(effect, async () => {
+    hasRun = true
+    const ended = await runChild(run, { ...how, call: call.id, delegation: delegation!, tell })
+    run.effects.stamp(log.scope(path).at)
+    if (ended.failure !== undefined && isIncomplete(ended.failure)) run.fail(ended.failure, 'aroundToolUse')
+    return endOf(run, { n, agent, tool: tool! }, ended)
+  })) as unknown as ChildEnd
+  if (!hasRun) {
+    const { ledger: entries, state } = log.scope(path)
+    const names = state === undefined ? new Map<string, string>() : toolNames(state)
+    tell(ledgerInside({ agent, step: run.step, call: call.id }, { entries, names }))
+  }
+  run.open!.countChild(end.usage)
+  for (const what of end.left ?? []) run.leave(`${what} of the subagent "${agent}"`)
+  return end
+}
+
+function keyOf({ step }: RunContext, call: string, n: number): EffectKey {
+  return { step, kind: 'child', call, n }
+}
+
+function endOf(
+  run: RunContext,
+  { n, agent, tool }: { readonly n: number; readonly agent: string; readonly tool: Tool },
+  ended: ChildOutcome,
+): ChildEnd {
+  const { status, outcome, message, usage, hasWorked, left } = ended
+  return {
+    kind: 'child',
+    n,
+    agent,
+    status,
+    outcome,
+    message,
+    usage,
+    execution: resultOf(run, { agent, tool }, ended),
+    ...(hasWorked && { hasWorked }),
+    ...(left.length > 0 && { left }),
   }
 }
 
-/** Resumes a subagent that was suspended, and waits until it is about to stop or is suspended again. */
-export async function resumeChild(run: RunContext, call: ActiveCall): Promise<ToolExecution | undefined> {
-  call.ran = true
-  try {
-    const delegation = await delegationTo(run, call)
-    await tracked(call, ChildRun.resume(run, call, { delegation, answers: call.answers ?? {} })).arrived()
-    return undefined
-  } catch (thrown) {
-    return closedChild(
-      `The subagent "${call.child!.agent}" was not continued: ${clause(messageOf(thrown))}.`,
-      callsOfChild(call.child!),
-    )
+/** The subagent does not exist any more: the model learns what it has done. */
+function cutOffChild(
+  log: RunLog,
+  { path, n, agent }: { readonly path: Parameters<RunLog['scope']>[0]; readonly n: number; readonly agent: string },
+): ChildEnd {
+  const { execution, usage } = cutOff(log, log.scope(path))
+  const outcome = {
+    shouldContinue: false,
+    stopReason: 'errorForbade',
+    resolvedBy: 'hookloop',
+    evaluations: [],
+  } as const
+  return { kind: 'child', n, agent, status: 'failed', outcome, message: 'the agent no longer has it', usage, execution }
+}
+
+/**
+ * onSubagentStop: hooks of the parent may have the subagent continue. Whether it did is a fact if it is recorded. Returns the
+ * result of the call.
+ */
+export async function concludeChild(run: RunContext, judged: Judged, end: ChildEnd): Promise<ToolExecution> {
+  const { call } = judged
+  let [last, spent, inRow] = [end, end.usage, 0]
+  for (;;) {
+    const { status, outcome, agent, n, execution } = last
+    const subagent = Object.freeze({ name: agent, call: call.id, status, spent })
+    const facts = { outcome, output: execution.output, subagent }
+    const fired = await fireTrigger(run, 'onSubagentStop', facts, { id: call.id, toolName: call.name })
+    const requests = fired?.votes.filter(({ decision }) => decision === 'requestContinuation') ?? []
+    const hasContinued = run.effects.find(keyOf(run, call.id, n + 1)) !== undefined
+    const delegation = await delegationTo(run, { name: call.name, args: argsOf(judged) }).catch(() => undefined)
+    const isDecided = fired?.blocked !== undefined || fired?.failure !== undefined
+    const isRequested = requests.length > 0 && !isDecided && delegation !== undefined
+    const mayContinue =
+      isRequested &&
+      !isForbidden(outcome) &&
+      n < MAX_CONTINUATIONS &&
+      inRow < MAX_CONTINUATIONS_IN_ROW &&
+      run.stoppedBy() === undefined
+    if (!hasContinued && !mayContinue) {
+      const { message } = last
+      const value = { agent, by: outcome.resolvedBy ?? '', reason: outcome.stopReason ?? 'completed', ...totals(spent) }
+      run.noteLoop('onSubagentStop', {
+        call: call.id,
+        decision: status,
+        message: message || (outcome.stopReason ?? ''),
+        value,
+      })
+      const counted = countVotes([...outcome.evaluations, ...requests])
+      const isApproved = status !== 'completed' || counted.stopReason === outcome.stopReason
+      const own = isApproved ? execution : unapproved(agent, counted, execution)
+      const result = Object.freeze({ ...own, usage: tokensOf(spent) })
+      if (fired?.blocked !== undefined) return withheldExecution(result, fired.blocked.by, fired.blocked.message)
+      if (fired?.failure !== undefined) return withheldExecution(result, 'hookloop', modelText(fired.failure))
+      const output = fired?.facts['output'] as ToolExecution['output'] | undefined
+      return output === undefined || output === execution.output ? result : Object.freeze({ ...result, output })
+    }
+    const request = requests.map(({ message }) => message).join('\n\n') || 'Continue.'
+    last = await performChild(run, judged, { n: n + 1, delegation, share: { index: 0, of: 1 }, request })
+    run.ledgerOf.adopt(call)
+    spent = addUsage(spent, last.usage)
+    inRow = last.hasWorked === true ? 0 : inRow + 1
   }
 }
 
-/** The subagent of a call that waits. Rejects if the agent does not have it. */
-export async function delegationTo(
+/** A subagent that was stopped as if it were complete, although a hook of its parent had asked for more. */
+function unapproved(agent: string, outcome: ContinuationOutcome, { output }: ToolExecution): ToolExecution {
+  const by = outcome.resolvedBy ?? 'hookloop'
+  const text = `The subagent "${agent}" was stopped by "${by}" before it had finished: ${stopMessage(outcome)}`
+  return Object.freeze({ status: 'ok', output: `${text}\nIts answer so far:\n${textOfJson(output)}` })
+}
+
+function totals({ steps, toolCalls, inputTokens, outputTokens, costUsd }: Usage) {
+  return { steps, toolCalls, tokens: inputTokens + outputTokens, costUsd }
+}
+
+function tokensOf({ steps: _steps, toolCalls: _calls, ...tokens }: Usage) {
+  return tokens
+}
+
+/** The guards that only the subagent has: none of them may be missing when another process continues it. */
+function ownGuards(parts: AgentParts, delegation: Delegation | undefined): readonly HookRecord[] {
+  if (delegation === undefined) return []
+  const inherited = new Set(parts.stack.records.map(({ name }) => name))
+  const { records } = childParts(parts, delegation).stack
+  return records.filter(({ name, mode }) => mode === 'guard' && !inherited.has(name))
+}
+
+/** Calls a function for each subagent that has not ended, with the guards that it started with. */
+export async function checkStartedChildren(
+  parts: AgentParts,
+  log: RunLog,
+  check: (child: AgentParts, hooks: readonly HookRecord[]) => void,
+): Promise<void> {
+  const scopes = [...log.scopes.values()] // finding the parts of a subagent may add more
+  for (const { path, entries } of scopes) {
+    for (const { key, begin, end } of entries.values()) {
+      if (key.kind !== 'child' || end !== undefined || begin === undefined) continue
+      const { guards = [], agent } = begin.input as { readonly guards?: readonly HookRecord[]; readonly agent: string }
+      const child = await partsAt(parts, log, [...path, { step: key.step, call: key.call!, n: Number(key.n), agent }])
+      if (child !== undefined) check(child, guards)
+    }
+  }
+}
+
+/** The parts of the subagent at a path of a run. Undefined if the agent does not have it any more. */
+export async function partsAt(parts: AgentParts, log: RunLog, path: EffectPath): Promise<AgentParts | undefined> {
+  let found: AgentParts | undefined = parts
+  for (const [i, { step, call, n }] of path.entries()) {
+    const { entries } = log.scope(path.slice(0, i))
+    const input = entries.get(keyId({ step, kind: 'child', call, n }))?.begin?.input
+    if (found === undefined || input === undefined) return undefined
+    const to: Delegation | undefined = await delegationTo({ parts: found }, input as never).catch(() => undefined)
+    found = to && childParts(found, to)
+  }
+  return found
+}
+
+/** The subagent of a call. Rejects if the agent does not have it. */
+async function delegationTo(
   run: Pick<RunContext, 'parts'>,
   call: { readonly name: string; readonly args: Json },
 ): Promise<Delegation> {
@@ -74,23 +253,10 @@ export async function delegationTo(
   return delegationOf(run, tool, parsed.value)
 }
 
-/** Running subagents, by their call. */
-const children = new WeakMap<ActiveCall, ChildRun>()
-
-function tracked(call: ActiveCall, child: ChildRun): ChildRun {
-  children.set(call, child)
-  return child
-}
-
-/** The subagent of a call, if it was started or resumed in this process. */
-export function childOf(call: ActiveCall): ChildRun | undefined {
-  return children.get(call)
-}
-
 /** The subagent of a call. Throws what the tool throws, as a message for the model. */
 function delegationOf(run: Pick<RunContext, 'parts'>, tool: Tool, parsed: unknown): Delegation {
-  const { level, toolNames } = run.parts
-  return tool.delegate!(parsed as never, { depth: level, tools: toolNames })
+  const { level, toolNames: tools } = run.parts
+  return tool.delegate!(parsed as never, { depth: level, tools })
 }
 
 /** Warns about tools that the definition of a subagent names and its parent does not have. */
@@ -102,141 +268,21 @@ function noteMissing(run: RunContext, { name, to }: Delegation): void {
   run.noteLoop('aroundInference', { warnings: [{ code: 'TOOLS_MISSING', message }] })
 }
 
-/** Around hooks wrap an effect, and a delegated call is not one. */
-function noteSkippedArounds(run: RunContext, call: ActiveCall): void {
+/** Around hooks wrap an effect that is not repeated as a whole, and the call of a subagent is. */
+function noteSkippedArounds(run: RunContext, { call }: Judged): void {
   const message = 'around hooks do not apply to the call of a subagent, only to the calls that the subagent makes'
-  for (const hook of run.parts.stack.plan('aroundToolUse', call.name).arounds) {
-    const place = { plan: run.parts.stack.plan('aroundToolUse'), callIndex: call.index }
-    run.note(place, hook, 0, { decision: 'skipped', message })
-  }
-}
-
-/**
- * onSubagentStop, repeated as long as hooks request another step; then the result of the call. Undefined when the subagent
- * is suspended, and the call with it.
- */
-export async function concludeChild(
-  run: RunContext,
-  at: { readonly call: ActiveCall; readonly tool: Tool; readonly child: ChildRun },
-): Promise<ToolExecution | undefined> {
-  const { call, tool, child } = at
-  let invocation: Invocation | undefined
-  for (let steps = -1; ;) {
-    takeOver(run, child)
-    if (child.isSuspended) {
-      call.child = child.save()
-      delete call.answers
-      return undefined
-    }
-    const hasContinued = child.run.state.stepCount !== steps
-    if (!hasContinued) break // its limits did not permit another step
-    steps = child.run.state.stepCount
-    invocation = await fireStop(run, at)
-    if (invocation === undefined || isWithheld(invocation) || run.stoppedBy() !== undefined) break
-    const { votes } = invocation
-    if (votes.length === 0 || !child.canContinue) break
-    await child.answer(votes)
-  }
-  const { status, outcome, message } = child.end
-  const spent = child.spent
-  const result = withUsage(applyDecision(resultOf(run, child, tool), invocation), spent)
-  await child.answer([])
-  takeOver(run, child)
-  for (const what of child.run.left) run.leave(`${what} of the subagent "${child.place.agent}"`)
-  const fatal = child.run.failure
-  if (fatal !== undefined && isFatal(fatal)) run.fail(fatal, 'aroundToolUse')
-  run.noteLoop('onSubagentStop', {
-    call: call.id,
-    decision: status,
-    message: message || (outcome.stopReason ?? ''),
-    value: endOf(child, spent),
-  })
-  store(run, call, 'subagent', result)
-  return result
-}
-
-/** Stores a fact about the subagent of a call in the session, for a process that cannot repeat what this one did. */
-function store(run: RunContext, { index, name, args }: ActiveCall, what: 'subagent' | 'guards', value: Json): void {
-  run.effects.storeResult?.(`${run.place}/${index}/${what}`, { name, args }, value)
-}
-
-/** The guards that only the subagent has: none of them may be missing when another process resumes it. */
-function storeGuards(run: RunContext, call: ActiveCall, delegation: Delegation): void {
-  const inherited = new Set(run.parts.stack.records.map(({ name }) => name))
-  const { records } = childParts(run.parts, delegation).stack
-  const own = records.filter(({ name, mode }) => mode === 'guard' && !inherited.has(name))
-  if (own.length > 0) store(run, call, 'guards', own)
-}
-
-/** Throws RESUME_GUARD_MISSING if a subagent that has not ended has lost a guard since it was started. */
-export async function checkStartedChildren(
-  parts: AgentParts,
-  entries: readonly RecordEntry[],
-  check: (child: AgentParts, hooks: readonly HookRecord[]) => void,
-): Promise<void> {
-  const calls = new Map(entries.flatMap((each) => (each.type === 'begin' ? [[each.key, each.input] as const] : [])))
-  for (const entry of entries) {
-    if (entry.type !== 'end' || !entry.key.endsWith('/guards') || !('value' in entry)) continue
-    if (calls.has(entry.key.replace(/guards$/, 'subagent'))) continue
-    const delegation = await delegationTo({ parts }, calls.get(entry.key) as never).catch(() => undefined)
-    if (delegation !== undefined) check(childParts(parts, delegation), entry.value as never)
-  }
-}
-
-/** Adds the time that subagents running together have waited for approval: the run waited as long as the longest. */
-export function takeWaiting(run: RunContext, calls: readonly ActiveCall[]): void {
-  const waited = calls.map((call) => {
-    const child = childOf(call)
-    return child === undefined ? 0 : takeSpent(run, child)
-  })
-  run.addWaited(Math.max(0, ...waited))
-}
-
-function takeOver(run: RunContext, child: ChildRun): void {
-  run.addWaited(takeSpent(run, child))
-}
-
-/** Bills the run for what a subagent has spent since the last time. Returns how long it has waited since. */
-function takeSpent(run: RunContext, child: ChildRun): number {
-  const { spent, waitedMs } = child.report()
-  run.open!.countChild(spent)
-  return waitedMs
-}
-
-async function fireStop(
-  run: RunContext,
-  { call, tool, child }: { readonly call: ActiveCall; readonly tool: Tool; readonly child: ChildRun },
-): Promise<Invocation | undefined> {
-  const { status, outcome } = child.end
-  const subagent = Object.freeze({ name: child.place.agent, call: call.id, status, spent: child.spent })
-  const facts = { outcome, output: resultOf(run, child, tool).output, subagent }
-  return fireTrigger(run, 'onSubagentStop', facts, { index: call.index, toolName: call.name })
-}
-
-function isWithheld({ blocked, failure }: Invocation): boolean {
-  return blocked !== undefined || failure !== undefined
-}
-
-function applyDecision(result: ToolExecution, invocation: Invocation | undefined): ToolExecution {
-  if (invocation === undefined) return result
-  const { blocked, failure, facts } = invocation
-  if (blocked !== undefined) return withheldExecution(result, blocked.by, blocked.message)
-  if (failure !== undefined) return withheldExecution(result, 'hookloop', modelText(failure))
-  const output = facts['output'] as ToolExecution['output']
-  // Only what hooks have changed: the result itself may be another one by now, because the subagent was stopped.
-  return output === invocation.start.facts['output'] ? result : Object.freeze({ ...result, output })
-}
-
-function withUsage(execution: ToolExecution, { steps: _steps, toolCalls: _calls, ...usage }: Usage): ToolExecution {
-  return Object.freeze({ ...execution, usage })
+  for (const hook of run.parts.stack.plan('aroundToolUse', call.name).arounds)
+    run.note({ plan: { trigger: 'aroundToolUse' }, call: call.id }, hook, 0, { decision: 'skipped', message })
 }
 
 /** The result of a subagent as the model of its parent gets it. */
-function resultOf(run: RunContext, child: ChildRun, tool: Tool): ToolExecution {
+function resultOf(
+  run: RunContext,
+  { agent, tool }: { readonly agent: string; readonly tool: Tool },
+  { status, outcome, message, output }: ChildOutcome,
+): ToolExecution {
   const shape = { maxChars: tool.maxOutputChars, redact: run.parts.redact }
-  const { status, outcome, message } = child.end
-  const { output } = child
-  const who = `The subagent "${child.place.agent}"`
+  const who = `The subagent "${agent}"`
   const why = message || outcome.stopReason || ''
   switch (status) {
     case 'completed':
@@ -257,20 +303,5 @@ function resultOf(run: RunContext, child: ChildRun, tool: Tool): ToolExecution {
       })
     default:
       return status satisfies never
-  }
-}
-
-/** How a subagent ended, for `explain`. */
-function endOf(child: ChildRun, spent = noUsage) {
-  const { outcome } = child.end
-  const { steps, toolCalls, inputTokens, outputTokens, costUsd } = spent
-  return {
-    agent: child.place.agent,
-    by: outcome.resolvedBy ?? '',
-    reason: outcome.stopReason ?? 'completed',
-    steps,
-    toolCalls,
-    tokens: inputTokens + outputTokens,
-    costUsd,
   }
 }

@@ -1,16 +1,17 @@
 import { AgentState } from '../../state/agent-state.ts'
 import { toInput } from '../../state/message.ts'
-import { liveEffects } from '../../effects/effects.ts'
+import { looseEffects } from '../../effects/effects.ts'
 import type { HookHost } from '../../hooks/hook-host.ts'
 import { guard, type Hook } from '../../hooks/hook.ts'
 import { HookStack, type StackedHook } from '../../hooks/stack.ts'
 import type { AgentParts } from '../agent-parts.ts'
+import { AgentRun } from '../loop/agent-run.ts'
 import { RunContext } from '../loop/run-context.ts'
-import { startRun } from '../loop/start.ts'
+import { SerialQueue } from '../loop/serial-queue.ts'
+import { startRun } from '../loop/drive.ts'
 import type { Run } from '../run.ts'
 import { childParts, inheritedMetadata } from './child-parts.ts'
 import { ancestorsOfChild } from './child-run.ts'
-import { SerialQueue } from './parent-link.ts'
 
 /** The metadata key that marks an agent started by a hook, with its name. */
 const INSPECTOR_KEY = 'hookloop.inspector'
@@ -38,22 +39,22 @@ export type HookAgent = {
 export async function runForHook(host: HookHost, { name, to, input, signal }: HookAgent): Promise<Run | undefined> {
   if (!(host instanceof RunContext)) return undefined
   const parts = childParts(withoutHookAgents(host.parts), { to, name })
-  const effects = liveEffects()({ signal, emit: undefined })
+  const effects = looseEffects({ signal })
   const state = AgentState.create({
-    agentId: effects.newId(),
+    agentId: effects.agentId,
     parentId: host.state.agentId,
     systemPrompt: parts.instructions,
     metadata: { ...inheritedMetadata(host.state, to), [INSPECTOR_KEY]: name },
   })
   const place = { agent: name, step: host.step, call: `hook:${name}` }
-  const parentLink = {
-    path: [...(host.parentLink?.path ?? []), place],
+  const parent = {
+    path: [...(host.parent?.path ?? []), place],
     conversation: host.conversation,
     ancestors: host.hasExecution ? ancestorsOfChild(host, { index: 0, of: 1 }) : (host.ancestors ?? []),
     approvals: new SerialQueue(),
-    confirmStop: () => Promise.resolve([]),
   }
-  return startRun(new RunContext(parts, effects, state, { parentLink }), toInput(input))
+  effects.journal.log.root.state = state
+  return startRun(new AgentRun(parts, effects, state, { parent }), toInput(input))
 }
 
 /** A guard that starts agents cannot run inside such an agent. It fails closed: the calls it would decide on are blocked. */

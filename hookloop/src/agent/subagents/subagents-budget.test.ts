@@ -5,12 +5,11 @@ import { guards } from '../../capabilities/guards.ts'
 import { guard, observe } from '../../hooks/hook.ts'
 import { liveEffects } from '../../effects/effects.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import { fakeClock } from '../../testing/fake-clock.ts'
 import { calls, familyWorld, look, plan, planModel, spawn, type Turn } from './family-world.fixture.ts'
 import type { Run } from '../run.ts'
+import { recordedRun } from '../../sessions/replay/replayed-run.fixture.ts'
+import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
 
 /** A model that costs that many tokens per call, and always calls "look". */
 const busy = (inputTokens: number, costUsd = 0) =>
@@ -225,14 +224,10 @@ test('a recorded run with any subagents replays to the same state byte by byte, 
   await fc.assert(
     fc.asyncProperty(tree, async (made) => {
       const task = plan(...toTurns(made, id()))
-      const recording = memoryRecording()
-      const recorded = await familyWorld({ who }).agent.run(task, { effects: recordEffects(recording) })
+      const { store } = await recordedRun(familyWorld({ who }).agent, task)
       const world = familyWorld({ who })
-      const replayed = await world.agent.run(task, { effects: replayEffects(recording) })
-      assert.equal(JSON.stringify(replayed.state), JSON.stringify(recorded.state))
+      await strictReplay(world.agent, store, 's')
       assert.deepEqual([world.looked, world.model.requests.length], [[], 0])
-      const told = (run: Run) => run.ledger.map(({ durationMs: _ms, ...entry }) => entry)
-      assert.deepEqual(told(replayed), told(recorded))
     }),
     { numRuns: 60 },
   )

@@ -6,11 +6,11 @@ import { guards } from '../../capabilities/guards.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { guard, hook, observe } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import { calls, familyWorld, look, plan, spawn } from './family-world.fixture.ts'
 import type { Run } from '../run.ts'
+import { fullStore, recordedRun, runIn } from '../../sessions/replay/replayed-run.fixture.ts'
+import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
+import { replay } from '../../sessions/replay/replay.ts'
 
 const results = (run: Run, step = 0): readonly ToolExecution[] => run.state.execution!.steps.at(step)!.toolExecutions
 const outputs = (run: Run, step = 0): readonly unknown[] => results(run, step).map(({ output }) => output)
@@ -320,34 +320,29 @@ describe('a cancel', () => {
         ),
         'Done.',
       )
-      const recording = memoryRecording()
-      const recorded = await familyWorld({ use: [abort] }).agent.run(task, {
-        signal: controller.signal,
-        effects: recordEffects(recording),
-      })
-      const replayed = await familyWorld({ use: [quiet] }).agent.run(task, { effects: replayEffects(recording) })
-      assert.equal(recorded.status, 'cancelled', `at ${at}`)
-      assert.equal(JSON.stringify(replayed.state), JSON.stringify(recorded.state), `at ${at}`)
+      const { agent } = familyWorld({ use: [abort] })
+      const { run, store } = await recordedRun(agent, task, { signal: controller.signal })
+      assert.equal(run.status, 'cancelled', `at ${at}`)
+      await strictReplay(familyWorld({ use: [quiet] }).agent, store, 's')
     }
   })
 })
 
-test('a recording that cannot be written or has diverged ends the run, also from within a subagent', async () => {
+test('a store that fails ends the run, also from within a subagent', async () => {
   const task = plan(calls(spawn('s', 'plain', calls(look('a')), 'Done.')), 'End.')
-  let lines = 0
-  const full = {
-    ...memoryRecording(),
-    append: () => {
-      if (++lines > 8) throw new Error('disk full')
-    },
-  }
-  const unkept = await familyWorld().agent.run(task, { effects: recordEffects(full) })
-  assert.deepEqual([unkept.status, unkept.status === 'failed' && unkept.error.code], ['failed', 'RECORDING_FAILED'])
-  const recording = memoryRecording()
-  await familyWorld().agent.run(task, { effects: recordEffects(recording) })
-  const other = familyWorld({ who: { plain: { instructions: 'other' } } })
-  const diverged = await other.agent.run(task, { effects: replayEffects(recording) })
-  assert.ok(diverged.status === 'failed')
-  assert.equal(diverged.error.code, 'REPLAY_DIVERGED')
-  assert.match(diverged.error.message, /\/0\.0\.2\/0\/inference"/, 'it names the place in the subagent')
+  const world = familyWorld()
+  const run = await runIn(fullStore(2), world.agent, task) // the call of the subagent is stored, and nothing after it
+  assert.deepEqual(
+    [run.status, run.status === 'failed' && run.error.code, world.looked],
+    ['failed', 'STORE_FAILED', []],
+  )
+})
+
+test('a replay that diverges in a subagent names the place', async () => {
+  const task = plan(calls(spawn('s', 'plain', calls(look('a')), 'Done.')), 'End.')
+  const { store } = await recordedRun(familyWorld().agent, task)
+  const { agent } = familyWorld({ who: { plain: { instructions: 'other' } } })
+  const { record } = await replay((await store.read('s'))!, { agent })
+  assert.equal(record.status, 'diverged')
+  assert.match(record.message!, /the model call in step 1/)
 })

@@ -7,13 +7,12 @@ import type { AgentEvent } from '../../state/event.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { guard, hook, observe } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import { explain } from '../explain/explain.ts'
 import { calls, familyWorld, look, plan, spawn } from './family-world.fixture.ts'
 import type { Run } from '../run.ts'
 import { tool } from '../tool.ts'
+import { recordedRun } from '../../sessions/replay/replayed-run.fixture.ts'
+import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
 
 const results = (run: Run, step = 0): readonly ToolExecution[] => run.state.execution!.steps.at(step)!.toolExecutions
 const outputs = (run: Run, step = 0): readonly unknown[] => results(run, step).map(({ output }) => output)
@@ -187,7 +186,7 @@ describe('a guard of the parent fires exactly once for every call of every subag
       for await (const state of live) assert.ok(state)
       return live.run
     },
-    'when it is recorded': ({ agent }) => agent.run(task, { effects: recordEffects(memoryRecording()) }),
+    'when it is recorded': async ({ agent }) => (await recordedRun(agent, task)).run,
   }
   for (const [how, go] of Object.entries(ways)) {
     test(how, async () => {
@@ -198,28 +197,30 @@ describe('a guard of the parent fires exactly once for every call of every subag
         ['completed', judgedCalls, lookedAt],
       )
       const inLedger = run.ledger.filter(({ hook: by, trigger }) => by === 'judge' && trigger === 'beforeToolUse')
-      assert.deepEqual(inLedger.map(({ call = '' }) => call).toSorted(), judgedCalls)
+      assert.deepEqual(
+        inLedger.map(({ call }) => call),
+        ['a2'],
+      ) // the one that it blocked
     })
   }
 
   test('when it is replayed, without effects', async () => {
-    const recording = memoryRecording()
-    const recorded = await judgedWorld().agent.run(task, { effects: recordEffects(recording) })
+    const { store } = await recordedRun(judgedWorld().agent, task)
     const world = judgedWorld()
-    const run = await world.agent.run(task, { effects: replayEffects(recording) })
-    assert.deepEqual([run.status, world.judged.toSorted(), world.looked], ['completed', judgedCalls, []])
-    assert.equal(JSON.stringify(run.state), JSON.stringify(recorded.state))
+    await strictReplay(world.agent, store, 's')
+    assert.deepEqual([world.judged.toSorted(), world.looked], [judgedCalls, []])
     assert.equal(world.model.requests.length, 0)
   })
 
-  test('when it is suspended and resumed: twice for calls that needed approval', async () => {
+  test('when it is suspended and resumed: again for every call of an open step, and once more before an approved one runs', async () => {
     const ask = guard('beforeToolUse', (ctx) => (ctx.toolCall.id === 'c1' ? ctx.ask('Really?') : ctx), { name: 'ask' })
     const world = judgedWorld({ use: [ask, approval('suspend')] })
     const waiting = await world.agent.run(task)
     assert.equal(waiting.status, 'suspended')
     const [asked] = waiting.pending
     const run = await world.agent.resume(JSON.parse(JSON.stringify(waiting)), { answers: { [asked!.id]: 'allow' } })
-    assert.deepEqual([run.status, world.judged.toSorted()], ['completed', [...judgedCalls, 'c1'].toSorted()])
+    const again = ['a', 'b', 'b1', 'c', 'c1', 'c1', 'c2', 'top'] // "a" has ended: its steps are closed
+    assert.deepEqual([run.status, world.judged.toSorted()], ['completed', [...judgedCalls, ...again].toSorted()])
     assert.deepEqual(world.looked.toSorted(), lookedAt)
   })
 })

@@ -40,7 +40,7 @@ async function play(
 ): Promise<Played> {
   const { agent, written } = scene(use, declared)
   const run = await agent.run('Go.', options)
-  const execution = run.state.execution!.steps.at(0)?.toolExecutions[0]
+  const execution = run.state.execution?.steps.at(0)?.toolExecutions[0]
   const output = typeof execution?.output === 'string' ? execution.output : JSON.stringify(execution?.output)
   return { run, written, status: execution?.status, output, by: execution?.by ?? '' }
 }

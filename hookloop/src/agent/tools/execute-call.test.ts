@@ -5,14 +5,13 @@ import { setImmediate as soon } from 'node:timers/promises'
 import { createAgent } from '../../create-agent.ts'
 import { liveEffects } from '../../effects/effects.ts'
 import { hook, observe } from '../../hooks/hook.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import type { Json } from '../../state/json.ts'
 import type { Schema } from '../../state/schema.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { fakeClock } from '../../testing/fake-clock.ts'
 import { tool, type ToolRun } from '../tool.ts'
+import { recordedRun } from '../../sessions/replay/replayed-run.fixture.ts'
 
 test('a tool can copy what it gets, change a part, and call another tool with it', async () => {
   const updates: unknown[] = []
@@ -33,7 +32,7 @@ test('a tool can copy what it gets, change a part, and call another tool with it
   const { execution } = (await createAgent({ model, use: [outer] }).run('Go.')).state
   const [tools, key, aborted, steps] = execution!.steps.at(0)!.toolExecutions[0]!.output as readonly Json[]
   assert.deepEqual([tools, aborted, steps, updates], [1, false, 0, ['half']])
-  assert.match(key as string, /tool$/)
+  assert.match(key as string, /\/0\/call-1-1$/) // run, step, call
   assert.equal(execution!.usage.inputTokens, 23) // two model calls of 10, and the tool's own
 })
 
@@ -129,11 +128,10 @@ test('a tool is not started or recorded after the run was cancelled, and the res
     return next()
   })
   const model = scriptedModel([{ toolCalls: [{ name: 'work' }] }, 'Done.'])
-  const recording = memoryRecording()
-  const options = { signal: controller.signal, effects: recordEffects(recording) }
-  const run = await createAgent({ model, use: [work, cancels] }).run('Go.', options)
+  const agent = createAgent({ model, use: [work, cancels] })
+  const { run, records } = await recordedRun(agent, 'Go.', { signal: controller.signal })
   const [result] = run.state.execution!.steps.at(0)!.toolExecutions
   assert.deepEqual([run.status, started, result?.status, result?.by], ['cancelled', [], 'blocked', 'signal'])
-  const calls = recording.entries().filter((entry) => entry.type === 'begin' && entry.kind === 'tool')
-  assert.equal(calls.length, 1) // the call with its hooks, and no attempt
+  const kinds = records.flatMap((record) => (record.t === 'begin' ? [record.key.kind] : []))
+  assert.deepEqual(kinds, ['tool']) // the call with its hooks, and no attempt
 })

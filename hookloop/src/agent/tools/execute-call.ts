@@ -1,29 +1,36 @@
-import { isJsonObject, toJson, type Json } from '../../state/json.ts'
+import { isJsonObject, textOfJson, toJson, type Json } from '../../state/json.ts'
 import { redactStream, type RedactStream } from '../../state/redact-stream.ts'
 import type { LedgerEntry } from '../../state/ledger.ts'
 import type { ToolExecution, ToolStatus } from '../../state/tool-call.ts'
 import { addTokens, noTokens, spentTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
-import type { Effect } from '../../effects/effects.ts'
+import { passes, type Effect } from '../../effects/journal.ts'
 import type { RunTime, WorkLimit } from '../../effects/run-time.ts'
-import { isIncomplete, messageOf, toAgentError } from '../../errors.ts'
+import { isIncomplete, messageOf } from '../../errors.ts'
 import { modelText } from '../../hooks/failure-text.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import { runAround } from '../../hooks/run-around.ts'
 import type { StackedHook } from '../../hooks/stack.ts'
-import { andThen, isThenable, type MaybePromise } from '../../state/thenable.ts'
+import { isThenable } from '../../state/thenable.ts'
 import type { Redact } from '../capability.ts'
 import { describeAgent } from '../describe-agent.ts'
 import { limitedBy } from '../loop/time-limit.ts'
-import { toToolCall, type ActiveCall, type OpenStep } from '../loop/open-step.ts'
+import { toToolCall, type ActiveCall } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
 import { Trail } from '../loop/trail.ts'
 import type { Tool, ToolRun } from '../tool.ts'
+import { lostAttempts, mayRepeat, type Judged } from './judge-call.ts'
 import { failedExecution, stoppedExecution, toExecution, withheldExecution } from './result.ts'
 
 /** How long a tool may take to clean up after its signal has aborted. */
 const GRACE_MS = 1_000
 
-export type CallToExecute = { readonly call: ActiveCall; readonly tool: Tool; readonly parsed: unknown }
+type CallToExecute = {
+  readonly call: ActiveCall
+  readonly tool: Tool
+  readonly parsed: unknown
+  /** Whether it ran before, in a process that died. */
+  readonly isAgain: boolean
+}
 
 /** What is recorded of a call with hooks around it. A call without them is recorded as its execution. */
 type AroundRecord = { readonly execution: ToolExecution; readonly trail: readonly LedgerEntry[] }
@@ -33,95 +40,68 @@ export function executionIn(record: ToolExecution | AroundRecord): ToolExecution
   return 'execution' in record ? record.execution : record
 }
 
-/** Runs one authorized call inside its around hooks, as one recorded effect. A failure of the tool is a result. */
-export function executeCall(run: RunContext, at: CallToExecute): MaybePromise<ToolExecution> {
-  const { call } = at
+/** A call whose process died, and why it does not run again: a guard is against it, or the run stops. */
+type Lost = { readonly why: ToolExecution | undefined }
+
+/**
+ * Runs a call inside its around hooks, as one recorded effect, or returns what is recorded of it. A failure of the tool is a
+ * result. A call whose process died runs again only if it may and is idempotent, or if an approver has said so.
+ */
+export async function toolCall(run: RunContext, judged: Judged, lost?: Lost): Promise<ToolExecution> {
+  const { call, tool, parsed, begun, interruptions } = judged
   const { effects, parts } = run
-  call.ran = true
+  const last = Number(begun?.last.key.n ?? 0)
+  const isAgain = lost !== undefined && lost.why === undefined && interruptions !== undefined
+  const canRepeat = begun !== undefined && (mayRepeat(tool, begun) || lostAttempts(run, judged) !== undefined)
+  const repeats = lost !== undefined && lost.why === undefined && canRepeat
+  const left = lost?.why !== undefined && canRepeat ? unknownOutcome(lost.why) : interrupted
+  const effect: Effect = {
+    key: { step: run.step, kind: 'tool', call: call.id, n: isAgain ? last + 1 : last },
+    input: () => ({ name: call.name, args: call.args }),
+    isStoredFirst: true,
+    idempotent: tool?.idempotent === true,
+    unknown: lost !== undefined && !repeats ? () => left : undefined,
+  }
   const { arounds } = parts.stack.plan('aroundToolUse', call.name)
-  effects.emit?.({ type: 'toolStarted', step: run.step, at: run.now, call: toToolCall(call) })
-  const effect = new ToolEffect(run.open!, at)
-  const isTimed = effects.emit !== undefined || parts.stack.plan('afterToolUse', call.name).observers.length > 0
-  const started = isTimed ? performance.now() : 0
-  const work =
-    arounds.length > 0
-      ? executeInsideHooks(run, at, { effect, arounds })
-      : effects.perform(effect, (signal) => new StartedTool(run, at, { effect, signal }).execute())
-  return isTimed ? andThen(work, withDuration, call, started) : work
+  if (begun === undefined || repeats)
+    effects.emit?.({ type: 'toolStarted', step: run.step, at: run.now, call: toToolCall(call) })
+  const started = performance.now()
+  let isRecorded = true
+  const trail = new Trail()
+  const record = await effects.perform<ToolExecution | AroundRecord>(effect, (signal) => {
+    isRecorded = false
+    const at = { call, tool: tool!, parsed, isAgain: lost !== undefined }
+    const how = { key: idempotencyKey(run, call), signal }
+    if (arounds.length === 0) return new StartedTool(run, at, how).execute()
+    return new AroundTool(run, at, { ...how, n: effect.key.n, trail }).run(arounds)
+  })
+  if (!isRecorded) call.ranMs = performance.now() - started
+  // Noted in call order, when the call is concluded.
+  if ('trail' in record) call.trail = { entries: record.trail, durations: trail.durations }
+  return executionIn(record)
 }
 
-function withDuration(execution: ToolExecution, call: ActiveCall, started: number): ToolExecution {
-  call.ranMs = performance.now() - started
-  return execution
-}
-
-/** A tool call as an effect. Its key is made when it is read: most runs are not recorded, and few tools use it. */
-class ToolEffect implements Effect {
-  readonly kind = 'tool'
-  readonly #step: OpenStep
-  readonly #at: CallToExecute
-
-  constructor(step: OpenStep, at: CallToExecute) {
-    this.#step = step
-    this.#at = at
-  }
-
-  get key(): string {
-    return `${this.#step.place}/${this.#at.call.index}/tool`
-  }
-
-  get idempotent(): boolean {
-    return this.#at.tool.idempotent
-  }
-
-  input(): Json {
-    return describeCall(this.#at.call)
-  }
-
-  unknown(): Json {
-    return interrupted
-  }
-}
-
-/** The effects port failed, not the tool: the outcome of the call is unknown, and the run must not continue. */
-export function effectsFailed(thrown: unknown, run: RunContext): ToolExecution {
-  const error = toAgentError(thrown, 'HOOK_FAILED')
-  run.fail(error, 'aroundToolUse')
-  return Object.freeze({ status: 'outcomeUnknown', output: error.message })
+/** The same for every attempt at a call, in every process. */
+function idempotencyKey(run: RunContext, call: ActiveCall): string {
+  return `${run.effects.run}/${run.step}/${call.id}`
 }
 
 export const INTERRUPTED = 'The process ended while the tool was running. It may have had an effect.'
 
 /** The result of a call whose process died. */
-export const interrupted: ToolExecution = Object.freeze({
-  status: 'outcomeUnknown',
-  output: INTERRUPTED,
-  interrupted: true,
-})
+const interrupted: ToolExecution = Object.freeze({ status: 'outcomeUnknown', output: INTERRUPTED, interrupted: true })
 
-function describeCall({ name, args }: ActiveCall): Json {
-  return { name, args }
-}
-
-async function executeInsideHooks(
-  run: RunContext,
-  at: CallToExecute,
-  { effect, arounds }: { effect: Effect; arounds: readonly StackedHook[] },
-): Promise<ToolExecution> {
-  const trail = new Trail()
-  const record: ToolExecution | AroundRecord = await run.effects.perform<AroundRecord>(effect, (signal) =>
-    new AroundTool(run, at, { effect, signal, trail }).run(arounds),
-  )
-  // Noted in call order, when the call is concluded.
-  if ('trail' in record) at.call.trail = { entries: record.trail, durations: trail.durations }
-  return executionIn(record)
+/** The result of an interrupted call that was not run again: it may have had an effect, whatever prevented the second run. */
+export function unknownOutcome({ output, by }: ToolExecution): ToolExecution {
+  const text = `${INTERRUPTED} It was not run again: ${textOfJson(output)}`
+  return Object.freeze({ ...interrupted, output: text, ...(by !== undefined && { by }) })
 }
 
 /** A tool call with hooks around it, which may make any number of attempts. */
 class AroundTool {
   readonly #run: RunContext
   readonly #at: CallToExecute
-  readonly #how: Attempt & { readonly trail: Trail }
+  readonly #how: Attempt & { readonly trail: Trail; readonly n: number | string }
   #attempts = 0
   #running = 0
   /** The result of an attempt that had, or may have had, its effect. */
@@ -132,7 +112,11 @@ class AroundTool {
   /** What all attempts and the hooks have spent. */
   #spent = noTokens
 
-  constructor(run: RunContext, at: CallToExecute, how: Attempt & { readonly trail: Trail }) {
+  constructor(
+    run: RunContext,
+    at: CallToExecute,
+    how: Attempt & { readonly trail: Trail; readonly n: number | string },
+  ) {
     this.#run = run
     this.#at = at
     this.#how = how
@@ -156,7 +140,7 @@ class AroundTool {
       const chain = runAround<ToolExecution, never>({
         hooks,
         callId: call.id,
-        invocation: () => new Invocation(host, plan, run.state, { toolCall }, call.index),
+        invocation: () => new Invocation(host, plan, run.state, { toolCall }, call.id),
         attempt: () => this.#attempt(),
         merge: () => undefined,
         check: toCheckedExecution,
@@ -164,6 +148,7 @@ class AroundTool {
       })
       return await run.effects.time.wait(chain, aroundLimit)
     } catch (thrown) {
+      if (passes(thrown)) throw thrown
       if (this.#running > 0) return endedWhileRunning(run.effects.time, thrown) ?? abandonedByHook
       const message = modelText(thrown)
       // A tool that has run is not reported as failed because a hook failed afterwards.
@@ -177,14 +162,18 @@ class AroundTool {
   }
 
   async #attempt(): Promise<ToolExecution> {
-    const { call } = this.#at
-    if (this.#how.signal.aborted) return notStarted(this.#run.effects.time)
-    const key = `${this.#how.effect.key}/${++this.#attempts}`
+    const { call, isAgain } = this.#at
+    if (this.#how.signal.aborted) return notStarted(this.#run.effects.time, isAgain)
     this.#running++
     let isRecorded = true
     const onSpend = (usage: Partial<TokenUsage>): void => this.#spend(usage)
-    const effect = { key, kind: 'tool', input: () => describeCall(call) } as const
-    const execution = await this.#run.effects.scope(key).perform(effect, async () => {
+    const n = `${this.#how.n}.${++this.#attempts}`
+    const effect: Effect = {
+      key: { step: this.#run.step, kind: 'attempt', call: call.id, n },
+      input: () => ({ name: call.name, args: call.args }),
+      isStoredFirst: true,
+    }
+    const execution = await this.#run.effects.scope().perform(effect, async () => {
       isRecorded = false
       // Counted at once: a hook may not wait for the attempt to end.
       return new StartedTool(this.#run, this.#at, { ...this.#how, signal: this.#signal, onSpend }).execute()
@@ -197,9 +186,10 @@ class AroundTool {
   }
 }
 
-/** The effect is that of the call: the tool gets the same idempotency key on every attempt. */
+/** One attempt. The tool gets the same idempotency key on every attempt. */
 type Attempt = {
-  readonly effect: Effect
+  /** Its idempotency key. */
+  readonly key: string
   readonly signal: AbortSignal
   readonly onSpend?: (usage: Partial<TokenUsage>) => void
 }
@@ -229,7 +219,7 @@ class StartedTool {
   #given(): ToolRun {
     return {
       state: this.#run.state,
-      idempotencyKey: this.#attempt.effect.key,
+      idempotencyKey: this.#attempt.key,
       signal: this.#limit.signalWith(this.#attempt.signal),
       progress: (update) => this.#progress(update),
       spend: (usage) => this.#spend(spentTokens(usage)),
@@ -259,17 +249,13 @@ class StartedTool {
     this.#updates.write(toShown(update))
   }
 
-  execute(): MaybePromise<ToolExecution> {
+  async execute(): Promise<ToolExecution> {
     const { tool, parsed } = this.#at
     const { time } = this.#run.effects
-    if (this.#attempt.signal.aborted) return notStarted(time)
+    if (this.#attempt.signal.aborted) return notStarted(time, this.#at.isAgain)
     try {
       const returned = tool.execute(parsed as never, this.#given())
-      if (!isThenable(returned)) return this.#end(returned)
-      return time.wait(returned, this.#limit).then(
-        (value) => this.#end(value),
-        (thrown: unknown) => this.#fail(thrown),
-      )
+      return this.#end(isThenable(returned) ? await time.wait(returned, this.#limit) : returned)
     } catch (thrown) {
       return this.#fail(thrown)
     }
@@ -379,8 +365,9 @@ function endedWhileRunning({ end }: RunTime, thrown: unknown): ToolExecution | u
 }
 
 /** The result of a tool that was not started because the run must end. */
-function notStarted({ error }: RunTime): ToolExecution {
-  return stoppedExecution({ source: limitedBy(error) ?? 'signal', message: error.message })
+function notStarted({ error }: RunTime, isAgain: boolean): ToolExecution {
+  const stopped = stoppedExecution({ source: limitedBy(error) ?? 'signal', message: error.message })
+  return isAgain ? unknownOutcome(stopped) : stopped
 }
 
 const statuses: readonly ToolStatus[] = ['ok', 'failed', 'blocked', 'outcomeUnknown']

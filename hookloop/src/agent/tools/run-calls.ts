@@ -1,180 +1,191 @@
-import { textOfJson } from '../../state/json.ts'
-import { isInChild } from '../../state/open-calls.ts'
-import type { ToolExecution } from '../../state/tool-call.ts'
+import { sameJson, textOfJson, type Json } from '../../state/json.ts'
+import type { Answer, Ask, ToolExecution } from '../../state/tool-call.ts'
+import { Suspended } from '../../effects/journal.ts'
 import { modelText } from '../../hooks/failure-text.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
-import { andThen, orElse, type MaybePromise } from '../../state/thenable.ts'
+import { ask, isAnswered, type Question } from '../loop/ask.ts'
 import { fireTrigger } from '../loop/fire-trigger.ts'
 import { toToolCall, type ActiveCall, type OpenStep } from '../loop/open-step.ts'
 import type { RunContext } from '../loop/run-context.ts'
 import type { BudgetShare } from '../subagents/child-run.ts'
-import { callsOfChild, closedChild } from '../subagents/closed-child.ts'
-import { childOf, concludeChild, resumeChild, startChild, takeWaiting } from '../subagents/delegated-call.ts'
-import { authorizeCall, type Authorization } from './authorize-call.ts'
-import { effectsFailed, executeCall, executionIn, HOOKS_LEFT, leftByLimit, type CallToExecute } from './execute-call.ts'
-import { notRunAgain, resolveInterrupted } from './interrupted-call.ts'
-import { noOutput, stoppedExecution, withheldExecution } from './result.ts'
+import { concludeChild, delegatedCall } from '../subagents/delegated-call.ts'
+import { isChildEnd, type ChildEnd } from './child-end.ts'
+import { HOOKS_LEFT, leftByLimit, toolCall, unknownOutcome } from './execute-call.ts'
+import { judgeAgain, judgeCall, rejected, type Judged } from './judge-call.ts'
+import { blockedExecution, failedExecution, noOutput, stoppedExecution, withheldExecution } from './result.ts'
 
 /**
- * Runs the calls of a step in order, each before → around → after. Consecutive calls of concurrent tools run together:
- * all before, then all tools at once, then all after. A call that waits for approval is left without a result.
+ * Runs the calls of a step in order, each before → around → after. Consecutive calls of concurrent tools run together: all
+ * before, then all tools at once, then all after. Calls that need approval come last, when all others have ended, and guards
+ * judge them again then; so do calls that began after a later one. Throws `Suspended` if questions stay open.
  */
-export function runCalls(run: RunContext, { calls }: OpenStep): MaybePromise<void> {
-  if (calls.length === 0) return undefined
-  return calls.length === 1 ? runAlone(run, calls[0]!) : runInOrder(run, calls)
+export async function runCalls(run: RunContext, { calls }: OpenStep): Promise<void> {
+  const putOff: Judged[] = []
+  const questions: Suspended[] = []
+  for (const group of groupsOf(run, calls, (call) => call)) {
+    const now: Judged[] = []
+    for (const call of group) {
+      const judged = await judgeCall(run, call)
+      const isLater = judged.asks.length > 0 || startedBefore(run, calls.slice(call.index + 1), call)
+      ;(isLater && judged.result === undefined ? putOff : now).push(judged)
+    }
+    questions.push(...(await runGroup(run, now)))
+  }
+  if (putOff.length > 0) await runPutOff(run, putOff, questions)
+  if (questions.length > 0) throw new Suspended(questions.flatMap((each) => each.questions))
 }
 
-async function runInOrder(run: RunContext, calls: readonly ActiveCall[]): Promise<void> {
-  for (let at = 0; at < calls.length;) {
-    const count = concurrentFrom(run, calls, at)
-    if (count > 1) await runTogether(run, calls.slice(at, at + count))
-    else await runAlone(run, calls[at]!)
-    at += count
+/** Whether an earlier process began one of these calls before a call. */
+function startedBefore(run: RunContext, others: readonly ActiveCall[], call: ActiveCall): boolean {
+  return others.some((other) => beginOf(run, other) < beginOf(run, call))
+}
+
+/** When an earlier process began a call. */
+function beginOf({ effects }: RunContext, { id }: ActiveCall): number {
+  const { seq = Infinity } = effects.begun(id)?.first ?? {}
+  return seq <= effects.journal.log.before ? seq : Number.MAX_SAFE_INTEGER
+}
+
+/** All questions are put at the same time. Then the calls run in the order in which they began, or in their own. */
+async function runPutOff(run: RunContext, putOff: readonly Judged[], questions: Suspended[]): Promise<void> {
+  const inOrder = putOff.toSorted((a, b) => beginOf(run, a.call) - beginOf(run, b.call) || a.call.index - b.call.index)
+  const edited: Judged[] = []
+  for (const each of inOrder) edited.push(await withEdit(run, each))
+  const answered = await settle(edited.map((each) => askFor(run, each)))
+  const ready: Answered[] = []
+  for (const each of answered) {
+    if (each instanceof Suspended) questions.push(each)
+    else ready.push(each)
+  }
+  for (const group of groupsOf(run, ready, ({ judged }) => judged.call)) {
+    const agreed: Judged[] = []
+    for (const each of group) {
+      const [judged] = await settle([followAnswer(run, each)])
+      if (judged instanceof Suspended) questions.push(judged)
+      else agreed.push(judged!)
+    }
+    questions.push(...(await runGroup(run, agreed)))
   }
 }
 
-/**
- * Runs the calls whose questions were answered: guards decide again, transforms do not run again. Subagents that were
- * answered are resumed together.
- */
-export async function runAnsweredCalls(run: RunContext, { calls }: OpenStep): Promise<void> {
-  for (let at = 0; at < calls.length;) {
-    const call = calls[at]!
-    const count = countFrom(run, calls, at, (each) => isInChild(each) && each.answers !== undefined)
-    if (count > 0) await resumeTogether(run, calls.slice(at, at + count))
-    else if (call.result === undefined && call.answer !== undefined) await runAlone(run, call)
-    at += Math.max(1, count)
-  }
+/** A call whose question was put: the answer, if it was asked, and the questions that it covers. */
+type Answered = { readonly judged: Judged; readonly answer?: Answer; readonly shown: readonly Ask[] }
+
+async function askFor(run: RunContext, judged: Judged): Promise<Answered> {
+  const { asks, begun, interruptions } = judged
+  if (asks.length === 0) return { judged, shown: asks }
+  const question = questionOf(judged, asks)
+  // What has begun is not asked about, but an answer to exactly this question counts.
+  const isOpen = begun === undefined || (interruptions !== undefined && run.stoppedBy() === undefined)
+  if (!isOpen && !isAnswered(run, question)) return { judged, shown: asks }
+  return { judged, shown: asks, answer: await ask(run, question) }
 }
 
-/** Gives a result to calls that are still open when the run ends: a conversation with an open call is not valid. */
-export async function closeOpenCalls(run: RunContext, step: OpenStep): Promise<void> {
-  const result = stoppedExecution(run.forbidden)
-  for (const call of step.pending) {
-    await conclude(run, call, isInChild(call) ? closedChild(result.output as string, callsOfChild(call.child)) : result)
-  }
+/** A call that an approver has edited and that was interrupted: what is asked is whether it runs again as it was edited. */
+async function withEdit(run: RunContext, judged: Judged): Promise<Judged> {
+  const { call, begun, interruptions } = judged
+  if (begun === undefined || interruptions === undefined) return judged
+  const { args } = begun.last.begin!.input as { readonly args: Json }
+  const isEdited = run.effects.answersAbout(call.id).some(({ asked, answer }) => {
+    return (
+      typeof answer === 'object' && 'allow' in answer && sameJson(answer.allow, args) && sameJson(asked.args, call.args)
+    )
+  })
+  return isEdited && !sameJson(args, call.args) ? judgeAgain(run, judged, args) : judged
 }
 
-/** How many calls from here on run together; a tool that is not concurrent runs alone. */
-function concurrentFrom(run: RunContext, calls: readonly ActiveCall[], at: number): number {
-  return Math.max(
-    1,
-    countFrom(run, calls, at, ({ name }) => run.parts.tools.get(name)?.concurrent === true),
-  )
+function questionOf({ call, interruptions }: Judged, asks: readonly Ask[]): Question {
+  return { call: { id: call.id, name: call.name, args: call.args }, asks, interruptions }
 }
 
-/** How many consecutive calls match, up to the number of tools that may run at once. */
-function countFrom(
-  run: RunContext,
-  calls: readonly ActiveCall[],
-  at: number,
-  matches: (call: ActiveCall) => boolean,
-): number {
-  const last = Math.min(calls.length, at + run.parts.maxConcurrentTools)
-  let end = at
-  while (end < last && matches(calls[end]!)) end++
-  return end - at
+/** Judges a call again, with the arguments of the answer. A guard whose question was not shown asks now. */
+async function followAnswer(run: RunContext, { judged, answer, shown }: Answered): Promise<Judged> {
+  if (answer === undefined && shown.length > 0) return judged // it has begun, and is not asked about
+  if (typeof answer === 'object' && 'block' in answer) return denied(judged, answer.block)
+  const edited = typeof answer === 'object' ? answer.allow : judged.call.args
+  if (judged.tool === undefined) return judged
+  const again = await judgeAgain(run, judged, edited)
+  if (again.result !== undefined || again.against !== undefined) return again
+  const asks = again.asks.filter(({ by }) => !shown.some((each) => each.by === by))
+  if (asks.length === 0) return { ...again, isAgreed: true }
+  const question = questionOf(again, asks)
+  if (again.begun !== undefined && !isAnswered(run, question)) return again
+  const given = await ask(run, question)
+  return followAnswer(run, { judged: again, answer: given, shown: [...shown, ...asks] })
 }
 
-function runAlone(run: RunContext, call: ActiveCall): MaybePromise<void> {
-  return andThen(authorizeCall(run, call), runAndConclude, run, call)
+function denied(judged: Judged, reason: string): Judged {
+  if (judged.begun === undefined) return rejected(judged, blockedExecution('approval', reason))
+  return { ...judged, isAgreed: false, against: { by: 'approval', result: blockedExecution('approval', reason) } }
 }
 
-function runAndConclude(authorization: Authorization, run: RunContext, call: ActiveCall): MaybePromise<void> {
-  return andThen(runAuthorized(run, call, authorization), applyResult, run, call, authorization)
-}
-
-async function runTogether(run: RunContext, calls: readonly ActiveCall[]): Promise<void> {
-  const authorizations: Authorization[] = []
-  for (const call of calls) authorizations.push(await authorizeCall(run, call))
+/** Runs calls together, then afterToolUse for each in order. Returns what waits for answers. */
+async function runGroup(run: RunContext, group: readonly Judged[]): Promise<readonly Suspended[]> {
+  const waiting: Suspended[] = []
   void run.ended // once, here: the order in which the tools start differs from run to run
-  const delegated = authorizations.filter((each) => each.status === 'ready' && each.tool.delegate !== undefined)
-  const results = await Promise.all(
-    calls.map((call, i) => {
-      const share = { index: delegated.indexOf(authorizations[i]!), of: delegated.length }
-      return runAuthorized(run, call, authorizations[i]!, share)
-    }),
+  const delegated = group.filter(({ tool, result }) => tool?.delegate !== undefined && result === undefined)
+  const ended = await settle(
+    group.map((each) => runCall(run, each, { index: delegated.indexOf(each), of: delegated.length })),
   )
-  takeWaiting(run, calls)
-  for (const [i, call] of calls.entries()) await applyResult(results[i], run, call, authorizations[i]!)
+  for (const [i, end] of ended.entries()) {
+    const judged = group[i]!
+    run.ledgerOf.adopt(judged.call)
+    const [result] = isChildEnd(end) ? await settle([concludeChild(run, judged, end)]) : [end]
+    run.ledgerOf.adopt(judged.call) // of a continuation that waits
+    if (result instanceof Suspended) waiting.push(result)
+    else {
+      run.effects.isRepeated = judged.begun?.last.isSettled === true
+      await concludeCall(run, judged, result!).finally(() => (run.effects.isRepeated = false))
+    }
+  }
+  return waiting
 }
 
-async function resumeTogether(run: RunContext, calls: readonly ActiveCall[]): Promise<void> {
-  const results = await Promise.all(calls.map((call) => resumeChild(run, call)))
-  takeWaiting(run, calls)
-  for (const [i, call] of calls.entries()) await concludeAny(run, call, results[i])
-}
-
-const undivided: BudgetShare = { index: 0, of: 1 }
-
-/** The result of a call; undefined while it waits, or while a subagent has it. */
-function runAuthorized(
-  run: RunContext,
-  call: ActiveCall,
-  authorization: Authorization,
-  share = undivided,
-): MaybePromise<ToolExecution | undefined> {
-  if (authorization.status === 'waiting') return undefined
-  if (authorization.status === 'done') return authorization.result
-  const { forbidden } = run
+/** Runs a call, or takes what is recorded of it. */
+async function runCall(run: RunContext, judged: Judged, share: BudgetShare): Promise<ToolExecution | ChildEnd> {
+  const { call, tool, begun, result, interruptions, isAgreed, against } = judged
+  if (result !== undefined) return result
+  if (begun !== undefined) {
+    const recorded = (begun.last.begin!.input as { readonly args: Json }).args
+    const isSame = sameJson(recorded, call.args)
+    if (!isAgreed || !isSame) {
+      const by = against?.by ?? judged.asks[0]?.by ?? 'hookloop'
+      const decision = against?.result.status ?? (isAgreed ? 'other arguments' : 'ask')
+      run.noteOverridden('beforeToolUse', { by, decision, call: call.id })
+    }
+    run.effects.readAbout(call.id)
+    if (begun.last.key.kind === 'child') return delegatedCall(run, judged, share)
+    if (begun.last.end === undefined) {
+      const why = notAgain(run, judged, isSame)
+      if (interruptions !== undefined && why !== undefined) return unknownOutcome(why)
+      return toolCall(run, judged, { why })
+    }
+    if (!isSame) call.args = recorded
+    return toolCall(run, judged)
+  }
+  const { forbidden } = run // by a guard of another call of the group
   if (forbidden !== undefined) return stoppedExecution(forbidden)
-  const { tool, parsed } = authorization
-  return orElse(startCall, effectsFailed, run, { call, tool, parsed, share })
+  return tool!.delegate === undefined ? toolCall(run, judged) : delegatedCall(run, judged, share)
 }
 
-function startCall(
-  run: RunContext,
-  at: CallToExecute & { readonly share: BudgetShare },
-): MaybePromise<ToolExecution | undefined> {
-  return at.tool.delegate === undefined ? executeCall(run, at) : startChild(run, at, at.share)
-}
-
-function applyResult(
-  recorded: ToolExecution | undefined,
-  run: RunContext,
-  call: ActiveCall,
-  authorization: Authorization,
-): MaybePromise<void> {
-  const result = recorded && executionIn(recorded)
-  if (result?.interrupted !== true || authorization.status !== 'ready') return concludeAny(run, call, result)
-  const { tool, parsed } = authorization
-  return andThen(resolveInterrupted(run, { call, tool, parsed }, result), (resolved) =>
-    resolved === undefined ? undefined : conclude(run, call, resolved),
-  )
-}
-
-/** The result of a delegated call comes from its subagent. A call without a result waits. */
-function concludeAny(run: RunContext, call: ActiveCall, result: ToolExecution | undefined): MaybePromise<void> {
-  const child = isDelegated(run, call) ? childOf(call) : undefined
-  if (child === undefined) return result === undefined ? undefined : conclude(run, call, result)
-  const at = { call, child, tool: run.parts.tools.get(call.name)! }
-  return concludeChild(run, at).then((ended) => (ended === undefined ? undefined : conclude(run, call, ended)))
-}
-
-function isDelegated(run: RunContext, { name }: ActiveCall): boolean {
-  return run.parts.tools.get(name)?.delegate !== undefined
+/** Why a call whose process died does not run again now, if that is so. */
+function notAgain(run: RunContext, { against, isAgreed }: Judged, isSame: boolean): ToolExecution | undefined {
+  const stopped = run.stoppedBy()
+  if (stopped !== undefined) return stoppedExecution(stopped)
+  if (against !== undefined) return against.result
+  if (!isSame) return failedExecution('its arguments would be others.')
+  return isAgreed ? undefined : failedExecution('a guard asks about it.')
 }
 
 /** afterToolUse, for every call, including those that failed or were blocked. */
-export function conclude(run: RunContext, call: ActiveCall, ended: ToolExecution): MaybePromise<void> {
-  // A call that was interrupted may have had an effect, even if it was not run again.
-  const result = call.interruptions !== undefined && !call.ran ? notRunAgain(ended) : ended
+async function concludeCall(run: RunContext, judged: Judged, result: ToolExecution): Promise<void> {
+  const { call, tool } = judged
   if (call.trail !== undefined) run.noteTrail(call.trail.entries, call.trail.durations)
-  if (call.ran) noteEnd(run, call, result)
-  if (result.usage !== undefined && !isDelegated(run, call)) run.spend(result.usage) // subagents are billed as they run
+  if (judged.result === undefined) noteEnd(run, call, result)
+  const isDelegated = tool?.delegate !== undefined || judged.begun?.last.key.kind === 'child'
+  if (result.usage !== undefined && !isDelegated) run.spend(result.usage) // subagents are billed when they end
   const facts = { toolCall: toToolCall(call), toolExecution: result, durationMs: call.ranMs }
-  const after = fireTrigger(run, 'afterToolUse', facts, { index: call.index, toolName: call.name })
-  return andThen(after, setResult, run, call, result)
-}
-
-/** A result as hooks at afterToolUse let it pass. */
-export function resultAfter({ blocked, failure, facts }: Invocation, result: ToolExecution): ToolExecution {
-  if (blocked !== undefined) return withheldExecution(result, blocked.by, blocked.message)
-  if (failure !== undefined) return withheldExecution(result, 'hookloop', modelText(failure))
-  return facts['toolExecution'] as ToolExecution
-}
-
-function setResult(after: Invocation | undefined, run: RunContext, call: ActiveCall, result: ToolExecution): void {
+  const after = await fireTrigger(run, 'afterToolUse', facts, { id: call.id, toolName: call.name })
   call.result = after === undefined ? result : resultAfter(after, result)
   run.effects.emit?.({
     type: 'toolFinished',
@@ -186,6 +197,13 @@ function setResult(after: Invocation | undefined, run: RunContext, call: ActiveC
   })
 }
 
+/** A result as hooks at afterToolUse let it pass. */
+function resultAfter({ blocked, failure, facts }: Invocation, result: ToolExecution): ToolExecution {
+  if (blocked !== undefined) return withheldExecution(result, blocked.by, blocked.message)
+  if (failure !== undefined) return withheldExecution(result, 'hookloop', modelText(failure))
+  return facts['toolExecution'] as ToolExecution
+}
+
 /** Records how a call ended, unless it simply succeeded. */
 function noteEnd(run: RunContext, call: ActiveCall, { status, output, truncated }: ToolExecution): void {
   if (status === 'ok' && truncated !== true && output !== noOutput) return
@@ -194,4 +212,25 @@ function noteEnd(run: RunContext, call: ActiveCall, { status, output, truncated 
   if (output === leftByLimit.output) run.leave(`tool "${call.name}"`)
   if (output === HOOKS_LEFT) run.leave(`hooks around the tool "${call.name}"`)
   run.noteLoop('aroundToolUse', { call: call.id, decision, ...message })
+}
+
+/** Consecutive calls of concurrent tools, up to the number that may run at once; any other call is alone. */
+function groupsOf<T>(run: RunContext, items: readonly T[], callOf: (item: T) => ActiveCall): readonly (readonly T[])[] {
+  const groups: T[][] = []
+  let wasConcurrent = false
+  for (const item of items) {
+    const isConcurrent = run.parts.tools.get(callOf(item).name)?.concurrent === true
+    const last = groups.at(-1)
+    if (isConcurrent && wasConcurrent && last!.length < run.parts.maxConcurrentTools) last!.push(item)
+    else groups.push([item])
+    wasConcurrent = isConcurrent
+  }
+  return groups
+}
+
+/** Waits for all. An error counts only when the others have ended, and more than a suspension. */
+async function settle<T>(work: readonly Promise<T>[]): Promise<readonly (T | Suspended)[]> {
+  const settled = await Promise.allSettled(work)
+  for (const each of settled) if (each.status === 'rejected' && !(each.reason instanceof Suspended)) throw each.reason
+  return settled.map((each) => (each.status === 'fulfilled' ? each.value : (each.reason as Suspended)))
 }

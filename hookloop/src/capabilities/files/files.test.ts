@@ -5,9 +5,8 @@ import { after, test } from 'node:test'
 import { createAgent } from '../../create-agent.ts'
 import { hook } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
+import { memoryStore } from '../../sessions/stores/memory-store.ts'
+import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
 import { files } from './files.ts'
 import { filesDefaults } from './options.ts'
 import { Workshop } from './files.fixture.ts'
@@ -115,7 +114,7 @@ test('guards judge the path after hooks have rewritten it', async () => {
   assert.deepEqual([status, by], ['blocked', 'files.confine'])
 })
 
-test('a replay of a recorded run reaches the same state without the files', async () => {
+test('a replay needs no files', async () => {
   const root = new Workshop()
   root.put('x.txt', 'one\n')
   const script = [
@@ -124,13 +123,11 @@ test('a replay of a recorded run reaches the same state without the files', asyn
     { toolCalls: [{ name: 'read_file', args: { path: '../o/secret' } }] },
     'Done.',
   ]
-  const agent = createAgent({ model: scriptedModel(script), use: [files({ root: root.inside })] })
-  const recording = memoryRecording()
-  const run = await agent.run('Go.', { effects: recordEffects(recording) })
+  const store = memoryStore()
+  const agent = createAgent({ model: scriptedModel(script), store, use: [files({ root: root.inside })] })
+  await agent.run('Go.', { session: 's' })
   rmSync(root.path('x.txt'))
   writeFileSync(root.path('x.txt'), 'something else')
-  const again = await agent.run('Go.', { effects: replayEffects(recording) })
-  assert.equal(again.status, 'completed')
-  assert.equal(JSON.stringify(again.state), JSON.stringify(run.state))
+  await strictReplay(agent, store, 's')
   root.remove()
 })

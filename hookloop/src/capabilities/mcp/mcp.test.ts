@@ -6,10 +6,9 @@ import { after, before, describe, test } from 'node:test'
 import { createAgent } from '../../create-agent.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import { approval } from '../approval.ts'
+import { memoryStore } from '../../sessions/stores/memory-store.ts'
+import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
 import { callOnce, connected, program, real, runCalls } from './mcp.fixture.ts'
 import { mcp, type Mcp } from './mcp.ts'
 
@@ -143,18 +142,14 @@ describe('hooks', () => {
     assert.deepEqual([output, logged()], ['good day', ['echo good day']])
   })
 
-  test('a replay of a recorded run does not touch the server', async () => {
+  test('a replay does not touch the server', async () => {
     writeFileSync(CALL_LOG, '')
-    const model = (): ReturnType<typeof scriptedModel> =>
-      scriptedModel([{ toolCalls: [{ name: 'mcp__it__add', args: { a: 2, b: 3 } }] }, 'Five.'])
-    const recording = memoryRecording()
-    const live = await createAgent({ model: model(), use: [servers] }).run('2+3?', {
-      effects: recordEffects(recording),
-    })
-    const replayed = await createAgent({ model: model(), use: [servers] }).run('2+3?', {
-      effects: replayEffects(recording),
-    })
-    assert.deepEqual([JSON.stringify(replayed.state), logged()], [JSON.stringify(live.state), ['add 2 3']])
+    const model = scriptedModel([{ toolCalls: [{ name: 'mcp__it__add', args: { a: 2, b: 3 } }] }, 'Five.'])
+    const store = memoryStore()
+    const agent = createAgent({ model, store, use: [servers] })
+    await agent.run('2+3?', { session: 's' })
+    await strictReplay(agent, store, 's')
+    assert.deepEqual(logged(), ['add 2 3'])
   })
 
   test('two agents share the servers with a thousand concurrent calls, and each gets its own answers', async (t) => {

@@ -80,7 +80,7 @@ test('an approval is not used for a tool that the server of another process desc
   const saved = JSON.parse(JSON.stringify(shown)) as SavedRun
   const again = await (await agentWith()).resume(saved, { answers: { [shown.pending[0]!.id]: 'allow' } })
   assert.ok(again.status === 'suspended')
-  assert.match(again.pending[0]!.message, /"mcp__it__go" has changed since this call was approved/)
+  assert.notEqual(again.pending[0]!.id, shown.pending[0]!.id)
   assert.equal(read(CALL_LOG), 'called\n')
 })
 

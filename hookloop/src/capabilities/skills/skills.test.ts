@@ -6,9 +6,9 @@ import { agentTool } from '../../agent/subagents/agent-tool.ts'
 import { isJsonObject } from '../../state/json.ts'
 import { textOf } from '../../state/message.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
+import { createAgent } from '../../create-agent.ts'
+import { memoryStore } from '../../sessions/stores/memory-store.ts'
+import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
 import { agentWith, projectWith, shellAndFiles, skillFile } from './skills.fixture.ts'
 import { getActiveSkills, skills, findSkills } from './skills.ts'
 
@@ -229,14 +229,11 @@ test('a replay does not run the commands of a skill again', async () => {
   const cwd = projectWith({
     '.claude/skills/log/SKILL.md': skillFile({ description: 'x' }, 'Now: !`echo x >> ran; wc -l < ran`'),
   })
-  const agent = agentWith(
-    scriptedModel(() => 'ok'),
-    { cwd, trust: () => true },
-  )
-  const recording = memoryRecording()
-  const live = await agent.run('/log', { effects: recordEffects(recording) })
-  const replayed = await agent.run('/log', { effects: replayEffects(recording) })
-  assert.equal(JSON.stringify(replayed.state), JSON.stringify(live.state))
+  const store = memoryStore()
+  const model = scriptedModel(() => 'ok')
+  const agent = createAgent({ model, store, use: [skills({ cwd, trust: () => true })] })
+  await agent.run('/log', { session: 's' })
+  await strictReplay(agent, store, 's')
   assert.equal(readFileSync(join(cwd, 'ran'), 'utf8'), 'x\n')
 })
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Use } from '../../agent/capability.ts'
-import type { Run } from '../../agent/run.ts'
 import { tool } from '../../agent/tool.ts'
 import { createAgent } from '../../create-agent.ts'
 import { COMPACT_KEY } from '../../state/agent-state.ts'
@@ -11,11 +10,9 @@ import { AgentError } from '../../errors.ts'
 import { guard } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedModel } from '../../models/scripted.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import { recordEvents } from '../../testing/record-events.ts'
 import { guards } from '../guards.ts'
+import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
 import { SUMMARIZATION_KEY, summarization, summarizationDefaults, type SummarizationOptions } from './summarization.ts'
 
 const read = tool({
@@ -239,38 +236,32 @@ describe('a conversation that is too long for the model', () => {
   })
 })
 
-describe('a recording', () => {
+describe('a session', () => {
   const use = (by: ScriptedModel): readonly Use[] => [read, noLimits, summarization({ ...small, model: by })]
 
-  test('is replayed to the same state without a model', async () => {
-    const recording = memoryRecording()
-    const first = await createAgent({ model: reader(20), use: use(writer()) }).run('go', {
-      effects: recordEffects(recording),
-    })
-    const again = await createAgent({
-      model: scriptedModel([]),
-      use: use(scriptedModel([], { modelId: 'writer' })),
-    }).run('go', {
-      effects: replayEffects(recording),
-    })
-    assert.equal(JSON.stringify(again.state), JSON.stringify(first.state))
-    assert.deepEqual(again.ledger.map(untimed), first.ledger.map(untimed))
+  test('is replayed without a model', async () => {
+    const store = memoryStore()
+    await createAgent({ model: reader(20), store, use: use(writer()) }).run('go', { session: 's' })
+    const dead = scriptedModel([], { modelId: 'writer' })
+    await strictReplay(createAgent({ model: scriptedModel([]), use: use(dead) }), store, 's')
+    assert.equal(dead.requests.length, 0)
   })
 
-  test('of a session grows with the conversation, and the state can be read from it', async () => {
+  test('grows with the conversation, and the state can be read from it', async () => {
     const written = async (steps: number, capability: readonly Use[]): Promise<number> => {
       const store = memoryStore()
       const agent = createAgent({ model: reader(steps), store, use: [read, noLimits, ...capability] })
       const run = await agent.run('go', { session: 's' })
       assert.equal(JSON.stringify(await agent.session('s').state()), JSON.stringify(run.state))
-      return (await store.read('s'))!.lines.join('\n').length
+      const isSnapshot = (line: string): boolean => (JSON.parse(line) as { t: string }).t === 'snapshot'
+      return (await store.read('s'))!.lines.filter((line) => !isSnapshot(line)).join('\n').length
     }
     const summed = (steps: number): Promise<number> => written(steps, [summarization({ ...small, model: writer() })])
     const [short, long] = [await summed(60), await summed(240)]
     assert.ok(long < 4.4 * short, `${short} bytes for 60 steps, ${long} for 240`)
   })
 
-  test('of a session with a requested summary has it before the next step', async () => {
+  test('with a requested summary has it before the next step', async () => {
     const store = memoryStore()
     const model = reader(4)
     const agent = createAgent({ model, store, use: use(writer()) })
@@ -329,7 +320,3 @@ test('options are validated, and createAgent rejects an unknown model', () => {
   assert.deepEqual(summarization({ maxBufferTokens: undefined as never }).notes, summarization().notes)
   assert.ok(Object.isFrozen(summarizationDefaults))
 })
-
-function untimed({ durationMs: _ms, ...entry }: Run['ledger'][number]) {
-  return entry
-}

@@ -180,6 +180,6 @@ describe('an answer to an approval', { concurrency: 2 }, () => {
     assert.deepEqual([first!['type'], first!['answer'], first!['session']], ['answered', 'allow', 'ship'])
     assert.deepEqual([last!['type'], last!['status']], ['result', 'completed'])
     const exported = await project.hookloop(['export', 'ship'])
-    assert.match(exported.stdout, /"type":"answer",.*"by":"jane"/)
+    assert.match(exported.stdout, /"t":"answer",.*"by":"jane"/)
   })
 })

@@ -54,7 +54,7 @@ for (const trigger of askTriggers) {
         new RegExp(`^ +asked +step 1, ${trigger}, by asks \\(.+\\): Really\\? approved$`, 'm'),
       )
       const replayed = await project.start(['replay', 's']).ended
-      assert.match(replayed.stdout, /^\d+ events judged again: nothing would have differed\.$/m)
+      assert.match(replayed.stdout, /^\d+ decisions? judged again: nothing would have differed\.$/m)
     })
 
     test('is denied by a command, and replayed by another process', async () => {
@@ -68,7 +68,7 @@ for (const trigger of askTriggers) {
         new RegExp(`^ +asked +step 1, ${trigger}, by asks \\(.+\\): Really\\? denied: Not today\\.$`, 'm'),
       )
       const replayed = await project.start(['replay', 's']).ended
-      assert.match(replayed.stdout, /^\d+ events judged again: nothing would have differed\.$/m)
+      assert.match(replayed.stdout, /^\d+ decisions? judged again: nothing would have differed\.$/m)
     })
 
     test('suspends a chat, which another chat continues after the answer', async () => {

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import { textOf } from '../../state/message.ts'
+import { textOf, type Message } from '../../state/message.ts'
 import { AgentError } from '../../errors.ts'
 import { isInteractive, type CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
@@ -35,9 +35,9 @@ export async function chat(flags: ChatFlags, cli: CliContext): Promise<ExitCode>
     const wakes = flags.json !== true && isInteractive(cli) ? new WakeQueue() : undefined
     const prepared = await prepareRun(flags, { cli, target, ...(wakes !== undefined && { onWake: wakes.add }) })
     const conversation = new Conversation(prepared, { flags, cli })
-    const deniesWaiting = flags.onNewInput === 'deny' && saved?.open?.phase === 'suspended'
+    const deniesWaiting = flags.onNewInput === 'deny' && saved?.open?.pending !== undefined
     if (saved?.open !== undefined && !deniesWaiting) {
-      const resumed = await conversation.resume(saved, saved.open)
+      const resumed = await conversation.resume(saved.open)
       if (resumed === undefined || conversation.isBlockedBy(resumed.run)) return exitCodes.suspended
     }
     const code =
@@ -68,7 +68,7 @@ type Typing = { readonly target: SessionTarget; readonly cli: CliContext; readon
 async function typed(conversation: Conversation, { target, cli, wakes }: Typing): Promise<ExitCode> {
   const { stdin, err, env } = cli
   const { bold, dim } = colorsFor(err, env)
-  const history = (target.saved?.state?.messages.slice() ?? []).flatMap(({ role, content }) =>
+  const history = messagesIn(target.saved).flatMap(({ role, content }) =>
     role === 'user' ? [textOf(content).replaceAll('\n', ' ')] : [],
   )
   const editor = new LineEditor({ stdin, output: err, history, words: commandNames(conversation) })
@@ -98,6 +98,14 @@ async function typed(conversation: Conversation, { target, cli, wakes }: Typing)
   }
   err.write('\n')
   return exitCodes.completed
+}
+
+/** The messages of a session: the state does not have the input of a run before its first step is closed. */
+function messagesIn(saved: SessionTarget['saved']): readonly Message[] {
+  const { state, open } = saved ?? {}
+  const messages = state?.messages.slice() ?? []
+  const input = state?.execution?.status === 'running' ? undefined : open?.input?.message
+  return input === undefined ? messages : [...messages, input]
 }
 
 /** Whether a turn leaves the run suspended. An error is printed, and the conversation continues. */

@@ -16,8 +16,8 @@ describe('hookloop export and import', { concurrency: 2 }, () => {
     const lines = stdout
       .trimEnd()
       .split('\n')
-      .map((line) => JSON.parse(line) as { type: string })
-    assert.deepEqual([code, stderr, lines[0]?.type, lines[1]?.type], [0, '', 'export', 'session'])
+      .map((line) => JSON.parse(line) as { type?: string; t?: string })
+    assert.deepEqual([code, stderr, lines[0]?.type, lines[1]?.t], [0, '', 'export', 'session'])
     assert.ok(!stdout.includes(SECRET) && stdout.includes('I am Jane'))
     assert.doesNotMatch(stdout, /seal:[0-9a-f]/)
   })
@@ -61,9 +61,9 @@ describe('hookloop export and import', { concurrency: 2 }, () => {
       'hello',
       '[]',
       '{"type":"export","version":99,"id":"x"}\n',
-      `{"type":"export","version":1,"id":"../x"}\n${lines.slice(1).join('\n')}\n`,
+      `{"type":"export","version":3,"id":"../x"}\n${lines.slice(1).join('\n')}\n`,
       `${lines[0]}\n${lines.slice(2).join('\n')}\n`,
-      lines.join('\n').replace('"phase":"ended"', '"phase":"endless"'),
+      lines.join('\n').replace('"t":"final"', '"t":"endless"'),
     ]
     const ends = await Promise.all(wrong.map((input) => other.hookloop(['import', '-'], { input })))
     assert.deepEqual(

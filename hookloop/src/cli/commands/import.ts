@@ -12,7 +12,7 @@ import { UsageError } from '../usage-error.ts'
 import { jsonText } from '../terminal/json.ts'
 import { exact } from '../terminal/printable.ts'
 
-type ImportFlags = StoreFlags & { readonly as?: string; readonly unchecked?: boolean }
+type ImportFlags = StoreFlags & { readonly as?: string }
 
 export const command: CommandDefinition = {
   description: 'Import an exported session into the store, and print its id.',
@@ -20,8 +20,7 @@ export const command: CommandDefinition = {
   configure: (command) =>
     storeOptions(command)
       .argument('<file>', 'exported file, or "-" for stdin')
-      .option('--as <id>', 'id of the imported session (default: its own)')
-      .option('--unchecked', 'import an export of version 0.1, which has no checksum'),
+      .option('--as <id>', 'id of the imported session (default: its own)'),
   run: importCommand,
 }
 
@@ -32,7 +31,7 @@ function importCommand(file: string, flags: ImportFlags, cli: CliContext): Promi
     if (as !== undefined && (await store.read(as)) !== undefined) {
       throw new UsageError(`A session with the id ${as} already exists. Import it with another id: --as ID`)
     }
-    const session = await importSession(store, text, defined({ as, unchecked: flags.unchecked }))
+    const session = await importSession(store, text, defined({ as }))
     cli.out.write(flags.json === true ? `${jsonText({ session })}\n` : `${exact(session)}\n`)
   })
 }

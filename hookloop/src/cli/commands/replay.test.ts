@@ -20,7 +20,7 @@ describe('hookloop replay', { concurrency: 2 }, () => {
   test('runs the hooks again without calling a model or a tool', async () => {
     const { code, stdout } = await project.hookloop(['replay', 'talk', '--exit-code'])
     assert.equal(code, 0)
-    assert.match(stdout, /^\d+ events judged again: nothing would have differed\.\n$/)
+    assert.match(stdout, /^\d+ decisions judged again: nothing would have differed\.\n$/)
     assert.deepEqual(project.done(), ['deployed to x'])
   })
 
@@ -31,7 +31,7 @@ describe('hookloop replay', { concurrency: 2 }, () => {
       project.hookloop([...replay, '--json']),
     ])
     assert.deepEqual([words.code, data.code], [1, 0])
-    assert.match(words.stdout, /was +ask by careful: Deploy to x\?\n +would be +block by strict: Never\.\n/)
+    assert.match(words.stdout, /was .*ask by careful: Deploy to x\?\n +would be +block by strict: Never\.\n/)
     const report = JSON.parse(data.stdout) as ReplayReport & { session: string }
     assert.deepEqual(
       [report.session, report.record.status, report.divergesAt?.trigger],

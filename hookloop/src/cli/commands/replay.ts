@@ -1,11 +1,9 @@
 import type { Capability } from '../../agent/capability.ts'
-import { approval } from '../../capabilities/approval.ts'
 import type { Hook } from '../../hooks/hook.ts'
 import { replay } from '../../sessions/replay/replay.ts'
 import { formatReplay } from '../../sessions/replay/format-replay.ts'
 import { readRuns } from '../../sessions/log/read-runs.ts'
 import { sessionUnknown, type SessionStore } from '../../sessions/stores/store.ts'
-import type { StoredRun } from '../../state/stored-run.ts'
 import { createCliAgent } from '../agents/create-cli-agent.ts'
 import { loadDefault } from '../agents/load-agent.ts'
 import type { CliContext } from '../cli-context.ts'
@@ -47,12 +45,9 @@ function replaySession(given: string, flags: ReplayFlags, cli: CliContext): Prom
     const { id: session, saved } = await loadSession(store, given)
     const stored = await store.read(session)
     if (stored === undefined) throw sessionUnknown(session)
-    const run = await findRun(store, session, flags.run)
-    const { agent } = await createCliAgent(restoreOptions(flags, { session, saved }, cli), {
-      ...cli,
-      ...(run.calls.some(({ kind }) => kind === 'approval') ? { approver: neverAsked } : { canSuspend: true }),
-    })
-    const report = await replay(stored, {
+    await checkRun(store, session, flags.run)
+    const { agent } = await createCliAgent(restoreOptions(flags, { session, saved }, cli), { ...cli, canSuspend: true })
+    const { run: _run, ...report } = await replay(stored, {
       agent,
       hooks: await loadHooks(flags.hooks ?? []),
       ...(flags.without !== undefined && { without: flags.without }),
@@ -64,16 +59,11 @@ function replaySession(given: string, flags: ReplayFlags, cli: CliContext): Prom
   })
 }
 
-/** If an approver answered while the run was going on, it has a call for that. Otherwise it was suspended for the answer. */
-async function findRun(store: SessionStore, session: string, which: number | undefined): Promise<StoredRun> {
-  const [run] = await readRuns(store, session, { run: which === undefined ? -1 : which - 1 })
-  if (run !== undefined && which !== 0) return run
+async function checkRun(store: SessionStore, session: string, which = -1): Promise<void> {
   const { length } = await readRuns(store, session)
-  throw new UsageError(`--run ${which ?? 0}: ${session} has only ${length} runs.`)
+  if (which === -1 || (which > 0 && which <= length)) return
+  throw new UsageError(`--run ${which}: ${session} has only ${length} runs.`)
 }
-
-/** The recording has the answers. */
-export const neverAsked = approval(() => 'suspend')
 
 /** The default exports of the files: each is a hook, a capability, or a list of them. */
 export async function loadHooks(files: readonly string[]): Promise<readonly (Hook | Capability)[]> {

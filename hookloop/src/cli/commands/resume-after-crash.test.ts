@@ -71,13 +71,10 @@ describe('a run whose process was killed in the middle of a tool', { concurrency
     )
   })
 
-  test('is resumed with a changed agent, unless --on-change is reject', async () => {
+  test('is resumed with a changed agent', async () => {
     const project = await killed('sessions.db')
     const code = readFileSync(project.agent, 'utf8')
     writeFileSync(project.agent, code.replace('use: [deploy,', 'settings: { temperature: 1 }, use: [deploy,'))
-    const rejected = await project.hookloop(['resume', 'pay', '--on-change', 'reject'])
-    assert.deepEqual([rejected.code, project.done()], [1, ['charged']])
-    assert.match(rejected.stderr, /onChange: 'close'/)
     const { stdout } = await project.hookloop(['resume', 'pay', '--quiet'])
     assert.match(stdout, /^It says: The process ended while the tool was running/)
     assert.deepEqual(project.done(), ['charged'])

@@ -40,7 +40,7 @@ export function resume(given: string | undefined, flags: ResumeFlags, cli: CliCo
       return exitCodes.completed
     }
     const conversation = new Conversation(prepared, { flags, cli })
-    const resumed = await conversation.resume(saved, saved.open)
+    const resumed = await conversation.resume(saved.open)
     return (await conversation.end()) ?? resumed?.code ?? exitCodes.suspended
   })
 }

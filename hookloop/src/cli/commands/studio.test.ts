@@ -63,7 +63,7 @@ suite('hookloop studio', () => {
     assert.equal(whatIf, true)
     assert.match(decided?.definedAt ?? '', /agent\.ts:\d+$/)
     const report = await studio.call('whatIf', { ...ref, without: [], add: ['strict.ts'] })
-    assert.deepEqual([report.differences.length, report.divergesAt?.why], [1, 'the call would be blocked'])
+    assert.deepEqual([report.differences.length, report.divergesAt?.why], [1, 'the run would not wait for an answer'])
     assert.deepEqual(project.done(), [])
   })
 

@@ -26,7 +26,7 @@ import { printable } from '../terminal/printable.ts'
 import { shellQuote } from '../terminal/shell-quote.ts'
 import { userName } from './approve.ts'
 import { checkHooks } from './hooks-doctor.ts'
-import { loadHooks, neverAsked } from './replay.ts'
+import { loadHooks } from './replay.ts'
 
 type StudioFlags = StoreFlags & {
   readonly hooks?: readonly string[]
@@ -124,11 +124,8 @@ async function optionsOf(
       const known = stored?.agent === undefined ? '<file>' : shellQuote(stored.agent)
       return `To judge this run again, start the studio with its agent: ${command} studio --agent ${known}`
     },
-    agentOf: async ({ metadata, calls }) => {
-      const answeredInRun = calls.some(({ kind }) => kind === 'approval')
-      const approval = answeredInRun ? { approver: neverAsked } : { canSuspend: true }
-      return (await createCliAgent(flagsOf(metadata) ?? {}, { env, command, ...approval })).agent
-    },
+    agentOf: async ({ metadata }) =>
+      (await createCliAgent(flagsOf(metadata) ?? {}, { env, command, canSuspend: true })).agent,
     loadHooks,
     doctor: () => diagnose(file, cli),
     redact: [signaturePattern],

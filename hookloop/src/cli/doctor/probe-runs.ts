@@ -5,9 +5,10 @@ import { tool, type Tool } from '../../agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { completion } from '../../capabilities/completion.ts'
 import { guards } from '../../capabilities/guards.ts'
+import { defined } from '../../hook-files/defined.ts'
 import type { EmittedEvent } from '../../state/event.ts'
 import type { LanguageModel } from '../../state/inference.ts'
-import { liveEffects, type EffectsFactory } from '../../effects/effects.ts'
+import { liveEffects, type EffectsOptions } from '../../effects/effects.ts'
 import { action, type Action } from '../../hooks/action.ts'
 import { guard, hook, observe, type Hook } from '../../hooks/hook.ts'
 import { isAround } from '../../hooks/triggers.ts'
@@ -35,7 +36,7 @@ type Probe = {
   readonly checked: CheckedHook
   readonly agentOf: (how?: AgentChoices) => Agent
   /** The options of each run. */
-  readonly how: { readonly signal: AbortSignal; readonly effects: EffectsFactory }
+  readonly how: { readonly signal: AbortSignal; readonly effects: EffectsOptions }
   /** Receives events with warnings of hooks. */
   readonly onEvent: (event: EmittedEvent) => void
 }
@@ -68,8 +69,7 @@ export async function runProbe(
     return 'probe'
   }
   const onEvent = (event: EmittedEvent): void => recordWarning(event, activity)
-  const effects: EffectsFactory = (how) =>
-    liveEffects()({ ...how, emit: (event) => (onEvent(event), how.emit?.(event)) })
+  const effects: EffectsOptions = { ...liveEffects(), emit: onEvent }
   const hooks = [watched(of, { activity, timeouts, isFromFile, ran }), witnessOf(of, expected, path)]
   const agentOf = ({ concurrent = false, suspends = false, calls = tools, use = [] }: AgentChoices = {}): Agent =>
     probeAgent(modelFor(calls), [
@@ -94,29 +94,30 @@ function recordWarning(emitted: EmittedEvent, { failures }: HookActivity): void 
 }
 
 /**
- * A hook of the same kind that decides nothing, to compare with. It fires first, because later hooks do not judge a blocked
- * call. A subagent inherits observers, and not all transforms: there, an observer is compared with.
+ * A hook of the same kind that decides nothing, to compare with: like it, it is repeated when a run is resumed, or recorded. It
+ * fires first, because later hooks do not judge a blocked call. A subagent inherits observers, and not all transforms: there, an
+ * observer is compared with.
  */
 function witnessOf(
-  { triggers, tool: selected, mode, action: of }: Hook,
+  { triggers, tool: selected, mode, action: of, effect }: Hook,
   activity: HookActivity,
   path: ProbePath,
 ): Hook {
   const options = { name: 'probe:witness', priority: 1e12, ...(selected !== undefined && { tool: selected }) }
-  const made = <M>(make: M, handler: unknown, on: readonly string[] = triggers): Hook =>
-    (make as MakeHook)(on, handler, options)
+  const made = <M>(make: M, handler: unknown): Hook =>
+    (make as MakeHook)(triggers, handler, { ...options, ...(effect && { effect }) })
   const note = (ctx: unknown): unknown => {
     activity.note(ctx as never)
     return ctx
   }
-  if (mode === 'guard') return made(guard, note)
-  const isObserver = mode === 'observe' || (path === 'subagent' && of?.inherited !== true)
-  if (isObserver) return made(observe, note, triggers.map(witnessed))
+  const isObserver = mode === 'observe' || (mode === 'transform' && path === 'subagent' && of?.inherited !== true)
+  if (isObserver) return (observe as unknown as MakeHook)(triggers.map(witnessed), note, options)
   if (triggers.some(isAround)) return made(hook, (ctx: unknown, next: () => unknown) => (note(ctx), next()))
-  if (of === undefined) return made(hook, note)
+  const make = mode === 'guard' ? guard : hook
+  if (of === undefined) return made(make, note)
   const perform: Action['perform'] = (ctx) => Promise.resolve(note(ctx)).then(() => ({}))
-  const inherited = of.inherited === true && { inherited: true as const }
-  return made(hook, action({ kind: 'probe', label: 'probe', ...inherited, perform }))
+  const { inherited, asks: isRepeated } = of
+  return made(make, action({ kind: 'probe', label: 'probe', perform, ...defined({ inherited, asks: isRepeated }) }))
 }
 
 /** An around trigger is observed where it starts. */

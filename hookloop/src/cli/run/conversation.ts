@@ -1,12 +1,11 @@
 import { AgentError } from '../../errors.ts'
 import type { SlashCommand } from '../../agent/capability.ts'
 import { explanationText } from '../../agent/explain/explain.ts'
-import { pendingOf, type Run } from '../../agent/run.ts'
+import type { Run } from '../../agent/run.ts'
 import type { Session } from '../../agent/session.ts'
 import { slashCommandsOf } from '../../agent/slash-commands.ts'
 import { partsOf } from '../../agent/agent-parts.ts'
-import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
-import type { OpenRun } from '../../sessions/log/session-reader.ts'
+import type { RunLog } from '../../effects/log.ts'
 import { MODEL_KEY } from '../../state/agent-state.ts'
 import type { Message } from '../../state/message.ts'
 import type { Answer, Answers, Approval } from '../../state/tool-call.ts'
@@ -29,7 +28,6 @@ const MAX_WARNING_CHARS = 600
 
 export type ConversationFlags = ShowFlags & {
   readonly acceptMissing?: readonly string[]
-  readonly onChange?: 'close' | 'reject'
   readonly onNewInput?: 'reject' | 'deny'
 }
 
@@ -89,26 +87,25 @@ export class Conversation {
   }
 
   /** Resumes an open run, after asking for the answers it waits for. Undefined if it still waits for all of them. */
-  async resume(saved: SessionSnapshot, open: OpenRun): Promise<WatchedRun | undefined> {
-    const answers = await this.#answersFor(saved, open)
+  async resume(open: RunLog): Promise<WatchedRun | undefined> {
+    const answers = await this.#answersFor(open)
     if (answers === undefined) return undefined
-    const { acceptMissing, onChange = 'close' } = this.#flags
-    const options = { answers, onChange, ...(acceptMissing !== undefined && { acceptMissing }) }
+    const { acceptMissing } = this.#flags
+    const options = { answers, ...(acceptMissing !== undefined && { acceptMissing }) }
     return this.#watch({ start: (how) => this.#session.resumeStream({ ...options, ...how }), showsRef: true })
   }
 
   /** Answers of the user at the terminal. Undefined if the run waits for answers and has none at all. */
-  async #answersFor({ state }: SessionSnapshot, open: OpenRun): Promise<Answers | undefined> {
-    if (open.phase !== 'suspended' || open.answers !== undefined) return {}
+  async #answersFor(open: RunLog): Promise<Answers | undefined> {
+    if (open.pending === undefined) return {}
     const [flags, cli] = [this.#flags, this.#cli]
-    const pending = pendingOf(state!)
-    const unanswered = pending.filter(({ id }) => !Object.hasOwn(open.given, id))
-    const answers = this.#prepared.approver === undefined ? {} : await askAll(unanswered, cli)
-    if (pending.length === 0 || unanswered.length < pending.length || Object.keys(answers).length > 0) return answers
+    const asked = open.questions()
+    const answers = this.#prepared.approver === undefined ? {} : await askAll(asked, cli)
+    if (asked.length < open.pending.length || asked.length === 0 || Object.keys(answers).length > 0) return answers
     const { session } = this.#ref
-    note(`${exact(session)} waits for ${count(unanswered.length, 'approval')}.`, flags, cli)
-    for (const line of answerLines(unanswered, this.#ref)) note(line, flags, cli)
-    const result = { type: 'result', status: 'suspended', session, pending: unanswered }
+    note(`${exact(session)} waits for ${count(asked.length, 'approval')}.`, flags, cli)
+    for (const line of answerLines(asked, this.#ref)) note(line, flags, cli)
+    const result = { type: 'result', status: 'suspended', session, pending: asked }
     if (flags.json === true) cli.out.write(`${jsonText(result)}\n`)
     return undefined
   }

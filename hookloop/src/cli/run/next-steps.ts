@@ -1,6 +1,6 @@
 import type { Run } from '../../agent/run.ts'
 import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
-import { takesNoInput, unansweredIn } from '../../sessions/session/unfinished-run.ts'
+import { isPrepared, takesNoInput } from '../../sessions/session/unfinished-run.ts'
 import type { Approval } from '../../state/tool-call.ts'
 import { shortId } from '../sessions/approval-ids.ts'
 import { shellQuote } from '../terminal/shell-quote.ts'
@@ -25,13 +25,13 @@ export function nextSteps(run: Run<unknown>, ref: SessionRef): readonly string[]
 /** Why a session takes no message, with command lines to copy. */
 export function unfinishedLines(saved: SessionSnapshot, ref: SessionRef): string {
   const { session, command, options } = ref
-  const { open, state } = saved
-  const asked = open?.phase === 'suspended' ? unansweredIn(state!, open.given) : []
+  const { open } = saved
+  const asked = open?.pending === undefined ? [] : open.questions()
   return [
     takesNoInput(session, saved),
     ...answerLines(asked, ref),
     `${asked.length === 0 ? 'resume: ' : 'then:   '}${command} resume ${shellQuote(session)}${options}`,
-    ...(open === undefined || open.phase === 'input'
+    ...(open === undefined || isPrepared(open)
       ? []
       : ['or:     add --on-new-input deny to end the run and take the message']),
   ].join('\n')

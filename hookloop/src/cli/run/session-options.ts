@@ -46,13 +46,18 @@ export function signedFlags(stored: Json | undefined, env: Environment): AgentFl
 
 type StartedSession = { readonly session: string; readonly saved?: SessionSnapshot | undefined }
 
+/** The state does not have the input of a run before its first step is closed. */
+function storedIn(saved: SessionSnapshot | undefined): Json | undefined {
+  return (saved?.open?.input?.metadata ?? saved?.state?.metadata)?.[SESSION_OPTIONS_KEY]
+}
+
 /** The options of the command line, completed by those stored with the session unless `--agent` is given. */
 export function restoreOptions<F extends AgentFlags & Quietness>(
   given: F,
   { session, saved }: StartedSession,
   cli: Pick<CliContext, 'err' | 'env'>,
 ): F {
-  const stored = saved?.state?.metadata[SESSION_OPTIONS_KEY]
+  const stored = storedIn(saved)
   if (given.agent !== undefined || !isJsonObject(stored)) return given
   const { signature: _signature, ...options } = stored
   const flags = signedFlags(stored, cli.env)
@@ -76,7 +81,7 @@ export function restoreOptions<F extends AgentFlags & Quietness>(
  */
 export function agentOptionsFor(given: AgentFlags, saved: SessionSnapshot | undefined, env: Environment): string {
   if (given.agent !== undefined) return ` --agent ${shellQuote(given.agent)}`
-  const stored = saved?.state?.metadata[SESSION_OPTIONS_KEY]
+  const stored = storedIn(saved)
   const { signature, ...options } = isJsonObject(stored) ? stored : {}
   const isNamed = isSigned(options, signature, env) && typeof (options['agent'] ?? options['model']) === 'string'
   if (isNamed || (stored === undefined && (env['HOOKLOOP_MODEL'] ?? '') !== '')) return ''

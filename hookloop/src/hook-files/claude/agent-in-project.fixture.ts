@@ -41,6 +41,7 @@ export function agentIn(project: HookProject, { options = {}, use = [], replies 
     bare: { model, use: [bash, hooks, ...use] },
     ran,
     model,
+    store,
   }
 }
 

@@ -4,9 +4,8 @@ import { test } from 'node:test'
 import { subagents } from '../../capabilities/subagents/subagents.ts'
 import { createAgent } from '../../create-agent.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
+import { memoryStore } from '../../sessions/stores/memory-store.ts'
+import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
 import { own, said } from './agent-in-project.fixture.ts'
 import { claudeHooks } from './claude-hooks.ts'
 import { claudeCommands } from './claude-commands.ts'
@@ -20,15 +19,14 @@ test('a replay uses the recorded text of a command, and runs no hook again', asy
   using project = new HookProject()
   const context = own('UserPromptExpansion', { additionalContext: 'be brief' })
   project.handlers('UserPromptExpansion', [{ type: 'command', command: `echo x >> fired; ${context}` }])
-  const make = () => createAgent({ model: scriptedModel(['Hello.']), use: usedIn(project) })
-  const recording = memoryRecording()
+  const store = memoryStore()
+  const make = () => createAgent({ model: scriptedModel(['Hello.']), store, use: usedIn(project) })
   project.write('.claude/commands/greet.md', 'Greet $1.')
-  const first = await make().run('/greet you', { effects: recordEffects(recording) })
+  const first = await make().run('/greet you', { session: 's' })
   assert.deepEqual(said(first.state.messages).slice(1), ['user: Greet you.', 'assistant: Hello.'])
   project.write('.claude/commands/greet.md', 'Greet no one.')
   project.handlers('UserPromptExpansion', [{ type: 'command', command: 'touch again' }])
-  const again = await make().run('/greet you', { effects: replayEffects(recording) })
-  assert.deepEqual(again.state.toJSON(), first.state.toJSON())
+  await strictReplay(make(), store, 's')
   assert.ok(!existsSync(project.path('again')))
 })
 

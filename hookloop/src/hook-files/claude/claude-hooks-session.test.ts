@@ -4,15 +4,12 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { tool } from '../../agent/tool.ts'
 import { skills } from '../../capabilities/skills/skills.ts'
-import { createAgent } from '../../create-agent.ts'
 import type { AgentEvent } from '../../state/event.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { guard } from '../../hooks/hook.ts'
 import { type ScriptedTurn } from '../../models/scripted.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import { TrustStore } from '../trust/trust-store.ts'
+import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
 import { claudeHooks } from './claude-hooks.ts'
 import { holds, HookProject, prints, quoted } from './hook-project.fixture.ts'
 
@@ -138,14 +135,11 @@ describe('claudeHooks in a run', { concurrency: 2 }, () => {
     project.settings({
       hooks: { PreToolUse: [{ hooks: [count] }], PostToolUse: [{ hooks: [count] }], Stop: [{ hooks: [count] }] },
     })
-    const { bare } = agentIn(project)
-    const agent = createAgent(bare)
-    const recording = memoryRecording()
-    await agent.run('Go.', { effects: recordEffects(recording) })
+    const { agent, store } = agentIn(project)
+    await agent.run('Go.', { session: 's' })
     const before = readFileSync(project.path('count'), 'utf8')
-    const again = await agent.run('Go.', { effects: replayEffects(recording) })
+    await strictReplay(agent, store, 's')
     assert.deepEqual([before.length, readFileSync(project.path('count'), 'utf8')], [6, before])
-    assert.equal(again.status, 'completed')
   })
 
   test('parallel calls of a stream are judged one by one', async () => {
@@ -321,16 +315,10 @@ describe('prompt handlers in a run', () => {
   test('a replay calls no model and runs no script again', async () => {
     using project = new HookProject()
     judging(project)
-    const { bare, model } = agentIn(project, { replies: [call('rm'), verdict(false), 'Done.'] })
-    const agent = createAgent(bare)
-    const recording = memoryRecording()
-    const run = await agent.run('Go.', { effects: recordEffects(recording) })
-    const again = await agent.run('Go.', { effects: replayEffects(recording) })
-    assert.deepEqual(
-      [again.status, model.requests.length, readFileSync(project.path('count'), 'utf8')],
-      ['completed', 3, 'x\n'],
-    )
-    assert.deepEqual(again.state.toJSON(), run.state.toJSON())
+    const { agent, model, store } = agentIn(project, { replies: [call('rm'), verdict(false), 'Done.'] })
+    await agent.run('Go.', { session: 's' })
+    await strictReplay(agent, store, 's')
+    assert.deepEqual([model.requests.length, readFileSync(project.path('count'), 'utf8')], [3, 'x\n'])
   })
 })
 

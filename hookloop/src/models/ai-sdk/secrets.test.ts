@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
-import type { Agent } from '../../agent/agent.ts'
 import { explain } from '../../agent/explain/explain.ts'
 import { explanation } from '../../agent/explain/explanation.ts'
 import { retry } from '../../capabilities/retry.ts'
-import { createAgent } from '../../create-agent.ts'
+import { createAgent, type AgentOptions } from '../../create-agent.ts'
 import type { ModelSource } from '../../state/inference.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
 import { startServer, type Turn } from '../provider-server.fixture.ts'
 import { KEY, rows, streamed, type Mode, type Row } from '../provider-suite.fixture.ts'
+import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { redactKeys } from './secrets.ts'
 
 // The server repeats the key in every way it can, and nothing that a run produces may contain it.
@@ -47,11 +45,8 @@ for (const row of rows) {
           const before = { ...process.env }
           try {
             server.next(turnFor(mode), turnFor(mode))
-            const agent = createAgent({
-              model: modelFrom(row, server.url),
-              use: [retry({ maxRetries: 1, backoffMs: 1, on: ['MODEL_OVERLOADED'] })],
-            })
-            const traces = await tracesOf(agent, mode)
+            const use = [retry({ maxRetries: 1, backoffMs: 1, on: ['MODEL_OVERLOADED'] })]
+            const traces = await tracesOf({ model: modelFrom(row, server.url), use }, mode)
             assert.ok(JSON.stringify(server.requests[0]!.headers).includes(KEY)) // it was really sent
             assert.deepEqual(
               Object.entries(traces).flatMap(([what, text]) => (text.includes(KEY.slice(0, 8)) ? [what, text] : [])),
@@ -68,13 +63,16 @@ for (const row of rows) {
 }
 
 /** Everything a run produces, as text. */
-async function tracesOf(agent: Agent, mode: Mode): Promise<{ readonly [what: string]: string }> {
-  const recording = memoryRecording()
-  const effects = recordEffects(recording)
+async function tracesOf(
+  { model, use = [] }: Pick<AgentOptions, 'model' | 'use'>,
+  mode: Mode,
+): Promise<{ readonly [what: string]: string }> {
+  const store = memoryStore()
+  const agent = createAgent({ model, use, store })
   const events: unknown[] = []
-  const live = mode === 'stream' ? agent.stream('Go.', { effects }) : undefined
+  const live = mode === 'stream' ? agent.stream('Go.', { session: 's' }) : undefined
   for await (const event of live ?? []) events.push(event)
-  const run = await (live?.run ?? agent.run('Go.', { effects }))
+  const run = await (live?.run ?? agent.run('Go.', { session: 's' }))
   assert.equal(run.status, 'failed')
   return {
     run: JSON.stringify(run),
@@ -82,7 +80,7 @@ async function tracesOf(agent: Agent, mode: Mode): Promise<{ readonly [what: str
     ledger: JSON.stringify(run.ledger),
     events: JSON.stringify(events),
     'events, inspected': inspect(events, { depth: 20, showHidden: true }),
-    recording: JSON.stringify(recording.entries()),
+    session: (await store.read('s'))!.lines.join('\n'),
     message: run.error.message,
     stack: String(run.error.stack),
     cause: inspect(run.error.cause, { depth: 20, showHidden: true }),
@@ -95,8 +93,8 @@ async function tracesOf(agent: Agent, mode: Mode): Promise<{ readonly [what: str
 
 test('a key that cannot be sent is not reported', async () => {
   for (const row of rows) {
-    const agent = createAgent({ model: row.create('http://127.0.0.1:1', 'canary\n-4f1d9c27')(row.modelId) })
-    const traces = await tracesOf(agent, 'run')
+    const model = row.create('http://127.0.0.1:1', 'canary\n-4f1d9c27')(row.modelId)
+    const traces = await tracesOf({ model }, 'run')
     assert.deepEqual(
       Object.values(traces).filter((text) => text.includes('4f1d9c27')),
       [],
@@ -106,8 +104,8 @@ test('a key that cannot be sent is not reported', async () => {
 
 test('credentials in a URL are not reported', async () => {
   for (const row of rows) {
-    const agent = createAgent({ model: row.create('http://me:canary-4f1d9c27@127.0.0.1:1', 'key')(row.modelId) })
-    const traces = await tracesOf(agent, 'run')
+    const model = row.create('http://me:canary-4f1d9c27@127.0.0.1:1', 'key')(row.modelId)
+    const traces = await tracesOf({ model }, 'run')
     assert.deepEqual(
       Object.values(traces).filter((text) => text.includes('4f1d9c27')),
       [],

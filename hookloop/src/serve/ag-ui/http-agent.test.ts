@@ -155,8 +155,8 @@ suite('questions', () => {
     await client.say('Pay both.')
     const asked = client.pendingInterrupts.map(({ metadata }) => [metadata!['toolCall'].args.to, metadata!['agents']])
     assert.deepEqual(asked, [
+      ['bob', ['clerk']], // calls that ask come last
       ['ann', undefined],
-      ['bob', ['clerk']],
     ])
     const shown = client.calls
     for (const { toolCallId } of client.pendingInterrupts) assert.ok(shown.some(({ id }) => id === toolCallId))

@@ -15,7 +15,7 @@ import type { AgentEvent } from '../../state/event.ts'
 import type { LanguageModel } from '../../state/inference.ts'
 import type { Answer } from '../../state/tool-call.ts'
 import { answering, clerkOf, look, paying, payTool, plain, play, spawn } from '../turn.fixture.ts'
-import type { AgUiEvent } from './event.ts'
+import type { AgUiEvent, AgUiMessage } from './event.ts'
 import { isCorrection, toAgUiMessages, toSnapshots } from './messages.ts'
 import { AgUiMapper } from './to-events.ts'
 
@@ -79,6 +79,12 @@ const worlds: { readonly [name: string]: () => Promise<readonly AgentEvent[]> } 
   'a response that is discarded': () => answered(agentWith(flaky(), [retry({ backoffMs: 1 })])),
 }
 
+/** A message with its calls in the order of their ids. */
+function inAnyOrder(message: AgUiMessage): AgUiMessage {
+  if (message.role !== 'assistant' || message.toolCalls === undefined) return message
+  return { ...message, toolCalls: message.toolCalls.toSorted((a, b) => a.id.localeCompare(b.id)) }
+}
+
 /** What the server sends of a run, with the conversation after each correction. */
 function sent(mapper: AgUiMapper, events: readonly AgentEvent[], from: number): readonly AgUiEvent[] {
   return events
@@ -125,11 +131,11 @@ for (const [name, world] of Object.entries(worlds)) {
     assert.deepEqual(results.toSorted(), calls.map(({ id }) => id).toSorted())
   })
 
-  test(`${name}: the conversation is the same when the pieces of the answers are no longer stored`, async () => {
+  test(`${name}: the conversation is the same, but for the order of calls, when the pieces of the answers are no longer stored`, async () => {
     const events = await world()
     const pieces = ['text', 'reasoning', 'toolCallDelta']
     const kept = events.filter(({ type }) => !pieces.includes(type))
     assert.ok(kept.length < events.length)
-    assert.deepEqual(toAgUiMessages(kept), toAgUiMessages(events))
+    assert.deepEqual(toAgUiMessages(kept).map(inAnyOrder), toAgUiMessages(events).map(inAnyOrder))
   })
 }

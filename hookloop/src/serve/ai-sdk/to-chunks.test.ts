@@ -239,13 +239,13 @@ test('a question of a subagent has a step of its own, and a call id with its pat
     ['tool-pay', 'call-1-1', 'input-available'],
     ['tool-look', 'call-1-2', 'output-available'],
     ['tool-spawn_subagent', 'call-1-3', 'input-available'],
-    ['tool-pay', 'question/call-1-1', 'approval-requested'],
     ['tool-pay', 'call-1-3/call-1-1', 'approval-requested'],
+    ['tool-pay', 'question/call-1-1', 'approval-requested'],
   ])
   const lastStep = message.parts.slice(message.parts.findLastIndex(({ type }) => type === 'step-start') + 1)
   assert.deepEqual(
     lastStep.map((part) => 'title' in part && part.title),
-    [undefined, 'clerk › pay'],
+    ['clerk › pay', undefined],
   )
 })
 

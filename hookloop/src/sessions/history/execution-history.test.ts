@@ -4,9 +4,8 @@ import type { Use } from '../../agent/capability.ts'
 import { tool } from '../../agent/tool.ts'
 import { createAgent } from '../../create-agent.ts'
 import { scriptedModel, type Script } from '../../models/scripted.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import { strictReplay } from '../replay/strict-replay.fixture.ts'
 import { errorPolicy } from '../../capabilities/error-policy.ts'
 import { guards } from '../../capabilities/guards.ts'
 import {
@@ -76,15 +75,16 @@ test('a suspended run has no summary until it has ended', async () => {
   )
 })
 
-test('a store gets every summary once, and a failing store does not change the run', async () => {
+test('a store gets every summary once, not from a replay, and a failing store does not change the run', async () => {
   const stored: ExecutionSummary[] = []
   const run = await agentOn(['ok'], { store: { append: (summary) => void stored.push(summary) } }).run('Go.')
   assert.deepEqual(stored, getExecutionHistory(run.state))
-  const recording = memoryRecording()
-  const again = agentOn(['ok'], { store: { append: (summary) => void stored.push(summary) } })
-  const live = await again.run('Go.', { effects: recordEffects(recording) })
-  const replayed = await again.run('Go.', { effects: replayEffects(recording) })
-  assert.deepEqual([stored.length, JSON.stringify(replayed.state)], [2, JSON.stringify(live.state)])
+  const sessions = memoryStore()
+  const history = executionHistory({ store: { append: (summary) => void stored.push(summary) } })
+  const again = createAgent({ model: scriptedModel(['ok']), store: sessions, use: [history] })
+  await again.run('Go.', { session: 's' })
+  await strictReplay(again, sessions, 's')
+  assert.equal(stored.length, 2)
   const broken = agentOn(['ok'], { store: { append: () => Promise.reject(new Error('disk full')) } })
   const after = await broken.run('Go.')
   assert.deepEqual([after.status, getExecutionHistory(after.state).length], ['completed', 1])

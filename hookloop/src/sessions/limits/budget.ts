@@ -133,7 +133,8 @@ type Called = { readonly state: AgentState }
 
 /** The same for all hooks of a model call, and for the process that resumes the run. */
 function callId(ctx: Called): string {
-  return hostOf(ctx).place.replace(/\/inference\b.*$/, '') // an attempt has a place of its own
+  const { effects, step } = hostOf(ctx)
+  return `${effects.run}/${step}`
 }
 
 /** The account in the current period. Reservations that have expired no longer count, but say that a call is not settled. */

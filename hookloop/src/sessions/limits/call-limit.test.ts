@@ -4,11 +4,9 @@ import { explain } from '../../agent/explain/explain.ts'
 import { fallback } from '../../capabilities/fallback.ts'
 import { subagents } from '../../capabilities/subagents/index.ts'
 import { createAgent } from '../../create-agent.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import { hook } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
+import { strictReplay } from '../replay/strict-replay.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { callLimit } from './call-limit.ts'
 import { gatedModel, unusable, valueOf } from './limits.fixture.ts'
@@ -64,8 +62,8 @@ test('the calls of subagents and of hooks count, and the wait of each is in the 
     subagents({ agents: { helper: { description: 'Helps.', instructions: 'Help.' } } }),
   ]
   const blocking = createAgent({ model, use: [callLimit({ store, maxCalls: 1 })] })
-  const recording = memoryRecording()
-  const main = createAgent({ model, use: [...use(), asks] })
+  const sessions = memoryStore()
+  const main = createAgent({ model, store: sessions, use: [...use(), asks] })
   // Each call of the run waits for one of another agent that is started before it.
   let count = 0
   const block = async (): Promise<() => void> => {
@@ -86,7 +84,7 @@ test('the calls of subagents and of hooks count, and the wait of each is in the 
     model.answer(next, reply)
   }
   const first = await block()
-  const running = main.run('Go.', { effects: recordEffects(recording) })
+  const running = main.run('Go.', { session: 's' })
   await pass(first, 'What is this about?')
   await model.started(++count)
   model.answer('Go.', {
@@ -118,10 +116,7 @@ test('the calls of subagents and of hooks count, and the wait of each is in the 
       ],
     ],
   )
-  const again = await createAgent({ model, use: [...use(unusable), asks] }).run('Go.', {
-    effects: replayEffects(recording),
-  })
-  assert.deepEqual([again.status, again.warnings], ['completed', run.warnings])
+  await strictReplay(createAgent({ model, use: [...use(unusable), asks] }), sessions, 's')
 })
 
 test('a call that is cancelled frees its place', async () => {

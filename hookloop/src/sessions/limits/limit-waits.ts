@@ -18,7 +18,7 @@ export function waitWarnings(waitedMs: number, why: string): readonly EntryWarni
 export function noteWait(ctx: object, hook: string, [waitedMs, why]: readonly [waitedMs: number, why: string]): void {
   const warnings = waitWarnings(waitedMs, why)
   if (warnings === undefined) return
-  const place = { plan: { trigger: 'aroundInference', number: 0 }, callIndex: undefined } as const
+  const place = { plan: { trigger: 'aroundInference' }, call: undefined } as const
   hostOf(ctx).note(place, { name: hook, mode: 'transform' }, waitedMs, { warnings })
 }
 

@@ -4,12 +4,11 @@ import type { Agent } from '../../agent/agent.ts'
 import { explain } from '../../agent/explain/explain.ts'
 import { retry } from '../../capabilities/retry.ts'
 import { createAgent } from '../../create-agent.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import { systemClock } from '../../effects/run-time.ts'
 import { AgentError } from '../../errors.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
+import { strictReplay } from '../replay/strict-replay.fixture.ts'
+import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { clockedStore, gatedModel, unusable, valueOf, type ClockedStore } from './limits.fixture.ts'
 import { rateLimit, type RateLimitOptions } from './rate-limit.ts'
@@ -175,10 +174,10 @@ suite('a call that waits', () => {
     const store = clockedStore()
     quickly(t, store)
     await limited(store, [tooMany(5_000)]).run('a')
-    const recording = memoryRecording()
-    const live = await limited(store, ['ok']).run('b', { effects: recordEffects(recording) })
-    const again = await limited(unusable, []).run('b', { effects: replayEffects(recording) })
-    assert.deepEqual([again.status, again.warnings], ['completed', live.warnings])
+    const sessions = memoryStore()
+    const agent = createAgent({ model: scriptedModel(['ok']), store: sessions, use: [rateLimit({ store })] })
+    assert.equal((await agent.run('b', { session: 's' })).status, 'completed')
+    await strictReplay(limited(unusable, []), sessions, 's')
   })
 })
 

@@ -8,13 +8,11 @@ import { approval } from '../../capabilities/approval.ts'
 import { guards } from '../../capabilities/guards.ts'
 import { subagents } from '../../capabilities/subagents/index.ts'
 import { createAgent } from '../../create-agent.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import type { LanguageModel } from '../../state/inference.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
+import { strictReplay } from '../replay/strict-replay.fixture.ts'
 import { callLimit } from './call-limit.ts'
 import { clockedStore, gatedModel, unusable, userOf, valueOf } from './limits.fixture.ts'
 import { runLimit, type RunLimitOptions } from './run-limit.ts'
@@ -62,19 +60,21 @@ test('a run that finds no place in time stops, and explain says at which limit',
   assert.equal((await first).status, 'completed')
 })
 
-test('a run that had to wait says so in its warnings, its events and explain, and a replay says the same without the store', async (t) => {
+test('a run that had to wait says so in its warnings, its events and explain, and a replay does without the store', async (t) => {
   const [store, model] = [memoryStore(), gatedModel()]
   const first = limited({ store, model }).run('first')
   await model.started(1)
   let now = 5_000
   t.mock.method(performance, 'now', () => now) // once: of two mocks of a method, the first one would stay
-  const recording = memoryRecording()
-  const second = limited({ store, model }).stream('second', { effects: recordEffects(recording) })
+  const sessions = memoryStore()
+  const second = createAgent({ model, store: sessions, use: [runLimit({ store, maxRuns: 1 })] }).stream('second', {
+    session: 's',
+  })
   const warned: string[] = []
   for await (const event of second) {
     if (event.type === 'started') {
+      await new Promise((resolve) => setImmediate(resolve)) // until it has asked for a place
       now = 7_000
-      await new Promise((resolve) => setImmediate(resolve))
       model.answer('first')
     }
     if (event.type === 'inferenceStarted') void model.started(2).then(() => model.answer('second'))
@@ -89,8 +89,7 @@ test('a run that had to wait says so in its warnings, its events and explain, an
     [['LIMIT_WAITED', 'runLimit']],
   )
   assert.ok(explain(run).includes(message))
-  const again = await limited({ store: unusable, model }).run('second', { effects: replayEffects(recording) })
-  assert.deepEqual([again.status, again.warnings], ['completed', run.warnings])
+  await strictReplay(limited({ store: unusable, model }), sessions, 's')
 })
 
 suite('a run that waits', () => {

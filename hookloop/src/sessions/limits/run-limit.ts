@@ -2,7 +2,7 @@ import type { Capability } from '../../agent/capability.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import { BaseContext } from '../../hooks/base-context.ts'
 import { guard } from '../../hooks/hook.ts'
-import { onLeave } from '../../effects/effects.ts'
+import { onLeave, type Effects } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { checkLimit, hostOf, keyFor, waitWarnings } from './limit-waits.ts'
@@ -37,21 +37,22 @@ export function runLimit(options: RunLimitOptions): Capability {
   checkLimit('runLimit', options, { maxRuns: 1, maxWaitMs: 0, leaseMs: 100 })
   const slots = new Slots({ store, max: maxRuns, leaseMs })
   const nameOf = (state: AgentState): string => `${name} ${keyFor('runLimit', key, state)}`
-  /** The slot of a run has the id of its execution, so a process that resumes it takes over the same one. */
-  const take = async (state: AgentState, signal: AbortSignal): Promise<Taken> =>
-    slots.take(nameOf(state), { id: state.execution!.id, maxWaitMs, signal })
+  /** The slot of a run has its id, so a process that resumes it takes over the same one. */
+  const take = async (state: AgentState, { run: id, signal }: Effects): Promise<Taken> =>
+    slots.take(nameOf(state), { id, maxWaitMs, signal })
   const full = (state: AgentState, used: number): string =>
     `The limit "${nameOf(state)}" is reached: ${used} of at most ${maxRuns} runs`
 
   const admit = guard(
     'beforeExecution',
     async (ctx) => {
-      const taken = await take(ctx.state, ctx.signal)
+      const { effects } = hostOf(ctx)
+      const taken = await take(ctx.state, effects)
       if ('used' in taken) {
         const value = { value: taken.used, limit: maxRuns }
         return ctx.stop(`${full(ctx.state, taken.used)}. None ended within ${maxWaitMs} ms.`, { value })
       }
-      onLeave(hostOf(ctx).effects, taken.release)
+      onLeave(effects, taken.release)
       const warnings = waitWarnings(taken.waitedMs, full(ctx.state, maxRuns))
       return warnings === undefined ? ctx : (BaseContext.change(ctx as never, { warnings }) as never)
     },
@@ -66,7 +67,7 @@ export function runLimit(options: RunLimitOptions): Capability {
     name,
     hooks: [admit],
     async beforeResume(state, effects) {
-      const taken = await take(state, effects.signal)
+      const taken = await take(state, effects)
       if ('release' in taken) return onLeave(effects, taken.release)
       const message = `${full(state, taken.used)}. The run was not changed. Resume it later.`
       throw new AgentError('SESSION_BUSY', message, { value: nameOf(state) })

@@ -19,6 +19,7 @@ import { memoryStore } from '../stores/memory-store.ts'
 import { readRuns } from './read-runs.ts'
 
 const echo = tool({ name: 'echo', description: 'Repeats.', input: { type: 'object' }, execute: (args) => args })
+const other = tool({ name: 'other', description: 'Does more.', input: { type: 'object' }, execute: () => 'more' })
 const calls = { toolCalls: [{ name: 'echo', args: { a: 1 } }] }
 const asks = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'asks', tool: 'echo' })
 const overloaded = { error: new AgentError('MODEL_OVERLOADED', 'Too much to do.') }
@@ -48,6 +49,15 @@ const cases: { readonly [what: string]: Case } = {
     use: [guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'never' })],
   },
   'that waits for an approval': { script: [calls, 'Done.'], use: [asks, approval('suspend')] },
+  'that waits for an approval while another call was blocked': {
+    script: [{ toolCalls: [{ name: 'echo', args: { a: 1 } }, { name: 'other' }] }, 'Done.'],
+    use: [
+      asks,
+      other,
+      guard('beforeToolUse', (ctx) => ctx.block('No.'), { name: 'no', tool: 'other' }),
+      approval('suspend'),
+    ],
+  },
   'with an approval that was denied': { script: [calls, 'Done.'], use: [asks, approval(() => ({ block: 'No.' }))] },
   'with a request for another step': {
     script: ['Done.', 'Really done.'],

@@ -1,7 +1,6 @@
 import type { AgentEvent, EmittedEvent, OwnEvent } from '../../state/event.ts'
 import { canonicalText, type Json } from '../../state/json.ts'
 import type { SessionStore } from '../stores/store.ts'
-import type { OpenRun } from './session-reader.ts'
 
 /**
  * What the log of a session has of an open run since its last checkpoint. A process that resumes the run repeats these events:
@@ -12,10 +11,10 @@ export class LoggedEvents {
   readonly #seqs = new Map<string, number[]>()
   /** The last event of each answer: a piece of it, if the process died while it was written. */
   readonly #answers = new Map<string, EmittedEvent>()
-  readonly hasInput: boolean
+  readonly events: readonly AgentEvent[]
 
   constructor(events: readonly AgentEvent[]) {
-    this.hasInput = events.some(({ type }) => type === 'input')
+    this.events = events
     for (const event of events) {
       const own = ownEvent(event)
       if (isPiece(own) || closesAnswer(own)) this.#answers.set(answerOf(event), event)
@@ -61,13 +60,15 @@ export async function readLastRun(store: SessionStore, session: string, last: nu
 
 const BLOCK = 256
 
-/** Reads what the log has of an open run since its last checkpoint. `last` is the number of the last event. */
+/** Reads what the log has of an open run since its last checkpoint: behind the step before, if there is one. */
 export async function readLogged(
   store: SessionStore,
-  { session, last, stepCount, open }: { session: string; last: number; stepCount: number; open: OpenRun },
+  of: { readonly session: string; readonly last: number; readonly stepCount: number | undefined; readonly run: string },
 ): Promise<LoggedEvents | undefined> {
+  const { session, last, stepCount = 0, run } = of
   if (last === 0) return undefined
-  const isBefore = (event: AgentEvent): boolean => event.run !== open.run || isCheckpoint(event, open.phase, stepCount)
+  const isBefore = (event: AgentEvent): boolean =>
+    event.run !== run || (event.type === 'stepFinished' && event.step === stepCount - 1)
   for (let size = BLOCK; ; size *= 4) {
     const after = Math.max(0, last - size)
     const events: AgentEvent[] = []
@@ -75,13 +76,6 @@ export async function readLogged(
     const start = events.findLastIndex(isBefore) + 1
     if (start > 0 || after === 0) return start === events.length ? undefined : new LoggedEvents(events.slice(start))
   }
-}
-
-/** Whether an event is the last one before the checkpoint of a phase. It is stored with it. */
-function isCheckpoint(event: AgentEvent, phase: OpenRun['phase'], stepCount: number): boolean {
-  if (phase === 'suspended') return event.type === 'suspended'
-  if (phase === 'input') return false
-  return stepCount === 0 ? event.type === 'started' : event.type === 'stepFinished' && event.step === stepCount - 1
 }
 
 function ownEvent(event: EmittedEvent): OwnEvent

@@ -9,6 +9,8 @@ import { rewindSession } from '../session/rewind-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { ReadOptions, SessionStore } from '../stores/store.ts'
 import { readRuns } from './read-runs.ts'
+import { followRuns, type LoadedRuns } from './read-session.ts'
+import { toStoredRun } from './stored-run.ts'
 
 const echo = tool({ name: 'echo', description: 'Repeats.', input: { type: 'object' }, execute: (args) => args })
 
@@ -91,19 +93,61 @@ suite('one run of a long session', () => {
   })
 })
 
-test('reading a session again only reads what was appended, and returns the same objects for what has not changed', async () => {
+test('following a session only reads what was appended, and returns the same objects for what has not changed', async () => {
   const store = memoryStore()
   const { store: other, reads, lines } = fresh(store)
   await agentOf(store).run('30', { session: 's' })
-  const [first] = await readRuns(other, 's')
+  const first = await followRuns(other, 's')
+  const [run] = first.collector.runs
+  assert.equal(await followRuns(other, 's', first), first)
   await agentOf(store).run('1', { session: 's' })
   const [before, reading] = [lines(), reads.length]
-  const [again, second] = await readRuns(other, 's')
-  assert.equal(again, first)
-  assert.equal(second!.steps.length, 2)
-  const appended = second!.lines.last - second!.lines.first + 1
+  const again = await followRuns(other, 's', first)
+  const [same, second] = again.collector.runs
+  assert.equal(same, run)
+  assert.equal(second!.stepStarts.length, 2)
+  const appended = second!.records.length + 1
   assert.deepEqual([reads.length - reading, lines() - before], [1, appended + 1]) // the line before is compared
-  assert.deepEqual(await readRuns(fresh(store).store, 's'), [first, second])
+  const stored = again.collector.runs.map((each) => toStoredRun(each))
+  assert.deepEqual(await readRuns(fresh(store).store, 's'), stored)
+})
+
+test('two readers that continue after the same lines do not disturb each other', async () => {
+  const store = memoryStore()
+  await agentOf(store).run('3', { session: 's' })
+  const first = await followRuns(store, 's')
+  await agentOf(store).run('1', { session: 's' })
+  const both = await Promise.all([followRuns(store, 's', first), followRuns(store, 's', first)])
+  const stored = await readRuns(store, 's')
+  for (const { collector } of both)
+    assert.deepEqual(
+      collector.runs.map((run) => toStoredRun(run)),
+      stored,
+    )
+})
+
+test('a run that is followed while it runs is the same as when it is read at once', async () => {
+  const store = memoryStore()
+  let followed: LoadedRuns | undefined
+  const follows = tool({
+    name: 'echo',
+    description: 'Follows the session.',
+    input: { type: 'object' },
+    execute: async () => {
+      followed = await followRuns(store, 's', followed)
+      assert.deepEqual(
+        followed.collector.runs.map((run) => toStoredRun(run)),
+        await readRuns(store, 's'),
+      )
+      return 'followed'
+    },
+  })
+  await createAgent({ model, store, use: [follows] }).run('5', { session: 's' })
+  const { runs } = (await followRuns(store, 's', followed)).collector
+  assert.deepEqual(
+    runs.map((run) => toStoredRun(run)),
+    await readRuns(store, 's'),
+  )
 })
 
 test('a session that was deleted and created again is read from its first line', async () => {

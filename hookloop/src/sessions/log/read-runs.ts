@@ -1,7 +1,6 @@
 import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import type { StoredRun } from '../../state/stored-run.ts'
 import { checkSessionId, checkStore, type SessionStore } from '../stores/store.ts'
-import type { RecordedRun, RecordedRuns } from './recorded-run.ts'
 import { readStoredRuns } from './read-session.ts'
 import { toStoredRun } from './stored-run.ts'
 
@@ -30,16 +29,5 @@ export async function readRuns(
   const { run } = options
   checkArgument('readRuns', ['run', run], run === undefined || Number.isInteger(run), 'the index of a run')
   const { runs, rewound } = await readStoredRuns(store, id, run)
-  return runs.map((each) => storedRunOf(each, rewound))
-}
-
-/** Runs that were read before: a page that shows a session reads it again with each change. */
-const known = new WeakMap<RecordedRun, { readonly run: StoredRun; readonly rewound: number }>()
-
-function storedRunOf(recorded: RecordedRun, rewound: RecordedRuns['rewound']): StoredRun {
-  const before = known.get(recorded)
-  if (before?.rewound === rewound.length) return before.run
-  const run = Object.freeze(toStoredRun(recorded, rewound))
-  known.set(recorded, { run, rewound: rewound.length })
-  return run
+  return runs.map((each) => toStoredRun(each, rewound))
 }

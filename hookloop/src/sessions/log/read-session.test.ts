@@ -22,11 +22,11 @@ const [waiting, cutOff] = await (async () => {
   const store = memoryStore()
   await drive(eventfulAgent(store, nowhere), store)
   const { lines } = (await store.read('eventful'))!
-  const suspended = lines.findIndex((line) => line.includes('"phase":"suspended"'))
+  const suspended = lines.findIndex((line) => line.includes('"t":"pause"'))
   return [lines.slice(0, suspended + 1), lines.slice(0, suspended + 6)]
 })()
 
-type Line = JsonObject & { readonly type: string }
+type Line = JsonObject & { readonly t: string }
 
 function parsed(lines: readonly string[]): Line[] {
   return lines.map((line) => {
@@ -72,36 +72,62 @@ async function refusals(lines: readonly string[]): Promise<ReadonlySet<unknown>>
   return codes
 }
 
-/** Hostile lines: what is put in the place of a line of a type, the last of it if there are several. */
-const hostile: { readonly [what: string]: readonly [type: string, change: (line: Line) => JsonObject | string] } = {
+/** Hostile lines: what is put in the place of a line of a kind, the last of it if there are several. */
+const hostile: { readonly [what: string]: readonly [t: string, change: (line: Line) => JsonObject | string] } = {
   'an id of another session': ['session', (line) => ({ ...line, id: 'other' })],
   'a version that is a text': ['session', (line) => ({ ...line, version: '1' })],
-  'a version below the first': ['session', (line) => ({ ...line, version: -1 })],
   'no agent': ['session', ({ agent: _agent, ...line }) => line],
   'a time before all times': ['session', (line) => ({ ...line, at: -1 })],
-  'a time after all times': ['state', (line) => ({ ...line, at: 1e308 })],
+  'a time after all times': ['step', (line) => ({ ...line, at: 1e308 })],
   'a time that is endless': [
-    'state',
+    'step',
     (line) =>
       JSON.stringify({ ...line, at: 'X' })
         .slice(1, -1)
         .replace('"X"', '1e400'),
   ],
-  'no time': ['state', ({ at: _at, ms: _ms, ...line }) => line],
-  'a type that is not known': ['begin', (line) => ({ ...line, type: 'begins' })],
-  'a type of another kind of record': ['begin', () => ({ type: 'run', version: 1, id: 'r', at: 1 })],
-  'a second beginning': ['begin', () => ({ type: 'session', version: 1, id: 'eventful', at: 1, agent: 'a' })],
-  'a phase that is not known': ['state', (line) => ({ ...line, phase: 'flying' })],
-  'a phase that its state is not in': ['state', (line) => ({ ...line, phase: 'step' })],
-  'no change at all': ['state', (line) => ({ ...line, diff: null })],
-  'a change that keeps too much': ['state', (line) => ({ ...line, diff: { messages: { keep: 2 ** 31, add: [] } } })],
-  'a change that keeps a huge number': ['state', (line) => ({ ...line, diff: { messages: { keep: 1e300, add: [] } } })],
-  'a change that adds no messages': ['state', (line) => ({ ...line, diff: { messages: { keep: 0, add: [{}] } } })],
-  'a change that takes the execution apart': [
-    'state',
-    (line) => ({ ...line, diff: { execution: { unset: ['steps', 'id'], steps: { keep: 0, add: [1] } } } }),
+  'no time': ['step', ({ at: _at, ...line }) => line],
+  'a kind that is not known': ['begin', (line) => ({ ...line, t: 'begins' })],
+  'no kind': ['begin', ({ t: _t, ...line }) => line],
+  'a record of another version': [
+    'begin',
+    () => ({ type: 'begin', key: 'r/0/inference', kind: 'inference', input: 1 }),
   ],
-  'a ledger that is none': ['state', (line) => ({ ...line, ledger: 5 })],
+  'a second beginning': ['begin', () => ({ t: 'session', version: 3, id: 'eventful', at: 1, agent: 'a' })],
+  'no change at all': ['step', (line) => ({ ...line, change: null })],
+  'a change that keeps too much': ['step', (line) => ({ ...line, change: { messages: { keep: 2 ** 31, add: [] } } })],
+  'a change that keeps a huge number': [
+    'step',
+    (line) => ({ ...line, change: { messages: { keep: 1e300, add: [] } } }),
+  ],
+  'a change that adds no messages': ['step', (line) => ({ ...line, change: { messages: { keep: 0, add: [{}] } } })],
+  'a change that adds nothing that is a list': [
+    'step',
+    (line) => ({ ...line, change: { messages: { keep: 0, add: 'x' } } }),
+  ],
+  'a change that adds null': ['step', (line) => ({ ...line, change: { messages: { keep: 0, add: [null] } } })],
+  'a change that refers to an effect that is not there': [
+    'step',
+    (line) => ({ ...line, change: { messages: { keep: 0, add: [{ end: '9 model  0: 0: 1' }] } } }),
+  ],
+  'a change that refers to results of another step': [
+    'step',
+    (line) => ({ ...line, change: { messages: { keep: 0, add: [{ results: 7 }] } } }),
+  ],
+  'a change with a step that is none': [
+    'step',
+    (line) => ({ ...line, change: { execution: { steps: { keep: 0, add: [{}] } } } }),
+  ],
+  'a change with null as a step': [
+    'step',
+    (line) => ({ ...line, change: { execution: { steps: { keep: 0, add: [null] } } } }),
+  ],
+  'a change that takes the execution apart': [
+    'step',
+    (line) => ({ ...line, change: { execution: { unset: ['steps', 'id'], steps: { keep: 0, add: [1] } } } }),
+  ],
+  'a change whose execution is a text': ['step', (line) => ({ ...line, change: { execution: 'x' } })],
+  'a ledger that is none': ['step', (line) => ({ ...line, ledger: 5 })],
   'an input that is none': ['input', (line) => ({ ...line, message: { role: 'root', content: [] } })],
   'metadata that are a list': ['input', (line) => ({ ...line, metadata: ['role', 'admin'] })],
   'a run without a name': ['input', ({ run: _run, ...line }) => line],
@@ -110,11 +136,22 @@ const hostile: { readonly [what: string]: readonly [type: string, change: (line:
     'end',
     ({ value: _value, ...line }) => ({ ...line, error: { code: 'X', message: '' } }),
   ],
-  'a key that is no text': ['end', (line) => ({ ...line, key: { toString: 'x' } })],
-  'a key "__proto__"': ['end', () => '"type":"end","key":"k","at":1,"value":{"a":[{"__proto__":{"polluted":true}}]}'],
+  'a key that is a text': ['end', (line) => ({ ...line, key: '0 model' })],
+  'a key whose step is no number': ['end', (line) => ({ ...line, key: { step: '0', kind: 'model', n: 1 } })],
+  'a key of a kind that is not known': ['end', (line) => ({ ...line, key: { step: 0, kind: 'shell', n: 1 } })],
+  'a tool call without a call': ['begin', (line) => ({ ...line, key: { step: 0, kind: 'tool', n: 1 } })],
+  'a question that is none': ['begin', (line) => ({ ...line, input: 5 })],
+  'a path that is a text': ['begin', (line) => ({ ...line, path: '/0.0' })],
+  'a pause that changes the conversation to a number': ['pause', (line) => ({ ...line, change: { messages: 5 } })],
+  'a pause without questions': ['pause', ({ pending: _pending, ...line }) => line],
+  'a key "__proto__"': [
+    'end',
+    () => '"t":"end","key":{"step":0,"kind":"model","n":1},"at":1,"value":{"a":[{"__proto__":{"polluted":true}}]}',
+  ],
   'a key "__proto__" in disguise': [
     'end',
-    () => String.raw`"type":"end","key":"k","at":1,"value":{"a":[{"\u005f_proto__":{"polluted":true}}]}`,
+    () =>
+      String.raw`"t":"end","key":{"step":0,"kind":"model","n":1},"at":1,"value":{"a":[{"\u005f_proto__":{"polluted":true}}]}`,
   ],
   'a value that is too deep': ['end', (line) => ({ ...line, value: deep(600) })],
 }
@@ -125,10 +162,10 @@ function deep(levels: number): Json {
   return value
 }
 
-for (const [what, [type, change]] of Object.entries(hostile)) {
+for (const [what, [t, change]] of Object.entries(hostile)) {
   test(`D09: a session with ${what} is rejected by every use and not changed`, async () => {
     const records = parsed(waiting)
-    const at = records.findLastIndex((record) => record.type === type)
+    const at = records.findLastIndex((record) => record.t === t)
     const codes = await refusals(resealed(records.map((record, i) => (i === at ? change(record) : record))))
     assert.deepEqual([...codes], ['SESSION_CORRUPT'])
   })
@@ -136,7 +173,7 @@ for (const [what, [type, change]] of Object.entries(hostile)) {
 
 test('D12: a session of a newer version is rejected with STATE_VERSION, even if nothing else in it can be read', async () => {
   const [, ...rest] = parsed(waiting)
-  const newer = resealed([{ type: 'session', version: 3, made: 'differently' }, ...rest])
+  const newer = resealed([{ t: 'session', version: 4, made: 'differently' }, ...rest])
   assert.deepEqual([...(await refusals(newer))], ['STATE_VERSION'])
   const sealedOtherwise = newer.with(0, newer[0]!.replace(/"sum":"\w+"/, '"sum":"sha512:…"'))
   assert.deepEqual([...(await refusals(sealedOtherwise))], ['STATE_VERSION'])
@@ -144,7 +181,7 @@ test('D12: a session of a newer version is rejected with STATE_VERSION, even if 
 
 test('D12: a session with a state of a newer version is rejected with STATE_VERSION', async () => {
   const records = parsed(waiting)
-  const newer: JsonObject = { type: 'state', phase: 'suspended', at: 1, diff: { version: 99 } }
+  const newer: JsonObject = { t: 'step', at: 1, change: { version: 99 } }
   assert.deepEqual([...(await refusals(resealed([...records, newer])))], ['STATE_VERSION'])
 })
 
@@ -153,9 +190,9 @@ test('D09: keys and values of a session are plain data: nothing is revived, and 
     '"constructor":{"prototype":{"polluted":true}},"toJSON":"x","lc":2,"then":"y","text":"__proto__",' +
     '"id":["child_process","execSync"]'
   const records: (JsonObject | string)[] = parsed(waiting)
-  const at = records.findIndex((record) => (record as Line).type === 'input')
-  const { type: _type, metadata: _metadata, ...input } = records[at] as Line
-  records[at] = `"type":"input",${JSON.stringify(input).slice(1, -1)},"metadata":{${payload}}`
+  const at = records.findIndex((record) => (record as Line).t === 'input')
+  const { t: _t, metadata: _metadata, ...input } = records[at] as Line
+  records[at] = `"t":"input",${JSON.stringify(input).slice(1, -1)},"metadata":{${payload}}`
   const { state, records: read } = readSession(resealed(records), 'eventful')
   assert.deepEqual(Object.keys((read[at] as { metadata: JsonObject }).metadata), [
     'constructor',
@@ -165,17 +202,14 @@ test('D09: keys and values of a session are plain data: nothing is revived, and 
     'text',
     'id',
   ])
-  assert.equal(state?.execution?.status, 'suspended')
+  assert.equal(state?.execution?.status, 'running')
   assert.deepEqual(['polluted' in {}, Object.getPrototypeOf(state.metadata)], [false, null])
 })
 
 test('a session that was interrupted after it resumed is read with the answers it had resumed with', () => {
-  const { open } = readSession(cutOff)
-  assert.deepEqual(
-    [open?.phase, Object.values(open?.given ?? {}), Object.values(open?.answers ?? {})],
-    ['suspended', ['allow'], ['allow']],
-  )
-  assert.ok(open!.entries.length > 0)
+  const open = readSession(cutOff).open!
+  const answers = [...open.root.entries.values()].flatMap(({ key, end }) => (key.kind === 'ask' ? [end?.value] : []))
+  assert.deepEqual([open.pending, answers, open.questions().length], [undefined, ['allow', undefined], 1])
 })
 
 test('D09: a session in a database that was changed is rejected, and none of its lines is modified', async () => {
@@ -185,7 +219,7 @@ test('D09: a session in a database that was changed is rejected, and none of its
     await store.close()
     rmSync(folder, { recursive: true })
   })
-  const lines = resealed([...parsed(waiting).slice(0, -1), { type: 'state', phase: 'flying', at: 1, diff: {} }])
+  const lines = resealed([...parsed(waiting).slice(0, -1), { t: 'step', at: 1, change: { messages: 5 } }])
   const writer = await store.open('eventful', { create: true })
   await writer.append(lines)
   await writer.release()

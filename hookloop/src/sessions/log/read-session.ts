@@ -1,15 +1,12 @@
 import type { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
-import type { LedgerRow, TimedLedgerEntry } from '../../state/ledger.ts'
-import type { List } from '../../state/list.ts'
+import type { RunLog } from '../../effects/log.ts'
 import { AgentError } from '../../errors.ts'
-import { RunCollector, type RecordedRuns, type RewoundRecord } from './recorded-run.ts'
+import { RunCollector, type RecordedRuns } from './recorded-run.ts'
 import { SessionCache } from './session-cache.ts'
 import { noLine, readLines, type LineEnd } from './session-log.ts'
-import { decodeLine } from './record-codec.ts'
-import { checkVersion, toLedger, toRecord, type NumberedRecord, type Turns } from './session-records.ts'
-import { SessionReader, type OpenRun } from './session-reader.ts'
-import { noPages, restoreSnapshot, type StoredPages } from './session-snapshot.ts'
+import { SessionReader } from './session-reader.ts'
+import { checkVersion, toRecord, type NumberedRecord, type Turns } from './session-records.ts'
 import {
   sessionCorrupt,
   sessionUnknown,
@@ -28,26 +25,22 @@ export type SessionSnapshot = {
   readonly hasInput: boolean
   readonly isFork: boolean
   readonly state: AgentState | undefined
-  /** Of the latest run. */
-  readonly ledger: List<TimedLedgerEntry | LedgerRow>
-  readonly open: OpenRun | undefined
+  /** The latest run, and the same if it has not ended. */
+  readonly log: RunLog
+  readonly open: RunLog | undefined
   /** Whether the user has suspended the session. */
   readonly isSuspended: boolean
   readonly turns: Turns
 }
 
 /** A session and all its records. */
-export type SessionHistory = Omit<SessionSnapshot, 'ledger'> & {
-  readonly ledger: readonly TimedLedgerEntry[]
-  readonly records: readonly NumberedRecord[]
-}
+export type SessionHistory = SessionSnapshot & { readonly records: readonly NumberedRecord[] }
 
 /** A session as a process has it in memory: to append to it, or to read only what was appended since. */
 export type LoadedSession = {
   readonly reader: SessionReader
   readonly end: LineEnd
   readonly lastLine: string
-  readonly pages: StoredPages
   /** The length of the last snapshot, of the lines after it, and of everything that was read. */
   readonly snapshotChars: number
   readonly tailChars: number
@@ -56,15 +49,12 @@ export type LoadedSession = {
 
 /**
  * Reads all lines of a session: builds the state from its changes, and collects what follows the last of them. Throws
- * SESSION_CORRUPT, also if the lines belong to another id, and STATE_VERSION if they are of a newer version.
+ * SESSION_CORRUPT, also if the lines belong to another id, and STATE_VERSION if they are of another version.
  */
 export function readSession(lines: readonly string[], id?: string): SessionHistory {
   const records: NumberedRecord[] = []
-  const snapshot = snapshotOf(
-    readAll(lines, id, (record) => records.push(record)),
-    id,
-  )
-  return { ...snapshot, ledger: toLedger(snapshot.ledger.slice()), records }
+  const loaded = readAll(lines, id, (record) => records.push(record))
+  return { ...snapshotOf(loaded, id), records }
 }
 
 /** Reads the runs in these lines, which may be the first lines of a session, and the state after them. */
@@ -74,48 +64,46 @@ export function readRecordedRuns(lines: readonly string[], id?: string): Recorde
 }
 
 /** A session in memory with its runs. */
-export type LoadedRuns = { readonly collector: RunCollector; readonly loaded: LoadedSession; readonly chars: number }
+export type LoadedRuns = { readonly collector: RunCollector; readonly loaded: LoadedSession }
 
 function loadRuns(lines: readonly string[], id?: string): LoadedRuns {
   const collector = new RunCollector()
   const loaded = readAll(lines, id, (record, reader) => collector.add(record, reader))
-  snapshotOf(loaded, id)
-  return { collector, loaded, chars: loaded.chars }
+  checkId(loaded, id)
+  return { collector, loaded }
 }
-
-const runsCache = new SessionCache<LoadedRuns>()
 
 /** The runs of a session in a store, or the one with this index, with as little reading as possible. */
 export async function readStoredRuns(store: SessionStore, id: string, run?: number): Promise<RecordedRuns> {
   const read = readPart(store, id)
-  const known = await continuedRuns(runsCache.get(store, id), read)
-  if (known === undefined && run !== undefined) {
-    const last = run === -1 ? await runsAfterSnapshot(id, read) : undefined
-    return last ?? oneRun((await read()).lines, id, run)
-  }
-  const all = known ?? loadRuns((await read()).lines, id)
-  runsCache.set(store, id, all)
-  return chosen(all.collector, run)
+  const last = run === -1 ? await runsAfterSnapshot(id, read) : undefined
+  if (last !== undefined) return last
+  const { lines } = await read()
+  if (run === undefined) return loadRuns(lines, id).collector
+  const { runs, rewound } = runsUpTo(run, lines, id)
+  const found = runs.at(run)
+  return { runs: found === undefined ? [] : [found], rewound }
 }
 
-function chosen({ runs, rewound }: RecordedRuns, run: number | undefined): RecordedRuns {
-  const found = run === undefined ? undefined : runs.at(run)
-  return { runs: run === undefined ? runs : found === undefined ? [] : [found], rewound }
+/** The runs in these lines. Damaged lines do not hide a run that was followed by another one before them. */
+function runsUpTo(run: number, lines: readonly string[], id: string): RecordedRuns {
+  try {
+    return loadRuns(lines, id).collector
+  } catch (error) {
+    const damaged = error instanceof AgentError && error.code === 'SESSION_CORRUPT' ? error.value : undefined
+    const readable = typeof damaged === 'number' ? loadRuns(lines.slice(0, damaged), id).collector : undefined
+    if (readable === undefined || run < 0 || readable.runs.length <= run + 1) throw error
+    return readable
+  }
 }
 
 /** The runs of a session. Of those that were read before, only what was appended since is read; the same if nothing was. */
 export async function followRuns(store: SessionStore, id: string, before?: LoadedRuns): Promise<LoadedRuns> {
   const read = readPart(store, id)
-  return (await continuedRuns(before, read)) ?? loadRuns((await read()).lines, id)
-}
-
-/** The runs that this process has read before, and what was appended since. */
-async function continuedRuns(known: LoadedRuns | undefined, read: Read): Promise<LoadedRuns | undefined> {
-  if (known === undefined) return undefined
-  const collector = new RunCollector(known.collector)
-  const loaded = await fromCache(known.loaded, read, (record, reader) => collector.add(record, reader))
-  if (loaded?.end.seq === known.loaded.end.seq) return known
-  return loaded && { collector, loaded, chars: loaded.chars }
+  const collector = new RunCollector(before?.collector)
+  const loaded = await fromCache(before?.loaded, read, (record, reader) => collector.add(record, reader))
+  if (loaded === undefined) return loadRuns((await read()).lines, id)
+  return loaded === before!.loaded ? before! : { collector, loaded }
 }
 
 /** The last run, if it has started after the last snapshot. */
@@ -123,36 +111,12 @@ async function runsAfterSnapshot(id: string, read: Read): Promise<RecordedRuns |
   const { head } = await read({ after: Infinity })
   const collector = new RunCollector()
   const loaded = await fromSnapshot(head, read, (record, reader) => collector.add(record, reader))
-  if (loaded?.reader.runs === undefined || collector.runs.length === 0) return undefined
-  snapshotOf(loaded, id)
-  return chosen(collector, -1)
+  if (loaded === undefined || collector.runs.length === 0) return undefined
+  checkId(loaded, id)
+  return { runs: collector.runs.slice(-1), rewound: collector.rewound }
 }
 
-/** One run. The lines after it are not read, except for rewinds. */
-function oneRun(lines: readonly string[], id: string, run: number): RecordedRuns {
-  const inputs = linesOf(lines, 'input')
-  const index = run < 0 ? inputs.length + run : run
-  if (inputs[index] === undefined) return noRuns
-  const end = inputs[index + 1] ?? lines.length
-  const { runs, rewound } = loadRuns(lines.slice(0, end), id).collector
-  const later = lines.slice(end)
-  const rewinds = linesOf(later, 'rewound').map((i) => toRecord(JSON.parse(later[i]!) as JsonObject, end + i))
-  return { runs: runs.slice(-1), rewound: [...rewound, ...(rewinds as RewoundRecord[])] }
-}
-
-const noRuns: RecordedRuns = { runs: [], rewound: [] }
-
-/** Where the records of a type are. Only lines that may be of this type are parsed. */
-function linesOf(lines: readonly string[], type: string): readonly number[] {
-  const is = (line: string): boolean => {
-    try {
-      return (JSON.parse(line) as JsonObject)['type'] === type
-    } catch {
-      return false // reported when it is read
-    }
-  }
-  return lines.flatMap((line, i) => (line.includes(`"type":"${type}"`) && is(line) ? [i] : []))
-}
+type Read = (options?: ReadOptions) => StoredSession | Promise<StoredSession>
 
 function readPart(store: SessionStore, id: string): Read {
   return async (options) => {
@@ -173,14 +137,18 @@ export async function readStoredSession(store: SessionStore, id: string): Promis
 export async function readCurrent(store: SessionStore, id: string): Promise<SessionSnapshot | undefined> {
   const stored = await store.read(id, { after: Infinity })
   if (stored === undefined) return undefined
-  return snapshotOf(await loadSession(store, { id, head: stored.head, read: readPart(store, id) }), id)
+  const read = readPart(store, id)
+  const loaded = (await fromSnapshot(stored.head, read)) ?? readAll((await read()).lines, id)
+  return snapshotOf(loaded, id)
 }
 
 const cache = new SessionCache<LoadedSession>()
+/** Sessions whose reader has read on: it cannot read the same lines again. */
+const continued = new WeakSet<LoadedSession>()
 
 /**
- * Loads a session with as little reading as possible: what was appended since this process had it last, or its last snapshot
- * and what follows, or all lines. What does not fit the chain of checksums is not used: then more is read.
+ * Loads a session that is locked, with as little reading as possible: what was appended since this process had it last, or its
+ * last snapshot and what follows, or all lines. What does not fit the chain of checksums is not used: then more is read.
  */
 export async function loadSession(
   store: SessionStore,
@@ -191,15 +159,12 @@ export async function loadSession(
   }: {
     readonly id: string
     readonly head: JsonObject
-    readonly read: (options?: ReadOptions) => StoredSession | Promise<StoredSession>
+    readonly read: Read
   },
 ): Promise<LoadedSession> {
-  const loaded =
-    (await fromCache(cache.get(store, id), read)) ??
-    (await fromSnapshot(head, read)) ??
-    readAll((await read()).lines, id)
+  const known = cache.take(store, id) // it is changed from now on, and remembered when all of it is stored
+  const loaded = (await fromCache(known, read)) ?? (await fromSnapshot(head, read)) ?? readAll((await read()).lines, id)
   checkId(loaded, id)
-  cache.set(store, id, loaded)
   return loaded
 }
 
@@ -208,8 +173,6 @@ export function rememberSession(store: SessionStore, id: string, loaded: LoadedS
   cache.set(store, id, loaded)
 }
 
-type Read = (options?: ReadOptions) => StoredSession | Promise<StoredSession>
-
 async function fromCache(
   known: LoadedSession | undefined,
   read: Read,
@@ -217,9 +180,11 @@ async function fromCache(
 ): Promise<LoadedSession | undefined> {
   if (known === undefined || known.end.seq < 0) return undefined
   const [last, ...lines] = (await read({ after: known.end.seq - 1 })).lines
-  if (last !== known.lastLine) return undefined
+  if (last !== known.lastLine || continued.has(known)) return undefined
+  if (lines.length === 0) return known
   try {
-    return addLines({ ...known, reader: known.reader.clone() }, lines, follow)
+    continued.add(known)
+    return addLines(known, lines, follow)
   } catch {
     return undefined // reading all lines reports it
   }
@@ -229,21 +194,10 @@ async function fromSnapshot(head: JsonObject, read: Read, follow?: Follow): Prom
   const { line, sum } = isJsonObject(head['snapshot']) ? head['snapshot'] : {}
   if (!Number.isSafeInteger(line) || typeof sum !== 'string') return undefined
   const before = { seq: (line as number) - 1, sum }
-  const { lines, pages = [] } = await read({ after: before.seq, pages: true })
+  const { lines } = await read({ after: before.seq })
   try {
-    const { records, end } = readLines(lines.slice(0, 1), before)
-    const record = toRecord(records[0]!, end.seq)
-    if (record.type !== 'snapshot') return undefined
-    const chars = pages.reduce((total, page) => total + page.length, lines[0]!.length)
-    const restored = {
-      ...restoreSnapshot(record, pages),
-      end,
-      lastLine: lines[0]!,
-      snapshotChars: lines[0]!.length,
-      tailChars: 0,
-      chars,
-    }
-    return addLines(restored, lines.slice(1), follow)
+    if (toRecord(readLines(lines.slice(0, 1), before).records[0]!, before.seq + 1).t !== 'snapshot') return undefined
+    return addLines({ ...nothing, end: before, reader: new SessionReader() }, lines, follow)
   } catch {
     return undefined // all lines are read instead
   }
@@ -255,25 +209,22 @@ type Follow = (record: NumberedRecord, reader: SessionReader) => void
 function addLines(loaded: LoadedSession, lines: readonly string[], follow?: Follow): LoadedSession {
   const { reader } = loaded
   const read = readLines(lines, loaded.end)
-  let { pages, snapshotChars, tailChars } = loaded
-  for (const [i, line] of read.records.entries()) {
-    const seq = loaded.end.seq + 1 + i
-    tailChars += lines[i]!.length
-    for (const value of decodeLine(line, reader)) {
-      const record = toRecord(value, seq)
-      reader.add(record)
-      follow?.(record as NumberedRecord, reader)
-      if (record.type !== 'snapshot') continue
-      pages = noPages // the pages themselves were not read: the next snapshot writes them again
-      snapshotChars = lines[i]!.length
-      tailChars = 0
-    }
+  let { snapshotChars, tailChars, chars } = loaded
+  for (const [i, value] of read.records.entries()) {
+    const { length } = lines[i]!
+    const record = toRecord(value, loaded.end.seq + 1 + i)
+    reader.add(record)
+    follow?.(record as NumberedRecord, reader)
+    tailChars += length
+    chars += length
+    if (record.t !== 'snapshot') continue
+    snapshotChars = length
+    tailChars = 0
   }
-  const chars = loaded.chars + lines.reduce((sum, { length }) => sum + length, 0)
-  return { reader, end: read.end, lastLine: lines.at(-1) ?? loaded.lastLine, pages, snapshotChars, tailChars, chars }
+  return { reader, end: read.end, lastLine: lines.at(-1) ?? loaded.lastLine, snapshotChars, tailChars, chars }
 }
 
-const nothing = { end: noLine, lastLine: '', pages: noPages, snapshotChars: 0, tailChars: 0, chars: 0 }
+const nothing = { end: noLine, lastLine: '', snapshotChars: 0, tailChars: 0, chars: 0 }
 
 function readAll(lines: readonly string[], id?: string, follow?: Follow): LoadedSession {
   checkVersion(lines[0])
@@ -290,25 +241,21 @@ function checkId({ reader: { start } }: LoadedSession, id: string | undefined): 
     throw sessionCorrupt(id, `its lines are those of the session "${start.id}"`)
 }
 
-/** What a loaded session amounts to. Throws SESSION_CORRUPT if its last run does not fit its state. */
+/** What a loaded session amounts to. */
 export function snapshotOf(loaded: LoadedSession, id?: string): SessionSnapshot {
   checkId(loaded, id)
-  const { start, state, ledger, isSuspended, hasInput, turns } = loaded.reader
-  try {
-    return {
-      end: loaded.end,
-      agent: start?.agent ?? 'agent',
-      createdAt: start?.at,
-      hasInput,
-      isFork: start?.from !== undefined,
-      state,
-      ledger,
-      open: loaded.reader.openRun(),
-      isSuspended,
-      turns,
-    }
-  } catch (error) {
-    throw asCorrupt(error, start?.id)
+  const { start, state, log, open, isSuspended, hasInput, turns } = loaded.reader
+  return {
+    end: loaded.end,
+    agent: start?.agent ?? 'agent',
+    createdAt: start?.at,
+    hasInput,
+    isFork: start?.from !== undefined,
+    state,
+    log,
+    open,
+    isSuspended,
+    turns,
   }
 }
 

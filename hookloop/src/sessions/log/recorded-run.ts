@@ -1,11 +1,13 @@
 import type { AgentState } from '../../state/agent-state.ts'
-import type { LedgerRow, TimedLedgerEntry } from '../../state/ledger.ts'
-import type { List } from '../../state/list.ts'
-import type { Circumstances, NumberedRecord } from './session-records.ts'
-import type { SessionReader, SessionStart } from './session-reader.ts'
+import type { RunLog } from '../../effects/log.ts'
+import type { Circumstances } from '../../effects/records.ts'
+import { RequestDiffs } from './request-diffs.ts'
+import { isOfRun, type SessionReader } from './session-reader.ts'
+import type { NumberedRecord, SessionStart } from './session-records.ts'
 
-type InputRecord = Extract<NumberedRecord, { type: 'input' }>
-export type RewoundRecord = Extract<NumberedRecord, { type: 'rewound' }>
+type Numbered<T> = T & { readonly seq: number }
+type InputRecord = Numbered<Extract<NumberedRecord, { t: 'input' }>>
+export type RewoundRecord = Numbered<Extract<NumberedRecord, { t: 'rewound' }>>
 
 /** One run of a session: its records, and the states before and after them. */
 export type RecordedRun = {
@@ -16,68 +18,63 @@ export type RecordedRun = {
   readonly before: AgentState | undefined
   /** What follows its input, up to the next run. */
   readonly records: readonly NumberedRecord[]
-  /** What they amount to. */
+  /** What they amount to. Its log is that of the session, so it may grow. */
   readonly state: AgentState | undefined
-  readonly ledger: List<TimedLedgerEntry | LedgerRow>
-  readonly open: SessionReader['open']
+  readonly log: RunLog
   /** Where it started, and the limits that it had last. */
   readonly circumstances: Circumstances
-  /** Where each step begins in `records` and `ledger`, by its index: behind the checkpoint that closed the step before. */
-  readonly stepStarts: readonly StepStart[]
+  /** Where each step begins in `records`, by its index: behind the checkpoint that closed the step before. */
+  readonly stepStarts: readonly number[]
 }
-
-type StepStart = { readonly records: number; readonly ledger: number }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 type OpenRecord = Mutable<Omit<RecordedRun, 'records' | 'stepStarts'>> & {
   readonly records: NumberedRecord[]
-  readonly stepStarts: StepStart[]
+  readonly stepStarts: number[]
 }
 
 /** The runs of a session, and when it was rewound. */
 export type RecordedRuns = Pick<RunCollector, 'runs' | 'rewound'>
 
-/** Collects the runs of a session while its records are read. */
+/** Collects the runs of a session while its records are read. One that continues another one replaces it. */
 export class RunCollector {
   readonly runs: RecordedRun[]
   readonly rewound: RewoundRecord[]
   /** The last run, if it is not shared with another collector. */
   #last: OpenRecord | undefined
+  readonly #requests: RequestDiffs
 
-  /** Continues after the runs of another one, which does not change. */
-  constructor({ runs, rewound }: RecordedRuns = { runs: [], rewound: [] }) {
-    this.runs = runs.slice()
-    this.rewound = rewound.slice()
+  constructor(before?: RunCollector) {
+    this.runs = before?.runs.slice() ?? []
+    this.rewound = before?.rewound.slice() ?? []
+    this.#requests = before === undefined ? new RequestDiffs() : before.#requests
   }
 
   /** Called with each record after the reader has followed it. */
-  add(record: NumberedRecord, { start, runs, state, ledger, open }: SessionReader): void {
-    if (record.type === 'input') {
-      const index = (runs ?? 0) - 1
+  add(stored: NumberedRecord, { start, runs, state, log }: SessionReader): void {
+    const record = this.#requests.restore(stored)
+    if (record.t === 'input') {
       const { cwd, limits } = record
       const circumstances = { ...(cwd !== undefined && { cwd }), ...(limits !== undefined && { limits }) }
-      const stepStarts = [{ records: 0, ledger: 0 }]
-      const begin = { start: start!, index, input: record, before: state, records: [], state, ledger, open }
-      this.#last = { ...begin, circumstances, stepStarts }
+      const begin = { start: start!, index: runs - 1, input: record, before: state, records: [], state, log }
+      this.#last = { ...begin, circumstances, stepStarts: [0] }
       this.runs.push(this.#last)
       return
     }
-    if (record.type === 'rewound') this.rewound.push(record)
+    if (record.t === 'rewound') this.rewound.push(record)
     this.#last ??= this.#copyLast()
-    if (this.#last === undefined) return // it was changed before its first run
+    if (this.#last === undefined || record.t === 'snapshot') return // it was changed before its first run
     const { records, stepStarts, circumstances } = this.#last
     records.push(record)
-    Object.assign(this.#last, { state, ledger, open })
-    if (record.type === 'runResumed' || record.type === 'answers') {
+    if (isOfRun(record)) this.#last.state = state
+    if (record.t === 'resume') {
       const { cwd, limits } = record
       const known = { ...(cwd !== undefined && { cwd }), ...circumstances }
       this.#last.circumstances = limits === undefined ? known : { ...known, limits }
     }
-    if (record.type !== 'state' || record.phase === 'inputBlocked' || record.phase === 'changed') return
+    if (record.t !== 'step' || record.path !== undefined) return
     const closed = state?.execution?.steps.length ?? 0
-    stepStarts.splice(closed + 1)
-    while (stepStarts.length < closed) stepStarts.push(stepStarts.at(-1)!)
-    if (stepStarts.length === closed) stepStarts.push({ records: records.length, ledger: ledger.length })
+    while (stepStarts.length <= closed) stepStarts.push(records.length)
   }
 
   #copyLast(): OpenRecord | undefined {

@@ -13,8 +13,12 @@ export class SessionCache<T extends { readonly chars: number }> {
   #chars = 0
   #clearing: NodeJS.Timeout | undefined
 
-  get(store: object, id: string): T | undefined {
-    return this.#sessions.get(this.#key(store, id))
+  /** Removes a session and returns it. */
+  take(store: object, id: string): T | undefined {
+    const key = this.#key(store, id)
+    const found = this.#sessions.get(key)
+    this.#remove(key)
+    return found
   }
 
   set(store: object, id: string, session: T): void {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { AgentState } from '../../state/agent-state.ts'
 import { textMessage } from '../../state/message.ts'
 import { memoryStore } from '../stores/memory-store.ts'
-import { loadSession, readSession } from './read-session.ts'
+import { loadSession, readCurrent, readSession } from './read-session.ts'
 import { SessionJournal } from './session-journal.ts'
 import { SESSION_VERSION } from './session-records.ts'
 
@@ -15,7 +15,7 @@ async function newSession() {
   const read = (options = {}) => writer.read(options)
   const journal = new SessionJournal(writer, await loadSession(store, { id: 's', head: writer.head, read }))
   const lines = async (): Promise<readonly string[]> => (await store.read('s'))!.lines
-  journal.append({ type: 'session', version: SESSION_VERSION, id: 's', at: 0, agent: 'clerk' })
+  journal.append({ t: 'session', version: SESSION_VERSION, id: 's', at: 0, agent: 'clerk' })
   return { journal, lines, store }
 }
 
@@ -25,34 +25,23 @@ test('what is appended is stored as soon as the process is idle, each time', asy
     journal.flushSoon()
     await idle()
     assert.equal((await lines()).length, count)
-    journal.append({ type: 'sessionSuspended', at: count })
+    journal.append({ t: 'suspended', at: count })
   }
 })
 
 test('the size that limits how many sessions are held in memory counts every line that was appended', async () => {
   const { journal, lines } = await newSession()
-  for (let at = 1; at < 5; at++) journal.append({ type: 'sessionSuspended', at })
+  for (let at = 1; at < 5; at++) journal.append({ t: 'suspended', at })
   await journal.flush()
   assert.equal(journal.loaded!.chars, (await lines()).join('').length)
-})
-
-test('a state is stored with its ledger, and without one if nothing was logged', async () => {
-  const { journal, lines } = await newSession()
-  const state = AgentState.create({ agentId: 'a' })
-  const entry = { step: 0, trigger: 'onUserInput', hook: 'check', mode: 'observe', durationMs: 0 } as const
-  journal.appendState(state, { phase: 'changed', at: 1 })
-  journal.appendState(state.withMetadata('user', 'ann'), { phase: 'changed', at: 2, ledger: [entry] })
-  await journal.flush()
-  const stored = (await lines()).slice(1).map((line) => 'ledger' in (JSON.parse(line) as object))
-  assert.deepEqual(stored, [false, true])
 })
 
 test('events are stored when work on the session fails, but not if something before them, or all lines, are missing', async () => {
   const nothing = (): void => undefined
   const waiting: readonly (readonly [stored: boolean, (journal: SessionJournal) => void, expected: number])[] = [
     [true, nothing, 1],
-    [true, (journal) => journal.append({ type: 'sessionSuspended', at: 1 }), 0],
-    [true, (journal) => journal.append({ type: 'begin', key: 'r/0/inference', kind: 'inference', input: 1 }), 0],
+    [true, (journal) => journal.append({ t: 'suspended', at: 1 }), 0],
+    [true, (journal) => journal.append({ t: 'continued', at: 1 }), 0],
     [true, (journal) => journal.setHead({ title: 'Monday' }), 0],
     [false, nothing, 0],
   ]
@@ -68,24 +57,27 @@ test('events are stored when work on the session fails, but not if something bef
   }
 })
 
-test('a model call that has begun is stored before the next state', async () => {
+test('a snapshot is taken when 65,536 characters have come, and then when as many have come as it has', async () => {
   const { journal, lines } = await newSession()
-  journal.append({ type: 'begin', key: 'r/0/inference', kind: 'inference', input: 1 })
-  journal.appendState(AgentState.create({ agentId: 'a' }), { phase: 'changed', at: 1 })
+  const message = textMessage('user', 'x'.repeat(10_000))
+  let state = AgentState.create({ agentId: 'a' })
+  for (let at = 1; at <= 30; at++) journal.appendState((state = state.withMessage(message)), at)
   await journal.flush()
-  const types = (await lines()).map((line) => (JSON.parse(line) as { type: string }).type)
-  assert.deepEqual(types, ['session', 'begin', 'state'])
+  const at = (await lines()).flatMap((line, i) => (kindOf(line) === 'snapshot' ? [i] : []))
+  assert.deepEqual(at, [8, 16, 31]) // 7 states of 10,000 characters, 7 more, and the 140,000 characters of the second snapshot
 })
 
-test('a session with two large states in one write has one snapshot, and is read with the last state', async () => {
+test('a session with two large states in one write is read with the last one', async () => {
   const { journal, lines, store } = await newSession()
   const messages = [200_000, 2_000_000].map((chars) => textMessage('user', 'x'.repeat(chars)))
-  for (const at of [1, 2]) {
-    const state = AgentState.create({ agentId: 'a' }).withMessages(messages.slice(0, at))
-    journal.appendState(state, { phase: 'changed', at })
-  }
+  for (const at of [1, 2])
+    journal.appendState(AgentState.create({ agentId: 'a' }).withMessages(messages.slice(0, at)), at)
   await journal.flush()
-  const snapshots = (await lines()).filter((line) => (JSON.parse(line) as { type: string }).type === 'snapshot')
-  const { state } = readSession((await store.read('s'))!.lines, 's')
-  assert.deepEqual([snapshots.length, state!.messages.length], [1, 2])
+  assert.deepEqual((await lines()).map(kindOf), ['session', 'state', 'snapshot', 'state', 'snapshot'])
+  for (const { state } of [readSession(await lines(), 's'), (await readCurrent(store, 's'))!])
+    assert.equal(state!.messages.length, 2)
 })
+
+function kindOf(line: string): string {
+  return (JSON.parse(line) as { readonly t: string }).t
+}

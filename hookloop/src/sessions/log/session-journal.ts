@@ -1,30 +1,20 @@
 import type { AgentState } from '../../state/agent-state.ts'
 import type { JsonObject } from '../../state/json.ts'
-import { List } from '../../state/list.ts'
 import { diffState } from '../../state/state-diff.ts'
-import type { Journal } from '../../effects/record-effects.ts'
-import type { RecordEntry } from '../../effects/recording.ts'
-import { LineEncoder } from './session-log.ts'
-import type { LoadedSession } from './read-session.ts'
-import { encodeCall, encodeRecord } from './record-codec.ts'
-import type { SessionRecord, StateRecord } from './session-records.ts'
-import type { SessionReader } from './session-reader.ts'
-import { takeSnapshot, type StoredPages } from './session-snapshot.ts'
 import type { RunTime, WorkLimit } from '../../effects/run-time.ts'
-import { isThenable } from '../../state/thenable.ts'
 import { AgentError } from '../../errors.ts'
-import { storeFailed, type PagesChange, type SessionWriter, type StoredEvent } from '../stores/store.ts'
+import { isThenable } from '../../state/thenable.ts'
+import { storeFailed, type SessionWriter, type StoredEvent } from '../stores/store.ts'
+import type { LoadedSession } from './read-session.ts'
+import { RequestDiffs } from './request-diffs.ts'
+import { LineEncoder } from './session-log.ts'
+import type { SessionReader } from './session-reader.ts'
+import type { SessionRecord } from './session-records.ts'
 
-/**
- * A snapshot is taken after so many characters of lines, as soon as few messages are left over that do not fill a page: they are
- * part of its record. Without such an opportunity it is taken after four times as many. After a long record it takes twice its length.
- */
-const SNAPSHOT_CHARS = 98_304
-const MAX_LEFT_OVER = 8
-
+/** A snapshot is taken when so many characters of lines have come since the last one, or as many as it had. */
+const SNAPSHOT_CHARS = 65_536
 /** How long events without lines wait for each other: an answer has hundreds of pieces. */
 const EVENTS_MS = 20
-
 /** How long a store may take to answer when the run has reached its time limit or was cancelled. */
 export const STORE_GRACE_MS = 5_000
 
@@ -40,23 +30,20 @@ export const storeLimit: WorkLimit = {
 }
 
 /** Appends records to a session that is locked, in as few writes as possible. */
-export class SessionJournal implements Journal {
+export class SessionJournal {
   /** The time of the run that writes. */
   time: RunTime | undefined
+  readonly reader: SessionReader
   readonly #writer: SessionWriter
   readonly #encoder: LineEncoder
-  readonly #reader: SessionReader
+  readonly #requests = new RequestDiffs()
   #lastLine: string
-  #pages: StoredPages
   #snapshotChars: number
   #tailChars: number
   #chars: number
-  /** A model call that has started: it is stored in one line with its end, or alone with the next write. */
-  #begun: Extract<RecordEntry, { type: 'begin' }> | undefined
   #lines: string[] = []
   #head: JsonObject
   #newHead: JsonObject | undefined
-  #newPages: PagesChange | undefined
   #events: StoredEvent[] = []
   #eventSeq: number
   #eventTimer: NodeJS.Timeout | undefined
@@ -66,10 +53,9 @@ export class SessionJournal implements Journal {
 
   constructor(writer: SessionWriter, loaded: LoadedSession) {
     this.#writer = writer
-    this.#reader = loaded.reader.clone()
+    this.reader = loaded.reader
     this.#encoder = new LineEncoder(loaded.end)
     this.#lastLine = loaded.lastLine
-    this.#pages = loaded.pages
     this.#snapshotChars = loaded.snapshotChars
     this.#tailChars = loaded.tailChars
     this.#chars = loaded.chars
@@ -79,43 +65,55 @@ export class SessionJournal implements Journal {
 
   /** The session with everything that was appended; undefined if not all of it is stored. */
   get loaded(): LoadedSession | undefined {
-    const isStored = this.#lines.length === 0 && this.#begun === undefined && this.#writing === undefined
+    const isStored = this.#lines.length === 0 && this.#writing === undefined
     if (!isStored || this.#failure !== undefined) return undefined
     return {
-      reader: this.#reader,
+      reader: this.reader,
       end: this.#encoder.end,
       lastLine: this.#lastLine,
-      pages: this.#pages,
       snapshotChars: this.#snapshotChars,
       tailChars: this.#tailChars,
       chars: this.#chars,
     }
   }
 
-  append(record: SessionRecord): void {
-    const begun = this.#begun
-    this.#begun = undefined
-    if (begun !== undefined && record.type === 'end' && record.key === begun.key) {
-      this.#push(encodeCall(begun, record, this.#reader))
-      this.#reader.add(begun)
-      return this.#reader.add(record)
-    }
-    if (begun !== undefined) this.#appendNow(begun)
-    if (record.type === 'begin' && record.kind === 'inference') this.#begun = record
-    else this.#appendNow(record)
+  /** The number of the last line. */
+  get seq(): number {
+    return this.#encoder.end.seq
   }
 
-  /** Appends how a state differs from the last one that was stored. */
-  appendState(state: AgentState, { ledger = [], ...rest }: Omit<StateRecord, 'type' | 'diff'>): void {
-    if (this.#begun !== undefined) this.#appendNow(this.#begun)
-    this.#begun = undefined
-    const diff = diffState(this.#reader.state, state)
-    const record: StateRecord = { type: 'state', ...rest, diff, ...(ledger.length > 0 && { ledger }) }
-    this.#push(encodeRecord(record, this.#reader))
-    this.#reader.add(record, state)
-    const isCheap = state.messages.length % List.chunkLength < MAX_LEFT_OVER
-    const enough = Math.max(SNAPSHOT_CHARS, 2 * this.#snapshotChars)
-    if (this.#tailChars > (isCheap ? 1 : 4) * enough) this.#takeSnapshot()
+  /** Appends a record. The log of a run follows its own records. */
+  append(record: SessionRecord): void {
+    this.#push(this.#requests.shorten(record))
+    this.reader.follow(record)
+  }
+
+  /** Appends a state that was changed between two runs. */
+  appendState(state: AgentState, at: number): void {
+    const change = diffState(this.reader.state, state) as unknown as JsonObject
+    this.#push({ t: 'state', at, change })
+    this.reader.at = at
+    this.reader.state = state
+    this.takeSnapshotIfDue()
+  }
+
+  /** Appends that the session goes back to a line, with the state there. */
+  appendRewound(state: AgentState, to: number, at: number): void {
+    const change = diffState(this.reader.state, state) as unknown as JsonObject
+    this.append({ t: 'rewound', to, at, change })
+    this.reader.state = state
+  }
+
+  /** Between two steps: a snapshot keeps reading as fast as it is, however long the session is. */
+  takeSnapshotIfDue(): void {
+    if (this.#tailChars < Math.max(SNAPSHOT_CHARS, this.#snapshotChars)) return
+    if (this.reader.state === undefined) return
+    const { seq, sum } = this.#encoder.end
+    this.#push(this.reader.snapshot())
+    this.#snapshotChars = this.#lastLine.length
+    this.#tailChars = 0
+    this.#head = { ...this.#head, snapshot: { line: seq + 1, sum } }
+    this.#newHead = this.#head
   }
 
   /** The number of the last event. */
@@ -133,11 +131,6 @@ export class SessionJournal implements Journal {
     this.#eventTimer ??= setTimeout(() => this.#flushEvents(), EVENTS_MS).unref()
   }
 
-  /** How many entries of the ledger of the current run are stored. */
-  get ledgerLength(): number {
-    return this.#reader.ledger.length
-  }
-
   /** Sets what lists show of the session. It is stored with the next lines. */
   setHead(head: JsonObject): void {
     const { snapshot } = this.#head
@@ -149,17 +142,16 @@ export class SessionJournal implements Journal {
   flush(): void | Promise<void> {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#writing !== undefined) return this.#writing.then(() => this.flush())
-    if (this.#begun !== undefined) this.#appendNow(this.#begun)
-    this.#begun = undefined
-    const [lines, events, head, pages] = [this.#lines, this.#events, this.#newHead, this.#newPages]
+    const [lines, events, head] = [this.#lines, this.#events, this.#newHead]
     if (lines.length === 0 && events.length === 0 && head === undefined) return undefined
     this.#lines = []
     this.#events = []
-    this.#newHead = this.#newPages = undefined
+    this.#newHead = undefined
     try {
-      const writing = this.#writer.append(lines, { head, pages, events })
+      const writing = this.#writer.append(lines, { head, events })
       if (!isThenable(writing)) return undefined
-      this.#writing = (this.time?.wait(writing, storeLimit) ?? Promise.resolve(writing)).then(
+      const storing = Promise.resolve(writing) // a store may have promises of its own
+      this.#writing = (this.time?.wait(storing, storeLimit) ?? storing).then(
         () => void (this.#writing = undefined),
         (thrown: unknown) => this.#fail(thrown),
       )
@@ -167,6 +159,11 @@ export class SessionJournal implements Journal {
     } catch (thrown) {
       return this.#fail(thrown)
     }
+  }
+
+  /** Throws if a write has failed. */
+  check(): void {
+    if (this.#failure !== undefined) throw this.#failure
   }
 
   flushSoon(): void {
@@ -186,7 +183,7 @@ export class SessionJournal implements Journal {
 
   /** The same after a failure: lines that wait are not stored, and neither are the events after them. */
   async abandon(): Promise<void> {
-    const hasLines = this.#lines.length > 0 || this.#begun !== undefined || this.#newHead !== undefined
+    const hasLines = this.#lines.length > 0 || this.#newHead !== undefined
     if (hasLines || this.#encoder.end.seq < 0) this.#events = []
     await this.close().catch(() => undefined)
   }
@@ -206,31 +203,12 @@ export class SessionJournal implements Journal {
     }
   }
 
-  #appendNow(record: SessionRecord): void {
-    this.#push(encodeRecord(record, this.#reader))
-    this.#reader.add(record)
-  }
-
-  #push(record: JsonObject): void {
-    const line = this.#encoder.encode(record)
+  #push(record: SessionRecord): void {
+    const line = this.#encoder.encode(record as unknown as JsonObject)
     this.#lines.push(line)
     this.#lastLine = line
     this.#tailChars += line.length
     this.#chars += line.length
-  }
-
-  #takeSnapshot(): void {
-    if (this.#newPages !== undefined) return // one per write
-    const { seq, sum } = this.#encoder.end
-    const { record, change, pages } = takeSnapshot(this.#reader, this.#pages)
-    this.#push(record)
-    this.#reader.add(record)
-    this.#snapshotChars = this.#lastLine.length
-    this.#tailChars = 0
-    this.#pages = pages
-    this.#newPages = change
-    this.#head = { ...this.#head, snapshot: { line: seq + 1, sum } }
-    this.#newHead = this.#head
   }
 
   #fail(thrown: unknown): never {

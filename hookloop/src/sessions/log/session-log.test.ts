@@ -9,14 +9,14 @@ function sealed(records: readonly JsonObject[]): readonly string[] {
   return records.map((record) => encoder.encode(record))
 }
 
-const lines = sealed(Array.from({ length: 6 }, (_, i) => ({ type: 'sessionSuspended', at: i, text: `line ${i % 2}` })))
+const lines = sealed(Array.from({ length: 6 }, (_, i) => ({ t: 'suspended', at: i, text: `line ${i % 2}` })))
 const corrupt = { name: 'AgentError', code: 'SESSION_CORRUPT' }
 
 test('what was written is read again, with its number, whatever is in it', () => {
   fc.assert(
     fc.property(fc.array(fc.dictionary(fc.string(), fc.jsonValue().map(withoutProto))), (records) => {
       const kept = records.map(({ seq: _seq, sum: _sum, ['__proto__']: _proto, ...record }) => ({
-        type: 'any',
+        t: 'any',
         ...(record as JsonObject),
       }))
       const { records: read } = readLines(sealed(kept))
@@ -34,7 +34,7 @@ test('half of a surrogate pair, a newline and a NUL are read again, and a line h
 
 test('lines that are added later continue the chain of checksums', () => {
   const { end } = readLines(lines.slice(0, 3))
-  const more = new LineEncoder(end).encode({ type: 'sessionResumed', at: 9 })
+  const more = new LineEncoder(end).encode({ t: 'continued', at: 9 })
   assert.equal(readLines([...lines.slice(0, 3), more]).records.length, 4)
 })
 
@@ -59,8 +59,8 @@ const changes: { readonly [what: string]: readonly string[] } = {
   'with its last line twice': [...lines, lines.at(-1)!],
   'in reverse': lines.toReversed(),
   'with an empty line': lines.toSpliced(2, 0, ''),
-  'with a line from another one': lines.with(2, sealed([{ type: 'sessionSuspended', at: 2, text: 'line 0' }])[0]!),
-  'with a line that is not sealed': lines.with(2, '{"seq":2,"type":"held","at":2}'),
+  'with a line from another one': lines.with(2, sealed([{ t: 'suspended', at: 2, text: 'line 0' }])[0]!),
+  'with a line that is not sealed': lines.with(2, '{"seq":2,"t":"held","at":2}'),
   'with a line that is no JSON': lines.with(2, 'nonsense'),
   'cut off within its last line': [...lines.slice(0, -1), lines.at(-1)!.slice(0, -5)],
 }

@@ -1,122 +1,83 @@
-import type { Answer, Answers } from '../../state/tool-call.ts'
-import type { FinalRecord } from '../../state/execution.ts'
 import { isJsonObject, type JsonObject } from '../../state/json.ts'
-import { fromLedgerRow, isLedgerRow, type LedgerRow, type TimedLedgerEntry } from '../../state/ledger.ts'
-import { isMessage, type Message } from '../../state/message.ts'
+import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import {
   boolean,
+  listOf,
   must,
   number,
   object,
   oneOf,
   optional,
-  present,
   shapeOf,
   string,
   type Shape,
 } from '../../state/shape.ts'
-import type { RunLimits } from '../../state/stored-run.ts'
-import type { StateDiff } from '../../state/state-diff.ts'
+import type { FinalRecord, HookRecord } from '../../state/execution.ts'
+import type { StoredChange } from '../../effects/change.ts'
+import type { Wait } from '../../effects/log.ts'
+import { runRecordShapes, time, type InputRecord, type RunRecord } from '../../effects/records.ts'
 import { AgentError, clause } from '../../errors.ts'
-import type { Checkpoint } from '../../effects/effects.ts'
-import { problemOfEntry, type RecordEntry } from '../../effects/recording.ts'
 
-/** Version 1 repeated in each checkpoint what follows from the calls. It is still read. */
-export const SESSION_VERSION = 2
+export const SESSION_VERSION = 3
 
-/** Where a process started or resumed a run. Missing in records of version 0.1, and where a fork prepares a run. */
-export type Circumstances = {
-  readonly cwd?: string
-  /** The limits in force. */
-  readonly limits?: RunLimits
+/** The first record of a session. */
+export type SessionStart = {
+  readonly t: 'session'
+  readonly version: number
+  readonly id: string
+  readonly at: number
+  readonly agent: string
+  /** The session it was forked from, and the line there. */
+  readonly from?: { readonly id: string; readonly seq: number }
 }
 
-/** The records of a session, one per line. The effects of a run are recorded as in any other recording. */
-export type SessionRecord =
-  | {
-      readonly type: 'session'
-      readonly version: number
-      readonly id: string
-      readonly at: number
-      readonly agent: string
-      /** The session it was forked from, and the line there. */
-      readonly from?: { readonly id: string; readonly seq: number }
-    }
-  /** A run starts: its input, and the id that its other ids are made from. */
-  | (Circumstances & {
-      readonly type: 'input'
-      readonly run: string
-      readonly at: number
-      readonly message: Message
-      readonly metadata?: JsonObject
-      /** The id that the caller gave it, so that the same request does not run twice. */
-      readonly turn?: string
-      /** The agent, if it is another one than that of the session. */
-      readonly agent?: string
-      /** Whether model calls are stored with their requests. */
-      readonly requests?: true
-    })
-  | Exclude<RecordEntry, { type: 'run' }>
-  /** A checkpoint of a run, or a change between two runs: what changed in the state since the last one. */
-  | {
-      readonly type: 'state'
-      readonly phase: Checkpoint['phase'] | 'changed'
-      readonly at: number
-      readonly diff: StateDiff
-      /** Why a run ended without an execution, which would have it. Missing in records of version 0.1. */
-      readonly final?: FinalRecord
-      readonly ledger?: readonly (TimedLedgerEntry | LedgerRow)[]
-    }
-  /** An approver has answered, in this process or in another one. */
-  | {
-      readonly type: 'answer'
-      readonly approval: string
-      readonly answer: Answer
-      readonly at: number
-      readonly by?: string
-    }
-  /** The run resumes with these answers. With `ends`, it ends after the step, because there is new input. */
-  | (Circumstances & {
-      readonly type: 'answers'
-      readonly answers: Answers
-      readonly at: number
-      readonly ends?: true
-    })
-  /** The user has suspended or resumed the session. */
-  | { readonly type: 'sessionSuspended'; readonly at: number; readonly reason?: string }
-  | { readonly type: 'sessionResumed'; readonly at: number }
-  /** Another process resumes a run that was interrupted. */
-  | (Circumstances & { readonly type: 'runResumed'; readonly at: number })
-  /** The session goes back to a line. The state record after it has the state there. */
-  | { readonly type: 'rewound'; readonly to: number; readonly at: number }
-  /** The open step is closed with what is recorded: the agent has changed or, with `ends`, there is new input. */
-  | { readonly type: 'stepClosing'; readonly at: number; readonly ends?: true }
-  /** What the records so far amount to, so that they need not be read again. See `session-snapshot.ts`. */
-  | SnapshotRecord
-
-/** A record and the number of its line. */
-export type NumberedRecord = SessionRecord & { readonly seq: number }
-
+/** What the records so far amount to, so that they need not be read again. */
 export type SnapshotRecord = {
-  readonly type: 'snapshot'
+  readonly t: 'snapshot'
   readonly at: number
-  readonly start: JsonObject
+  readonly start: SessionStart
   readonly state: JsonObject
-  readonly pages: JsonObject
-  readonly open?: JsonObject
+  /** The run that has not ended: its input, the hooks in force, and when its last step was closed. */
+  readonly open?: {
+    readonly input: InputRecord
+    readonly hooks: readonly HookRecord[]
+    readonly since: number
+    readonly waits: readonly Wait[]
+  }
+  /** Of the latest run. */
+  readonly ledger: readonly TimedLedgerEntry[]
   readonly isSuspended: boolean
   readonly hasInput: boolean
-  /** The number of runs. Missing in snapshots of version 0.1. */
-  readonly runs?: number
-  readonly turns?: Turns
+  readonly runs: number
+  readonly turns: Turns
 }
 
 /** The turns of a session: the one of the latest input, if it has one, and hashes of the last ones. */
 export type Turns = { readonly latest?: string; readonly known: readonly string[] }
 
-export type StateRecord = Extract<SessionRecord, { type: 'state' }>
+/** The records of a session, one per line. */
+export type SessionRecord =
+  | SessionStart
+  | RunRecord
+  /** A change of the state between two runs. */
+  | { readonly t: 'state'; readonly at: number; readonly change: StoredChange }
+  /** The user has suspended or resumed the session. */
+  | { readonly t: 'suspended'; readonly at: number; readonly reason?: string }
+  | { readonly t: 'continued'; readonly at: number }
+  /** The session goes back to a line: the change leads to the state there. A run that is open ends. */
+  | { readonly t: 'rewound'; readonly to: number; readonly at: number; readonly change: StoredChange }
+  | SnapshotRecord
 
-/** Throws STATE_VERSION if a session has a newer version. It reads the first line only, before any other check. */
+/** How a run ended that was open when its session was rewound. */
+export function rewoundAt(at: number): FinalRecord {
+  const message = 'The session was rewound.'
+  return Object.freeze({ status: 'stopped', reason: 'userRequested', by: 'rewind', message, votes: [], at })
+}
+
+/** A record and the number of its line. */
+export type NumberedRecord = SessionRecord & { readonly seq: number }
+
+/** Throws STATE_VERSION if a session has another version. It reads the first line only, before any other check. */
 export function checkVersion(line: string | undefined): void {
   let first: unknown
   try {
@@ -124,11 +85,12 @@ export function checkVersion(line: string | undefined): void {
   } catch {
     return // reported when the lines are read
   }
-  const version = isJsonObject(first) && first['type'] === 'session' ? first['version'] : undefined
-  if (typeof version !== 'number' || version <= SESSION_VERSION) return
+  if (!isJsonObject(first) || (first['t'] !== 'session' && first['type'] !== 'session')) return
+  const version = first['version']
+  if (typeof version !== 'number' || version === SESSION_VERSION) return
   throw new AgentError(
     'STATE_VERSION',
-    `The session has version ${version}; this Hookloop reads up to ${SESSION_VERSION}. Use a newer one.`,
+    `The session has version ${version}; this Hookloop reads version ${SESSION_VERSION}.`,
     { value: version },
   )
 }
@@ -142,75 +104,33 @@ export function toRecord(value: JsonObject, seq: number): SessionRecord {
   })
 }
 
-const MAX_DATE_MS = 8.64e15
-const time = must((at) => typeof at === 'number' && at >= 0 && at <= MAX_DATE_MS, 'must be a time in milliseconds')
-const ledger = must(
-  (value) => Array.isArray(value) && value.every((entry) => isJsonObject(entry) || isLedgerRow(entry)),
-  'must be an array of ledger entries',
-)
 const onlyTime = shapeOf({ at: time })
-const circumstances = { cwd: optional(string), limits: optional(object) }
-const shapes = new Map<unknown, Shape>([
-  ['session', shapeOf({ id: string, agent: string, at: time, version: oneOf(1, SESSION_VERSION) })],
-  [
-    'input',
-    shapeOf({
-      message: must(isMessage, 'must be a message'),
-      run: string,
-      at: time,
-      metadata: optional(object),
-      turn: optional(string),
-      agent: optional(string),
-      ...circumstances,
-    }),
-  ],
-  [
-    'state',
-    shapeOf({
-      phase: oneOf('inputBlocked', 'started', 'step', 'suspended', 'ended', 'changed'),
-      at: time,
-      diff: object,
-      final: optional(object),
-      ledger: optional(ledger),
-    }),
-  ],
-  ['answer', shapeOf({ approval: string, at: time, answer: present })],
-  ['answers', shapeOf({ answers: object, at: time, ...circumstances })],
-  ['sessionSuspended', onlyTime],
-  ['sessionResumed', onlyTime],
-  ['runResumed', shapeOf({ at: time, ...circumstances })],
-  ['stepClosing', onlyTime],
-  ['rewound', shapeOf({ at: time, to: number })],
-  [
-    'snapshot',
-    shapeOf({
-      at: time,
-      start: object,
-      state: object,
-      pages: object,
-      open: optional(object),
-      isSuspended: boolean,
-      hasInput: boolean,
-      runs: optional(number),
-      turns: optional(shapeOf({ latest: optional(string), known: must(Array.isArray, 'must be an array') })),
-    }),
-  ],
-])
+const start = shapeOf({ id: string, agent: string, at: time, version: oneOf(SESSION_VERSION) })
+const shapes: { readonly [t in SessionRecord['t']]: Shape } = {
+  ...runRecordShapes,
+  session: start,
+  state: shapeOf({ at: time, change: object }),
+  suspended: onlyTime,
+  continued: onlyTime,
+  rewound: shapeOf({ at: time, to: number, change: object }),
+  snapshot: shapeOf({
+    at: time,
+    start,
+    state: object,
+    open: optional(
+      shapeOf({ input: runRecordShapes.input, hooks: listOf(object), since: time, waits: listOf(object) }),
+    ),
+    ledger: listOf(object),
+    isSuspended: boolean,
+    hasInput: boolean,
+    runs: number,
+    turns: shapeOf({ latest: optional(string), known: must(Array.isArray, 'must be an array') }),
+  }),
+}
 
 function problemOf(record: JsonObject, seq: number): string | undefined {
-  const { type, at } = record
-  if ((type === 'session') !== (seq === 0)) return 'the first record, and only the first, must be of type "session"'
-  if (type === 'run') return 'a run in a session starts with its input'
-  const shape = shapes.get(type)
-  return shape === undefined ? (optional(time)(at, 'at') ?? problemOfEntry(record)) : shape(record, '')
-}
-
-/** The state changes in records, for `buildState`. */
-export function diffsIn(records: readonly SessionRecord[]): readonly StateDiff[] {
-  return records.flatMap((record) => (record.type === 'state' ? [record.diff] : []))
-}
-
-/** The entries of a stored ledger. */
-export function toLedger(stored: readonly (TimedLedgerEntry | LedgerRow)[]): readonly TimedLedgerEntry[] {
-  return stored.map((entry) => (isLedgerRow(entry) ? fromLedgerRow(entry) : entry))
+  const { t } = record
+  if ((t === 'session') !== (seq === 0)) return 'the first record, and only the first, must be of the kind "session"'
+  if (typeof t !== 'string' || !Object.hasOwn(shapes, t)) return `its kind is ${JSON.stringify(t) ?? 'missing'}`
+  return shapes[t as SessionRecord['t']](record, '')
 }

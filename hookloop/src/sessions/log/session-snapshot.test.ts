@@ -3,29 +3,21 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, suite, test } from 'node:test'
-import * as z from 'zod'
 import { createAgent } from '../../create-agent.ts'
+import { approval } from '../../capabilities/approval.ts'
 import { guards } from '../../capabilities/guards.ts'
 import type { Run } from '../../agent/run.ts'
 import { tool } from '../../agent/tool.ts'
+import { openRecords } from '../../effects/save-run.ts'
 import { hook } from '../../hooks/hook.ts'
 import type { LanguageModel } from '../../state/inference.ts'
-import { isJsonObject, type JsonObject } from '../../state/json.ts'
-import { drive, eventfulAgent } from '../session/eventful-run.fixture.ts'
+import type { JsonObject } from '../../state/json.ts'
+import { textMessage } from '../../state/message.ts'
 import { exportSession, importSession } from '../session/export-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
 import type { ReadOptions, SessionStore, StoredSession } from '../stores/store.ts'
-import { LineEncoder } from './session-log.ts'
-import { readSession } from './read-session.ts'
-
-/** Compares texts that are too long to print. */
-function sameText(actual: unknown, expected: unknown): void {
-  const [a, b] = [JSON.stringify(actual), JSON.stringify(expected)]
-  let at = 0
-  while (at < b.length && a[at] === b[at]) at++
-  if (a !== b) assert.fail(`…${a.slice(Math.max(0, at - 100), at + 100)}… instead of …${b.slice(at, at + 100)}…`)
-}
+import { readCurrent, readSession, type SessionSnapshot } from './read-session.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-snapshots-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -41,11 +33,16 @@ const talker: LanguageModel = {
   }),
 }
 
-/** The same store, and how many characters were read from and written to it since it was last asked. */
-function counted(inner: SessionStore) {
-  let [chars, appended] = [0, 0]
+async function talk(store: SessionStore, messages: number): Promise<void> {
+  const agent = createAgent({ model: talker, store })
+  for (let i = 0; i < messages; i++) await agent.run(`Message ${i}.`, { session: 'chat' })
+}
+
+/** The same store for a process that has read nothing yet, and how many lines were read since it was last asked. */
+function counted(inner: SessionStore): { readonly store: SessionStore; readonly taken: () => number } {
+  let lines = 0
   const count = (stored: StoredSession): StoredSession => {
-    for (const text of [...stored.lines, ...(stored.pages ?? [])]) chars += text.length
+    lines += stored.lines.length
     return stored
   }
   const store: SessionStore = {
@@ -56,294 +53,257 @@ function counted(inner: SessionStore) {
     },
     open: async (id, options) => {
       const writer = await inner.open(id, options)
-      return {
-        ...writer,
-        read: async (part?: ReadOptions) => count(await writer.read(part)),
-        append: (lines, what) => {
-          for (const text of [...lines, ...(what?.pages?.add ?? [])]) appended += text.length
-          return writer.append(lines, what)
-        },
-      }
+      return { ...writer, read: async (part?: ReadOptions) => count(await writer.read(part)) }
     },
   }
-  const taken = (): { readonly read: number; readonly written: number } => {
-    const now = { read: chars, written: appended }
-    chars = appended = 0
+  const taken = (): number => {
+    const now = lines
+    lines = 0
     return now
   }
   return { store, taken }
 }
 
-const kinds: { readonly [kind: string]: (name: string) => SessionStore } = {
-  memory: (() => {
-    const stores = new Map<string, SessionStore>()
-    return (name: string) => ({ ...(stores.get(name) ?? stores.set(name, memoryStore()).get(name)!) })
-  })(),
-  SQLite: (name) => sqliteStore(join(folder, `${name}.db`)),
+type Stored = { readonly lines: readonly string[]; readonly head: JsonObject }
+
+async function storedIn(store: SessionStore, id = 'chat'): Promise<Stored> {
+  const { lines, head } = (await store.read(id))!
+  return { lines, head }
 }
 
-for (const [kind, open] of Object.entries(kinds)) {
-  suite(`a long session in a store of kind ${kind}`, () => {
-    test('a message reads and writes as much after 200 messages as after 100, in the same process', async () => {
-      const { store, taken } = counted(open('warm'))
-      const agent = createAgent({ model: talker, store })
-      const costs: { readonly read: number; readonly written: number }[] = []
-      for (let i = 0; i < 200; i++) {
-        await agent.run(`Message ${i}.`, { session: 'chat' })
-        costs.push(taken())
-      }
-      const sum = (from: number, of: 'read' | 'written'): number =>
-        costs.slice(from, from + 64).reduce((total, cost) => total + cost[of], 0)
-      for (const what of ['read', 'written'] as const)
-        assert.ok(sum(136, what) < sum(36, what) * 1.1, `${what}: ${sum(36, what)}, then ${sum(136, what)}`)
-      assert.equal((await agent.session('chat').state())?.messages.length, 400)
-      await store.close()
-    })
-
-    test('a new process reads the pages and the lines after the last snapshot, and finds the same session', async () => {
-      const first = open('cold')
-      const agent = createAgent({ model: talker, store: first })
-      for (let i = 0; i < 120; i++) await agent.run(`Message ${i}.`, { session: 'chat' })
-      const all = (await first.read('chat'))!.lines.join('').length
-      await first.close()
-      const { store, taken } = counted(open('cold'))
-      const run = await createAgent({ model: talker, store }).run('One more.', { session: 'chat' })
-      assert.ok(taken().read < all * 0.9, 'all lines were read')
-      assert.equal(run.state.messages.length, 242)
-      const history = readSession((await store.read('chat'))!.lines, 'chat')
-      sameText(run.state, history.state)
-      await store.close()
-    })
-  })
-}
-
-type Stored = { lines: string[]; pages: string[]; head: JsonObject }
-
-async function longSession(): Promise<Stored> {
+async function storeWith({ lines, head }: Stored, id = 'chat'): Promise<SessionStore> {
   const store = memoryStore()
-  const agent = createAgent({ model: talker, store })
-  for (let i = 0; i < 120; i++) await agent.run(`Message ${i}.`, { session: 'chat' })
-  const { lines, pages = [], head } = (await store.read('chat', { pages: true }))!
-  assert.ok(pages.length >= 2 && isJsonObject(head['snapshot']), 'no snapshot was taken')
-  return { lines: [...lines], pages: [...pages], head }
-}
-
-async function storeWith({ lines, pages, head }: Stored): Promise<SessionStore> {
-  const store = memoryStore()
-  const writer = await store.open('chat', { create: true })
-  await writer.append(lines, { head, pages: { keep: 0, add: pages } })
+  const writer = await store.open(id, { create: true })
+  await writer.append(lines, { head })
   await writer.release()
   return store
 }
 
-suite('a snapshot that does not fit the lines', () => {
-  const long = longSession()
-  const snapshotIn = ({ lines }: Stored): number => lines.findLastIndex((line) => line.includes('"type":"snapshot"'))
-  const changes: { readonly [what: string]: (stored: Stored) => void } = {
-    'a page was changed': (s) => void (s.pages[0] = s.pages[0]!.replace('Message 3.', 'Message X.')),
-    'a page is missing': (s) => void s.pages.splice(1, 1),
-    'pages are in another order': (s) => void (s.pages = s.pages.toReversed()),
-    'all pages are missing': (s) => void (s.pages = []),
-    'the head names another line': (s) =>
-      void (s.head = { ...s.head, snapshot: { ...(s.head['snapshot'] as JsonObject), line: 3 } }),
-    'the head names a line that is no number': (s) =>
-      void (s.head = { ...s.head, snapshot: { line: 1.5, sum: '0'.repeat(16) } }),
-    'the head has another checksum': (s) =>
-      void (s.head = { ...s.head, snapshot: { ...(s.head['snapshot'] as JsonObject), sum: 'f'.repeat(16) } }),
-    'the head names no line': (s) => void (s.head = { ...s.head, snapshot: null }),
+function isSnapshot(line: string): boolean {
+  return line.includes('"t":"snapshot"')
+}
+
+/** The head of a session whose last line is one of these. */
+function headFor(lines: readonly string[]): JsonObject {
+  const line = lines.findLastIndex(isSnapshot)
+  const { sum } = JSON.parse(lines[line - 1]!) as { readonly sum: string }
+  return { snapshot: { line, sum } }
+}
+
+/** What a session amounts to, as JSON. */
+function contentOf({ log: _log, open, state, ...rest }: SessionSnapshot): unknown {
+  const run = open && {
+    input: open.input,
+    hooks: open.hooks,
+    ledger: open.ledger,
+    records: openRecords(open),
+    pending: open.pending,
+    since: open.root.at,
+    waited: open.waitedMs(open.root.at),
+    ends: open.ends,
   }
-  for (const [what, change] of Object.entries(changes)) {
-    test(`is not used: all lines are read if ${what}`, async () => {
-      const stored = structuredClone(await long)
-      const expected = readSession(stored.lines, 'chat').state
-      change(stored)
-      const store = await storeWith(stored)
-      const agent = createAgent({ model: talker, store })
-      sameText(await agent.session('chat').state(), expected)
-      assert.equal((await agent.run('One more.', { session: 'chat' })).state.messages.length, 242)
+  return JSON.parse(
+    JSON.stringify({ ...rest, state, run }, (key, value: unknown) => (key === 'seq' ? undefined : value)),
+  )
+}
+
+const stores: { readonly [kind: string]: (name: string) => SessionStore } = {
+  memory: () => memoryStore(),
+  SQLite: (name) => sqliteStore(join(folder, `${name}.db`)),
+}
+
+for (const [kind, open] of Object.entries(stores)) {
+  suite(`a long session in a store of kind ${kind}`, () => {
+    test('is not read again by the process that has written it, except for its last line', async () => {
+      const { store, taken } = counted(open('warm'))
+      await talk(store, 100)
+      assert.equal(taken(), 99)
+      await store.close()
     })
-  }
 
-  test('is reported with the number of the line if the lines are damaged too', async () => {
-    const stored = structuredClone(await long)
-    const at = snapshotIn(stored)
-    stored.lines[at] = stored.lines[at]!.replace('"isSuspended":false', '"isSuspended":true')
-    const agent = createAgent({ model: talker, store: await storeWith(stored) })
-    await assert.rejects(agent.run('One more.', { session: 'chat' }), { code: 'SESSION_CORRUPT', value: at })
+    test('is read by another process from its last snapshot on', async () => {
+      const store = open('cold')
+      await talk(store, 120)
+      const { lines } = await storedIn(store)
+      const { store: other, taken } = counted(store)
+      const run = await createAgent({ model: talker, store: other }).run('One more.', { session: 'chat' })
+      assert.equal(taken(), lines.length - lines.findLastIndex(isSnapshot))
+      assert.equal(run.state.messages.length, 242)
+      assert.deepEqual(run.state.toJSON(), readSession((await storedIn(store)).lines, 'chat').state!.toJSON())
+      await store.close()
+    })
   })
+}
 
-  test('is written again, and used from then on', async () => {
-    const stored = structuredClone(await long)
-    stored.pages = []
-    const store = await storeWith(stored)
-    const agent = createAgent({ model: talker, store })
-    for (let i = 0; i < 80; i++) await agent.run(`More ${i}.`, { session: 'chat' })
-    const { pages = [] } = (await store.read('chat', { pages: true }))!
-    assert.ok(pages.length >= 5, `${pages.length} pages`)
-    const { store: other, taken } = counted({ ...store })
-    await createAgent({ model: talker, store: other }).session('chat').state()
-    assert.ok(taken().read < stored.lines.join('').length)
-  })
+test('snapshots are at most half of what is written, however long a session is', async () => {
+  const store = memoryStore()
+  await talk(store, 300)
+  const { lines } = await storedIn(store)
+  const snapshots = lines.filter(isSnapshot)
+  const [taken, rest] = [snapshots, lines.filter((line) => !isSnapshot(line))].map((each) => each.join('').length)
+  assert.ok(
+    snapshots.length > 4 && taken! <= rest! * 1.1,
+    `${taken} characters of ${snapshots.length} snapshots, ${rest} others`,
+  )
 })
 
-/** A model that calls a tool in each of its steps. */
-function worker(steps: number): LanguageModel {
-  return {
+const work = (step: number): string => `result ${step} ${'y'.repeat(700)}`
+
+/** An agent that calls a tool in each of its 200 steps. One of the calls needs approval. */
+function workingAgent(store: SessionStore, perform: (step: number) => string | Promise<string>) {
+  const model: LanguageModel = {
     provider: 'test',
     modelId: 'worker',
     infer: async ({ messages }) => {
       const step = (messages.length - 1) / 2
       const usage = { inputTokens: 3, outputTokens: 2 }
-      if (step >= steps) return { content: [{ type: 'text', text: 'Done.' }], finishReason: 'stop', usage }
-      const call = { type: 'tool-call', toolCallId: `c${step}`, toolName: 'work', input: { step } } as const
+      if (step >= 200) return { content: [{ type: 'text', text: 'Done.' }], finishReason: 'stop', usage }
+      const call = {
+        type: 'tool-call',
+        toolCallId: `c${step}`,
+        toolName: step === 150 ? 'pay' : 'work',
+        input: { step },
+      } as const
       return { content: [call], finishReason: 'tool-calls', usage }
     },
   }
-}
-
-function workingAgent(store: SessionStore, work: (step: number) => string) {
+  const input = { type: 'object' } as const
   return createAgent({
-    model: worker(300),
+    model,
     store,
     use: [
-      tool({
-        name: 'work',
-        description: 'Works.',
-        input: z.object({ step: z.number() }),
-        execute: ({ step }) => work(step),
-      }),
+      tool({ name: 'work', description: 'Works.', input, execute: ({ step }: JsonObject) => perform(step as number) }),
+      tool({ name: 'pay', description: 'Pays.', input, ask: true, execute: () => 'paid' }),
       hook('afterToolUse', (ctx) => (ctx.toolCall.args['step'] === 7 ? ctx.withOutput('Changed.') : ctx), {
         name: 'change',
       }),
+      approval('suspend'),
       guards({ maxSteps: 400, maxTokens: 1e9, maxTimeMs: 1e9 }),
     ],
   })
 }
 
-test('a long run that was interrupted resumes from its last snapshot, with all its steps and its complete ledger', async () => {
+async function worked(store: SessionStore, perform: (step: number) => string | Promise<string> = work) {
+  const agent = workingAgent(store, perform)
+  const run = await agent.run('Work.', { session: 'long', metadata: { user: 'ann' }, turn: 'first' })
+  assert.ok(run.status === 'suspended')
+  return agent.resume('long', { answers: { [run.pending[0]!.id]: 'allow' } })
+}
+
+test('a session is the same from its last snapshot as from all lines, whatever line is the last one', async () => {
   const store = memoryStore()
-  const done: number[] = []
-  const result = (step: number): string => `${step} ${'y'.repeat(700)}`
-  const crashed = Promise.withResolvers<void>()
-  const dying = workingAgent(store, (step) => {
-    if (step === 290) crashed.resolve()
-    if (step === 290) throw new Error('never stored')
-    done.push(step)
-    return result(step)
-  })
-  const copy = memoryStore()
-  const running = dying.run('Work.', { session: 'long' })
-  await crashed.promise
-  const { lines, pages = [], head } = (await store.read('long', { pages: true }))!
-  const writer = await copy.open('long', { create: true })
-  await writer.append(lines, { head, pages: { keep: 0, add: pages } })
-  await writer.release()
-  await running
-  assert.ok(pages.some((page) => page.startsWith('{"steps"')) && pages.some((page) => page.startsWith('{"ledger"')))
-  const { store: next, taken } = counted(copy)
-  const again: number[] = []
-  const run = await workingAgent(next, (step) => {
-    again.push(step)
-    return result(step)
-  }).resume('long')
-  assert.ok(taken().read < lines.join('').length)
-  const whole = await workingAgent(memoryStore(), result).run('Work.', { session: 'long' })
-  assert.equal(run.status, 'completed')
-  assert.deepEqual(again, [291, 292, 293, 294, 295, 296, 297, 298, 299])
-  const plain = (steps: typeof run.state.execution): unknown =>
-    steps?.steps.slice().filter(({ index }) => index !== 290)
-  assert.deepEqual(plain(run.state.execution), plain(whole.state.execution))
-  const hooks = ({ ledger }: Run): unknown =>
-    ledger.map(({ step, hook: name, trigger, call }) => [step, name, trigger, call])
-  const without290 = (entries: unknown): unknown => (entries as [number][]).filter(([step]) => step !== 290)
-  assert.deepEqual(without290(hooks(run)), without290(hooks(whole)))
+  await worked(store)
+  const { lines } = await storedIn(store, 'long')
+  assert.ok(lines.filter(isSnapshot).length >= 2)
+  for (let length = lines.findIndex(isSnapshot) + 1; length <= lines.length; length += 7) {
+    const some = lines.slice(0, length)
+    const { store: other, taken } = counted(await storeWith({ lines: some, head: headFor(some) }, 'long'))
+    const { records: _records, ...whole } = readSession(some, 'long')
+    assert.deepEqual(contentOf((await readCurrent(other, 'long'))!), contentOf(whole), `line ${length}`)
+    assert.equal(taken(), length - some.findLastIndex(isSnapshot))
+  }
 })
 
-test('a conversation that was replaced by a summary is stored as it is, and not with the old pages', async () => {
+suite('a snapshot that does not fit the lines', () => {
+  const long = (async () => {
+    const store = memoryStore()
+    await talk(store, 120)
+    return storedIn(store)
+  })()
+  const changes: { readonly [what: string]: JsonObject | null } = {
+    'the head names another line': { line: 3 },
+    'the head names a line that is no number': { line: 1.5 },
+    'the head has another checksum': { sum: 'f'.repeat(16) },
+    'the head names no line': null,
+  }
+  for (const [what, change] of Object.entries(changes)) {
+    test(`is not used: all lines are read if ${what}`, async () => {
+      const { lines, head } = await long
+      const snapshot = change && { ...(head['snapshot'] as JsonObject), ...change }
+      const agent = createAgent({ model: talker, store: await storeWith({ lines, head: { ...head, snapshot } }) })
+      assert.deepEqual((await agent.session('chat').state())!.toJSON(), readSession(lines, 'chat').state!.toJSON())
+      assert.equal((await agent.run('One more.', { session: 'chat' })).state.messages.length, 242)
+    })
+  }
+
+  test('is reported with the number of the line if the lines are damaged', async () => {
+    const { lines, head } = await long
+    const at = lines.findLastIndex(isSnapshot)
+    const edited = lines.with(at, lines[at]!.replace('"isSuspended":false', '"isSuspended":true'))
+    const agent = createAgent({ model: talker, store: await storeWith({ lines: edited, head }) })
+    await assert.rejects(agent.run('One more.', { session: 'chat' }), { code: 'SESSION_CORRUPT', value: at })
+  })
+
+  for (const [what, changed] of Object.entries({
+    edited: (lines: readonly string[], at: number) => lines.with(at, lines[at]!.replace('Message', 'message')),
+    removed: (lines: readonly string[], at: number) => lines.toSpliced(at, 1),
+    moved: (lines: readonly string[], at: number) => lines.toSpliced(at, 1).toSpliced(at + 2, 0, lines[at]!),
+  }))
+    test(`a line after it that was ${what} is reported`, async () => {
+      const { lines, head } = await long
+      const at = lines.findLastIndex((line) => line.includes('"t":"input"'))
+      assert.ok(at > lines.findLastIndex(isSnapshot))
+      const agent = createAgent({ model: talker, store: await storeWith({ lines: changed(lines, at), head }) })
+      await assert.rejects(agent.run('One more.', { session: 'chat' }), { code: 'SESSION_CORRUPT', value: at })
+    })
+})
+
+test('a long run that was interrupted resumes from its last snapshot, with all its steps and its complete ledger', async () => {
+  const store = memoryStore()
+  const [died, never] = [Promise.withResolvers<void>(), new Promise<never>(() => undefined)]
+  void worked(store, (step) => (step === 190 ? (died.resolve(), never) : work(step)))
+  await died.promise
+  const stored = await storedIn(store, 'long')
+  const { store: next, taken } = counted(await storeWith(stored, 'long'))
+  const again: number[] = []
+  const run = await workingAgent(next, (step) => (again.push(step), work(step))).resume('long')
+  assert.equal(taken(), stored.lines.length - stored.lines.findLastIndex(isSnapshot))
+  const whole = await worked(memoryStore())
+  assert.equal(run.status, 'completed')
+  assert.deepEqual(again, [191, 192, 193, 194, 195, 196, 197, 198, 199])
+  const plain = ({ state: { execution } }: Run) => execution!.steps.slice().filter(({ index }) => index !== 190)
+  assert.deepEqual(plain(run), plain(whole))
+  const hooks = ({ ledger }: Run) =>
+    ledger.filter(({ step }) => step !== 190).map(({ step, hook: name, trigger, call }) => [step, name, trigger, call])
+  assert.deepEqual(hooks(run), hooks(whole))
+  assert.ok(run.ledger.some(({ hook: name }) => name === 'change'))
+})
+
+test('a conversation that was replaced by a summary is stored as it is', async () => {
   const store = memoryStore()
   const summarize = hook(
     'beforeStep',
     (ctx) =>
       ctx.state.messages.length === 151
-        ? ctx.withState((state) =>
-            state.withMessages(
-              ['Summary.', ...state.messages.slice(-3)].map((m) =>
-                typeof m === 'string' ? { role: 'user' as const, content: [{ type: 'text' as const, text: m }] } : m,
-              ),
-            ),
-          )
+        ? ctx.withState((state) => state.withMessages([textMessage('user', 'Summary.'), ...state.messages.slice(-3)]))
         : ctx,
     { name: 'summarize' },
   )
   const agent = createAgent({ model: talker, store, use: [summarize] })
-  for (let i = 0; i < 240; i++) await agent.run(`Message ${i}.`, { session: 'chat' })
-  const fresh = await createAgent({ model: talker, store: { ...store } })
-    .session('chat')
-    .state()
-  const { lines } = (await store.read('chat'))!
-  sameText(fresh, readSession(lines, 'chat').state)
-  assert.ok(fresh!.messages.some(({ content }) => content[0]?.type === 'text' && content[0].text === 'Summary.'))
+  for (let i = 0; i < 160; i++) await agent.run(`Message ${i}.`, { session: 'chat' })
+  const { state } = (await readCurrent({ ...store }, 'chat'))!
+  assert.deepEqual(state!.toJSON(), readSession((await storedIn(store)).lines, 'chat').state!.toJSON())
+  const [first] = state!.messages.slice()
+  assert.deepEqual(first, textMessage('user', 'Summary.'))
 })
 
-suite('the lines of a session', () => {
-  const eventful = (async () => {
-    const store = memoryStore()
-    await drive(eventfulAgent(store, { note: () => undefined }), store)
-    return (await store.read('eventful'))!.lines
-  })()
+test('lines do not repeat the answer of the model, the arguments of calls and the results of tools', async () => {
+  const store = memoryStore()
+  await worked(store)
+  const text = (await storedIn(store, 'long')).lines.filter((line) => !isSnapshot(line)).join('\n')
+  const times = (what: string): number => text.split(what).length - 1
+  assert.deepEqual(
+    [times('result 20 '), times('"toolCallId":"c20"'), times('"input":{"step":20}'), times('"args":{"step":20}')],
+    [1, 1, 1, 1],
+  )
+})
 
-  test('are read like the lines of version 1, which repeat everything', async () => {
-    const lines = await eventful
-    for (let length = 1; length <= lines.length; length++) {
-      const { end: _end, records, ...short } = readSession(lines.slice(0, length))
-      const encoder = new LineEncoder()
-      const long = records.map(({ seq: _seq, ...record }) =>
-        encoder.encode((record.type === 'session' ? { ...record, version: 1 } : record) as unknown as JsonObject),
-      )
-      const { end, records: again, ...read } = readSession(long)
-      const plain = (value: object): unknown =>
-        JSON.parse(JSON.stringify(value, (key, each: unknown) => (key === 'seq' ? undefined : each)))
-      sameText(plain(read), plain(short))
-      assert.equal(end.seq + 1, again.length)
-    }
-  })
-
-  test('of version 1 are continued by this version', async () => {
-    const store = memoryStore()
-    const agent = createAgent({ model: talker, store })
-    await agent.run('First.', { session: 'old' })
-    const encoder = new LineEncoder()
-    const { records } = readSession((await store.read('old'))!.lines)
-    const old = records.map(({ seq: _seq, ...record }) =>
-      encoder.encode((record.type === 'session' ? { ...record, version: 1 } : record) as unknown as JsonObject),
-    )
-    await store.delete('old')
-    const writer = await store.open('old', { create: true })
-    await writer.append(old)
-    await writer.release()
-    const run = await agent.run('Second.', { session: 'old' })
-    assert.deepEqual([run.status, run.state.messages.length, run.state.executionCount], ['completed', 4, 2])
-    sameText(readSession((await store.read('old'))!.lines).state, run.state)
-  })
-
-  test('do not repeat the answer of the model, the arguments of calls and the results of tools', async () => {
-    const store = memoryStore()
-    await workingAgent(store, (step) => `result ${step} of the tool`).run('Work.', { session: 'once' })
-    const text = (await store.read('once'))!.lines.join('\n')
-    const snapshots = text.split('\n').filter((line) => line.includes('"type":"snapshot"'))
-    const times = (what: string): number => text.split(what).length - snapshots.join('').split(what).length
-    assert.deepEqual([times('result 20 of the tool'), times('"toolCallId":"c20"'), times('{"step":20}')], [1, 1, 1])
-  })
-
-  test('are exported and imported without snapshots', async () => {
-    const { lines, pages, head } = await longSession()
-    const store = await storeWith({ lines, pages, head })
-    const text = await exportSession(store, 'chat')
-    assert.ok(!text.includes('"type":"snapshot"'))
-    await importSession(store, text, { as: 'copy' })
-    const [one, copy] = await Promise.all(
-      ['chat', 'copy'].map((id) => createAgent({ model: talker, store }).session(id).state()),
-    )
-    sameText(copy, one)
-  })
+test('a long session is exported and imported without snapshots', async () => {
+  const store = memoryStore()
+  await talk(store, 60)
+  const text = await exportSession(store, 'chat')
+  assert.ok((await storedIn(store)).lines.some(isSnapshot) && !text.includes('"t":"snapshot"'))
+  await importSession(store, text, { as: 'copy' })
+  const [one, copy] = await Promise.all(['chat', 'copy'].map((id) => readCurrent(store, id)))
+  assert.deepEqual(copy!.state!.toJSON(), one!.state!.toJSON())
 })

@@ -1,168 +1,170 @@
 import type { FinishReason } from '../../state/inference.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, sameJson, type Json } from '../../state/json.ts'
 import type { Part } from '../../state/message.ts'
-import type { ModelUsage, StoredCall, StoredCallKind } from '../../state/stored-run.ts'
-import type { ToolExecution } from '../../state/tool-call.ts'
+import type { ModelUsage, StoredCall, StoredCallKind, StoredToolCall } from '../../state/stored-run.ts'
+import type { Approval, ToolExecution } from '../../state/tool-call.ts'
 import { addTokens, noTokens, type TokenUsage } from '../../state/usage.ts'
-import { executionIn } from '../../agent/tools/execute-call.ts'
-import type { RecordEntry } from '../../effects/recording.ts'
-import { CallIds, placeOfKey, type CallPlace } from './call-keys.ts'
-import type { RecordedRun } from './recorded-run.ts'
+import { partsOfEnd } from '../../effects/change.ts'
+import { keyId, pathId, rootPath, type EffectKey } from '../../effects/keys.ts'
+import type { BeginRecord, EndRecord } from '../../effects/records.ts'
+import type { NumberedRecord } from './session-records.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-type Begin = Extract<RecordEntry, { type: 'begin' }> & { readonly seq: number }
-type End = Extract<RecordEntry, { type: 'end' }>
 
-/** The answer of a model. */
-export type Answered = {
-  readonly content: readonly Part[]
-  readonly finishReason: FinishReason
-  readonly usage: TokenUsage
+/** An effect as a call, and what it ended with. */
+type Made = { readonly call: Mutable<StoredCall>; readonly key: EffectKey; value?: Json | undefined }
+
+type Answer = { readonly content: readonly Part[]; readonly finishReason: FinishReason; readonly usage: TokenUsage }
+
+const kinds: { readonly [kind in EffectKey['kind']]?: StoredCallKind } = {
+  model: 'inference',
+  attempt: 'inference',
+  infer: 'inference',
+  tool: 'tool',
+  child: 'tool',
+  ask: 'approval',
+  hook: 'hook',
+  sleep: 'sleep',
 }
 
-/** What the calls of one tool call amount to. */
-export type MadeToolCall = {
-  /** As the model sent them, and as they were used. */
-  sentArgs?: Json
-  usedArgs?: Json
-  result?: ToolExecution | undefined
-  began?: number
-  ended?: number
-}
-
-/** What the calls of one step of the agent itself amount to. */
-export type MadeStep = {
-  model?: string | undefined
-  began?: number
-  answer?: Answered
-  readonly toolCalls: MadeToolCall[]
-}
-
-/** The calls of a run to the outside, in the order in which they began, and what they amount to by step. */
+/** The calls of a run to the outside, in the order of their records. */
 export class StoredCalls {
   readonly all: StoredCall[] = []
-  readonly steps = new Map<number, MadeStep>()
-  readonly #ids = new CallIds()
-  readonly #open = new Map<string, { readonly call: Mutable<StoredCall>; readonly place: CallPlace }>()
+  readonly #made = new Map<string, Made>()
+  /** By the step that they are part of, in the agent itself or a subagent. */
+  readonly #steps = new Map<string, Made[]>()
+  readonly #questions = new Map<string, Made>()
 
-  constructor({ input: { run }, records }: Pick<RecordedRun, 'input' | 'records'>) {
+  constructor(records: readonly NumberedRecord[]) {
     for (const record of records) {
-      if (record.type === 'begin') this.#begin(record, run)
-      else if (record.type === 'end') this.#end(record)
+      if (record.t === 'begin') this.#add(record, record)
+      else if (record.t === 'end' && record.key.kind !== 'timeout') {
+        const { began: at, input = null } = record
+        end(this.#made.get(idOf(record)) ?? this.#add(record, { at, input }), record)
+      } else if (record.t === 'answer') {
+        end(this.#questions.get(record.approval), { at: record.at, value: record.answer })
+      }
     }
   }
 
-  #begin({ key, kind, input, at, request, seq }: Begin, run: string): void {
-    if (kind === 'tool' && /\/(?:subagent|guards)$/.test(key)) return // a fact, and no call
-    const short = key.startsWith(run) ? key.slice(run.length) : key
-    const place = placeOfKey(short)
-    const { step, index, within, trigger, hook } = place
-    const id = index === undefined ? undefined : this.#ids.id(within, step, index)
-    const model = kind === 'inference' && isJsonObject(input) ? input['model'] : undefined
-    const isOfHook = kind === 'hook' || kind === 'inference'
+  /** What the models have cost, by model. A call with attempts inside it counts only for what they leave over. */
+  models(): readonly ModelUsage[] {
+    const models = new Map<string, ModelUsage>()
+    for (const made of this.#steps.values()) {
+      for (const { call, key } of made) {
+        const { kind, model, usage = noTokens } = call
+        if (kind !== 'inference' || model === undefined) continue
+        const inside = attemptsAt(key, made)
+        const known = models.get(model) ?? { model, calls: 0, ...noTokens }
+        const cost = inside.reduce((left, each) => leftOver(left, each.call.usage ?? noTokens), usage)
+        models.set(model, { model, calls: known.calls + (inside.length > 0 ? 0 : 1), ...addTokens(known, cost) })
+      }
+    }
+    return [...models.values()]
+  }
+
+  /** A step of the agent itself: the model that answered, when its first call started, and its effects. Undefined without a model. */
+  step(index: number) {
+    const made = this.#steps.get(` ${index}`) ?? []
+    const inferences = made.filter(({ call: { kind, hook } }) => kind === 'inference' && hook === undefined)
+    if (inferences.length === 0) return undefined
+    const last = inferences.findLast(({ key }) => key.kind === 'model')
+    const tried = last === undefined ? inferences : attemptsAt(last.key, made)
+    const { model } = (tried.findLast(({ call }) => call.error === undefined) ?? tried.at(-1) ?? last!).call
+    const began = Math.min(...inferences.map(({ call }) => call.began ?? Infinity))
+    const answered = inferences.findLast((each) => each.key.kind === 'model' && each.call.output !== undefined)
+    const facts = { ...(model !== undefined && { model }), ...(began < Infinity && { began }) }
+    return { facts, answer: answered?.value as Answer | undefined, made }
+  }
+
+  #add(
+    { path = rootPath, key, seq }: Pick<BeginRecord, 'path' | 'key'> & { readonly seq: number },
+    { at, input }: { readonly at?: number | undefined; readonly input: Json },
+  ): Made {
+    const { step, kind, call: of, trigger, hook } = key
+    const model = kinds[kind] === 'inference' && isJsonObject(input) ? input['model'] : undefined
     const call: Mutable<StoredCall> = {
-      key: short,
-      kind: kind as StoredCallKind,
+      key: idOf({ path, key }),
+      kind: kind === 'attempt' && of !== undefined ? 'tool' : kinds[kind]!,
       step,
-      ...(id !== undefined && { call: id }),
-      ...(within.length > 0 && { path: this.#ids.path(within) }),
-      ...(isOfHook && trigger !== undefined && { trigger, hook: hook! }),
+      ...(of !== undefined && { call: of }),
+      ...(path.length > 0 && { path: path.map((each) => ({ agent: each.agent, step: each.step, call: each.call })) }),
+      ...(hook !== undefined && { trigger: trigger!, hook }),
       seq,
       ...(at !== undefined && { began: at }),
       ...(typeof model === 'string' && { model }),
-      ...(request !== undefined && { request }),
       input,
     }
-    this.all.push(call)
-    this.#open.set(key, { call, place })
-    const made = this.#madeCall(place, kind)
-    if (made === undefined) return this.#startStep(place, call)
-    if (at !== undefined) made.began ??= at
-    if (within.length === 0) made.usedArgs = (input as JsonObject)['args']!
-  }
-
-  #startStep({ within, step }: CallPlace, { kind, trigger, model, began }: StoredCall): void {
-    if (within.length > 0 || kind !== 'inference' || trigger !== undefined) return
-    const made = this.#step(step)
-    made.model = model
-    if (began !== undefined) made.began ??= began
-  }
-
-  #end(end: End): void {
-    const open = this.#open.get(end.key)
-    if (open === undefined) return
-    const { call, place } = open
-    call.ended = end.at
-    if ('error' in end) call.error = { code: end.error.code, message: end.error.message }
-    else if (call.kind === 'inference') this.#answered(call, place, end.value)
-    else call.output = call.kind === 'tool' ? executionIn(end.value as never) : end.value
-    const made = this.#madeCall(place, call.kind)
-    if (made === undefined) return
-    made.ended = end.at
-    if (place.within.length === 0) made.result = call.output as ToolExecution | undefined
-  }
-
-  #answered(call: Mutable<StoredCall>, place: CallPlace, value: Json): void {
-    if (!isJsonObject(value)) return
-    const response = isJsonObject(value['response']) ? value['response'] : value
-    const { usage, error } = value
-    const { content } = response
-    if (isJsonObject(usage)) call.usage = { ...noTokens, ...usage }
-    if (isJsonObject(error)) call.error = { code: error['code'], message: error['message'] } as StoredCall['error'] & {}
-    if (!Array.isArray(content)) return
-    call.output = content
-    if (call.trigger !== undefined) return
-    const parts = content as unknown as readonly Part[]
-    const asked = parts.filter((part) => part.type === 'tool-call')
-    this.#ids.set(
-      place,
-      asked.map(({ toolCallId }) => toolCallId),
-    )
-    if (place.within.length > 0) return
-    const step = this.#step(place.step)
-    step.answer = {
-      content: parts,
-      finishReason: response['finishReason'] as FinishReason,
-      usage: call.usage ?? noTokens,
-    }
-    for (const [i, { input }] of asked.entries()) (step.toolCalls[i] ??= {}).sentArgs = input
-  }
-
-  #step(index: number): MadeStep {
-    let step = this.steps.get(index)
-    if (step === undefined) this.steps.set(index, (step = { toolCalls: [] }))
-    return step
-  }
-
-  /** The tool call of the agent itself that a call performs: the tool, or a part of the subagent that works for it. */
-  #madeCall({ within, step, index }: CallPlace, kind: string): MadeToolCall | undefined {
-    const [at, position] = within[0] ?? [step, kind === 'tool' ? index : undefined]
-    if (position === undefined || position < 0) return undefined
-    return (this.#step(at).toolCalls[position] ??= {})
+    const made = { call, key }
+    this.#made.set(call.key, made)
+    if (kind !== 'child') this.all.push(call) // the calls of a subagent are those that it makes
+    if (kind === 'ask') this.#questions.set((input as unknown as Approval).id, made)
+    const place = `${pathId(path)} ${step}`
+    const others = this.#steps.get(place)
+    if (others === undefined) this.#steps.set(place, [made])
+    else others.push(made)
+    return made
   }
 }
 
-/** What the models of a run have cost, by model. A call with attempts inside it counts only for what they leave over. */
-export function modelsOf(calls: readonly StoredCall[]): readonly ModelUsage[] {
-  const inside = new Map<string, TokenUsage>()
-  const requests = calls.filter(({ kind, model }) => kind === 'inference' && model !== undefined)
-  for (const { key, usage = noTokens, hook } of requests) {
-    const [, around] = hook === undefined ? (ATTEMPT.exec(key) ?? []) : []
-    if (around !== undefined) inside.set(around, addTokens(inside.get(around) ?? noTokens, usage))
-  }
-  const models = new Map<string, ModelUsage>()
-  for (const { key, usage = noTokens, model = '' } of requests) {
-    const attempts = inside.get(key)
-    const before = models.get(model) ?? { model, calls: 0, ...noTokens }
-    const cost = attempts === undefined ? usage : leftOver(usage, attempts)
-    models.set(model, { model, calls: before.calls + (attempts === undefined ? 1 : 0), ...addTokens(before, cost) })
-  }
-  return [...models.values()]
+function idOf({ path = rootPath, key }: Pick<BeginRecord, 'path' | 'key'>): string {
+  return `${pathId(path)} ${keyId(key)}`
 }
 
-const ATTEMPT = /^(.*\/inference(?:\.\d+)?(?:~\d+)?)\/\d+$/
+function end(made: Made | undefined, { at, value, error, request }: Partial<EndRecord>): void {
+  if (made === undefined || made.call.ended !== undefined) return
+  const { call } = made
+  made.value = value
+  if (at !== undefined) call.ended = at
+  if (request !== undefined) call.request = request
+  if (error !== undefined) call.error = { code: error.code, message: error.message }
+  else if (call.kind === 'inference') noteAnswer(call, value!)
+  else call.output = (call.kind === 'tool' ? partsOfEnd(value).execution : undefined) ?? value!
+}
+
+/** What is recorded of a model call with the hooks around it, or of one attempt: its response. */
+function noteAnswer(call: Mutable<StoredCall>, value: Json): void {
+  if (!isJsonObject(value)) return
+  const { content, usage, error } = value
+  if (isJsonObject(usage)) call.usage = { ...noTokens, ...usage }
+  if (isJsonObject(error)) call.error = { code: error['code'], message: error['message'] } as StoredCall['error'] & {}
+  if (Array.isArray(content)) call.output = content
+}
+
+/** The attempts inside a model call: their number starts with that of the call. */
+function attemptsAt({ kind, n }: EffectKey, made: readonly Made[]): readonly Made[] {
+  if (kind !== 'model') return []
+  return made.filter(
+    ({ key, call }) => key.kind === 'attempt' && call.kind === 'inference' && `${key.n}`.startsWith(`${n}.`),
+  )
+}
 
 function leftOver(all: TokenUsage, part: TokenUsage): TokenUsage {
   const names = Object.keys(noTokens) as (keyof TokenUsage)[]
   return Object.fromEntries(names.map((name) => [name, Math.max(0, all[name] - part[name])])) as TokenUsage
+}
+
+/** A call of a step of the agent itself, and what became of it. Of a closed step, `closed` has what was used and returned. */
+export function storedToolCall(
+  { id, name, sent }: { readonly id: string; readonly name: string; readonly sent: Json | undefined },
+  made: readonly Made[] = [],
+  closed?: { readonly args: Json; readonly result: ToolExecution },
+): StoredToolCall {
+  const runs = made.filter(({ key }) => key.call === id && (key.kind === 'tool' || key.kind === 'child'))
+  const asked = made.findLast(({ key }) => key.call === id && key.kind === 'ask')?.call
+  const question = asked?.input as Approval | undefined
+  const { began } = runs[0]?.call ?? {}
+  const { ended, output, input } = runs.at(-1)?.call ?? {}
+  const used = (input as { readonly args: Json } | undefined)?.args ?? question?.toolCall.args ?? sent!
+  const { args, result } = closed ?? { args: used, result: output as ToolExecution | undefined }
+  return {
+    id,
+    name,
+    args,
+    ...(sent !== undefined && !sameJson(sent, args) && { sentArgs: sent }),
+    ...(began !== undefined && { began }),
+    ...(ended !== undefined && { ended }),
+    ...(result !== undefined && { result }),
+    ...(result === undefined && question !== undefined && asked?.ended === undefined && { approval: question }),
+  }
 }

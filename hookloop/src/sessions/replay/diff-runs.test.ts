@@ -101,7 +101,7 @@ test('live runs, saved runs and sessions can be compared with each other', async
   }
 })
 
-test('a run that waits is compared as far as it got', async () => {
+test('a run that waits is compared up to its last checkpoint', async () => {
   const ask = guard('beforeToolUse', (ctx) => ctx.ask('Sure?'), { name: 'ask' })
   const [a, b] = [await run([call('ls'), 'Done.']), await run([call('ls'), 'Done.'], ask, approval('suspend'))]
   const { end, messages } = diffRuns(a, b)
@@ -109,7 +109,7 @@ test('a run that waits is compared as far as it got', async () => {
     [end?.b, messages],
     [
       { status: 'suspended', pending: [{ name: 'shell', args: { command: 'ls' } }] },
-      { shared: 2, a: 4, b: 2 },
+      { shared: 0, a: 4, b: 0 },
     ],
   )
 })

@@ -1,14 +1,13 @@
 import { isJsonObject } from '../../state/json.ts'
 import { checkArgument, checkNoOptions } from '../../state/check-options.ts'
 import { isStringList } from '../../state/option-types.ts'
-import { savedOf } from '../../agent/agent.ts'
-import { pendingOf, type Run } from '../../agent/run.ts'
-import type { AgentState } from '../../state/agent-state.ts'
+import type { Run } from '../../agent/run.ts'
+import { AgentState } from '../../state/agent-state.ts'
 import type { ErrorRecord, Execution, ExecutionStatus, FinalRecord, HookRecord, Step } from '../../state/execution.ts'
 import { sameJson, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { Change } from '../../state/ledger.ts'
 import type { Message, Part } from '../../state/message.ts'
-import type { SavedRun } from '../../state/saved-run.ts'
+import { fromSavedRun, type SavedRun } from '../../state/saved-run.ts'
 import type { StoredRun, StoredStep } from '../../state/stored-run.ts'
 import { jsonChanges } from '../../state/state-diff.ts'
 import type { Approval, ToolExecution } from '../../state/tool-call.ts'
@@ -131,14 +130,18 @@ function comparedRun(run: DiffedRun): ComparedRun {
       ...(stored && { steps: stored.steps, end: stored.end, hooks: stored.hooks }),
     }
   }
-  const { state } = savedOf(run)
+  const state = run.state instanceof AgentState ? run.state : fromSavedRun(run).state
   const { execution } = state
   const final = 'final' in run ? run.final : execution?.final
   // A blocked input has no execution; the state may still have an earlier one.
   const isOwn = 'final' in run ? execution?.final === run.final : execution?.status === run.status
   return {
     ...ofState(state, isOwn ? execution : undefined),
-    end: endOf(run.status as ExecutionStatus, isOwn || 'final' in run ? final : undefined, pendingOf(state)),
+    end: endOf(
+      run.status as ExecutionStatus,
+      isOwn || 'final' in run ? final : undefined,
+      'pending' in run ? run.pending : [],
+    ),
   }
 }
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { guards } from '../../capabilities/guards.ts'
 import { hook } from '../../hooks/hook.ts'
 import { formatReplay } from './format-replay.ts'
-import { judged, listThenPush, noPush, tape } from '../../effects/taped-run.fixture.ts'
+import { judged, listThenPush, noPush, tape } from './taped-run.fixture.ts'
 
 test('each step of a long run is judged once', async () => {
   for (const steps of [200, 800]) {
@@ -33,9 +33,11 @@ test('a report is formatted as text', async () => {
   const report = await judged(await tape(listThenPush), { hooks: [noPush, loud, around] })
   assert.equal(
     formatReplay(report),
-    `20 events judged again: 2 decisions would have differed.
+    `3 decisions judged again: 2 decisions would have differed.
   diverges at  step 1, beforeToolUse, shell: the call would have different arguments
   step 1, beforeToolUse, shell
+    was        nothing
+    would be   changed by loud
     changed    args.command "ls" → "LS"
     so         the call would have different arguments
   step 2, beforeToolUse, shell
@@ -44,5 +46,8 @@ test('a report is formatted as text', async () => {
     so         the call would be blocked
   not judged   around: it wraps a call, and a call is recorded together with the hooks around it`,
   )
-  assert.equal(formatReplay(await judged(await tape(['Done.']))), '8 events judged again: nothing would have differed.')
+  assert.equal(
+    formatReplay(await judged(await tape(['Done.']))),
+    '1 decision judged again: nothing would have differed.',
+  )
 })

@@ -2,8 +2,8 @@ import { checkArgument, checkNoOptions } from '../../state/check-options.ts'
 import { isJsonObject } from '../../state/json.ts'
 import { count, shorten } from '../../state/text.ts'
 import type { Change } from '../../state/ledger.ts'
-import type { Decided } from './compare-judged.ts'
-import type { ReplayDifference, ReplayPlace, ReplayReport } from './replay.ts'
+import type { ReplayDecision, ReplayDifference, ReplayPlace } from './compare-ledgers.ts'
+import type { ReplayReport } from './replay.ts'
 
 const MAX_VALUE = 80
 
@@ -11,15 +11,15 @@ const MAX_VALUE = 80
  * The report of a replay as text. Steps are counted from one.
  *
  * @example
- * console.log(formatReplay(await replay(recording, { agent, input: 'Hello.', hooks: [noPush] })))
+ * console.log(formatReplay(await replay(stored, { agent, hooks: [noPush] })))
  */
-export function formatReplay(report: ReplayReport, ...more: []): string {
+export function formatReplay(report: Omit<ReplayReport, 'run'>, ...more: []): string {
   checkNoOptions('formatReplay', more)
   const isReport = isJsonObject(report) && Array.isArray(report.differences)
   checkArgument('formatReplay', ['report', report], isReport, 'the report of replay()')
   const { events, differences, divergesAt, unjudged, record } = report
   return [
-    `${count(events, 'event')} judged again: ${differences.length === 0 ? 'nothing' : count(differences.length, 'decision')} would have differed.`,
+    `${count(events, 'decision')} judged again: ${differences.length === 0 ? 'nothing' : count(differences.length, 'decision')} would have differed.`,
     ...(record.status === 'complete' ? [] : [`  the record   is ${words[record.status]}: ${record.message ?? ''}`]),
     ...(divergesAt === undefined ? [] : [`  diverges at  ${placeWords(divergesAt)}: ${divergesAt.why}`]),
     ...differences.flatMap(differenceLines),
@@ -33,29 +33,29 @@ const words = {
 }
 
 function differenceLines(difference: ReplayDifference): readonly string[] {
-  const { was, would, changes = [], divergence } = difference
+  const { was, would, divergence } = difference
+  const changes = would.flatMap((each) => each.changes ?? [])
   return [
     `  ${placeWords(difference)}`,
-    ...(Object.keys({ ...was, ...would }).length === 0
-      ? []
-      : [`    was        ${decidedWords(was)}`, `    would be   ${decidedWords(would)}`]),
+    `    was        ${decidedWords(was)}`,
+    `    would be   ${decidedWords(would)}`,
     ...changes.map((change) => `    changed    ${changeWords(change)}`),
     ...(divergence === undefined ? [] : [`    so         ${divergence}`]),
   ]
 }
 
-function placeWords({ step, trigger, call }: ReplayPlace): string {
-  return `step ${step + 1}, ${trigger}${call === undefined ? '' : `, ${call.name}`}`
+function placeWords({ path = [], step, trigger, call }: ReplayPlace): string {
+  const agents = path.map(({ agent }) => `${agent}, `).join('')
+  return `${agents}step ${step + 1}, ${trigger}${call === undefined ? '' : `, ${call.name}`}`
 }
 
-/** A decision as text, such as `block by no-push: Agents never push.` */
-export function decidedWords({ verdict, votes = [], recovery, error }: Decided): string {
-  const parts = [
-    ...(verdict === undefined ? [] : [`${verdict.decision} by ${verdict.by}: ${verdict.message}`]),
-    ...votes.map(({ decision, source, message }) => `${decision} by ${source}: ${message}`),
-    ...(recovery === undefined ? [] : [`${recovery.decision} by ${recovery.by}`]),
-    ...(error === undefined ? [] : [error]),
-  ]
+/** Decisions as text, such as `block by no-push: Agents never push.` */
+export function decidedWords(decisions: readonly ReplayDecision[]): string {
+  const parts = decisions.map(({ hook, decision, message, error, changes }) => {
+    const what = decision ?? (error === undefined && changes !== undefined ? 'changed' : 'failed')
+    const why = error ?? message ?? ''
+    return `${what} by ${hook}${why === '' ? '' : `: ${why}`}`
+  })
   return parts.join('; ') || 'nothing'
 }
 

@@ -1,4 +1,5 @@
-export { replay, type ReplayDifference, type ReplayOptions, type ReplayPlace, type ReplayReport } from './replay.ts'
+export { replay, type ReplayOptions, type ReplayReport } from './replay.ts'
+export type { ReplayDecision, ReplayDifference, ReplayPlace } from './compare-ledgers.ts'
 export { formatReplay } from './format-replay.ts'
 export {
   diffRuns,
@@ -10,15 +11,5 @@ export {
   type StepDiff,
 } from './diff-runs.ts'
 export { formatDiff } from './format-diff.ts'
-export { recordEffects } from '../../effects/record-effects.ts'
-export { replayEffects } from '../../effects/replay-effects.ts'
-export {
-  fileRecording,
-  formatRecording,
-  memoryRecording,
-  parseRecording,
-  type RecordEntry,
-  type Recording,
-} from '../../effects/recording.ts'
-export { liveEffects, type Effect, type EffectKind, type Effects, type EffectsFactory } from '../../effects/effects.ts'
+export { liveEffects, type EffectsOptions } from '../../effects/effects.ts'
 export type { Clock } from '../../effects/run-time.ts'

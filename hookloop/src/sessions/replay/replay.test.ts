@@ -7,20 +7,19 @@ import { createAgent } from '../../create-agent.ts'
 import { guard, hook, observe, shadow } from '../../hooks/hook.ts'
 import { scriptedModel, type Script } from '../../models/scripted.ts'
 import { replay } from './replay.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { judged, listThenPush, noPush, tape } from '../../effects/taped-run.fixture.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import { judged, listThenPush, noPush, tape } from './taped-run.fixture.ts'
 
 test('a guard that was not there would have blocked the call, and the run would have left the record there', async () => {
   const report = await judged(await tape(listThenPush), { hooks: [noPush] })
   const place = { step: 1, trigger: 'beforeToolUse', call: { id: 'push', name: 'shell' } }
   assert.deepEqual(report, {
-    events: 20,
+    events: 2,
     differences: [
       {
         ...place,
-        was: {},
-        would: { verdict: { decision: 'block', by: 'no-push', message: 'Agents never push.' } },
+        was: [],
+        would: [{ hook: 'no-push', decision: 'block', message: 'Agents never push.' }],
         divergence: 'the call would be blocked',
       },
     ],
@@ -41,8 +40,8 @@ test('a guard that is left out would not have blocked', async () => {
   const taped = await tape(listThenPush, [noPush])
   const { differences, divergesAt } = await judged(taped, { without: ['no-push'] })
   assert.deepEqual(
-    differences.map(({ was, would }) => [was.verdict?.by, would.verdict]),
-    [['no-push', undefined]],
+    differences.map(({ was, would }) => [was[0]?.hook, would]),
+    [['no-push', []]],
   )
   assert.equal(divergesAt?.why, 'the call would run')
 })
@@ -51,7 +50,7 @@ test('a hook of the same name takes the place of the one it is named after', asy
   const softer = guard('beforeToolUse', (ctx) => ctx.block('Not today.'), { name: 'no-push', priority: 9 })
   const { differences } = await judged(await tape(listThenPush, [noPush]), { hooks: [softer] })
   assert.deepEqual(
-    differences.map(({ step, was, would }) => [step, was.verdict?.message, would.verdict?.message]),
+    differences.map(({ step, was, would }) => [step, was[0]?.message, would[0]?.message]),
     [
       [0, undefined, 'Not today.'],
       [1, 'Agents never push.', 'Not today.'],
@@ -65,9 +64,9 @@ test('a capability is judged by its hooks', async () => {
     differences.map(({ step, trigger, would }) => [
       step,
       trigger,
-      would.votes?.map(({ source, reason }) => [source, reason]),
+      would.map(({ hook: by, decision }) => [by, decision]),
     ]),
-    [[2, 'beforeStep', [['guards.maxSteps', 'stepsLimit']]]],
+    [[2, 'beforeStep', [['guards.maxSteps', 'forbidContinuation']]]],
   )
   assert.deepEqual([divergesAt?.step, divergesAt?.why], [2, 'the run would stop'])
 })
@@ -87,10 +86,10 @@ test('what new hooks would have put into the state is there for those after them
   })
   const { differences, divergesAt } = await judged(await tape(listThenPush), { hooks: [count, two] })
   assert.deepEqual(
-    differences.map(({ step, trigger, changes }) => [step, trigger, changes]),
+    differences.map(({ step, trigger, would }) => [step, trigger, would[0]?.changes]),
     [
       [0, 'afterToolUse', [{ path: 'state.metadata.calls', after: 1 }]],
-      [1, 'afterToolUse', [{ path: 'state.metadata.calls', after: 2 }]],
+      [1, 'afterToolUse', [{ path: 'state.metadata.calls', before: 1, after: 2 }]],
       [2, 'beforeStep', undefined],
     ],
   )
@@ -106,7 +105,7 @@ test('what the old hooks have put into the state is not there without them', asy
   })
   const { differences } = await judged(await tape(listThenPush, [write, read]), { without: ['write'] })
   assert.deepEqual(
-    differences.map(({ trigger, would, changes }) => [trigger, would.verdict?.message, changes?.[0]?.path]),
+    differences.map(({ trigger, was, would }) => [trigger, would[0]?.message, was[0]?.changes?.[0]?.path]),
     [
       ['beforeExecution', undefined, 'state.metadata.role'],
       ['beforeToolUse', 'Who?', undefined],
@@ -115,20 +114,18 @@ test('what the old hooks have put into the state is not there without them', asy
   )
 })
 
-test('a message that would have been added diverges only at the next model call', async () => {
-  const remind = hook('afterStep', (ctx) =>
-    ctx.step.index === 0 ? ctx.withState((state) => state.withMessage('Mind the gap.')) : ctx,
-  )
+test('a message that would have been added diverges, and each step starts from the recorded conversation', async () => {
+  const seen: number[] = []
+  const remind = hook('afterStep', (ctx) => {
+    seen.push(ctx.state.messages.length)
+    return ctx.step.index === 0 ? ctx.withState((state) => state.withMessage('Mind the gap.')) : ctx
+  })
   const { differences, divergesAt } = await judged(await tape(listThenPush), { hooks: [remind] })
   assert.deepEqual(
     differences.map(({ step, trigger, divergence }) => [step, trigger, divergence]),
-    [
-      [0, 'afterStep', undefined],
-      [1, 'beforeInference', 'the model would get a different request'],
-      [2, 'beforeInference', 'the model would get a different request'],
-    ],
+    [[0, 'afterStep', 'the model would get a different conversation']],
   )
-  assert.deepEqual([divergesAt?.step, divergesAt?.trigger], [1, 'beforeInference'])
+  assert.deepEqual([divergesAt?.step, divergesAt?.trigger, seen], [0, 'afterStep', [3, 5, 6]])
 })
 
 for (const [what, changing, path, why] of [
@@ -148,25 +145,30 @@ for (const [what, changing, path, why] of [
     'arguments that do not fit',
     hook('beforeToolUse', (ctx) => ctx.withArgs({})),
     'args.command',
-    'the call would not fit the tool',
+    'the call would not run',
   ],
   [
     'a result',
     hook('afterToolUse', (ctx) => ctx.withOutput('[redacted]')),
     'output',
-    'the model would get a different result',
+    'the model would get a different conversation',
   ],
   [
     'an answer',
     hook('afterInference', (ctx) => ctx.withResponse({ text: 'Hm.' })),
     'response',
-    'a different response would be used',
+    'the model would get a different conversation',
   ],
-  ['an input', hook('onUserInput', (ctx) => ctx.withInput('Please go.')), 'input', 'a different input would be used'],
+  [
+    'an input',
+    hook('onUserInput', (ctx) => ctx.withInput('Please go.')),
+    'input',
+    'the model would get a different request',
+  ],
 ] as const) {
   test(`${what} that would have been changed is shown, and a live run would leave the record there`, async () => {
     const { differences, divergesAt } = await judged(await tape(listThenPush), { hooks: [changing] })
-    assert.deepEqual([differences[0]?.changes?.[0]?.path, divergesAt?.why], [path, why])
+    assert.deepEqual([differences[0]?.would[0]?.changes?.[0]?.path, divergesAt?.why], [path, why])
   })
 }
 
@@ -193,14 +195,14 @@ test('a new ask diverges from the recording, and so does an allow of a call that
   const asked = await judged(await tape(listThenPush, [person]), { hooks: [allows] })
   assert.deepEqual(
     [unasked.divergesAt?.why, asked.divergesAt?.why],
-    ['the call would wait for approval', 'the call would run'],
+    ['the call would wait for approval', 'no approver would be asked'],
   )
 })
 
 test('allowing a call that needs no approval is a difference but no divergence', async () => {
   const allows = guard('beforeToolUse', (ctx) => ctx.allow('Fine.'), { name: 'allows' })
   const { differences, divergesAt } = await judged(await tape(listThenPush), { hooks: [allows] })
-  assert.deepEqual([differences.length, differences[0]?.would.verdict?.decision, divergesAt], [2, 'allow', undefined])
+  assert.deepEqual([differences.length, differences[0]?.would[0]?.decision, divergesAt], [2, 'allow', undefined])
 })
 
 test('a continuation that would be requested, or not, diverges', async () => {
@@ -220,7 +222,7 @@ test('an error would have been dealt with otherwise', async () => {
   const ignore = hook('onError', (ctx) => ctx.ignore(), { name: 'retry' })
   const { differences, divergesAt } = await judged(await tape(failing, [retry]), { hooks: [ignore] })
   assert.deepEqual(
-    [differences[0]?.was.recovery?.decision, differences[0]?.would.recovery?.decision, divergesAt?.why],
+    [differences[0]?.was[0]?.decision, differences[0]?.would[0]?.decision, divergesAt?.why],
     ['retry', 'ignore', 'the error would be handled differently'],
   )
 })
@@ -236,14 +238,10 @@ test('a hook that would have failed is reported with its error, and a guard with
   const mute = guard('afterStep', () => undefined as never, { name: 'mute' })
   const { differences } = await judged(await tape(['Done.']), { hooks: [broken, mute] })
   assert.deepEqual(
-    differences.map(({ trigger, would, divergence }) => [
-      trigger,
-      would.error ?? would.votes?.find(({ source }) => source === 'mute')?.decision,
-      divergence,
-    ]),
+    differences.map(({ trigger, would, divergence }) => [trigger, would[0]?.decision ?? would[0]?.error, divergence]),
     [
-      ['beforeStep', 'Hook "broken" failed at beforeStep: broken', 'a hook would fail'],
-      ['afterStep', 'forbidContinuation', 'the run would stop for a different reason'],
+      ['beforeStep', 'broken', 'the run would stop'],
+      ['afterStep', 'forbid', undefined],
     ],
   )
 })
@@ -268,7 +266,7 @@ test('where a hook would have had an effect that is not recorded, the record no 
   const world = { asked: 0 }
   const lookUp = guard('beforeToolUse', (ctx) => (world.asked++, ctx), { name: 'look-up', effect: true })
   const { divergesAt } = await judged(await tape(listThenPush), { hooks: [lookUp] })
-  assert.deepEqual([world.asked, divergesAt?.step, divergesAt?.why], [0, 0, 'the recording has no result of "look-up"'])
+  assert.deepEqual([world.asked, divergesAt?.step, divergesAt?.why], [0, 0, 'the record has no result of "look-up"'])
 })
 
 test('around hooks and observers are reported as not judged', async () => {
@@ -282,23 +280,12 @@ test('around hooks and observers are reported as not judged', async () => {
   assert.deepEqual([unjudged.map((each) => each.hook), differences], [['other', 'eye', 'around'], []])
 })
 
-test('a run that was resumed is replayed from the run it was resumed from', async () => {
-  const ask = guard('beforeToolUse', (ctx) => ctx.ask('Push?'), { name: 'ask' })
-  const shell = tool({ name: 'shell', description: 'Runs.', input: { type: 'object' }, execute: () => 'ok' })
-  const agent = createAgent({ model: scriptedModel(listThenPush.slice(1)), use: [shell, ask, approval('suspend')] })
-  const from = await agent.run('go')
-  const answers = from.status === 'suspended' ? { [from.pending[0]!.id]: 'allow' as const } : {}
-  const recording = memoryRecording()
-  await agent.resume(from, { answers, effects: recordEffects(recording) })
-  const { record, divergesAt } = await replay(recording, { agent, from, answers, hooks: [noPush] })
-  assert.deepEqual([record.status, divergesAt?.why], ['complete', 'the call would be blocked'])
-})
-
 for (const [what, description] of [
   ['', 'Runs.'],
   [', also if the tool has changed and the approver is asked again', 'Runs as root.'],
 ] as const) {
-  test(`a hook that changes arguments is not judged at a call that was approved${what}`, async () => {
+  test(`a run that was resumed is judged as one${what}`, async () => {
+    const store = memoryStore()
     const agentWith = (text: string) => {
       const shell = tool({
         name: 'shell',
@@ -307,42 +294,59 @@ for (const [what, description] of [
         ask: true,
         execute: () => 'ok',
       })
-      const model = scriptedModel(({ messages }) =>
-        messages.length === 1 ? { toolCalls: [{ name: 'shell', args: { command: 'push' } }] } : 'Done.',
-      )
-      return createAgent({ model, use: [shell, approval('suspend')] })
+      const model = scriptedModel(listThenPush.slice(1))
+      return createAgent({ model, store, use: [shell, approval('suspend')] })
     }
-    const edits = hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'other' }), { name: 'edits' })
-    const from = await agentWith('Runs.').run('go')
-    const answers = from.status === 'suspended' ? { [from.pending[0]!.id]: 'allow' as const } : {}
-    const recording = memoryRecording()
+    let run = await agentWith('Runs.').run('go', { session: 's' })
     const agent = agentWith(description)
-    const resumed = await agent.resume(from, { answers, effects: recordEffects(recording) })
-    assert.equal(resumed.status, description === 'Runs.' ? 'completed' : 'suspended')
-    const { record, differences } = await replay(recording, { agent, from, answers, hooks: [edits] })
-    assert.deepEqual([record.status, differences], ['complete', []])
+    while (run.status === 'suspended')
+      run = await agent.resume('s', { answers: { [run.pending[0]!.id]: 'allow' as const } })
+    const edits = hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'other' }), { name: 'edits' })
+    const stored = (await store.read('s'))!
+    const strict = await replay(stored, { agent })
+    const [blocked, edited] = [
+      await replay(stored, { agent, hooks: [noPush] }),
+      await replay(stored, { agent, hooks: [edits] }),
+    ]
+    assert.deepEqual([run.status, strict.record, strict.differences], ['completed', { status: 'complete' }, []])
+    assert.deepEqual(
+      [blocked, edited].map(({ divergesAt }) => divergesAt?.why),
+      ['the call would be blocked', 'the call would wait for approval'],
+    )
   })
 }
 
+test('a run that waits for an answer is judged in its open step as well', async () => {
+  const ask = guard('beforeToolUse', (ctx) => (ctx.toolCall.id === 'push' ? ctx.ask('Push?') : ctx), { name: 'ask' })
+  const { stored, agent } = await tape(listThenPush, [ask, approval('suspend')])
+  const strict = await replay(stored, { agent })
+  const all = guard('beforeToolUse', (ctx) => ctx.block('No.'), { name: 'all' })
+  const { record, run, differences } = await replay(stored, { agent, hooks: [all] })
+  assert.deepEqual([strict.record, strict.run.status], [{ status: 'complete' }, 'suspended'])
+  assert.deepEqual(
+    [record, run.status, differences.map(({ step }) => step)],
+    [{ status: 'complete' }, 'failed', [0, 1]],
+  )
+})
+
 test('a record of another agent is judged up to where that shows', async () => {
-  const { recording, agent } = await tape(listThenPush)
+  const { stored, agent } = await tape(listThenPush)
   const other = agent.with(hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'rm -r' }), { name: 'rm' }))
-  const { record, events, differences } = await replay(recording, { agent: other, input: 'go' })
-  assert.deepEqual([record.status, events, differences], ['diverged', 6, []])
-  assert.match(record.message!, /"[^"]+\/0\/0\/tool" has a different input than recorded: .*"ls".*"rm -r"/)
+  const { record, events, differences } = await replay(stored, { agent: other, hooks: [noPush] })
+  assert.deepEqual([record.status, events, differences], ['diverged', 0, []])
+  assert.match(record.message!, /at step 1, beforeToolUse, call "list", other hooks decide: "nothing".*"ls".*"rm -r"/)
 })
 
 test('a record that cannot be replayed is rejected with a message', async () => {
-  const { agent, recording } = await tape(listThenPush)
+  const { agent, stored } = await tape(listThenPush)
   const refused = (changed: object): Promise<void> =>
-    assert.rejects(replay(recording, { agent, input: 'go', ...changed }), {
-      code: 'AGENT_INVALID_OPTION',
-    })
-  await refused({ input: undefined })
+    assert.rejects(replay(stored, { agent, ...changed }), { code: 'AGENT_INVALID_OPTION' })
+  await refused({ input: 'go' })
+  await refused({ run: 1 })
   await refused({ agent: {} })
   await refused({ without: ['nobody'] })
   await refused({ hooks: [{ name: 'nothing' }] })
   await refused({ hooks: [{ ...noPush }] })
-  await assert.rejects(replay(memoryRecording(), { agent, input: 'go' }), { code: 'RECORDING_INVALID' })
+  await assert.rejects(replay([], { agent }), { code: 'AGENT_INVALID_OPTION' })
   await assert.rejects(replay(['{}'], { agent }), { code: 'SESSION_CORRUPT' })
 })

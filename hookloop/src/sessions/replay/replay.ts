@@ -2,145 +2,135 @@ import { isJsonObject } from '../../state/json.ts'
 import { checkArgument, checkOptions, optionNames } from '../../state/check-options.ts'
 import { isStringList } from '../../state/option-types.ts'
 import type { Agent } from '../../agent/agent.ts'
-import { partsOf } from '../../agent/agent-parts.ts'
+import { partsOf, type AgentParts } from '../../agent/agent-parts.ts'
 import type { Capability } from '../../agent/capability.ts'
-import type { AgentParts } from '../../agent/agent-parts.ts'
-import type { ToolCall } from '../../state/tool-call.ts'
+import { startRun, stateFor } from '../../agent/loop/drive.ts'
+import { AgentRun } from '../../agent/loop/agent-run.ts'
+import type { Run } from '../../agent/run.ts'
 import { AgentError } from '../../errors.ts'
+import { Effects } from '../../effects/effects.ts'
+import { Journal } from '../../effects/journal.ts'
+import { RunLog } from '../../effects/log.ts'
+import { RunTime } from '../../effects/run-time.ts'
+import { RecordTape, type TapeMode } from '../../effects/tape.ts'
 import { isHook, type Hook } from '../../hooks/hook.ts'
-import { HookStack, type StackedHook } from '../../hooks/stack.ts'
-import { isAround, type HookTrigger } from '../../hooks/triggers.ts'
-import { compareJudged, type Disagreement } from './compare-judged.ts'
+import { HookStack } from '../../hooks/stack.ts'
+import { isAround } from '../../hooks/triggers.ts'
 import { readRecordedRuns } from '../log/read-session.ts'
-import {
-  replaySessionRun,
-  replayRecording,
-  type RunStart,
-  type ReplayedRun,
-  type RecordEnd,
-} from './replay-recording.ts'
-import { RecordedAnswers } from './recorded-answers.ts'
-import { isRecording, type Recording } from '../../effects/recording.ts'
-import { Rejudger } from './rejudge.ts'
+import type { RecordedRun } from '../log/recorded-run.ts'
+import { isOfRun } from '../log/session-reader.ts'
 import type { StoredSession } from '../stores/store.ts'
-import type { RecordedEvent } from './event-recorder.ts'
+import { compareStep, type ReplayDifference, type ReplayPlace } from './compare-ledgers.ts'
 
 /** Options of `replay`. */
-export type ReplayOptions = RunStart & {
+export type ReplayOptions = OtherHooks & {
   /** The agent that made the record. Its model, tools and observers are not used. */
   readonly agent: Agent<unknown>
+  /** The index of the run in the session; a negative index counts from the end. Default: the last run. */
+  readonly run?: number
+}
+
+type OtherHooks = {
   /** Hooks to add. A hook with the name of an existing one replaces it. */
   readonly hooks?: readonly (Hook | Capability)[]
   /** Names of hooks to remove. */
   readonly without?: readonly string[]
-  /** The index of the run in a session; a negative index counts from the end. Default: the last run. */
-  readonly run?: number
 }
 
-/** A place in a run. */
-export type ReplayPlace = {
-  readonly step: number
-  readonly trigger: HookTrigger
-  readonly call?: { readonly id: string; readonly name: string }
-}
-
-/** An event at which the changed hooks would have decided differently. */
-export type ReplayDifference = ReplayPlace & Disagreement
-
-/** What would have been different with other hooks, as `replay` reports it. */
+/** What `replay` found. */
 export type ReplayReport = {
-  /** The number of events that were judged again. */
+  /** The number of places at which hooks decided something, in the record or now. */
   readonly events: number
   readonly differences: readonly ReplayDifference[]
-  /** The first difference after which a live run would diverge from the recording. Later differences are less reliable. */
+  /** Where a live run would diverge from the record first. Later differences are less reliable. */
   readonly divergesAt?: ReplayPlace & { readonly why: string }
-  /** Hooks that cannot be judged, and why. */
-  readonly unjudged: readonly { readonly hook: string; readonly why: string }[]
-  readonly record: RecordEnd
+  readonly unjudged: readonly Unjudged[]
+  /** Whether the record is what this agent does: it may have no end, or be of another agent. */
+  readonly record: { readonly status: 'complete' | 'incomplete' | 'diverged'; readonly message?: string }
+  /** The run as it was replayed. */
+  readonly run: Run
 }
+
+/** A hook that cannot be judged. */
+type Unjudged = { readonly hook: string; readonly why: string }
 
 /**
- * Tests changed hooks against a recorded run: every event is judged again, on the recorded state plus what these hooks would
- * have changed in it. No model is called, no tool runs and no observer fires. The replay continues with what was recorded,
- * whatever the changed hooks decide.
+ * Replays a run of a session: no model is called, no tool runs, no approver is asked and no observer fires. Every call, decision
+ * and state must be as recorded. With other hooks, it reports what they would have decided: the replay continues with what was
+ * recorded, whatever they decide.
  *
  * @example
- * const report = await replay((await store.read('chat-1'))!, { agent, hooks: [noPush] })
- * console.log(formatReplay(report))
+ * const stored = (await store.read('chat-1'))!
+ * assert.equal((await replay(stored, { agent })).record.status, 'complete')
+ * console.log(formatReplay(await replay(stored, { agent, hooks: [noPush] })))
  */
-export async function replay(
-  record: Recording | StoredSession | readonly string[],
-  options: ReplayOptions,
-): Promise<ReplayReport> {
-  checkOptions('replay', options, names)
-  checkRecord('replay', record)
+export async function replay(record: StoredSession | readonly string[], options: ReplayOptions): Promise<ReplayReport> {
+  checkOptions('replay', options, optionNames<ReplayOptions>({ agent: true, hooks: true, without: true, run: true }))
+  const isRecord = isStringList(record) || (isJsonObject(record) && isStringList(record['lines']))
+  checkArgument('replay', ['record', record], isRecord, 'a session as store.read() returns it')
   const parts = partsOf(options.agent)
-  const { stack, unjudged } = changedStack(parts, options)
-  const { events, entries, end } = await play(parts, record, options)
-  const opinion = new Rejudger(parts, stack, new RecordedAnswers(entries))
-  const differences: ReplayDifference[] = []
-  for (const event of events) {
-    const found = await compareJudged(parts, event, await opinion.judge(event))
-    if (found !== undefined) differences.push({ ...placeOf(event), ...found })
-  }
-  const first = differences.find(({ divergence }) => divergence !== undefined)
-  return {
-    events: events.length,
-    differences,
-    ...(first !== undefined && { divergesAt: divergencePlace(first) }),
-    unjudged,
-    record: end,
-  }
-}
-
-const names = optionNames<ReplayOptions>({
-  agent: true,
-  hooks: true,
-  without: true,
-  run: true,
-  input: true,
-  from: true,
-  metadata: true,
-  answers: true,
-  acceptMissing: true,
-  onChange: true,
-})
-
-/** Throws unless a value is a recording, a stored session or its lines. */
-export function checkRecord(where: string, record: unknown): void {
-  const isRecord =
-    isStringList(record) || (isJsonObject(record) && (isRecording(record) || isStringList(record['lines'])))
-  checkArgument(where, ['record', record], isRecord, 'a recording, or a session as store.read() returns it')
-}
-
-async function play(
-  parts: AgentParts,
-  record: Recording | StoredSession | readonly string[],
-  options: ReplayOptions,
-): Promise<ReplayedRun> {
-  if (isRecording(record)) return replayRecording(parts, record, options)
-  const { runs } = readRecordedRuns('lines' in record ? record.lines : record)
-  const { run: index = -1 } = options
-  const run = Number.isInteger(index) ? runs.at(index) : undefined
-  if (run !== undefined) return replaySessionRun(parts, run)
-  throw new AgentError('AGENT_INVALID_OPTION', `There is no run ${index}: the session has ${runs.length} runs.`, {
-    value: index,
-  })
-}
-
-/** The hooks to judge with. */
-function changedStack(
-  parts: AgentParts,
-  options: OtherHooks,
-): { readonly stack: HookStack; readonly unjudged: ReplayReport['unjudged'] } {
   const { hooks, given, gone } = changedHooks(parts, options)
+  const recorded = runIn(record, options.run)
+  const own = await play(parts, { recorded, hooks: inForce(parts), mode: 'strict' })
+  const changed = [...given, ...gone]
+  const kept = inForce(parts).filter((each) => !isJudged(each)) // around hooks and observers: no replay runs them
+  const judged = [...hooks.filter(isJudged), ...kept]
+  const { run, steps } = changed.some(isJudged) ? await play(parts, { recorded, hooks: judged, mode: 'whatIf' }) : own
+  const known = own.record.status === 'diverged' ? steps.slice(0, own.steps.length) : steps
+  const compared = known.map((step) => compareStep(step, toolIn(run)))
+  const divergesAt = compared.find((step) => step.divergesAt !== undefined)?.divergesAt
+  const unrecorded = known.flatMap(({ divergences }) =>
+    divergences.flatMap(({ hook, why }) => (hook ? { hook, why } : [])),
+  )
+  const unjudged = [...changed.filter((each) => !isJudged(each)).map(whyUnjudged), ...unrecorded]
   return {
-    stack: new HookStack(hooks.filter(isJudged), parts.toolNames),
-    unjudged: [...new Map([...given, ...gone].filter((each) => !isJudged(each)).map(whyUnjudged)).values()],
+    events: compared.reduce((sum, { places }) => sum + places, 0),
+    differences: compared.flatMap(({ differences }) => differences),
+    ...(divergesAt !== undefined && { divergesAt }),
+    unjudged: [...new Map(unjudged.map((each) => [each.hook, each])).values()],
+    record: own.record,
+    run,
   }
 }
 
-type OtherHooks = Pick<ReplayOptions, 'hooks' | 'without'>
+function runIn(record: StoredSession | readonly string[], index = -1): RecordedRun {
+  const { runs } = readRecordedRuns('lines' in record ? record.lines : record)
+  const run = Number.isInteger(index) ? runs.at(index) : undefined
+  if (run !== undefined) return run
+  throw invalid(`There is no run ${index}: the session has ${runs.length} runs.`, index)
+}
+
+type Playing = { readonly recorded: RecordedRun; readonly hooks: readonly Hook[]; readonly mode: TapeMode }
+
+/** Runs an agent with some hooks over the records of a run. */
+async function play(agent: AgentParts, { recorded, hooks, mode }: Playing) {
+  const { start, input, before, records } = recorded
+  const parts = { ...agent, stack: new HookStack(hooks, agent.toolNames) }
+  const log = new RunLog({ keepsChildren: false })
+  log.root.state = before
+  log.apply(input)
+  const end = records.findIndex(({ t }) => t === 'rewound')
+  const known = end === -1 ? records : records.slice(0, end)
+  const tape = new RecordTape(
+    log,
+    known.flatMap((each) => (isOfRun(each) ? [each] : [])),
+    mode,
+  )
+  const journal = new Journal(log, { clock: undefined, tape })
+  const { root: scope } = log
+  const time = new RunTime(undefined, undefined)
+  const effects = new Effects({ journal, scope, time, emit: undefined, run: input.run, now: scope.at })
+  const state = stateFor(parts, { from: before, agentId: effects.agentId, metadata: input.metadata })
+  const context = new AgentRun(parts, effects, state, { session: start.id, turn: input.turn })
+  const run = await startRun(context, input.message)
+  return { run, steps: tape.steps, record: endOf(run) }
+}
+
+function endOf(run: Run): ReplayReport['record'] {
+  const { code, message } = run.status === 'failed' ? run.error : {}
+  if (code === 'REPLAY_INCOMPLETE') return { status: 'incomplete', message: message! }
+  return code === 'REPLAY_DIVERGED' ? { status: 'diverged', message: message! } : { status: 'complete' }
+}
 
 /**
  * The hooks of an agent that are in force, in order, with some replaced or removed, and then the added ones; which were given
@@ -151,24 +141,26 @@ export function changedHooks(
   { hooks = [], without = [] }: OtherHooks,
 ): { readonly [which in 'hooks' | 'given' | 'gone']: readonly Hook[] } {
   const given = hooks.flatMap(hooksIn)
-  const own = parts.stack.hooks.filter((each) => !each.shadow)
-  for (const name of without) {
-    if (!own.some((each) => each.name === name)) throw unknownHook(name, own)
-  }
+  const own = inForce(parts)
+  const known = own.map(({ name }) => name)
+  const unknown = without.find((name) => !known.includes(name))
+  if (unknown !== undefined)
+    throw invalid(`The agent has no hook "${unknown}" to remove. It has: ${known.join(', ')}.`, unknown)
   const replacement = new Map(given.filter((each) => each.named).map((each) => [each.name, each]))
   const remaining = own.filter((each) => !without.includes(each.name)).map((each) => replacement.get(each.name) ?? each)
   const added = given.filter((each) => !remaining.includes(each))
   return { hooks: [...remaining, ...added], given, gone: own.filter((each) => !remaining.includes(each)) }
 }
 
+function inForce({ stack }: AgentParts): readonly Hook[] {
+  return stack.hooks.filter(({ shadow }) => !shadow)
+}
+
 /** A hook in shadow mode is judged as if it were in force. */
 function hooksIn(given: Hook | Capability): readonly Hook[] {
   const hooks = isHook(given) ? [given] : (given?.hooks ?? [])
-  if (hooks.length === 0 || !hooks.every(isHook)) {
-    throw new AgentError('AGENT_INVALID_OPTION', '"hooks" must be an array of hooks, and of capabilities with hooks.', {
-      value: given,
-    })
-  }
+  if (hooks.length === 0 || !hooks.every(isHook))
+    throw invalid('"hooks" must be an array of hooks, and of capabilities with hooks.', given)
   return hooks.map((each) => (each.shadow ? { ...each, shadow: false } : each))
 }
 
@@ -176,28 +168,16 @@ function isJudged({ mode, triggers }: Hook): boolean {
   return mode !== 'observe' && !triggers.some(isAround)
 }
 
-function whyUnjudged({ name, mode }: Hook): [string, ReplayReport['unjudged'][number]] {
+function whyUnjudged({ name: hook, mode }: Hook): Unjudged {
   const around = 'it wraps a call, and a call is recorded together with the hooks around it'
-  return [name, { hook: name, why: mode === 'observe' ? 'it decides nothing' : around }]
+  return { hook, why: mode === 'observe' ? 'it decides nothing' : around }
 }
 
-function placeOf({ step, trigger, start }: RecordedEvent): ReplayPlace {
-  const call = start.facts['toolCall'] as ToolCall | undefined
-  return { step, trigger, ...(call !== undefined && { call: { id: call.id, name: call.name } }) }
+function toolIn({ state }: Run): (step: number, call: string) => string {
+  const steps = state.execution?.steps
+  return (step, call) => steps?.at(step)?.toolCalls.find(({ id }) => id === call)?.name ?? call
 }
 
-function divergencePlace({
-  step,
-  trigger,
-  call,
-  divergence,
-}: ReplayDifference): NonNullable<ReplayReport['divergesAt']> {
-  return { step, trigger, ...(call !== undefined && { call }), why: divergence! }
-}
-
-function unknownHook(name: string, hooks: readonly StackedHook[]): AgentError {
-  const known = hooks.map((each) => each.name).join(', ')
-  return new AgentError('AGENT_INVALID_OPTION', `The agent has no hook "${name}" to remove. It has: ${known}.`, {
-    value: name,
-  })
+function invalid(message: string, value: unknown): AgentError {
+  return new AgentError('AGENT_INVALID_OPTION', message, { value })
 }

@@ -1,15 +1,13 @@
 import { pageTypes } from '../stores/list-sessions.ts'
 import { optionTypes } from '../../state/option-types.ts'
 import { checkOptions } from '../../state/check-options.ts'
-import { checkedAnswer } from '../../agent/tools/request-approval.ts'
-import { lastStepOf } from '../../state/execution.ts'
-import type { JsonObject } from '../../state/json.ts'
-import { openCallsIn } from '../../state/open-calls.ts'
-import { answerProblem, approvalFits, type Answer, type Approval } from '../../state/tool-call.ts'
+import { checkedAnswer } from '../../agent/loop/ask.ts'
+import { askedIn, checkAnswerTo } from '../../agent/loop/resume.ts'
+import { toJson, type JsonObject } from '../../state/json.ts'
+import type { Answer, Approval } from '../../state/tool-call.ts'
 import { AgentError } from '../../errors.ts'
-import type { SessionSnapshot } from '../log/read-session.ts'
 import { checkStore, type ListedSession, type ListOptions, type SessionStore } from '../stores/store.ts'
-import { lockSession, logEvent, setHead } from './session-lock.ts'
+import { lockSession, logEvent } from './session-lock.ts'
 
 /** An approval that waits for an answer, and the id of its session. */
 export type PendingApproval = Approval & { readonly session: string }
@@ -81,60 +79,24 @@ export async function answerApproval(
     waitMs: optionTypes.amount,
   })
   const { session: id, approval, answer: given, by, now = Date.now(), waitMs } = options
-  const answer = checkedAnswer(given)
-  if (answer === 'suspend') {
+  if (checkedAnswer(given) === 'suspend') {
     throw new AgentError('ANSWER_INVALID', 'To leave an approval open, do not answer it.', { value: given })
   }
   await lockSession(store, { id, waitMs }, async (session) => {
     const { snapshot, journal } = session
-    const asked = approvalIn(snapshot, approval)
-    const problem = answerProblem(asked, answer)
-    if (problem !== undefined) throw new AgentError('ANSWER_INVALID', problem, { value: given })
-    const isAllow = answer === 'allow' || 'allow' in answer
-    if (isAllow && asked.expiresAt !== undefined && now >= asked.expiresAt) {
-      throw new AgentError('ANSWER_EXPIRED', `"${approval}" has expired; it can only be denied now.`, {
-        value: approval,
-      })
+    const { open } = snapshot
+    if (open === undefined) {
+      throw new AgentError('ANSWER_UNKNOWN', `The session does not wait for "${approval}".`, { value: approval })
     }
-    journal.append({ type: 'answer', approval, answer, at: now, ...(by !== undefined && { by }) })
-    logEvent(session, snapshot.open!.run, {
-      type: 'answered',
-      step: lastStepOf(snapshot.state!.execution!),
-      at: now,
-      approval,
-      answer,
-      ...(by !== undefined && { by }),
-    })
-    setHead(session, snapshot.state!, { at: now, answered: { ...snapshot.open!.given, [approval]: answer } })
+    const answer = checkAnswerTo(askedIn(open, approval), given, now)
+    const record = { t: 'answer', at: now, approval, answer, ...(by !== undefined && { by }) } as const
+    journal.append(record)
+    open.apply(record, true)
+    const step = snapshot.state?.execution?.status === 'running' ? snapshot.state.stepCount : 0
+    const { t: _kind, at, ...said } = record
+    logEvent(session, open.input!.run, { type: 'answered', step, at, ...said })
+    const pending = open.questions()
+    journal.setHead({ ...session.head, pending: toJson(pending) })
     await journal.flush()
   })
-}
-
-/** The approval with this id, if the session waits for it and it is about the arguments that were shown. */
-function approvalIn({ open, state }: SessionSnapshot, id: string): Approval {
-  const calls = open?.phase === 'suspended' ? openCallsIn(state?.execution) : []
-  const { call, key } = calls.find((each) => each.call.approval?.id === id) ?? {}
-  if (key === undefined || call?.approval === undefined) {
-    throw new AgentError('ANSWER_UNKNOWN', `The session does not wait for "${id}".`, { value: id })
-  }
-  const isOver = call.result !== undefined || call.child !== undefined
-  if (isOver || Object.hasOwn(open!.given, id) || Object.hasOwn(open!.answers ?? {}, id)) throw answeredBefore(id)
-  if (open!.answers !== undefined) throw resumeFirst(id)
-  if (approvalFits(call.approval, call, key)) return call.approval
-  throw new AgentError('APPROVAL_MISMATCH', `The arguments of the call differ from those that were to be approved.`, {
-    value: id,
-  })
-}
-
-export function answeredBefore(id: string): AgentError {
-  return new AgentError('ANSWER_USED', `"${id}" was already answered.`, { value: id })
-}
-
-/** A run that resumes with some answers asks for the others when it is suspended again. */
-export function resumeFirst(id: string): AgentError {
-  return new AgentError(
-    'ANSWER_UNKNOWN',
-    `The session was interrupted while it resumed with other answers. Resume it first, without an answer to "${id}".`,
-    { value: id },
-  )
 }

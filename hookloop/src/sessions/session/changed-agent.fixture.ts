@@ -1,7 +1,6 @@
 // An agent of which every part can be changed between a crash and a resume, and a run in which every part matters.
 import type { Agent } from '../../agent/agent.ts'
 import type { Use } from '../../agent/capability.ts'
-import { pendingOf } from '../../agent/run.ts'
 import { agentTool } from '../../agent/subagents/agent-tool.ts'
 import { tool } from '../../agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
@@ -14,10 +13,10 @@ import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { textOf, type Message } from '../../state/message.ts'
 import { liveEffects } from '../../effects/effects.ts'
-import { readSession } from '../log/read-session.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { answerApproval } from './approvals.ts'
 import { quietClock } from './eventful-run.fixture.ts'
+import { findSession } from './open-session.fixture.ts'
 
 /** What the tools really did, and which tools the guard of `a guard that asks about every call is added` asked about. */
 export type World = { readonly note: (what: string) => void; readonly noteAsked?: (tool: string) => void }
@@ -261,15 +260,13 @@ function answersIn(messages: readonly Message[]): number {
 /** What a process does until the run is over: it starts or resumes the run, and allows what is asked. */
 export async function work(agent: Agent<unknown>, store: SessionStore): Promise<void> {
   for (let turn = 0; turn < 24; turn++) {
-    const { open, state, records } = readSession((await store.read('s'))?.lines ?? [], 's')
+    const { open, hasInput, asked } = await findSession(store, 's')
     const how = { effects: liveEffects({ id: 'r', clock: quietClock }) }
-    if (!records.some(({ type }) => type === 'input')) {
+    if (!hasInput) {
       await agent.run('Go.', { session: 's', ...how })
       continue
     }
     if (open === undefined) return
-    const isAnswered = open.answers !== undefined || Object.keys(open.given).length > 0
-    const asked = open.phase === 'suspended' && !isAnswered ? pendingOf(state!) : []
     for (const { id } of asked) await answerApproval(store, { session: 's', approval: id, answer: 'allow' })
     await agent.resume('s', { acceptMissing: true, ...how })
   }

@@ -1,46 +1,74 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import { isSoak } from '../stores/kills.fixture.ts'
-import { changes } from './changed-agent.fixture.ts'
+import { readSession } from '../log/read-session.ts'
+import { memoryStore } from '../stores/memory-store.ts'
+import type { Death } from './dying-store.fixture.ts'
+import { changedAgent, changes, questions, summaryChanges, work } from './changed-agent.fixture.ts'
 import { checkAll, countWrites } from './survive-deploy.fixture.ts'
 
-const writes = await countWrites()
-const points = Array.from({ length: writes }, (_, i) => i + 1)
-const names = Object.keys(changes)
+// What has begun stays as it is recorded; what has not begun is judged and run by the changed agent. The table: an agent, every
+// change of it, every point at which its process may die.
 
-test('the same agent ends a session from every point at which a process may die', async () => {
-  assert.ok(writes > 12, String(writes))
-  await checkAll(
-    { after: [] },
-    points.flatMap((at) => [
-      { at, stored: true },
-      { at, stored: false },
-    ]),
-  )
-})
+const summarizes = ['summarization is added']
+const plainChanges = Object.keys(changes)
 
-for (const name of names) {
-  test(`a session is resumed under its id, without a lost or repeated effect, if ${name}`, async () => {
-    await checkAll(
-      { after: [name] },
-      points.flatMap((at) => [
-        { at, stored: true },
-        { at, stored: false },
-      ]),
-    )
+/** What the agent is before it changes, what may change, and how many of all cases are tried: one of so many. */
+const table: readonly {
+  readonly what: string
+  readonly before: readonly string[]
+  readonly changed: readonly string[]
+  readonly oneOf: number
+}[] = [
+  { what: 'acts', before: [], changed: plainChanges, oneOf: 16 },
+  ...Object.keys(questions).map((each) => ({
+    what: `asks ${each}`,
+    before: [each],
+    changed: plainChanges,
+    oneOf: 64,
+  })),
+  { what: 'summarizes', before: summarizes, changed: [...Object.keys(summaryChanges), ...plainChanges], oneOf: 32 },
+]
+
+for (const { what, before, changed, oneOf } of table) {
+  const writes = await countWrites(before)
+  const everywhere = Array.from({ length: writes }, (_, i) => i + 1).flatMap((at): readonly Death[] => [
+    { at, stored: true },
+    { at, stored: false },
+  ])
+  const some = (nth: number, of: number): readonly Death[] => everywhere.filter((_, i) => isSoak || i % of === nth % of)
+
+  suite(`a session of an agent that ${what}`, () => {
+    test('is ended by the same agent, wherever its process dies', async () => {
+      assert.ok(writes > 12, String(writes))
+      await checkAll({ before, after: before }, some(0, before.length === 0 ? 1 : 4))
+    })
+
+    test('is resumed without a lost or repeated effect, whatever changes', async () => {
+      for (const [i, name] of changed.entries()) await checkAll({ before, after: [...before, name] }, some(i, oneOf))
+    })
+
+    test('is resumed without a lost or repeated effect, if two parts change', async () => {
+      for (const [i, one] of changed.entries())
+        for (const other of isSoak ? plainChanges : [plainChanges[(i + 7) % plainChanges.length]!])
+          await checkAll({ before, after: [...before, other, one] }, some(i, 4 * oneOf))
+    })
   })
 }
 
-test('a session is resumed under its id, without a lost or repeated effect, if any two parts of the agent change', async () => {
-  let pairs = 0
-  for (const [i, one] of names.entries()) {
-    for (const other of names.slice(i + 1)) {
-      const some = points.filter((at) => isSoak || at % 8 === pairs % 8) // every pair, and every point with many pairs
-      await checkAll(
-        { after: [one, other] },
-        some.map((at) => ({ at, stored: true })),
-      )
-      pairs++
-    }
+test('is resumed without a lost or repeated effect, if an agent that asked asks no longer and another part changes', async () => {
+  for (const question of Object.keys(questions)) {
+    const writes = await countWrites([question])
+    for (const [i, name] of plainChanges.entries())
+      if (isSoak || i % 4 === 0)
+        await checkAll({ before: [question], after: [name] }, [{ at: 1 + ((7 * i) % writes), stored: true }])
   }
+})
+
+test('the agent that summarizes does so more than once in these tests', async () => {
+  const store = memoryStore()
+  await work(changedAgent(store, { note: () => undefined }, summarizes), store)
+  const { records } = readSession((await store.read('s'))!.lines, 's')
+  const summaries = records.filter((record) => record.t === 'end' && record.key.trigger === 'beforeCompaction')
+  assert.ok(summaries.length > 1, String(summaries.length))
 })

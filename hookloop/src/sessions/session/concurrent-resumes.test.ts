@@ -11,7 +11,7 @@ import { isSoak, killPoints } from '../stores/kills.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
 import type { SessionStore } from '../stores/store.ts'
-import { dyingStore } from './dying-store.fixture.ts'
+import { dyingStore, toolBegin } from './dying-store.fixture.ts'
 import { doneIn, folder, start, type Place } from './session-processes.fixture.ts'
 import { resultsOf } from './session-world.fixture.ts'
 
@@ -45,7 +45,7 @@ for (const [kind, open] of [
       return createAgent({ model, store, use: [act] })
     }
     const first = open()
-    const dying = dyingStore(first, { at: 2, stored: true })
+    const dying = dyingStore(first, { at: toolBegin, stored: true })
     await Promise.race([make(dying, Promise.resolve()).run('Go.', { session: 's' }), dying.died])
     const before = done.length
     const stores = Array.from({ length: COUNT }, open)
@@ -112,7 +112,7 @@ test('a session whose process is killed is resumed by a process with a changed a
   for (const id of ids) {
     const { state, open, records } = readSession((await store.read(id))!.lines, id)
     assert.deepEqual([open, state!.execution!.status], [undefined, 'completed'], id)
-    assert.equal(records.filter((record) => record.type === 'state' && record.phase === 'ended').length, 1)
+    assert.equal(records.filter(({ t }) => t === 'final').length, 1)
     const results = resultsOf(state!)
     const own = doneIn(place).filter(({ session }) => session === id)
     for (const what of ['looka', 'lookb', 'lookc', 'pay!', 'send', 'wirex', 'wirey']) {

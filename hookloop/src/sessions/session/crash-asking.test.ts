@@ -11,10 +11,8 @@ import { hook } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedModel } from '../../models/scripted.ts'
 import { dyingStore } from './dying-store.fixture.ts'
 import { readSession } from '../log/read-session.ts'
+import { strictReplay } from '../replay/strict-replay.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import type { SessionStore } from '../stores/store.ts'
 
 // A run whose hooks ask models in three ways: about the input, for summaries, and about the answer. It dies everywhere.
@@ -124,11 +122,11 @@ test('a hook does not repeat a model call that ended before the process died', a
   assert.ok(before + survivor.helper.requests.length <= first.helper.requests.length + 1)
 })
 
-test('the same run is replayed from a recording without a model', async () => {
-  const recording = memoryRecording()
-  const run = await asking().agent.run('go', { effects: recordEffects(recording) })
+test('the same run is replayed without a model', async () => {
+  const store = memoryStore()
+  const { state } = await asking(store).agent.run('go', { session: 's' })
   const silent = asking()
-  const again = await silent.agent.run('go', { effects: replayEffects(recording) })
-  assert.equal(JSON.stringify(again.state), JSON.stringify(run.state))
+  const { run } = await strictReplay(silent.agent, store, 's')
+  assert.equal(JSON.stringify(run.state), JSON.stringify(state))
   assert.deepEqual([run.status, silent.helper.requests.length], ['completed', 0])
 })

@@ -92,9 +92,9 @@ function check({ kept, done }: Ended, deaths: number): void {
   const unknown = interrupted(kept)
   assert.equal(kept.open, undefined)
   assert.deepEqual(comparable(kept, unknown), comparable(undisturbed.kept, unknown))
-  const wasAsked = kept.ledger.some(({ call, decision }) => call === alwaysOnce && decision === 'outcomeUnknown')
+  const wasAsked = kept.log.ledger.some(({ call, trigger }) => call === alwaysOnce && trigger === 'beforeToolUse')
   if (unknown.size === 0 && !wasAsked)
-    assert.deepEqual(withoutTimes(kept.ledger), withoutTimes(undisturbed.kept.ledger))
+    assert.deepEqual(withoutTimes(kept.log.ledger), withoutTimes(undisturbed.kept.log.ledger))
   for (const call of onlyOnce) {
     const times = done.filter(({ what }) => what === call).length
     assert.ok(times === 1 || (times === 0 && unknown.has(call)), `${call} was done ${times} times`)

@@ -3,7 +3,7 @@
 import { setImmediate as soon, setTimeout as delay } from 'node:timers/promises'
 import type { Agent } from '../../agent/agent.ts'
 import type { Use } from '../../agent/capability.ts'
-import { pendingOf, type Run } from '../../agent/run.ts'
+import { type Run } from '../../agent/run.ts'
 import { tool } from '../../agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { errorPolicy } from '../../capabilities/error-policy.ts'
@@ -18,8 +18,8 @@ import { AgentError } from '../../errors.ts'
 import { guard, hook, observe } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import { answerApproval } from './approvals.ts'
-import { readSession } from '../log/read-session.ts'
 import type { SessionStore } from '../stores/store.ts'
+import { findSession } from './open-session.fixture.ts'
 
 /** What is outside of the run: everything that is really done is noted there, in order. */
 export type World = { readonly note: (what: string, key: string) => void }
@@ -242,17 +242,18 @@ export async function drive(
   { id = 'eventful', isDone = () => false }: { readonly id?: string; readonly isDone?: (what: string) => boolean } = {},
 ): Promise<Run<unknown> | undefined> {
   for (;;) {
-    const lines = (await store.read(id))?.lines ?? []
-    const { open, state, records } = readSession(lines, id)
+    const {
+      open,
+      hasInput,
+      asked: [asked],
+    } = await findSession(store, id)
     const effects = liveEffects({ id: 'r', clock: quietClock })
     let run: Run<unknown>
-    if (!records.some(({ type }) => type === 'input')) {
+    if (!hasInput) {
       run = await agent.run('Go.', { session: id, effects, metadata: { user: 'ann' } })
     } else if (open === undefined) {
       return undefined
     } else {
-      const isAnswered = open.answers !== undefined || Object.keys(open.given).length > 0
-      const [asked] = open.phase === 'suspended' && !isAnswered ? pendingOf(state!) : []
       if (asked !== undefined) {
         const isNo = asked.toolCall.id === 'pay-bob' || (asked.interruptions !== undefined && isDone(asked.toolCall.id))
         const answer = isNo ? { block: 'not him' } : 'allow'

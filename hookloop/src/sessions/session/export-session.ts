@@ -11,7 +11,7 @@ import { toRecord } from '../log/session-records.ts'
 import { checkSessionId, checkStore, type SessionStore } from '../stores/store.ts'
 
 /** Version 1 had no checksum. */
-export const EXPORT_VERSION = 2
+export const EXPORT_VERSION = 3
 
 /** A parsed line takes a multiple of its text, so a text without a limit could take all memory. */
 const MAX_BYTES = 64 * 1024 * 1024
@@ -41,7 +41,7 @@ export async function exportSession(store: SessionStore, id: string, options: Ex
   const lines = records.flatMap((record) => {
     // Each request repeats the conversation, and a snapshot all other records.
     const { seq: _seq, request: _request, ...rest } = record as unknown as JsonObject
-    return record.type === 'snapshot' ? [] : [JSON.stringify(clean(rest))]
+    return record.t === 'snapshot' ? [] : [JSON.stringify(clean(rest))]
   })
   const body = escapeInJson([JSON.stringify(header), ...lines].join('\n')) // it is printed, and looked at with other programs
   return `${body}\n${JSON.stringify({ type: 'exportEnd', lines: lines.length + 1, sum: hashText(body) })}\n`
@@ -58,8 +58,6 @@ export type ImportOptions = {
   readonly as?: string
   /** The size of the text. Default 67,108,864. */
   readonly maxBytes?: number
-  /** Whether to import an export of version 0.1, which has no checksum. Default false. */
-  readonly unchecked?: boolean
 }
 
 /**
@@ -72,13 +70,9 @@ export type ImportOptions = {
  */
 export async function importSession(store: SessionStore, text: string, options: ImportOptions = {}): Promise<string> {
   checkStore('importSession', store)
-  checkOptions('importSession', options, {
-    as: optionTypes.any,
-    maxBytes: optionTypes.count,
-    unchecked: optionTypes.flag,
-  })
+  checkOptions('importSession', options, { as: optionTypes.any, maxBytes: optionTypes.count })
   checkArgument('importSession', ['text', text], typeof text === 'string', 'the text of an exported session')
-  const { maxBytes = MAX_BYTES, unchecked = false } = options
+  const { maxBytes = MAX_BYTES } = options
   if (Buffer.byteLength(text) > maxBytes)
     throw new AgentError(
       'SESSION_CORRUPT',
@@ -88,22 +82,22 @@ export async function importSession(store: SessionStore, text: string, options: 
   const header = parseLine(first === '' ? text : first, 0)
   const version = header['type'] === 'export' ? header['version'] : undefined
   if (typeof version !== 'number') throw invalid(0, 'it is not the header of an export')
-  if (version > EXPORT_VERSION) {
+  if (version !== EXPORT_VERSION) {
     throw new AgentError(
       'STATE_VERSION',
-      `The export has version ${version}; this Hookloop reads up to ${EXPORT_VERSION}. Use a newer one.`,
+      `The export has version ${version}; this Hookloop reads version ${EXPORT_VERSION}. Use the version that exported it.`,
       { value: version },
     )
   }
   const id = checkSessionId(options.as ?? header['id'])
-  const body = checkedBody(text, version, unchecked) // before anything else is parsed
+  const body = checkedBody(text) // before anything else is parsed
   const encoder = new LineEncoder()
   const lines: string[] = []
   for (const [i, line] of body.split('\n').entries()) {
     if (i === 0 || line === '') continue
     const record = parseLine(line, i)
     toRecord({ ...record, seq: lines.length }, lines.length) // the first invalid record ends the import
-    lines.push(encoder.encode(record['type'] === 'session' ? { ...record, id } : record))
+    lines.push(encoder.encode(record['t'] === 'session' ? { ...record, id } : record))
   }
   const snapshot = readSession(lines, id) // checks how the records fit together before any is stored
   const writer = await store.open(id, { create: true })
@@ -122,15 +116,7 @@ export async function importSession(store: SessionStore, text: string, options: 
 }
 
 /** The header and the records of an export whose checksum is right. */
-function checkedBody(text: string, version: number, unchecked: boolean): string {
-  if (version === 1) {
-    if (unchecked) return text
-    throw new AgentError(
-      'SESSION_CORRUPT',
-      'The export is of version 0.1 and has no checksum, so changes to it cannot be detected. Import it with { unchecked: true } ' +
-        '(hookloop import --unchecked) if you trust it, or export it again.',
-    )
-  }
+function checkedBody(text: string): string {
   const trimmed = text.endsWith('\n') ? text.slice(0, -1) : text
   const at = trimmed.lastIndexOf('\n')
   const body = trimmed.slice(0, Math.max(0, at))

@@ -4,12 +4,13 @@ import { AgentState } from '../../state/agent-state.ts'
 import { sameJson } from '../../state/json.ts'
 import { textOf, toInput, type Message } from '../../state/message.ts'
 import type { StoredRun, StoredStep } from '../../state/stored-run.ts'
-import { buildState } from '../../state/state-diff.ts'
 import { AgentError } from '../../errors.ts'
-import { appendSessionStart, appendState, lockSession } from './session-lock.ts'
+import { appendSessionStart, appendState, lockSession, prepareInput } from './session-lock.ts'
+import { isPrepared } from './unfinished-run.ts'
 import { readRuns } from '../log/read-runs.ts'
+import type { NumberedRecord } from '../log/session-records.ts'
 import { readStoredSession, type SessionHistory } from '../log/read-session.ts'
-import { diffsIn } from '../log/session-records.ts'
+import { stateOf } from '../log/session-reader.ts'
 import { checkStore, type SessionStore } from '../stores/store.ts'
 
 /** A point of a session to fork from or to rewind to: the end of a step. */
@@ -76,8 +77,7 @@ export async function forkSession(store: SessionStore, id: string, options: Fork
     const origin = { agent: snapshot.agent, at: Date.now() }
     appendSessionStart(session, { ...origin, from: { id, seq } })
     appendState(session, state, origin)
-    if (message !== undefined)
-      session.journal.append({ type: 'input', run: crypto.randomUUID(), at: origin.at, message })
+    if (message !== undefined) prepareInput(session, { t: 'input', run: crypto.randomUUID(), at: origin.at, message })
     await session.journal.flush()
   })
   return as
@@ -109,9 +109,8 @@ function pointOf({ index: execution, input }: StoredRun, step: StoredStep): read
 }
 
 export function stateAt({ records }: Pick<SessionHistory, 'records'>, at: number): AgentState {
-  const state = buildState(diffsIn(records.filter(({ seq }) => seq <= at)))
-  if (state !== undefined) return state
-  throw new AgentError('SESSION_UNKNOWN', `The session has no stored state up to line ${at + 1}.`, { value: at })
+  const state = stateOf(records.filter(({ seq }) => seq <= at))
+  return state ?? AgentState.create({ agentId: crypto.randomUUID() }) // its first run has no checkpoint yet
 }
 
 /** The state as between two runs: its usage is counted, and it has no execution and no approvals. */
@@ -121,15 +120,15 @@ export function settledState(state: AgentState): AgentState {
 
 /** The message that a rewind or a fork has stored to be answered. One of a run that was interrupted right then is not copied. */
 function unanswered({ open, records }: SessionHistory, at: number | undefined): Message | undefined {
-  const last = records.findLast((record) => record.type === 'input')
-  return at === undefined && open?.phase === 'input' && last?.cwd === undefined ? open.input : undefined
+  const last = records.findLast((record) => record.t === 'input')
+  return at === undefined && open !== undefined && isPrepared(open) ? last?.message : undefined
 }
 
 /** The state at a line, with the conversation before the last message of the user, which is to be replaced. */
 export function stateBeforeInput(history: SessionHistory, at: number): AgentState {
   const settled = settledState(stateAt(history, at))
   const messages = settled.messages.slice()
-  const inputs = history.records.filter((record) => record.type === 'input')
+  const inputs = history.records.filter((record) => record.t === 'input')
   const input = inputs.findLast(({ seq }) => seq <= at)
   const index = messages.findLastIndex((each) =>
     input === undefined ? each.role === 'user' : sameJson(each, input.message),
@@ -137,6 +136,11 @@ export function stateBeforeInput(history: SessionHistory, at: number): AgentStat
   if (index !== -1) return settled.withMessages(settled.messages.take(index))
   if (input === undefined) return settled
   // A summary contains the message, or a hook has changed it.
-  const hasState = history.records.some(({ type, seq }) => type === 'state' && seq < input.seq)
-  return settled.withMessages(hasState ? stateAt(history, input.seq - 1).messages : [])
+  const isStored = history.records.some(({ t, seq }) => hasState(t) && seq < input.seq)
+  return settled.withMessages(isStored ? stateAt(history, input.seq - 1).messages : [])
+}
+
+/** Whether a record of this kind has a state. */
+export function hasState(t: NumberedRecord['t']): boolean {
+  return t === 'state' || t === 'step' || t === 'final' || t === 'rewound'
 }

@@ -37,7 +37,7 @@ const lines = await (async () => {
   const store = memoryStore()
   await drive(eventfulAgent(store, nothing), store)
   const all = (await store.read('eventful'))!.lines
-  return all.slice(0, all.findIndex((line) => line.includes('"phase":"suspended"')) + 1)
+  return all.slice(0, all.findIndex((line) => line.includes('"t":"pause"')) + 1)
 })()
 
 /** The lines with one of them changed and valid checksums, as an attacker could write them. */
@@ -53,6 +53,7 @@ function forged(at: number, change: (body: string) => string): readonly string[]
 
 const middle = Math.floor(lines.length / 2)
 const last = lines.length - 1
+const step = lines.findLastIndex((line) => line.includes('"t":"step"'))
 const attacks: { readonly [what: string]: readonly [code: string, lines: readonly string[]] } = {
   'a line that was edited': ['SESSION_CORRUPT', lines.with(middle, lines[middle]!.replace(/[a-z]/, 'X'))],
   'a last line that was cut': ['SESSION_CORRUPT', lines.with(last, lines[last]!.slice(0, -20))],
@@ -64,11 +65,11 @@ const attacks: { readonly [what: string]: readonly [code: string, lines: readonl
   ],
   'no beginning': ['SESSION_CORRUPT', lines.slice(1)],
   'a line that is no JSON': ['SESSION_CORRUPT', lines.with(middle, 'rm -rf /')],
-  'a huge time': ['SESSION_CORRUPT', forged(last, (body) => body.replace(/"ms":\d+/, '"ms":1e308'))],
-  'an endless time': ['SESSION_CORRUPT', forged(last, (body) => body.replace(/"ms":\d+/, '"ms":1e999'))],
-  'a huge count': ['SESSION_CORRUPT', forged(last, (body) => body.replace(/"keep":\d+/, '"keep":9007199254740993'))],
+  'a huge time': ['SESSION_CORRUPT', forged(last, (body) => body.replace(/"at":\d+/, '"at":1e308'))],
+  'an endless time': ['SESSION_CORRUPT', forged(last, (body) => body.replace(/"at":\d+/, '"at":1e999'))],
+  'a huge count': ['SESSION_CORRUPT', forged(step, (body) => body.replace(/"keep":\d+/, '"keep":9007199254740993'))],
   'a key "__proto__"': ['SESSION_CORRUPT', forged(last, (body) => `${body.slice(0, -1)},"__proto__":{"polluted":1}}`)],
-  'a newer version': ['STATE_VERSION', forged(0, (body) => body.replace('"version":2', '"version":3'))],
+  'a newer version': ['STATE_VERSION', forged(0, (body) => body.replace('"version":3', '"version":4'))],
 }
 
 const reads: { readonly [name: string]: (store: SessionStore) => Promise<unknown> } = {

@@ -28,7 +28,6 @@ test('an export that was edited, cut or extended anywhere is rejected, and nothi
     'a line less': [...lines.slice(0, 3), ...lines.slice(4)].join('\n'),
     'a line more': [...lines.slice(0, 3), lines[2], ...lines.slice(3)].join('\n'),
     'no end': lines.slice(0, -1).join('\n'),
-    'another version': text.replace('"version":2', '"version":1'),
     'a text after it': `${text}{"type":"sessionResumed","at":1}\n`,
   }
   for (const [how, forgery] of Object.entries(forged)) {
@@ -42,12 +41,12 @@ test('an export that was edited, cut or extended anywhere is rejected, and nothi
   assert.equal(await importSession(store, text.trimEnd(), { as: 'copy' }), 'copy')
 })
 
-test('an export of version 0.1 has no checksum and is imported only if it is said to be trusted', async () => {
-  const lines = (await exported()).trimEnd().split('\n').slice(0, -1)
-  const old = `${lines.join('\n').replace('"type":"export","version":2', '"type":"export","version":1')}\n`
+test('an export of another version is refused', async () => {
   const store = memoryStore()
-  await assert.rejects(importSession(store, old), { code: 'SESSION_CORRUPT', message: /unchecked: true/ })
-  assert.equal(await importSession(store, old, { unchecked: true }), 's')
+  for (const version of [1, 2, 4]) {
+    const other = (await exported()).replace('"version":3', `"version":${version}`)
+    await assert.rejects(importSession(store, other), { code: 'STATE_VERSION', value: version })
+  }
 })
 
 test('an import is bounded: by its size, before anything is parsed, and by its first invalid record', async () => {
@@ -60,8 +59,6 @@ test('an import is bounded: by its size, before anything is parsed, and by its f
   for (const line of ['{}', '[[],[],[],[]]', '{"type":"answers","answers":{"a":[]},"at":1}']) {
     const hostile = `${header}\n${`${line}\n`.repeat(200_000)}`
     await assert.rejects(importSession(store, hostile), { code: 'SESSION_CORRUPT' })
-    const old = hostile.replace('"version":2', '"version":1')
-    await assert.rejects(importSession(store, old, { unchecked: true }), { code: 'SESSION_CORRUPT' })
   }
   assert.ok(process.memoryUsage().heapUsed - before < 200_000_000)
   assert.deepEqual(await store.list(), [])

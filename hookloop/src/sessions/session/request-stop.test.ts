@@ -7,18 +7,14 @@ import { approval } from '../../capabilities/approval.ts'
 import { subagents } from '../../capabilities/subagents/subagents.ts'
 import { createAgent } from '../../create-agent.ts'
 import { AgentError } from '../../errors.ts'
-import { memoryRecording } from '../../effects/recording.ts'
-import { recordEffects } from '../../effects/record-effects.ts'
-import { replayEffects } from '../../effects/replay-effects.ts'
 import { guard, observe } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import { stopError } from '../../state/stop-request.ts'
 import { readRuns } from '../log/read-runs.ts'
-import { replay } from '../replay/replay.ts'
+import { strictReplay } from '../replay/strict-replay.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
-import { dyingStore } from './dying-store.fixture.ts'
+import { dyingStore, toolBegin, toolEnd } from './dying-store.fixture.ts'
 import { requestStop } from './request-stop.ts'
 
 const jane = { session: 's', by: 'jane', reason: 'wrong branch' } as const
@@ -92,7 +88,7 @@ suite('a request to stop a run', () => {
   test('whose process dies before it stops is stopped first thing when it is resumed, wherever the process died', async () => {
     let stopped = 0
     for (const stored of [true, false]) {
-      for (let at = 1; at <= 6; at++) {
+      for (const at of [1, 2, 3, toolBegin, toolEnd, /"t":"step"/, /"t":"final"/]) {
         const store = memoryStore()
         const dying = dyingStore(store, { at, stored })
         const before = scene(dying)
@@ -225,15 +221,8 @@ suite('a request to stop a run', () => {
     const running = agent.run('Go.', { session: 's' })
     await started
     await requestStop(store, jane)
-    await running
-    const { record, differences } = await replay((await store.read('s'))!, { agent })
-    assert.deepEqual([record, differences], [{ status: 'complete' }, []])
-    const recording = memoryRecording()
-    const [live, stop] = [scene(store), new AbortController()]
-    const recorded = live.agent.run('Go.', { effects: recordEffects(recording), signal: stop.signal })
-    await live.started
-    stop.abort(stopError({ by: 'jane', reason: 'wrong branch', at: 1 }))
-    const [first, again] = [await recorded, await live.agent.run('Go.', { effects: replayEffects(recording) })]
+    const first = await running
+    const { run: again } = await strictReplay(agent, store, 's')
     assert.ok(first.status === 'cancelled' && again.status === 'cancelled')
     assert.deepEqual([again.final, first.final.message], [first.final, said])
   })

@@ -1,28 +1,35 @@
 import type { AgentParts } from '../../agent/agent-parts.ts'
-import { RunContext } from '../../agent/loop/run-context.ts'
+import { AgentRun } from '../../agent/loop/agent-run.ts'
+import { stateFor } from '../../agent/loop/drive.ts'
 import { toRun, type Run } from '../../agent/run.ts'
 import type { Execution, FinalRecord } from '../../state/execution.ts'
-import { liveEffects } from '../../effects/effects.ts'
+import { Effects } from '../../effects/effects.ts'
+import { Journal } from '../../effects/journal.ts'
+import { RunTime, systemClock } from '../../effects/run-time.ts'
 import { AgentError, type ErrorCode } from '../../errors.ts'
 import { readSession, type SessionHistory, type SessionSnapshot } from '../log/read-session.ts'
-import type { SessionRecord, StateRecord } from '../log/session-records.ts'
+import type { NumberedRecord } from '../log/session-records.ts'
 import { sessionUnknown, type SessionStore } from '../stores/store.ts'
 
 /** The last run of a session, as `agent.run` returned it: it has ended, or waits for an answer. */
 export async function restoreRun(
   parts: AgentParts,
-  {
-    state,
-    ledger,
-    cancelled,
-  }: Pick<SessionSnapshot | SessionHistory, 'state' | 'ledger'> & Pick<StoredTurn, 'cancelled'>,
+  { state, log, open, cancelled }: Pick<SessionSnapshot, 'state' | 'log' | 'open'> & Pick<StoredTurn, 'cancelled'>,
   session: string,
 ): Promise<Run> {
-  const run = new RunContext(parts, liveEffects()({ signal: undefined, emit: undefined }), state!, { ledger, session })
+  const journal = new Journal(log, { clock: systemClock })
+  const { root: scope } = log
+  const time = new RunTime(systemClock, undefined)
+  const effects = new Effects({ journal, scope, time, emit: undefined, run: log.input?.run ?? '', now: scope.at })
+  const known = state ?? stateFor(parts, { from: state, agentId: effects.agentId, metadata: log.input?.metadata })
+  const run = new AgentRun(parts, effects, known, { ledger: log.ledger, session })
+  time.close()
+  if (open !== undefined) return toRun(run, { pending: open.questions() })
   if (cancelled !== undefined) {
-    run.effects.time.close()
-    return toRun(run, cancelled)
+    run.blocked = cancelled
+    return toRun(run, { final: cancelled })
   }
+  run.hasExecution = true
   const { execution } = run
   const { final } = execution
   if (final?.status === 'failed') run.failure = new AgentError(codeOf(execution, final), final.message)
@@ -31,8 +38,7 @@ export async function restoreRun(
     if (!('value' in read)) throw read.error
     run.output = read
   }
-  run.effects.time.close()
-  return toRun(run, final)
+  return toRun(run, { final })
 }
 
 /** The code of the error that ended a run. The final record has its message. */
@@ -40,8 +46,6 @@ function codeOf({ steps }: Execution, { message }: FinalRecord): ErrorCode {
   const errors = steps.slice().flatMap((step) => step.errors)
   return errors.findLast((error) => error.message === message)?.code ?? 'HOOK_FAILED'
 }
-
-const ends: readonly StateRecord['phase'][] = ['ended', 'inputBlocked', 'changed']
 
 /** A session as it was at the end of a turn. `cancelled`: why the turn ended before its input was taken, if it did. */
 type StoredTurn = SessionHistory & { readonly cancelled?: FinalRecord | undefined }
@@ -51,10 +55,10 @@ export async function readTurn(store: SessionStore, id: string, turn: string): P
   const stored = await store.read(id)
   if (stored === undefined) throw sessionUnknown(id)
   const { records } = readSession(stored.lines, id)
-  const input = records.findLastIndex((record) => record.type === 'input' && record.turn === turn)
+  const input = records.findLastIndex((record) => record.t === 'input' && record.turn === turn)
   if (input === -1) return undefined // another turn has the same hash
-  const isEnd = (record: SessionRecord) => record.type === 'state' && ends.includes(record.phase)
-  const end = records.slice(input).find(isEnd) as (StateRecord & { readonly seq: number }) | undefined
+  const isEnd = ({ t }: NumberedRecord): boolean => t === 'final' || t === 'state' || t === 'rewound'
+  const end = records.slice(input).find(isEnd)
   const history = readSession(stored.lines.slice(0, (end?.seq ?? stored.lines.length) + 1), id)
-  return { ...history, cancelled: end?.phase === 'inputBlocked' ? end.final : undefined }
+  return { ...history, cancelled: end?.t === 'final' ? end.final : undefined }
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { pendingOf } from '../../agent/run.ts'
 import { agentTool } from '../../agent/subagents/agent-tool.ts'
 import { tool } from '../../agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
@@ -13,9 +12,9 @@ import type { Execution } from '../../state/execution.ts'
 import { textOf } from '../../state/message.ts'
 import { fakeClock } from '../../testing/fake-clock.ts'
 import { memoryStore } from '../stores/memory-store.ts'
-import { readSession } from '../log/read-session.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { dyingStore } from './dying-store.fixture.ts'
+import { findSession } from './open-session.fixture.ts'
 
 type Process = { readonly startAt: number; readonly asks: boolean }
 
@@ -52,9 +51,8 @@ function processOver(store: SessionStore, { startAt, asks }: Process) {
 async function work(store: SessionStore, how: Process): Promise<Execution> {
   for (;;) {
     const { agent, effects } = processOver(store, how)
-    const { open, state } = readSession((await store.read('s'))?.lines ?? [], 's')
+    const { open, state, asked } = await findSession(store, 's')
     if (open === undefined && state !== undefined) return state.execution!
-    const asked = open?.phase === 'suspended' && open.answers === undefined ? pendingOf(state!) : []
     const answers = Object.fromEntries(asked.map(({ id }) => [id, 'allow'] as const))
     if (open === undefined) await agent.run('Go.', { session: 's', effects })
     else await agent.resume('s', { effects, answers })

@@ -1,14 +1,17 @@
 import { optionTypes } from '../../state/option-types.ts'
 import { AgentState } from '../../state/agent-state.ts'
 import { checkOptions } from '../../state/check-options.ts'
-import { lastStepOf, type FinalRecord } from '../../state/execution.ts'
+import { lastStepOf } from '../../state/execution.ts'
 import { sameJson } from '../../state/json.ts'
 import { toInput, type Message } from '../../state/message.ts'
+import { addUsage, noUsage } from '../../state/usage.ts'
+import type { RunLog } from '../../effects/log.ts'
 import { AgentError } from '../../errors.ts'
 import { readStoredSession, type SessionHistory } from '../log/read-session.ts'
+import { rewoundAt } from '../log/session-records.ts'
 import { checkStore, type SessionStore } from '../stores/store.ts'
-import { checkPoint, settledState, stateAt, stateBeforeInput } from './fork-session.ts'
-import { appendState, lockSession, logEvent } from './session-lock.ts'
+import { checkPoint, hasState, settledState, stateAt, stateBeforeInput } from './fork-session.ts'
+import { lockSession, logEvent, prepareInput, setHead } from './session-lock.ts'
 
 /** Options of `rewindSession`. */
 export type RewindOptions = {
@@ -39,17 +42,20 @@ export async function rewindSession(store: SessionStore, id: string, options: Re
     const base = replacement === undefined || input !== undefined ? before : stateBeforeInput(history, to)
     const at = Date.now()
     const now = session.snapshot.state
-    const state = now === undefined ? base : rewound(now, base, at)
-    session.journal.append({ type: 'rewound', to, at })
-    appendState(session, state, { agent: history.agent, at })
-    const inputs = history.records.filter((record) => record.type === 'input')
+    const state =
+      now === undefined
+        ? withOpenUsage(base, session.snapshot.open)
+        : rewound(withOpenUsage(now, session.snapshot.open), base, at)
+    session.journal.appendRewound(state, to, at)
+    setHead(session, state, { agent: history.agent, at })
+    const inputs = history.records.filter((record) => record.t === 'input')
     const replaced = message && inputs.findLast(({ seq }) => options.at === undefined || seq <= to)
     const runs = inputs.filter((each) => each.seq > to || each === replaced).map(({ run }) => run)
     const step = now?.execution === undefined ? 0 : lastStepOf(now.execution)
     logEvent(session, inputs.at(-1)?.run ?? '', { type: 'rewound', step, at, to, runs })
     if (message !== undefined) {
       const turn = replaced?.turn === undefined ? {} : { turn: replaced.turn }
-      session.journal.append({ type: 'input', run: crypto.randomUUID(), at, message, ...turn })
+      prepareInput(session, { t: 'input', run: crypto.randomUUID(), at, message, ...turn })
     }
     await session.journal.flush()
   })
@@ -60,15 +66,28 @@ type Target = { readonly to: number; readonly before: AgentState; readonly input
 /** The line to go back to, the state there, and the message that is to be answered again. */
 function targetOf(history: SessionHistory, at: number | undefined): Target {
   if (at !== undefined) return { to: at, before: settledState(stateAt(history, at)) }
-  const last = history.records.findLast((record) => record.type === 'input')
+  const last = history.records.findLast((record) => record.t === 'input')
   if (last === undefined)
     throw new AgentError('AGENT_INVALID_OPTION', 'The session has no message whose answer could be regenerated.')
   const to = last.seq - 1
-  const hasState = history.records.some(({ type, seq }) => type === 'state' && seq <= to)
-  const before = hasState
+  const isStored = history.records.some(({ t, seq }) => hasState(t) && seq <= to)
+  const before = isStored
     ? settledState(stateAt(history, to))
     : settledState(history.state ?? emptyState()).withMessages([])
   return { to, before, input: last.message }
+}
+
+/** What an open run has spent since its last checkpoint stays counted. */
+function withOpenUsage(state: AgentState, open: RunLog | undefined): AgentState {
+  const usage = open?.openUsage('') ?? noUsage
+  const { execution } = state
+  if (execution?.status !== 'running') {
+    const { spentBefore } = AgentState.fieldsOf(state)
+    return AgentState.patch(state, { spentBefore: addUsage(spentBefore, usage) })
+  }
+  return AgentState.patch(state, {
+    execution: Object.freeze({ ...execution, usage: addUsage(execution.usage, usage) }),
+  })
 }
 
 function emptyState(): AgentState {
@@ -90,14 +109,6 @@ function rewound(now: AgentState, to: AgentState, at: number): AgentState {
     responseFormat,
   }
   if (execution === undefined || execution.final !== undefined) return AgentState.patch(now, change)
-  const { cursor: _dropped, ...rest } = execution
-  const final: FinalRecord = {
-    status: 'stopped',
-    reason: 'userRequested',
-    by: 'rewind',
-    message: 'The session was rewound.',
-    votes: [],
-    at,
-  }
-  return AgentState.patch(now, { ...change, execution: Object.freeze({ ...rest, status: 'stopped', final }) })
+  const final = rewoundAt(at)
+  return AgentState.patch(now, { ...change, execution: Object.freeze({ ...execution, status: 'stopped', final }) })
 }

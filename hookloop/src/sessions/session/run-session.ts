@@ -1,33 +1,32 @@
-import { checkStartedChildren } from '../../agent/subagents/delegated-call.ts'
-import type { Cursor, HookRecord } from '../../state/execution.ts'
-import type { OpenCall } from '../../state/tool-call.ts'
-import { startRun, stateFor } from '../../agent/loop/start.ts'
+import { resumeRun, startRun, stateFor, type Resuming } from '../../agent/loop/drive.ts'
 import type { SessionRunOptions } from '../../agent/agent.ts'
 import { pauseWhen } from '../../agent/run-options.ts'
 import { checkChoice } from '../../state/check-options.ts'
-import { RunContext } from '../../agent/loop/run-context.ts'
+import { AgentRun } from '../../agent/loop/agent-run.ts'
+import type { RunContext } from '../../agent/loop/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
-import { checkGuards, checkResume, continueRun, emitResumed, resumeRun, type Closing } from '../../agent/loop/resume.ts'
+import { checkResume, withHooks } from '../../agent/loop/resume.ts'
 import type { Run } from '../../agent/run.ts'
 import { ENVIRONMENT_KEY, type AgentState } from '../../state/agent-state.ts'
-import type { Emit } from '../../state/event.ts'
 import { exactJson, type JsonObject } from '../../state/json.ts'
+import type { Emit } from '../../state/event.ts'
 import type { Message } from '../../state/message.ts'
-import type { Answer, Answers } from '../../state/tool-call.ts'
-import { liveEffects, makeEffects, type Effects } from '../../effects/effects.ts'
+import type { Answers } from '../../state/tool-call.ts'
+import { Effects, liveEffects, newRunId, toBoth } from '../../effects/effects.ts'
+import { Journal, type RecordSink } from '../../effects/journal.ts'
+import type { RunLog } from '../../effects/log.ts'
+import type { Circumstances } from '../../effects/records.ts'
+import { RunTime } from '../../effects/run-time.ts'
 import { toRequestedStop } from '../../state/stop-request.ts'
 import { AgentError } from '../../errors.ts'
-import { snapshotOf } from '../log/read-session.ts'
-import type { Circumstances } from '../log/session-records.ts'
 import { readLogged } from '../log/logged-events.ts'
-import { SessionEffects } from '../log/session-effects.ts'
+import { snapshotOf } from '../log/read-session.ts'
 import { SessionEvents } from '../log/session-events.ts'
 import type { SessionStore } from '../stores/store.ts'
-import { answeredBefore, resumeFirst } from './approvals.ts'
-import { hashTurn, type OpenRun } from '../log/session-reader.ts'
+import { hashTurn } from '../log/session-reader.ts'
 import { withStop } from './request-stop.ts'
 import { readTurn, restoreRun } from './restore-run.ts'
-import { hasQuestions, nothingToResume, unfinished } from './unfinished-run.ts'
+import { hasQuestions, isPrepared, nothingToResume, unfinished } from './unfinished-run.ts'
 import { appendSessionStart, lockSession, setHead, type LockedSession, type Locking } from './session-lock.ts'
 
 type Work = {
@@ -35,12 +34,8 @@ type Work = {
   readonly parts: AgentParts
   readonly session: LockedSession
   readonly how: SessionRunOptions
-  readonly inner: Effects
-  readonly events: SessionEvents
   /** The id of session variables for commands, if the state of the run has none. */
   readonly environment?: string | undefined
-  /** Called with the effects of the run. */
-  readonly opened?: (effects: SessionEffects) => void
 }
 
 /** Starts a run in a session, which is created if it does not exist. */
@@ -63,44 +58,44 @@ export function runInSession(
     const isNew = isSuspended || how.turn === undefined
     const same = isNew ? undefined : await withStop(locked, how, (stoppable) => runOfTurn({ ...work, how: stoppable }))
     if (same !== undefined) return same
-    const canEnd = onNewInput === 'deny' && open?.phase !== 'input'
+    const canEnd = onNewInput === 'deny' && open !== undefined && !isPrepared(open)
     if (isSuspended || (open !== undefined && !canEnd)) throw unfinished(how.session, locked.snapshot)
     const session =
       open === undefined
         ? locked
         : await withStop(locked, how, (stoppable) => endOpenRun({ ...work, how: stoppable }, open))
-    return withStop(session, how, (stoppable) => startInSession({ parts, session, how: stoppable }, input, metadata))
+    return withStop(session, how, (stoppable) =>
+      startInSession({ store, parts, session, how: stoppable }, input, metadata),
+    )
   })
 }
 
 /** Starts a run in a session that has no open one. */
-function startInSession(
-  { parts, session, how }: Pick<Work, 'parts' | 'session' | 'how'>,
-  input: Message,
-  metadata: JsonObject | undefined,
-): Promise<Run> {
-  const { journal } = session
-  const inner = innerEffects(how, (event) => events.emit(event))
-  const [at, run] = [inner.now(), how.run ?? inner.newId()]
-  const events = new SessionEvents(journal, { session: how.session, run, listener: how.listener })
-  appendSessionStart(session, { agent: parts.name, at })
-  const { turn, recordRequests: recordsRequests = false } = how
-  const given = { ...(metadata !== undefined && { metadata }), ...(turn !== undefined && { turn }) }
+async function startInSession(work: Work, message: Message, metadata: JsonObject | undefined): Promise<Run> {
+  const { parts, session, how } = work
+  const { clock, id } = how.effects ?? liveEffects()
+  const [at, run] = [clock.now(), how.run ?? id ?? newRunId()]
+  const { turn, recordRequests = false } = how
   const { createdAt, agent } = session.snapshot
-  journal.append({
-    type: 'input',
-    run,
+  const log = session.journal.reader.beginRun()
+  const context = openContext(work, { log, at, run, metadata, isNew: true })
+  appendSessionStart(session, { agent: parts.name, at })
+  context.effects.journal.append({
+    t: 'input',
     at,
-    message: input,
-    ...given,
+    run,
+    message,
+    ...(metadata !== undefined && { metadata }),
+    ...(turn !== undefined && { turn }),
     ...(createdAt !== undefined && agent !== parts.name && { agent: parts.name }),
     ...circumstances(parts),
-    ...(recordsRequests && { requests: true }),
+    ...(recordRequests && { requests: true }),
+    hooks: parts.stack.records,
   })
-  const started = { run, at, entries: [], metadata, turn, recordsRequests }
-  const context = runContext({ parts, session, how, inner, events }, started)
-  setHead(session, context.state.withMessage(input), { agent: parts.name, cwd: process.cwd(), at, status: 'running' })
-  return startRun(context, input)
+  context.effects.stamp(at)
+  setHead(session, context.state.withMessage(message), { agent: parts.name, cwd: process.cwd(), at, status: 'running' })
+  session.journal.flushSoon() // a model may take its time, and the session is listed meanwhile
+  return startRun(context, message)
 }
 
 /** Where this process runs an agent, and with which limits. */
@@ -118,15 +113,11 @@ function circumstances({ budgets }: AgentParts): Circumstances {
   }
 }
 
-/**
- * Resumes the run of a session that has not ended: it was suspended, or its process died. If the agent has changed, so that
- * it does not repeat what is recorded, the open step is closed with what is recorded and the run continues.
- */
+/** Continues the run of a session that has not ended: it was suspended, or its process died. */
 export function resumeSession(
   store: SessionStore,
   { parts, how, environment }: Pick<Work, 'parts' | 'how' | 'environment'>,
 ): Promise<Run> {
-  checkChoice('resume', 'onChange', how.onChange ?? 'close', ['close', 'reject'])
   return lockSession(store, lockingOf(how, parts), (session) =>
     withStop(session, how, (stoppable) => resumeLocked({ store, parts, session, how: stoppable, environment })),
   )
@@ -150,7 +141,7 @@ function isStopped({ signal }: SessionRunOptions): boolean {
  * The run of a turn that the session already has: it is resumed, unless it has ended or waits for an answer. Undefined if the
  * turn is new.
  */
-async function runOfTurn(work: Pick<Work, 'store' | 'parts' | 'session' | 'how'>): Promise<Run | undefined> {
+async function runOfTurn(work: Work): Promise<Run | undefined> {
   const { store, parts, session, how } = work
   const { snapshot } = session
   const { turn } = how
@@ -159,221 +150,141 @@ async function runOfTurn(work: Pick<Work, 'store' | 'parts' | 'session' | 'how'>
     const ended = await session.answer(readTurn(store, session.id, turn))
     return ended && restoreRun(parts, ended, session.id)
   }
-  const { open, state } = snapshot
-  const isWaiting = open?.phase === 'suspended' && open.answers === undefined && hasQuestions(state!, open.given)
+  const { open } = snapshot
+  const isWaiting = open?.pending !== undefined && hasQuestions(open)
   return open === undefined || (isWaiting && !isStopped(how))
     ? restoreRun(parts, snapshot, session.id)
     : resumeLocked(work)
 }
 
-async function resumeLocked({
-  store,
-  parts,
-  session,
-  how,
-  environment,
-}: Pick<Work, 'store' | 'parts' | 'session' | 'how' | 'environment'>): Promise<Run> {
-  const { onChange = 'close' } = how
-  const { journal, snapshot } = session
+async function resumeLocked(work: Work): Promise<Run> {
+  const { parts, session, how } = work
+  const { snapshot } = session
   const { open, isSuspended } = snapshot
   if (open === undefined) throw isSuspended ? unfinished(how.session, snapshot) : nothingToResume(how.session)
-  let effects: SessionEffects | undefined
-  const events = await eventsOf({ store, session, how }, open)
-  const inner = innerEffects(how, events.emit)
-  const now = inner.now()
-  if (isSuspended) journal.append({ type: 'sessionResumed', at: now })
-  const work = {
-    store,
-    parts,
-    session,
-    how,
-    inner,
-    events,
-    environment,
-    now,
-    opened: (made: SessionEffects) => void (effects = made),
-  }
-  const run = await resumeOpen(work, open)
-  if (effects?.hasDiverged !== true || onChange === 'reject') return run
-  journal.append({ type: 'stepClosing', at: now })
-  await journal.flush()
-  const current = snapshotOf(journal.loaded!, session.id) // with what was recorded just now
-  const { answers: _used, ...rest } = how
-  const closing = { ...session, snapshot: current }
-  const again = await eventsOf({ store, session: closing, how }, current.open!)
-  const more = { session: closing, how: rest, inner: innerEffects(how, again.emit), events: again }
-  return resumeOpen({ ...work, ...more }, current.open!)
+  const { clock } = how.effects ?? liveEffects()
+  const at = clock.now()
+  const answers = await checkResume(parts, open, { ...how, now: at })
+  if (isSuspended) session.journal.append({ t: 'continued', at })
+  return continueRun(work, open, { answers, at })
 }
 
 /** Denies what an open run waits for, and ends it. Returns the session without it. */
-async function endOpenRun(
-  { store, parts, session, how }: Pick<Work, 'store' | 'parts' | 'session' | 'how'>,
-  open: OpenRun,
-): Promise<LockedSession> {
+async function endOpenRun({ store, parts, session, how }: Work, open: RunLog): Promise<LockedSession> {
   const { listener: _unheard, shouldPause: _not, ...quiet } = how // the listener gets the events of the new run
-  const events = await eventsOf({ store, session, how: quiet }, open)
-  const inner = innerEffects(quiet, events.emit)
-  const now = inner.now()
-  const isWaiting = open.phase === 'suspended' && open.answers === undefined
-  if (!isWaiting) {
-    session.journal.append({ type: 'runResumed', at: now, ...circumstances(parts) })
-    session.journal.append({ type: 'stepClosing', at: now, ends: true })
-  }
-  const answers = isWaiting ? deniedAnswers(session.snapshot.state!, open.given) : {}
-  const acceptMissing = Object.keys(open.given).length === 0 || [] // without an approved call, no guard has to decide
-  const work = { store, parts, session, how: { ...quiet, answers, acceptMissing }, inner, events, now }
-  const run = await resumeOpen(work, { ...open, ends: true, isClosing: !isWaiting })
+  const { clock } = how.effects ?? liveEffects()
+  const at = clock.now()
+  const answers: Answers = Object.fromEntries(open.questions().map(({ id }) => [id, denied]))
+  const run = await continueRun({ store, parts, session, how: quiet }, open, { answers, at, ends: true })
   const stored = session.journal.loaded && snapshotOf(session.journal.loaded, session.id)
   if (stored !== undefined && stored.open === undefined) return { ...session, snapshot: stored }
   throw run.status === 'failed' ? run.error : unfinished(session.id, session.snapshot)
 }
 
-/** A denial of each open question of the run. Subagents that wait are closed with their call. */
-function deniedAnswers({ execution }: AgentState, given: Answers): Answers {
-  const asked = askedCalls(execution?.cursor)
-  const open = asked.filter((call) => call.result === undefined && call.child === undefined)
-  const ids = open.flatMap(({ approval }) =>
-    approval === undefined || Object.hasOwn(given, approval.id) ? [] : [approval.id],
-  )
-  return Object.fromEntries(ids.map((id) => [id, denied]))
-}
-
-function askedCalls(cursor: Cursor | undefined): readonly OpenCall[] {
-  if (cursor?.phase === 'asked') return [cursor.call]
-  return cursor?.phase === 'tools' ? cursor.step.calls : []
-}
-
 const denied = Object.freeze({ block: 'Denied: the user sent a new message instead of an answer.' })
 
-type Resuming = Work & { readonly now: number }
-
-async function resumeOpen(work: Resuming, open: OpenRun): Promise<Run> {
-  const { parts, how, session, now } = work
-  const closing = { recorded: open.isClosing ? open.entries : undefined, ends: open.ends }
-  if (open.phase === 'suspended') return resumeWithAnswers(work, open, closing)
-  if (open.phase !== 'input') {
-    const check = (of: AgentParts, hooks: readonly HookRecord[]): void =>
-      checkGuards(of, { hooks }, how.acceptMissing ?? [])
-    check(parts, session.snapshot.state!.execution!.hooks)
-    await checkStartedChildren(parts, open.entries, check)
-  }
-  if (!open.isClosing) session.journal.append({ type: 'runResumed', at: now, ...circumstances(parts) })
-  const run = runContext(work, open)
-  if (open.phase === 'input') {
-    run.liveFrom = now // the time in which no process worked on it is not counted
-    if (work.events.hasInput) emitResumed(run, {})
-    return startRun(run, open.input)
-  }
-  return continueRun(run, { phase: open.phase, downMs: open.downMs + Math.max(0, now - open.at), at: now, ...closing })
-}
-
-async function resumeWithAnswers(work: Resuming, open: OpenRun, closing: Closing): Promise<Run> {
-  const { session, now } = work
-  const state = session.snapshot.state!
-  const answers = open.answers === undefined ? await newAnswers(work, open, now) : await sameAnswers(work, open.answers)
-  if (open.answers === undefined)
-    session.journal.append({
-      type: 'answers',
-      answers,
-      at: now,
-      ...(open.ends && { ends: true }),
-      ...circumstances(work.parts),
-    })
-  setHead(session, state, {
-    agent: work.parts.name,
+async function continueRun(work: Work, open: RunLog, resuming: Resuming): Promise<Run> {
+  const { parts, session, store, how } = work
+  const { message, metadata, run, turn, requests } = open.input!
+  const isNew = isPrepared(open) // a fork or a rewind has stored its input
+  open.unreadAll()
+  const { id, journal, snapshot } = session
+  const stepCount = snapshot.state?.execution?.status === 'running' ? snapshot.state.stepCount : undefined
+  const logged = await session.answer(readLogged(store, { session: id, last: journal.eventSeq, stepCount, run }))
+  const context = openContext(work, { log: open, at: resuming.at, run, metadata, turn, requests, logged, isNew })
+  setHead(session, context.state, {
+    agent: parts.name,
     cwd: process.cwd(),
-    at: 0,
-    answered: answers,
+    at: snapshot.createdAt ?? resuming.at,
     status: 'running',
+    open: open.openUsage(''),
+    pending: open.questions().filter(({ id: asked }) => !Object.hasOwn(resuming.answers, asked)),
   })
-  return resumeRun(runContext(work, { ...open, at: now }), answers, closing)
+  if (!isNew) return resumeRun(context, message, { ...resuming, ...circumstances(parts) })
+  const { at } = resuming
+  context.effects.journal.append({ t: 'resume', at, hooks: withHooks(parts, open.hooks), ...circumstances(parts) })
+  if (how.drain?.aborted === true) await context.effects.journal.flush()
+  return startRun(context, message)
 }
 
-/** The answers that were stored and those passed in now. Whether a stored one was in time was checked when it was stored. */
-async function newAnswers({ parts, session, how }: Work, { given }: OpenRun, now: number): Promise<Answers> {
-  const state = session.snapshot.state!
-  const answers: { [id: string]: Answer } = {}
-  for (const [id, answer] of Object.entries(given)) {
-    if (Object.hasOwn(how.answers ?? {}, id)) throw answeredBefore(id)
-    try {
-      Object.assign(answers, await checkResume(parts, state, { ...how, answers: { [id]: answer }, now: 0 }))
-    } catch (error) {
-      // Arguments that an approver edited without knowing the tool block the call. They do not end the session.
-      if (!(error instanceof AgentError && error.code === 'ANSWER_INVALID')) throw error
-      answers[id] = { block: error.message }
-    }
-  }
-  return { ...answers, ...(await checkResume(parts, state, { ...how, now })) }
-}
-
-/** The process died after the run had resumed with these answers: it resumes with the same ones. */
-function sameAnswers({ parts, session, how }: Work, answers: Answers): Promise<Answers> {
-  for (const id of Object.keys(how.answers ?? {})) {
-    throw Object.hasOwn(answers, id) ? answeredBefore(id) : resumeFirst(id)
-  }
-  return checkResume(parts, session.snapshot.state!, { ...how, answers, now: 0 })
+/** For a listener that does not recognize what it has heard before. */
+function ifLive(journal: Journal, emit: Emit | undefined): Emit | undefined {
+  return emit && ((event) => (journal.isLive ? emit(event) : undefined))
 }
 
 const HEAD_STEPS = 8
 
-type StartedRun = Pick<OpenRun, 'run' | 'at' | 'entries' | 'metadata' | 'turn' | 'recordsRequests'> &
-  Partial<Pick<OpenRun, 'phase' | 'isClosing'>>
+type Opening = {
+  readonly log: RunLog
+  readonly at: number
+  readonly run: string
+  readonly metadata: JsonObject | undefined
+  readonly turn?: string | undefined
+  readonly requests?: true | undefined
+  readonly logged?: Awaited<ReturnType<typeof readLogged>>
+  readonly isNew: boolean
+}
 
-function runContext(
-  { parts, how, session, inner, events, environment, opened }: Omit<Work, 'store'>,
-  open: StartedRun,
-): RunContext {
+/** The context of a run in a session: its records, its states and its events are stored there. */
+function openContext({ parts, how, session, environment }: Work, opening: Opening): RunContext {
+  const { log, run, metadata, logged, isNew } = opening
   const { snapshot, journal } = session
-  const isNew = open.phase === undefined || open.phase === 'input'
-  const effects = new SessionEffects(inner, {
-    journal,
-    events,
-    entries: open.entries,
-    run: open.run,
-    now: open.at,
-    isClosing: open.isClosing ?? false,
-    recordsRequests: open.recordsRequests || how.recordRequests === true,
-    onCheckpoint: ({ phase, state }) => {
+  const { clock } = how.effects ?? liveEffects()
+  const { session: id, listener } = how
+  const events = new SessionEvents(journal, { session: id, run, listener, logged, isLive: () => core.isLive })
+  const origin = { agent: parts.name, cwd: process.cwd(), at: snapshot.createdAt ?? opening.at }
+  const sink: RecordSink = {
+    knowsEvents: true,
+    startAgain: () => events.startAgain(),
+    storesRequests: opening.requests === true || how.recordRequests === true,
+    append: (record) => journal.append(record),
+    flush: () => journal.flush(),
+    flushSoon: () => journal.flushSoon(),
+    check: () => journal.check(),
+    checkpoint: (state, record) => {
+      if (record.t === 'pause')
+        return setHead(session, state, {
+          ...origin,
+          status: 'suspended',
+          pending: log.questions(),
+          open: log.openUsage(''),
+        })
+      journal.reader.state = state
       // Not with each step of a long run: it would be a fourth of what is written.
-      const isNews = phase !== 'step' || state.stepCount < HEAD_STEPS || state.stepCount % HEAD_STEPS === 0
-      if (isNews) setHead(session, state, { agent: parts.name, cwd: process.cwd(), at: open.at })
+      const isNews = record.t !== 'step' || state.stepCount < HEAD_STEPS || state.stepCount % HEAD_STEPS === 0
+      if (isNews) setHead(session, state, origin)
+      events.checkpoint()
+      journal.takeSnapshotIfDue()
     },
+    settle: (end) => events.end(end),
+  }
+  const core: Journal = new Journal(log, { clock, sink, isNew })
+  const { root: scope } = log
+  const time = new RunTime(clock, how.signal)
+  journal.time = time
+  const effects = new Effects({
+    journal: core,
+    scope,
+    time,
+    run,
+    emit: toBoth(ifLive(core, how.effects?.emit), events.emit),
+    now: scope.at,
   })
-  opened?.(effects)
-  const state: AgentState = isNew
-    ? stateFor(parts, { from: snapshot.state, agentId: () => effects.newId(), metadata: open.metadata })
-    : snapshot.state!
+  const isRunning = snapshot.state?.execution?.status === 'running'
+  const from = snapshot.state
+  const state: AgentState = isRunning ? from! : stateFor(parts, { from, agentId: effects.agentId, metadata })
   const known = environment === undefined ? state : state.withMetadata(ENVIRONMENT_KEY, environment)
-  const context = new RunContext(parts, effects, known, {
+  const context = new AgentRun(parts, effects, known, {
     shouldPause: pauseWhen(how),
     streams: how.deltas ?? how.listener !== undefined,
     session: how.session,
-    turn: open.turn,
-    ...(!isNew && { ledger: snapshot.ledger }),
-    isTentative: how.onChange !== 'reject',
+    turn: how.turn ?? opening.turn,
+    ledger: isNew ? [] : log.ledger,
   })
-  for (const { durationMs, ...entry } of how.startedWith ?? []) context.ledgerWriter.adopt(entry, durationMs)
+  for (const entry of how.startedWith ?? []) context.ledgerOf.add(entry)
   return context
 }
 
 function lockingOf({ session, waitMs, signal }: SessionRunOptions, { budgets }: AgentParts): Locking {
   return { id: session, waitMs, signal, limit: budgets.at(-1)?.time }
-}
-
-function innerEffects({ effects = liveEffects(), signal }: SessionRunOptions, emit: Emit | undefined): Effects {
-  return makeEffects(effects, { signal, emit })
-}
-
-/** The events of a run that is resumed. What earlier processes have logged of it is not logged again. */
-async function eventsOf(
-  { store, session, how }: Pick<Work, 'store' | 'session' | 'how'>,
-  open: OpenRun,
-): Promise<SessionEvents> {
-  const { id, snapshot, journal } = session
-  const stepCount = snapshot.state?.stepCount ?? 0
-  const logged = await session.answer(readLogged(store, { session: id, last: journal.eventSeq, stepCount, open }))
-  const isTentative = open.entries.length > 0 && !open.isClosing
-  const { listener } = how
-  const endsIfDiverged = how.onChange === 'reject'
-  return new SessionEvents(journal, { session: id, run: open.run, listener, logged, isTentative, endsIfDiverged })
 }

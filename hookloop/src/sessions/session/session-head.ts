@@ -1,8 +1,8 @@
 import { TITLE_KEY, type AgentState } from '../../state/agent-state.ts'
 import { toJson, type JsonObject } from '../../state/json.ts'
 import { textOf } from '../../state/message.ts'
-import { pendingIn } from '../../state/open-calls.ts'
-import type { Answers, Approval } from '../../state/tool-call.ts'
+import type { Approval } from '../../state/tool-call.ts'
+import { addUsage, noUsage, type Usage } from '../../state/usage.ts'
 import type { sessionStatuses } from '../stores/list-sessions.ts'
 
 /**
@@ -31,23 +31,31 @@ export type SessionHead = {
 
 const MAX_TITLE_CHARS = 80
 
-/** The head of a session in this state. `answered` are approvals that were answered since. */
+/** The head of a session in this state. `pending` are the questions that wait for an answer, `open` is what the open step has cost. */
 export function headOf(
   state: AgentState,
   origin: Pick<SessionHead, 'agent' | 'createdAt' | 'cwd'>,
-  answered: Answers = {},
+  {
+    pending = [],
+    status,
+    open = noUsage,
+  }: {
+    readonly pending?: readonly Approval[]
+    readonly status?: SessionHead['status'] | undefined
+    readonly open?: Usage | undefined
+  } = {},
 ): JsonObject {
-  const { execution, usage, messages, metadata } = state
-  const pending = execution?.status === 'suspended' ? pendingIn(execution) : []
+  const { execution, messages, metadata } = state
+  const usage = addUsage(state.usage, open)
   const head: SessionHead = {
-    status: execution?.status ?? 'idle',
+    status: status ?? execution?.status ?? 'idle',
     ...origin,
     ...(typeof metadata['user'] === 'string' && { user: metadata['user'] }),
     title: short(titleIn(metadata) ?? textOf(messages.find(({ role }) => role === 'user')?.content ?? [])),
     steps: usage.steps,
     tokens: usage.inputTokens + usage.outputTokens,
     costUsd: usage.costUsd,
-    pending: pending.filter(({ id }) => !Object.hasOwn(answered, id)),
+    pending,
   }
   return toJson(head) as JsonObject
 }

@@ -77,7 +77,7 @@ suite('a session that was locked', () => {
 
   test('says that a run had been left by a process that did not end it, and not of a run that was not', async () => {
     const store = memoryStore()
-    const dying = dyingStore(store, { at: 2, stored: false })
+    const dying = dyingStore(store, { at: /"t":"final"/, stored: false })
     const over = (each: SessionStore) => createAgent({ model: scriptedModel(['Done.', 'Again.']), store: each })
     await Promise.race([over(dying).run('Go.', { session: 's' }), dying.died])
     await soon()

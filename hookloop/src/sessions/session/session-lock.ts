@@ -2,11 +2,13 @@ import type { Run } from '../../agent/run.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { OwnEvent } from '../../state/event.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
-import type { Answers } from '../../state/tool-call.ts'
+import type { Approval } from '../../state/tool-call.ts'
+import type { Usage } from '../../state/usage.ts'
 import { loadSession, rememberSession, snapshotOf, type SessionSnapshot } from '../log/read-session.ts'
 import { SessionEvents } from '../log/session-events.ts'
 import { SessionJournal, STORE_GRACE_MS, storeLimit } from '../log/session-journal.ts'
 import { SESSION_VERSION } from '../log/session-records.ts'
+import type { InputRecord } from '../../effects/records.ts'
 import { RunTime, systemClock, type RunLimit } from '../../effects/run-time.ts'
 import { waitAtMost } from '../../system/timeout.ts'
 import { AgentError } from '../../errors.ts'
@@ -147,7 +149,7 @@ export function appendSessionStart(
   { agent, at, from }: { readonly agent: string; readonly at: number; readonly from?: { id: string; seq: number } },
 ): void {
   if (snapshot.createdAt !== undefined) return
-  journal.append({ type: 'session', version: SESSION_VERSION, id, at, agent, ...(from !== undefined && { from }) })
+  journal.append({ t: 'session', version: SESSION_VERSION, id, at, agent, ...(from !== undefined && { from }) })
 }
 
 /** Appends a state that was changed between two runs. */
@@ -156,8 +158,15 @@ export function appendState(
   state: AgentState,
   origin: { readonly agent: string; readonly at: number },
 ): void {
-  session.journal.appendState(state, { phase: 'changed', at: origin.at })
+  session.journal.appendState(state, origin.at)
   setHead(session, state, origin)
+}
+
+/** Stores a message to be answered: `agent.resume` runs it. */
+export function prepareInput({ journal }: LockedSession, input: InputRecord): void {
+  const log = journal.reader.beginRun()
+  journal.append(input)
+  log.apply(input, true)
 }
 
 /** Logs something that happened to a run, or after it, while it was not running. */
@@ -165,7 +174,7 @@ export function logEvent({ id, journal }: LockedSession, run: string, event: Own
   new SessionEvents(journal, { session: id, run }).emit(event)
 }
 
-/** Updates what lists show of the session. Approvals in `answered` are no longer shown as pending. */
+/** Updates what lists show of the session: `pending` are the questions that wait for an answer, `open` is what the open step has cost. */
 export function setHead(
   { head: before, snapshot, journal }: LockedSession,
   state: AgentState,
@@ -173,17 +182,18 @@ export function setHead(
     agent = snapshot.agent,
     cwd = before['cwd'],
     at,
-    answered,
+    pending = [],
     status,
+    open,
   }: {
     readonly agent?: string
     readonly cwd?: Json | undefined
     readonly at: number
-    readonly answered?: Answers
-    readonly status?: 'running'
+    readonly pending?: readonly Approval[]
+    readonly status?: 'running' | 'suspended'
+    readonly open?: Usage
   },
 ): void {
   const origin = { agent, createdAt: snapshot.createdAt ?? at, ...(typeof cwd === 'string' && { cwd }) }
-  const head = headOf(state, origin, answered)
-  journal.setHead(status === undefined ? head : { ...head, status })
+  journal.setHead(headOf(state, origin, { pending, status, open }))
 }

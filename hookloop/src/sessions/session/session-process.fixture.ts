@@ -13,7 +13,6 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Run } from '../../agent/run.ts'
-import { pendingOf } from '../../agent/run.ts'
 import { tool, type OnUnknownOutcome } from '../../agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
@@ -24,10 +23,10 @@ import { hook } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedCall } from '../../models/scripted.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
 import { rewindSession } from './rewind-session.ts'
-import { readSession } from '../log/read-session.ts'
 import { postgresStore } from '../stores/postgres-store.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
 import type { SessionStore } from '../stores/store.ts'
+import { findSession } from './open-session.fixture.ts'
 
 const [kind = '', place = '', world = '', mode = '', id = '', given = ''] = process.argv.slice(2)
 const waitFor = process.env['WAIT_FOR']
@@ -212,11 +211,12 @@ async function endAll(ids: readonly string[]): Promise<void> {
 /** Starts or resumes the session, and answers approvals, until its run is over. */
 async function end(): Promise<void> {
   for (;;) {
-    const { open, state, records } = readSession((await store.read(session))?.lines ?? [])
-    const isOver = open === undefined && records.some(({ type }) => type === 'input')
-    if (isOver) return
-    const isAnswered = open?.answers !== undefined || Object.keys(open?.given ?? {}).length > 0
-    const [asked] = open?.phase === 'suspended' && !isAnswered ? pendingOf(state!) : []
+    const {
+      open,
+      hasInput,
+      asked: [asked],
+    } = await findSession(store, session)
+    if (open === undefined && hasInput) return
     if (asked !== undefined) await answerApproval(store, { session, approval: asked.id, answer: answerTo(asked) })
     if (open === undefined) await agent.run('Go.', { session, deltas })
     else await agent.resume(session, { deltas })

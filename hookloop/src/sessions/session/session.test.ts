@@ -322,7 +322,7 @@ suite('onSessionStart and onSessionEnd', () => {
 
   test('nothing ends or starts when what is open forbids to clear it', async () => {
     const store = memoryStore()
-    const dying = dyingStore(store, { at: 2, stored: true })
+    const dying = dyingStore(store, { at: /"t":"final"/, stored: false })
     await Promise.race([watched(dying).agent.session('s').send('One.'), dying.died])
     const { seen, agent } = watched(store)
     await assert.rejects(agent.session('s').clear(), { code: 'STATE_SUSPENDED' })
@@ -351,7 +351,7 @@ suite('onSessionStart and onSessionEnd', () => {
 
   test('an open run is resumed as recorded: the session starts once, and its changes apply later', async () => {
     const store = memoryStore()
-    const dying = dyingStore(store, { at: 2, stored: true })
+    const dying = dyingStore(store, { at: /"t":"final"/, stored: false })
     await Promise.race([watched(dying).agent.session('s').send('One.'), dying.died])
     const { seen, agent } = watched(store)
     const session = agent.session('s')

@@ -4,22 +4,22 @@ import { warningsOf } from '../../agent/explain/warnings.ts'
 import { checkRunOptions } from '../../agent/run-options.ts'
 import { checkArgument, checkNoOptions, checkOptions } from '../../state/check-options.ts'
 import type { SessionPort, SessionRunOptions } from '../../agent/agent.ts'
-import { inputFor, stateFor } from '../../agent/loop/start.ts'
-import { pendingOf, type Run } from '../../agent/run.ts'
+import { inputFor, stateFor } from '../../agent/loop/drive.ts'
+import type { Run } from '../../agent/run.ts'
 import { streamRun } from '../../agent/run-stream.ts'
-import { RunContext } from '../../agent/loop/run-context.ts'
+import { AgentRun } from '../../agent/loop/agent-run.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import { fireInSession, type SendOptions, type Session } from '../../agent/session.ts'
 import type { ResumeOptions } from '../../agent/loop/resume.ts'
 import { COMPACT_KEY, ENVIRONMENT_KEY, MODEL_KEY, TASKS_KEY, type AgentState } from '../../state/agent-state.ts'
 import type { Emit, EventListener } from '../../state/event.ts'
-import { saysSomething, type TimedLedgerEntry } from '../../state/ledger.ts'
+import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Message } from '../../state/message.ts'
 import { sameJson, type Json } from '../../state/json.ts'
 import { checkTasks, type Task } from '../../state/tasks.ts'
 import { applyChange, stateChange, type StateChange } from '../../state/state-diff.ts'
 import { getSessionVariables, setSessionVariables } from '../../system/processes/session-variables.ts'
-import { liveEffects } from '../../effects/effects.ts'
+import { looseEffects } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
 import { readLastRun } from '../log/logged-events.ts'
 import { readCurrent, type SessionSnapshot } from '../log/read-session.ts'
@@ -89,7 +89,7 @@ class SessionHandle implements Session {
     checkArgument('session.suspend', ['reason', reason], ['undefined', 'string'].includes(typeof reason), 'a string')
     await this.#lock(async ({ snapshot, journal }) => {
       if (snapshot.isSuspended) return
-      journal.append({ type: 'sessionSuspended', at: Date.now(), ...(reason !== undefined && { reason }) })
+      journal.append({ t: 'suspended', at: Date.now(), ...(reason !== undefined && { reason }) })
       await journal.flush()
     })
   }
@@ -98,7 +98,7 @@ class SessionHandle implements Session {
     checkRunOptions('session.resume', options)
     const hasOpenRun = await this.#lock(async ({ snapshot, journal }) => {
       if (snapshot.isSuspended) {
-        journal.append({ type: 'sessionResumed', at: Date.now() })
+        journal.append({ t: 'continued', at: Date.now() })
         await journal.flush()
       }
       return snapshot.open !== undefined
@@ -272,16 +272,16 @@ class SessionHandle implements Session {
     { snapshot, journal }: LockedSession,
     { state, trigger, facts, signal = new AbortController().signal, listener, run }: Firing,
   ): Promise<AgentState> {
-    const known = this.#parts.stack.plan(trigger).empty ? '' : (run ?? snapshot.open?.run)
+    const known = this.#parts.stack.plan(trigger).empty ? '' : (run ?? snapshot.open?.input!.run)
     const id = known ?? (await readLastRun(this.#store, this.id, journal.eventSeq))
     const events = new SessionEvents(journal, { session: this.id, run: id, listener })
     const emit: Emit = (event) => {
       if (event.type === 'warning' || event.type === 'hook') events.emit(event)
     }
-    const context = new RunContext(this.#parts, liveEffects()({ signal, emit }), state)
+    const context = new AgentRun(this.#parts, looseEffects({ signal, emit }), state)
     context.setDeadline() // the hooks of a session may take as long as a run
     const fired = await fireInSession(context, trigger, { sessionId: this.id, ...facts })
-    const entries = context.ledgerWriter.timed().filter(saysSomething)
+    const entries = context.ledgerOf.all
     this.#betweenRuns = trigger === 'onSessionStart' ? [...this.#betweenRuns, ...entries] : entries
     return fired
   }
@@ -308,7 +308,7 @@ class SessionHandle implements Session {
   }
 
   #newState(): AgentState {
-    return stateFor(this.#parts, { from: undefined, agentId: () => crypto.randomUUID(), metadata: undefined })
+    return stateFor(this.#parts, { from: undefined, agentId: crypto.randomUUID(), metadata: undefined })
   }
 
   #lock<T>(work: (session: LockedSession) => Promise<T>, locking: Omit<Locking, 'id'> = {}): Promise<T> {
@@ -348,10 +348,9 @@ function sourceOf({ hasInput, isFork }: SessionSnapshot): string {
 }
 
 /** Throws STATE_SUSPENDED if a run has not ended, with what it waits for and what to do about it. */
-function checkNoOpenRun(id: string, { open, state }: SessionSnapshot): void {
+function checkNoOpenRun(id: string, { open }: SessionSnapshot): void {
   if (open === undefined) return
-  const pending = state === undefined ? [] : pendingOf(state)
-  const [first, ...others] = pending.filter((each) => !Object.hasOwn(open.given, each.id))
+  const [first, ...others] = open.pending === undefined ? [] : open.questions()
   const why =
     first === undefined
       ? `has a run that has not ended, so it cannot be changed. Use agent.resume(${inCode(id)}) first.`

@@ -18,6 +18,7 @@ test('what is written to a store grows with the steps of a run, not with their s
     await createAgent({ model, store, use: [act, limits, progress] }).run('Go.', { session: 's' })
     return (await store.read('s'))!.lines.join('\n').length
   }
-  const [few, many] = [await written(100), await written(1_000)]
-  assert.ok(many <= 1.3 * 10 * few, `${many} bytes for 1,000 steps, ${few} for 100`)
+  // Snapshots grow, and come the less often the longer they are: with few of them, their number is a matter of chance.
+  const [few, many] = [await written(300), await written(1_500)]
+  assert.ok(many <= 1.3 * 5 * few, `${many} bytes for 1,500 steps, ${few} for 300`)
 })

@@ -126,8 +126,8 @@ test('a session that is suspended is suspended once, with its reason, and starts
     await session.send('One.')
     await session.suspend(reason)
     await session.suspend('again')
-    const records = (await store.read('s'))!.lines.map((line) => JSON.parse(line) as { type: string; reason?: string })
-    const suspensions = records.filter(({ type }) => type === 'sessionSuspended')
+    const records = (await store.read('s'))!.lines.map((line) => JSON.parse(line) as { t: string; reason?: string })
+    const suspensions = records.filter(({ t }) => t === 'suspended')
     assert.deepEqual(
       suspensions.map((record) => ('reason' in record ? record.reason : 'none')),
       [reason ?? 'none'],

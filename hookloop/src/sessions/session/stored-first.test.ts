@@ -12,7 +12,7 @@ import { scriptedModel } from '../../models/scripted.ts'
 import { fakeClock } from '../../testing/fake-clock.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
-import { dyingStore } from './dying-store.fixture.ts'
+import { dyingStore, toolBegin, toolEnd } from './dying-store.fixture.ts'
 
 /** A store whose writes first pass a function. */
 function watchedStore(onWrite: (lines: readonly string[]) => void | Promise<void>): SessionStore {
@@ -67,9 +67,9 @@ function worker(store: SessionStore, { ask, judge, act }: Hooks = {}, use: reado
 
 suite('a store that fails', () => {
   for (const [when, during, after] of [
-    ['while a person is asked', 'ask', ['judged', 'asked']],
+    ['while a person is asked', 'ask', ['judged', 'judged', 'asked', 'asked']],
     ['inside a guard with an effect', 'judge', ['judged']],
-    ['during an asynchronous tool', 'act', ['judged', 'asked', 'paid']],
+    ['during an asynchronous tool', 'act', ['judged', 'judged', 'asked', 'asked', 'judged', 'paid', 'judged']],
   ] as const) {
     test(`${when} ends the run, and nothing more is done`, async () => {
       let isBroken = false
@@ -90,14 +90,13 @@ suite('a store that fails', () => {
     })
   }
 
-  test('makes no call whose start it did not store, and the result of that call is unknown', async () => {
+  test('makes no call whose start it did not store', async () => {
     const store = watchedStore((lines) => {
-      if (lines.some((line) => /"type":"begin".*tool/.test(line))) throw new Error('the disk is full')
+      if (lines.some((line) => toolBegin.test(line))) throw new Error('the disk is full')
     })
     const { agent, done } = worker(store)
     const run = await agent.run('Pay.', { session: 's' })
-    const results = run.state.execution!.steps.at(0)!.toolExecutions.map(({ status }) => status)
-    assert.deepEqual([done.includes('paid'), results[0]], [false, 'outcomeUnknown'])
+    assert.deepEqual([done.includes('paid'), run.status === 'failed' && run.error.code], [false, 'STORE_FAILED'])
   })
 })
 
@@ -124,6 +123,17 @@ test('after a write has failed nothing more is written, even if the store works 
   assert.equal((await worker(store).agent.resume('s')).status, 'completed')
 })
 
+test('no model is called after a write has failed', async () => {
+  const store = watchedStore((lines) => {
+    if (lines.some((line) => toolEnd.test(line))) throw new Error('the disk is full')
+  })
+  const waits = hook('afterStep', async (ctx) => (await soon(), await soon(), ctx), { name: 'waits' })
+  const look = tool({ name: 'look', description: '', input: { type: 'object' }, execute: () => 'seen' })
+  const model = scriptedModel([{ toolCalls: [{ name: 'look' }] }, 'Done.'])
+  const run = await createAgent({ model, store, use: [look, waits] }).run('Go.', { session: 's' })
+  assert.deepEqual([run.status === 'failed' && run.error.code, model.requests.length], ['STORE_FAILED', 1])
+})
+
 test('an answer of an approver or of a hook is not used before it is stored', async () => {
   let stored = ''
   const store = watchedStore(async (lines) => {
@@ -131,9 +141,9 @@ test('an answer of an approver or of a hook is not used before it is stored', as
     stored += lines.join('\n')
   })
   const seen: unknown[] = []
-  const isStored = (key: string): boolean => new RegExp(`"type":"end","k":"[^"]*${key}"`).test(stored)
+  const isStored = (key: string): boolean => new RegExp(`"t":"end","key":{[^}]*${key}`).test(stored)
   const after = guard('beforeToolUse', (ctx) => (seen.push(isStored('judges')), ctx), { name: 'after' })
-  const denied = hook('afterToolUse', (ctx) => (seen.push(isStored('approval')), ctx), { name: 'denied' })
+  const denied = hook('afterToolUse', (ctx) => (seen.push(isStored('"kind":"ask"')), ctx), { name: 'denied' })
   const { agent, done } = worker(store, {}, [after, denied, approval(async () => ({ block: 'No.' }))])
   await agent.run('Pay.', { session: 's' })
   assert.deepEqual([seen, done.includes('paid')], [[true, true, true, true], false])
@@ -146,7 +156,7 @@ test('two processes that take over a run without progress do not count the time 
     const { agent } = worker(over, { act: () => clock.advance(600) }, [guards({ maxTimeMs: 1_000 })])
     return { agent, effects: liveEffects({ clock }) }
   }
-  const first = dyingStore(store, { at: 7, stored: true })
+  const first = dyingStore(store, { at: toolEnd, stored: true })
   const one = make(first, 1_000)
   await Promise.race([one.agent.run('Pay.', { session: 's', effects: one.effects }), first.died])
   for (const startAt of [10_000_000, 20_000_000]) {

@@ -2,11 +2,10 @@
 // a line in a file. It starts or resumes the session, and answers approvals, until its run is over.
 import { appendFileSync } from 'node:fs'
 import { familyWorld, isAsked } from '../../agent/subagents/family-world.fixture.ts'
-import { pendingOf } from '../../agent/run.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { guard } from '../../hooks/hook.ts'
 import { answerApproval } from './approvals.ts'
-import { readSession } from '../log/read-session.ts'
+import { findSession } from './open-session.fixture.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
 
 const [file = '', log = '', task = '', killAt = ''] = process.argv.slice(2)
@@ -25,16 +24,18 @@ const { agent } = familyWorld({
 })
 
 for (;;) {
-  const { open, state, records } = readSession((await store.read('s'))?.lines ?? [])
-  const isBegun = records.some(({ type }) => type === 'input')
-  if (isBegun && open === undefined) {
+  const {
+    open,
+    state,
+    hasInput,
+    asked: [asked],
+  } = await findSession(store, 's')
+  if (hasInput && open === undefined) {
     process.stdout.write(state!.execution!.status)
     break
   }
-  const isAnswered = open?.answers !== undefined || Object.keys(open?.given ?? {}).length > 0
-  const [asked] = open?.phase === 'suspended' && !isAnswered ? pendingOf(state!) : []
   if (asked !== undefined) await answerApproval(store, { session: 's', approval: asked.id, answer: 'allow' })
-  if (isBegun) await agent.resume('s')
+  if (hasInput) await agent.resume('s')
   else await agent.run(task, { session: 's' })
 }
 await store.close()

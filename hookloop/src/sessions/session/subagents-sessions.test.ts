@@ -14,14 +14,15 @@ import {
   spawn,
   type World,
 } from '../../agent/subagents/family-world.fixture.ts'
-import { pendingOf, type Run } from '../../agent/run.ts'
+import type { Run } from '../../agent/run.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { guards } from '../../capabilities/guards.ts'
 import { liveEffects } from '../../effects/effects.ts'
 import { guard, observe } from '../../hooks/hook.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
 import { replay } from '../replay/replay.ts'
-import { dyingStore } from './dying-store.fixture.ts'
+import { dyingStore, toolBegin } from './dying-store.fixture.ts'
+import { findSession } from './open-session.fixture.ts'
 import { quietClock } from './eventful-run.fixture.ts'
 import { readSession } from '../log/read-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
@@ -52,16 +53,18 @@ function worldIn(store: SessionStore, judged: string[] = []): World {
 /** What a process does that is started again until the run is over. */
 async function drive({ agent }: World, store: SessionStore, id = 's'): Promise<Run | undefined> {
   for (;;) {
-    const { open, state, records } = readSession((await store.read(id))?.lines ?? [], id)
+    const {
+      open,
+      hasInput,
+      asked: [asked],
+    } = await findSession(store, id)
     const effects = liveEffects({ id: 'r', clock: quietClock })
-    if (!records.some(({ type }) => type === 'input')) {
+    if (!hasInput) {
       const run = await agent.run(task, { session: id, effects })
       if (run.status !== 'suspended') return run
       continue
     }
     if (open === undefined) return undefined
-    const isAnswered = open.answers !== undefined || Object.keys(open.given).length > 0
-    const [asked] = open.phase === 'suspended' && !isAnswered ? pendingOf(state!) : []
     if (asked !== undefined) await answerApproval(store, { session: id, approval: asked.id, answer: 'allow' })
     const run = await agent.resume(id, { effects })
     if (run.status !== 'suspended') return run
@@ -110,7 +113,7 @@ test('D01, D04: subagents of a run that is interrupted before or after any write
 
 test('after a crash every call of every subagent is judged before it is made', async () => {
   const inner = memoryStore()
-  const dying = dyingStore(inner, { at: 4, stored: true })
+  const dying = dyingStore(inner, { at: toolBegin, stored: true })
   await Promise.race([drive(worldIn(dying), dying), dying.died])
   const judged: string[] = []
   await drive(worldIn(inner, judged), inner)
@@ -156,13 +159,13 @@ test('a session run with subagents is replayed under the same hooks without a di
   assert.deepEqual([report.record, report.differences, seen], [{ status: 'complete' }, [], 0])
 })
 
-test('a guard that is added in a replay judges the calls of the run, and not those of its subagents', async () => {
+test('a guard that is added in a replay judges the calls of the run and of its subagents', async () => {
   const store = memoryStore()
   await drive(worldIn(store), store)
   const judged: string[] = []
   const added = guard('beforeToolUse', (ctx) => (judged.push(ctx.toolCall.id), ctx), { name: 'added', tool: 'look' })
   await replay((await store.read('s'))!, { agent: worldIn(store).agent, hooks: [added] })
-  assert.deepEqual(judged, ['top'])
+  assert.deepEqual([...new Set(judged)].toSorted(), ['a1', 'a2', 'b1', 'c1', 'c2', 'top'])
 })
 
 test('a run with subagents that was interrupted and resumed is replayed as one run', async () => {
@@ -205,12 +208,12 @@ test('D01: a run whose process is killed with kill -9 while subagents work is re
 test('a session over SQLite with subagents is read back as it was', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-family-'))
   const store = sqliteStore(join(folder, 'sessions.db'))
-  const { agent, looked } = worldIn(store)
-  const run = await agent.run(task, { session: 's' })
-  const { state } = readSession((await store.read('s'))!.lines, 's')
-  assert.equal(JSON.stringify(state), JSON.stringify(run.state))
-  await drive({ agent, looked } as World, store)
-  assert.equal((await endOf(store)).status, 'completed')
+  const world = worldIn(store)
+  assert.equal((await world.agent.run(task, { session: 's' })).status, 'suspended')
+  const run = await drive(world, store)
+  const { status, state } = await endOf(store)
+  assert.equal(status, 'completed')
+  assert.equal(JSON.stringify(state), JSON.stringify(run!.state))
   await store.close()
   rmSync(folder, { recursive: true })
 })

@@ -31,22 +31,50 @@ async function survive(death: Death, { before = [], after }: Deploy): Promise<En
   return { kept: readSession((await inner.read('s'))!.lines, 's'), done: [...done, ...later], later, asked, atDeath }
 }
 
-/** The effects that have a recorded end in a session, by the call that the log names. */
-function recordedEnds({ records }: SessionHistory): readonly string[] {
+/** What was done of an effect when the process died. */
+type Begun = { readonly begun: readonly string[]; readonly ended: readonly string[] }
+
+/** The effects that have begun in a session, and those of them that have a recorded end. */
+function recordedEffects({ records }: SessionHistory): Begun {
   const begun = new Map<string, string>()
-  return records.flatMap((record) => {
-    if (record.type === 'begin' && record.kind === 'tool' && record.key.endsWith('/tool')) {
+  const ended: string[] = []
+  for (const record of records) {
+    if ((record.t !== 'begin' && record.t !== 'end') || record.key.kind !== 'tool') continue
+    const id = `${JSON.stringify(record.path)} ${record.key.step} ${record.key.call}`
+    if (record.t === 'begin') {
       const { name, args } = record.input as { name: string; args: { at?: string } }
-      begun.set(record.key, args.at === undefined ? name : `${name} ${args.at}`)
+      begun.set(id, args.at === undefined ? name : `${name} ${args.at}`)
+    } else {
+      ended.push(begun.get(id)!)
     }
-    return record.type === 'end' && begun.has(record.key) ? [begun.get(record.key)!] : []
-  })
+  }
+  return { begun: [...begun.values()], ended }
 }
+
+/** Changes after which the agent makes the same calls, unless they have begun. */
+const harmless = new Set([
+  'a tool is added',
+  'a tool has another description',
+  'the model is another one',
+  'the settings of the model differ',
+  'the instructions differ',
+  'a hook that changes the request is added',
+  'a hook that changes arguments is removed',
+  'a hook with an effect is added',
+  'a hook with an effect is removed',
+  'a hook around calls is removed',
+  'another hook around calls is added',
+  'the hooks are in another order',
+  'a guard is removed',
+  'a capability is added',
+  'tools no longer run at once',
+  'the agent has another name',
+])
 
 function check({ kept, done, later, asked, atDeath }: Ended, { after }: Deploy): void {
   assert.equal(kept.open, undefined, 'the run has ended')
   if (kept.state!.execution === undefined) return assert.deepEqual(done, [], 'the input was denied')
-  const finals = kept.records.filter((record) => record.type === 'state' && record.phase === 'ended')
+  const finals = kept.records.filter((record) => record.t === 'final')
   assert.equal(finals.length, 1, 'one final record')
   assert.notEqual(kept.state!.execution.final, undefined)
   const said = JSON.stringify(kept.state!.messages)
@@ -64,7 +92,12 @@ function check({ kept, done, later, asked, atDeath }: Ended, { after }: Deploy):
     // The model receives the result of everything that was done, or that its outcome is not known.
     if (times === 1) assert.ok(said.includes(`did ${effect}`) || isUnknown, `"${effect}" is lost`)
   }
-  for (const effect of recordedEnds(atDeath)) {
+  const { begun, ended } = recordedEffects(atDeath)
+  // What has not begun is run by the new agent.
+  if (after.every((each) => harmless.has(each)))
+    for (const effect of effects)
+      if (!begun.includes(effect)) assert.ok(later.includes(effect), `"${effect}" had not begun, and was not done`)
+  for (const effect of ended) {
     if (effect === 'dig' && isLeft) continue
     assert.ok(said.includes(`did ${effect}`), `the recorded result of "${effect}" is lost`)
   }

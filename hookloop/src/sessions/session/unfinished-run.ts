@@ -1,20 +1,18 @@
-import { pendingOf } from '../../agent/run.ts'
-import type { AgentState } from '../../state/agent-state.ts'
 import { inCode } from '../../state/text.ts'
-import type { Answers, Approval } from '../../state/tool-call.ts'
+import type { RunLog } from '../../effects/log.ts'
 import { AgentError } from '../../errors.ts'
 import type { SessionSnapshot } from '../log/read-session.ts'
 
 /** The error of a session that takes no new input, with what to do first. */
 export function unfinished(id: string, snapshot: SessionSnapshot): AgentError {
   const { open } = snapshot
-  const answers = isWaiting(snapshot) ? ', { answers }' : ''
+  const answers = isWaiting(open) ? ', { answers }' : ''
   const session = `agent.session(${inCode(id)})`
   const way = open === undefined ? `${session}.resume()` : `agent.resume(${inCode(id)}${answers})`
   const other =
     open === undefined
       ? ''
-      : open.phase === 'input'
+      : isPrepared(open)
         ? ` Or replace the message with ${session}.rewind({ message }).`
         : ` Or pass { onNewInput: 'deny' } to end it and take the input.`
   const message = `${takesNoInput(id, snapshot)} Use ${way} first.${other}`
@@ -22,19 +20,24 @@ export function unfinished(id: string, snapshot: SessionSnapshot): AgentError {
 }
 
 /** Why a session takes no new input. */
-export function takesNoInput(id: string, snapshot: SessionSnapshot): string {
-  const phase = snapshot.open?.phase
-  const state = phase === undefined ? 'is suspended' : (phases[phase] ?? 'has an interrupted run')
-  return `The session "${id}" ${isWaiting(snapshot) ? 'waits for an approval' : state} and takes no new input.`
+export function takesNoInput(id: string, { open }: Pick<SessionSnapshot, 'open'>): string {
+  return `The session "${id}" ${stateOf(open)} and takes no new input.`
 }
 
-function isWaiting({ open, state }: SessionSnapshot): boolean {
-  return open?.phase === 'suspended' && hasQuestions(state!, open.given)
+function stateOf(open: RunLog | undefined): string {
+  if (open === undefined) return 'is suspended'
+  if (isWaiting(open)) return 'waits for an approval'
+  if (isPrepared(open)) return 'has a message that waits for its answer'
+  return open.pending === undefined ? 'has an interrupted run' : 'has a paused run'
 }
 
-const phases: { readonly [phase: string]: string } = {
-  input: 'has a message that waits for its answer',
-  suspended: 'has a paused run',
+function isWaiting(open: RunLog | undefined): boolean {
+  return open?.pending !== undefined && hasQuestions(open)
+}
+
+/** Whether a fork or a rewind has stored the input of a run, and no process has taken it yet. */
+export function isPrepared({ input, at }: RunLog): boolean {
+  return input?.hooks === undefined && input?.at === at
 }
 
 export function nothingToResume(id: string): AgentError {
@@ -46,11 +49,6 @@ export function nothingToResume(id: string): AgentError {
 }
 
 /** Whether a run waits for an answer that was not given. */
-export function hasQuestions(state: AgentState, given: Answers): boolean {
-  return unansweredIn(state, given).length > 0
-}
-
-/** The approvals that have no answer yet. */
-export function unansweredIn(state: AgentState, given: Answers): readonly Approval[] {
-  return pendingOf(state).filter(({ id }) => !Object.hasOwn(given, id))
+export function hasQuestions(log: RunLog): boolean {
+  return log.questions().length > 0
 }

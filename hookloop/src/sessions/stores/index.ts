@@ -6,7 +6,6 @@ export type {
   AppendOptions,
   ListedSession,
   ListOptions,
-  PagesChange,
   PruneOptions,
   ReadOptions,
   SessionFilter,

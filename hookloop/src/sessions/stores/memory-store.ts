@@ -25,7 +25,6 @@ import {
 
 type MemorySession = {
   readonly lines: string[]
-  readonly pages: string[]
   events: NumberedEvent[]
   head: JsonObject
   updatedAt: number
@@ -77,11 +76,10 @@ export function memoryStore(...more: []): SessionStore {
         eventSeq: session.events.at(-1)?.seq ?? 0,
         stop: session.stop,
         read: (options) => readPart(session, options),
-        append({ lines, head, endsRun, pages, events, startsTurn }) {
+        append({ lines, head, endsRun, events, startsTurn }) {
           if (head !== undefined) session.head = readHead(id, head.text)
           if (endsRun) session.stop = undefined
           for (const line of lines) session.lines.push(line)
-          if (pages !== undefined) session.pages.splice(pages.keep, Infinity, ...pages.add)
           if (startsTurn !== undefined) session.events = session.events.filter(({ transient }) => !transient)
           for (const event of events) session.events.push(event)
           session.updatedAt = Date.now()
@@ -136,7 +134,7 @@ export function memoryStore(...more: []): SessionStore {
 
 function newSession(): MemorySession {
   const now = Date.now()
-  return { lines: [], pages: [], events: [], head: {}, updatedAt: now, lock: undefined, stop: undefined }
+  return { lines: [], events: [], head: {}, updatedAt: now, lock: undefined, stop: undefined }
 }
 
 function stopOf(id: string, session: MemorySession | undefined): readonly (readonly [string, StopRequest])[] {
@@ -155,7 +153,6 @@ function eventsAfter(session: MemorySession, after: number): EventPage {
   return { session, events: events.slice(first, end), more: end < events.length, last: events.at(-1)?.seq ?? 0 }
 }
 
-function readPart({ head, lines, pages }: MemorySession, options: ReadOptions): StoredSession {
-  const part = { head, lines: lines.slice((options.after ?? -1) + 1) }
-  return options.pages === true ? { ...part, pages: pages.slice() } : part
+function readPart({ head, lines }: MemorySession, { after = -1 }: ReadOptions): StoredSession {
+  return { head, lines: lines.slice(after + 1) }
 }

@@ -11,7 +11,6 @@ import {
   sessionReleased,
   type HeadToStore,
   type AppendOptions,
-  type PagesChange,
   type ReadOptions,
   type SessionWriter,
   type StoredEvent,
@@ -27,7 +26,7 @@ export type LockedLines = {
   /** The request to stop its run, if one was stored when it was locked. */
   readonly stop: StopRequest | undefined
   read(options: ReadOptions): StoredSession | Promise<StoredSession>
-  /** Stores what was checked. Called with at least one line, head, change of pages or event, and never after `unlock`. */
+  /** Stores what was checked. Called with at least one line, head or event, and never after `unlock`. */
   append(batch: Batch): void | Promise<void>
   /** Extends the lease, in stores that have one. A failure is ignored: the lease expires, and this writer is fenced. */
   renew?(): void | Promise<void>
@@ -38,7 +37,6 @@ export type LockedLines = {
 export type Batch = {
   readonly lines: readonly string[]
   readonly head: HeadToStore | undefined
-  readonly pages: PagesChange | undefined
   /** Whether the head says that there is no open run: a request to stop it must be deleted. */
   readonly endsRun: boolean
   readonly events: readonly NumberedEvent[]
@@ -49,7 +47,7 @@ export type Batch = {
 /** An event and its number. */
 export type NumberedEvent = { readonly seq: number; readonly text: string; readonly transient: boolean }
 
-const OPTIONS = ['head', 'pages', 'events'] as const satisfies readonly (keyof AppendOptions)[]
+const OPTIONS = ['head', 'events'] as const satisfies readonly (keyof AppendOptions)[]
 const noEvents: readonly StoredEvent[] = []
 
 /** The writers that a store has open. Checks what they append, renews their leases and releases them with the store. */
@@ -85,13 +83,12 @@ export class OpenWriters {
       append(lines, options = {}) {
         if (released) throw sessionReleased(session.id)
         checkOptions('append', options, OPTIONS)
-        const { head, pages } = options
+        const { head } = options
         checkLines(lines)
-        if (pages !== undefined) checkLines(pages.add)
         const added = options.events ?? noEvents
         const turn = added.findLastIndex(({ startsTurn }) => startsTurn)
         const events = numbered(added, { after: eventSeq, turn })
-        if (lines.length + events.length === 0 && head === undefined && pages === undefined) return undefined
+        if (lines.length + events.length === 0 && head === undefined) return undefined
         const stored = head && { text: headText(head), facets: facetsOf(head) }
         const endsRun = stored !== undefined && !isOpenStatus(stored.facets.status)
         if (endsRun) {
@@ -102,7 +99,6 @@ export class OpenWriters {
           lines,
           head: stored,
           endsRun,
-          pages,
           events,
           startsTurn: turn === -1 ? undefined : eventSeq + 1 + turn,
         })

@@ -21,7 +21,7 @@ export type Queries = ReturnType<typeof queriesFor>
 
 /** All queries. Each is one statement, so it is atomic on any connection and through any pooler. */
 export function queriesFor(schema: string) {
-  const [sessions, lines, pages, shared, events] = ['sessions', 'lines', 'pages', 'shared', 'events'].map(
+  const [sessions, lines, shared, events] = ['sessions', 'lines', 'shared', 'events'].map(
     (table) => `${checked(schema)}.${table}`,
   )
   const nowMs = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
@@ -44,16 +44,6 @@ export function queriesFor(schema: string) {
         INSERT INTO ${lines} (session, n, line)
         SELECT locked.key, $3::bigint + new.n - 1, new.line
         FROM locked, unnest($4::text[]) WITH ORDINALITY AS new (line, n)
-      )`
-  // Pages from a number on are replaced. The parameters are that number and the pages.
-  const pagesFrom = (first: number): string => `, gone AS (
-        DELETE FROM ${pages} USING locked
-        WHERE session = locked.key AND n >= $${first}::bigint + cardinality($${first + 1}::text[])
-      ), paged AS (
-        INSERT INTO ${pages} (session, n, page)
-        SELECT locked.key, $${first}::bigint + new.n - 1, new.page
-        FROM locked, unnest($${first + 1}::text[]) WITH ORDINALITY AS new (page, n)
-        ON CONFLICT (session, n) DO UPDATE SET page = excluded.page
       )`
   // Events are added. The parameters are their numbers, their texts, which are transient, and whether to delete all others that are.
   const eventsFrom = (first: number): string => `, ended AS (
@@ -86,9 +76,7 @@ export function queriesFor(schema: string) {
       WHERE key = $1 AND epoch = $2 AND ($3::bool OR owner IS NULL OR ${expired})
       RETURNING key, id, epoch, length, head, stop`,
     append: `${append} SELECT key FROM locked`,
-    appendPages: `${append} ${pagesFrom(7)} SELECT key FROM locked`,
     appendEvents: `${append} ${eventsFrom(7)} SELECT key FROM locked`,
-    appendBoth: `${append} ${pagesFrom(7)} ${eventsFrom(9)} SELECT key FROM locked`,
     lastEvent: `
       SELECT max(seq) AS n FROM ${events} WHERE session = $1`,
     // With the session, so that one query tells whether it exists.
@@ -101,8 +89,6 @@ export function queriesFor(schema: string) {
       SELECT id, key, (SELECT max(seq) FROM ${events} WHERE session = key) AS n FROM ${sessions} WHERE id = ANY ($1)`,
     notify: `
       SELECT pg_notify($1, id) FROM unnest($2::text[]) AS id`,
-    pages: `
-      SELECT page AS line FROM ${pages} WHERE session = $1 ORDER BY n`,
     // A request counts under the lock that it was made under, and the next owner of the lock takes it over if the run is open.
     requestStop: `
       UPDATE ${sessions} SET stop = CASE WHEN stop_epoch = epoch THEN coalesce(stop, $2) ELSE $2 END, stop_epoch = epoch
@@ -127,8 +113,6 @@ export function queriesFor(schema: string) {
           AND updated_ms < $4 RETURNING key
       ), cleared AS (
         DELETE FROM ${lines} USING gone WHERE session = gone.key
-      ), emptied AS (
-        DELETE FROM ${pages} USING gone WHERE session = gone.key
       ), forgotten AS (
         DELETE FROM ${events} USING gone WHERE session = gone.key
       )
@@ -234,12 +218,6 @@ function tables(schema: string, { forSetupMs, forTableMs }: LockWaits): string {
       session bigint NOT NULL,
       n bigint NOT NULL,
       line text NOT NULL,
-      PRIMARY KEY (session, n)
-    );
-    CREATE TABLE IF NOT EXISTS ${schema}.pages (
-      session bigint NOT NULL,
-      n bigint NOT NULL,
-      page text NOT NULL,
       PRIMARY KEY (session, n)
     );
     CREATE TABLE IF NOT EXISTS ${schema}.events (

@@ -274,7 +274,7 @@ async function lockSession(
   let next = Number(length)
   let failed = false
   let last: Promise<void> = Promise.resolve()
-  const store = async ({ lines, head, pages, events, startsTurn }: Batch): Promise<void> => {
+  const store = async ({ lines, head, events, startsTurn }: Batch): Promise<void> => {
     if (failed) throw storeFailed(`The session "${id}" cannot be written`, 'an earlier write failed')
     failed = true // until the database has confirmed it: a connection may break after the lines were stored
     const facets = head && [head.facets.status, head.facets.agent, head.facets.user]
@@ -285,10 +285,8 @@ async function lockSession(
       events.map(({ transient }) => transient),
     ]
     const hasEvents = events.length > 0
-    const name = hasEvents ? (pages ? 'appendBoth' : 'appendEvents') : pages ? 'appendPages' : 'append'
-    const [locked] = await query(name, [
+    const [locked] = await query(hasEvents ? 'appendEvents' : 'append', [
       ...values,
-      ...(pages === undefined ? [] : [pages.keep, pages.add]),
       ...(hasEvents ? [...added, startsTurn !== undefined] : []),
     ])
     failed = false
@@ -349,9 +347,7 @@ async function readSession(id: string, query: Query, part: ReadOptions): Promise
   const [row] = await query('find', [id])
   if (row === undefined) return undefined
   try {
-    const found = { head: readHead(id, row.head), lines: await readLines(row, query, part.after ?? -1) }
-    if (part.pages !== true) return found
-    return { ...found, pages: (await query('pages', [row.key])).map(({ line }) => line) }
+    return { head: readHead(id, row.head), lines: await readLines(row, query, part.after ?? -1) }
   } catch (error) {
     const [now] = await query('find', [id])
     if (now?.key !== row.key) return readSession(id, query, part) // it was deleted in the meantime

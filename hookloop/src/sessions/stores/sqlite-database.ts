@@ -3,7 +3,7 @@ import { AgentError, messageOf } from '../../errors.ts'
 import { sessionTooNew, storeFailed } from './store.ts'
 
 /** The value of `PRAGMA user_version`: the version of the tables. */
-const VERSION = 4
+const VERSION = 5
 /** The value of `PRAGMA application_id`, "Hkl1" in ASCII: it distinguishes a session store from other databases. */
 const APPLICATION = 0x486b6c31
 const BUSY_TIMEOUT_MS = 5_000
@@ -15,7 +15,7 @@ const [BUSY, CORRUPT, NOT_A_DATABASE] = [5, 11, 26]
 
 // A row has the lines of one append, separated by newlines. Its place is the key of the session, shifted by 32 bits, plus the
 // number of its first line: one B-tree in reading order, and an append touches a single page of it. Keys are never reused, so
-// a writer whose session was deleted finds no row.
+// a writer whose session was deleted finds no row. A row of events has consecutive events in the same way.
 const TABLES = `
   CREATE TABLE sessions (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -25,52 +25,37 @@ const TABLES = `
     renewed_at INTEGER NOT NULL,
     lease_ms INTEGER NOT NULL,
     head TEXT NOT NULL,
-    updated_at INTEGER NOT NULL
+    updated_at INTEGER NOT NULL,
+    status TEXT,
+    agent TEXT,
+    user TEXT
   ) STRICT;
+  CREATE INDEX sessions_by_time ON sessions (updated_at DESC, id);
+  CREATE INDEX sessions_by_status ON sessions (status, updated_at DESC, id);
+  CREATE INDEX sessions_by_agent ON sessions (agent, updated_at DESC, id);
+  CREATE INDEX sessions_by_user ON sessions (user, updated_at DESC, id);
   CREATE TABLE lines (
     place INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
     line TEXT NOT NULL
   ) STRICT;
-  PRAGMA application_id = ${APPLICATION};
-`
-
-/** What each version added. A page has the place of a line, by its own number. */
-const ADDED: readonly string[] = [
-  `CREATE TABLE pages (
-    place INTEGER PRIMARY KEY,
-    page TEXT NOT NULL
-  ) STRICT;`,
-  `ALTER TABLE sessions ADD COLUMN status TEXT;
-  ALTER TABLE sessions ADD COLUMN agent TEXT;
-  ALTER TABLE sessions ADD COLUMN user TEXT;
-  UPDATE sessions SET status = json_extract(head, '$.status'), agent = json_extract(head, '$.agent') WHERE json_valid(head);
-  CREATE INDEX sessions_by_time ON sessions (updated_at DESC, id);
-  CREATE INDEX sessions_by_status ON sessions (status, updated_at DESC, id);
-  CREATE INDEX sessions_by_agent ON sessions (agent, updated_at DESC, id);
-  CREATE INDEX sessions_by_user ON sessions (user, updated_at DESC, id);`,
-  `CREATE TABLE shared (
-    name TEXT PRIMARY KEY,
-    value TEXT NOT NULL
-  ) STRICT;`,
-]
-
-/**
- * Added to a database of the last version, which versions before this one can still use: they ignore it. A row of events has consecutive
- * events, separated by newlines, and the place of a line, by the number of its first event.
- */
-const LATER = `
-  CREATE TABLE IF NOT EXISTS events (
+  CREATE TABLE events (
     place INTEGER PRIMARY KEY,
     transient INTEGER NOT NULL,
     text TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX IF NOT EXISTS transient_events ON events (place) WHERE transient = 1;
-  CREATE TABLE IF NOT EXISTS stops (
+  CREATE INDEX transient_events ON events (place) WHERE transient = 1;
+  CREATE TABLE stops (
     session INTEGER PRIMARY KEY,
     epoch INTEGER NOT NULL,
     request TEXT NOT NULL
   ) STRICT;
+  CREATE TABLE shared (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+  ) STRICT;
+  PRAGMA application_id = ${APPLICATION};
+  PRAGMA user_version = ${VERSION};
 `
 
 /** Opens a database file, or creates it readable by its owner only. A file that is rejected is not changed. */
@@ -168,19 +153,15 @@ function openIndex(file: string): OpenIndex {
 const INDEX_HEADER_BYTES = 48
 const [LOG_HEADER_BYTES, FRAME_HEADER_BYTES] = [32, 24]
 
-/** Creates the tables in an empty file, and those that an older version does not have. */
+/** Creates the tables in an empty file. */
 function prepare(database: DatabaseSync, path: string): void {
-  const { version, hasAll } = inTransaction(database, 'DEFERRED', () => checkDatabase(database, path))
-  if (version === 0) database.exec(`PRAGMA page_size = ${PAGE_BYTES}`)
+  const isEmpty = inTransaction(database, 'DEFERRED', () => checkDatabase(database, path))
+  if (isEmpty) database.exec(`PRAGMA page_size = ${PAGE_BYTES}`)
   if (pragma(database, 'journal_mode') !== 'wal') database.exec('PRAGMA journal_mode = WAL')
-  if (version < VERSION || !hasAll)
-    immediately(database, () => {
-      const now = checkDatabase(database, path) // another process may have done so since
-      if (now.version === 0) database.exec(TABLES)
-      for (const added of ADDED.slice(Math.max(0, now.version - 1))) database.exec(added)
-      if (!now.hasAll) database.exec(LATER)
-      database.exec(`PRAGMA user_version = ${VERSION}`)
-    })
+  if (!isEmpty) return
+  immediately(database, () => {
+    if (checkDatabase(database, path)) database.exec(TABLES) // another process may have done so since
+  })
 }
 
 /**
@@ -245,21 +226,21 @@ export function sqliteFailed(path: string, thrown: unknown): AgentError {
 }
 
 /** The version of the tables, 0 if the database is empty. Throws if it is not a session store, or of a newer version. */
-function checkDatabase(database: DatabaseSync, path: string): { readonly version: number; readonly hasAll: boolean } {
+function checkDatabase(database: DatabaseSync, path: string): boolean {
   const version = pragma(database, 'user_version')
   const application = pragma(database, 'application_id')
   if (application === APPLICATION && typeof version === 'number' && version > VERSION)
     throw sessionTooNew(path, version, VERSION)
   const found = database.prepare('SELECT type, name FROM sqlite_schema').all() as { type: string; name: string }[]
-  if (found.length === 0 && application === 0 && version === 0) return { version: 0, hasAll: false }
-  if (application !== APPLICATION || typeof version !== 'number' || version < 1)
-    throw damaged(path, 'it is not a session store')
+  if (found.length === 0 && application === 0 && version === 0) return true
+  if (application !== APPLICATION || version !== VERSION) throw damaged(path, 'it is not a session store')
   const tables = found.filter(({ type }) => type === 'table').map(({ name }) => name)
-  if (!tables.includes('sessions') || !tables.includes('lines')) throw damaged(path, 'its tables are missing')
+  if (!['sessions', 'lines', 'events', 'stops', 'shared'].every((name) => tables.includes(name)))
+    throw damaged(path, 'its tables are missing')
   // They would run with each of our statements.
   if (found.some(({ type }) => type === 'trigger' || type === 'view'))
     throw damaged(path, 'it has triggers or views, which a session store does not have')
-  return { version, hasAll: ['events', 'stops'].every((name) => tables.includes(name)) }
+  return false
 }
 
 function damaged(path: string, why: string, cause?: unknown): AgentError {

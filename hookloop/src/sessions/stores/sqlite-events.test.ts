@@ -89,23 +89,6 @@ suite('a watcher of a database that was changed', () => {
     })
 })
 
-test('a database of a version without events is extended when it is opened, and that version can still use it', async () => {
-  const { path, store } = await scene()
-  await store.close()
-  sql(path, 'DROP TABLE stops')
-  await sqliteStore(path).list()
-  sql(path, 'DROP TABLE events')
-  const next = sqliteStore(path)
-  const writer = await next.open('x')
-  assert.deepEqual([writer.eventSeq, writer.length], [0, 2])
-  await writer.append(['three'], { events: events(1, 2) })
-  assert.deepEqual(await seqs(next.watch('x'), 2), [1, 2])
-  await next.close()
-  const database = new DatabaseSync(path)
-  assert.equal(database.prepare('PRAGMA user_version').get()?.['user_version'], 4)
-  database.close()
-})
-
 test('an append is one row of lines and one of events, and transient events have rows of their own', async () => {
   const { path, store } = await scene()
   const writer = await store.open('x')

@@ -79,29 +79,3 @@ test('several processes can create the same database at the same time', async ()
     )
   }
 })
-
-test('a database of version 1 is extended when it is opened, and keeps its sessions', async () => {
-  const path = join(folder, 'version-1.db')
-  const database = new DatabaseSync(path)
-  database.exec(`
-    CREATE TABLE sessions (key INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, epoch INTEGER NOT NULL, owner TEXT,
-      renewed_at INTEGER NOT NULL, lease_ms INTEGER NOT NULL, head TEXT NOT NULL, updated_at INTEGER NOT NULL) STRICT;
-    CREATE TABLE lines (place INTEGER PRIMARY KEY, at INTEGER NOT NULL, line TEXT NOT NULL) STRICT;
-    INSERT INTO sessions VALUES (1, 'old', 1, NULL, 1, 30000, '{"status":"completed","agent":"clerk"}', 5);
-    INSERT INTO lines VALUES (1 << 32, 5, 'one' || char(10) || 'two');
-    PRAGMA application_id = 1214999601;
-    PRAGMA user_version = 1;
-  `)
-  database.close()
-  const store = sqliteStore(path)
-  const listed = await store.list({ status: 'completed', agent: 'clerk' })
-  assert.deepEqual(listed, [{ id: 'old', head: { status: 'completed', agent: 'clerk' }, updatedAt: 5 }])
-  const writer = await store.open('old')
-  await writer.append(['three'], { head: { status: 'failed' }, pages: { keep: 0, add: ['page'] } })
-  assert.deepEqual(await writer.read({ after: 0, pages: true }), {
-    head: { status: 'failed' },
-    lines: ['two', 'three'],
-    pages: ['page'],
-  })
-  await store.close()
-})

@@ -21,7 +21,6 @@ import {
   type HeadToStore,
   type ListedSession,
   type SessionFilter,
-  type PagesChange,
   type ReadOptions,
   type StoredSession,
 } from './store.ts'
@@ -125,12 +124,12 @@ export class Tables {
   /** False if another process has taken over the lock. */
   append(lock: Lock, next: number, batch: Batch): boolean {
     const { key, epoch } = lock
-    const { head, pages, events } = batch
+    const { head, events } = batch
     const now = Date.now()
     const insert = ({ first, text }: AppendedRow): boolean =>
       this.#insert.run(next + first, now, text, key, epoch).changes === 1
     const rows = toRows(batch.lines)
-    const isOneRow = head === undefined && pages === undefined && rows.length === 1 && events.length === 0
+    const isOneRow = head === undefined && rows.length === 1 && events.length === 0
     if (isOneRow) return insert(rows[0]!) // a statement is a transaction
     this.#begin.run()
     try {
@@ -139,7 +138,6 @@ export class Tables {
       const isOwn = mayAppend && rows.every(insert)
       if (isOwn) {
         this.#events.add(key, batch)
-        if (pages !== undefined) this.#changePages(key, pages)
         if (batch.endsRun) this.#stops.delete(key)
       }
       this.#commit.run()
@@ -168,16 +166,6 @@ export class Tables {
     return this.#update.run(text, now, status, agent, user, key, epoch).changes === 1
   }
 
-  #changePages(key: number, { keep, add }: PagesChange): void {
-    this.database
-      .prepare('DELETE FROM pages WHERE place >= (:key << 32) + CAST(:number AS INTEGER) AND place < (:key + 1) << 32')
-      .run({ key, number: keep })
-    const insert = this.database.prepare(
-      'INSERT INTO pages (place, page) VALUES ((:key << 32) + CAST(:number AS INTEGER), :page)',
-    )
-    for (const [i, page] of add.entries()) insert.run({ key, number: keep + i, page })
-  }
-
   renew({ key, epoch }: Lock): void {
     this.database.prepare('UPDATE sessions SET renewed_at = ? WHERE key = ? AND epoch = ?').run(Date.now(), key, epoch)
   }
@@ -189,12 +177,11 @@ export class Tables {
       .run(wasWritten ? 1 : 0, Date.now(), key, epoch)
   }
 
-  read(id: string, { after = -1, pages = false }: ReadOptions): StoredSession | undefined {
+  read(id: string, { after = -1 }: ReadOptions): StoredSession | undefined {
     return this.#snapshot(() => {
       const row = this.#row(id)
       if (row === undefined) return undefined
-      const part = { head: readHead(id, row.head), lines: this.#lines(row, after) }
-      return pages ? { ...part, pages: this.#pages(row) } : part
+      return { head: readHead(id, row.head), lines: this.#lines(row, after) }
     })
   }
 
@@ -252,7 +239,7 @@ export class Tables {
       if (row === undefined || row.updated_at >= before) return false
       checkUnlocked(row)
       const key = row.key
-      for (const table of ['lines', 'pages', 'events'])
+      for (const table of ['lines', 'events'])
         this.database.prepare(`DELETE FROM ${table} WHERE place >= ? << 32 AND place < (? + 1) << 32`).run(key, key)
       this.#stops.delete(key)
       this.database.prepare('DELETE FROM sessions WHERE key = ?').run(key)
@@ -315,13 +302,6 @@ export class Tables {
   /** Whether another connection has committed something since the last call. */
   hasForeignChanges(): boolean {
     return this.#events.hasForeignChanges()
-  }
-
-  #pages({ key }: Row): readonly string[] {
-    const rows = this.database
-      .prepare('SELECT page FROM pages WHERE place >= (:key << 32) AND place < (:key + 1) << 32 ORDER BY place')
-      .all({ key }) as { page: string }[]
-    return rows.map(({ page }) => page)
   }
 
   /** Several queries that see the same state of the database. */

@@ -5,7 +5,7 @@ import { toStopRequest, type StopRequest } from '../../state/stop-request.ts'
 import { AgentError, messageOf, clause } from '../../errors.ts'
 
 /**
- * Stores sessions: append-only lines of text, pages that the lines refer to, a log of events, and one small head per session for
+ * Stores sessions: append-only lines of text, a log of events, and one small head per session for
  * lists. A store does not interpret them. To write your own, implement this interface and run `storeContract` from `hookloop/testing` against it.
  */
 export interface SessionStore {
@@ -93,7 +93,7 @@ export interface SessionWriter {
   /** The current content of the session, or a part of it. */
   read(options?: ReadOptions): StoredSession | Promise<StoredSession>
   /**
-   * Stores lines atomically, with the head, pages and events if given: when it returns or resolves, all of them are stored. Appends
+   * Stores lines atomically, with the head and the events if given: when it returns or resolves, all of them are stored. Appends
    * that are not awaited are stored in call order. Throws SESSION_FENCED when another process has taken over the lock or
    * the writer was released. Throws STORE_FAILED when the write fails: the lines may or may not be stored then, so open
    * the session again. Throws JSON_INVALID, without writing anything, for a line or an event with a newline, a NUL
@@ -113,8 +113,6 @@ export interface SessionWriter {
 export type AppendOptions = {
   /** Replaces the head. Default: it stays. */
   readonly head?: JsonObject | undefined
-  /** Changes the pages. Default: they stay. */
-  readonly pages?: PagesChange | undefined
   /** Events to add to the log, in order. */
   readonly events?: readonly StoredEvent[] | undefined
 }
@@ -145,19 +143,13 @@ export type WatchOptions = {
 export type ReadOptions = {
   /** Only the lines after this one. The first line is line 0. Default: all lines. */
   readonly after?: number
-  /** Also the pages. Default false. */
-  readonly pages?: boolean
 }
 
-/** What a store has of a session: its lines, the head that was stored last, and its pages if they were asked for. */
+/** What a store has of a session: its lines, and the head that was stored last. */
 export type StoredSession = {
   readonly head: JsonObject
   readonly lines: readonly string[]
-  readonly pages?: readonly string[]
 }
-
-/** How the pages of a session change: the first `keep` of them stay and `add` follow. */
-export type PagesChange = { readonly keep: number; readonly add: readonly string[] }
 
 /** A session in a list. `head` is a {@link SessionHead} if an agent wrote it. */
 export type ListedSession = {
@@ -188,7 +180,7 @@ export function checkStoreCall(method: keyof typeof optionsOf, id: unknown, opti
 
 const optionsOf = {
   open: ['create'],
-  read: ['after', 'pages'],
+  read: ['after'],
   delete: ['before'],
   requestStop: ['by', 'reason', 'at'],
 } as const

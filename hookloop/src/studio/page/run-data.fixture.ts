@@ -26,13 +26,8 @@ type Said = Partial<CellEntry> & { readonly hook: string; readonly cell: string 
 type Line = Omit<Row, 'index' | 'cells' | 'decision' | 'step'> & {
   readonly step?: number
   readonly said?: readonly Said[]
-  readonly silent?: readonly string[]
   readonly more?: Partial<RowDetail>
 }
-
-const toolGuards = ['normalize-paths', 'no-ls', 'no-push', 'ask-rm', 'workspace-only']
-const limits = ['maxSteps', 'maxTokens', 'maxCost']
-const after = ['redact-secrets', 'audit-log']
 
 export const question: Question = {
   session: 'clean-up-7f3a',
@@ -50,7 +45,6 @@ const lines: readonly Line[] = [
   {
     kind: 'input',
     text: 'Clean up the folder, run the tests, then publish.',
-    silent: ['validate-input'],
     more: { text: 'Clean up the folder, run the tests, then publish.' },
   },
   {
@@ -59,7 +53,6 @@ const lines: readonly Line[] = [
     name: 'claude-sonnet-5-5',
     text: 'Let me look at what is there first.',
     ms: 1_812,
-    silent: limits,
     forkAt: 4,
   },
   {
@@ -69,7 +62,6 @@ const lines: readonly Line[] = [
     text: 'ls -la',
     status: 'ok',
     ms: 12,
-    silent: [...toolGuards, ...after],
     said: [{ hook: 'no-ls', cell: 'x', decision: 'block', message: 'Use the files tool to list folders.' }],
     more: {
       args: { command: 'ls -la' },
@@ -84,7 +76,6 @@ const lines: readonly Line[] = [
     text: './src/../config.json',
     status: 'ok',
     ms: 4,
-    silent: [...toolGuards, ...after],
     said: [
       {
         hook: 'normalize-paths',
@@ -114,7 +105,6 @@ const lines: readonly Line[] = [
     name: 'claude-sonnet-5-5',
     text: 'The build is ready. I publish it.',
     ms: 2_204,
-    silent: limits,
     forkAt: 11,
   },
   {
@@ -124,7 +114,6 @@ const lines: readonly Line[] = [
     text: 'git push origin main',
     status: 'blocked',
     ms: 0,
-    silent: [...toolGuards.slice(0, 2), ...after],
     said: [
       { hook: 'no-push', cell: 'x', decision: 'block', message: 'Agents never push. Open a pull request instead.' },
     ],
@@ -139,7 +128,6 @@ const lines: readonly Line[] = [
     name: 'claude-sonnet-5-5',
     text: 'I ask a researcher how releases are made here.',
     ms: 1_402,
-    silent: limits,
     forkAt: 17,
   },
   {
@@ -149,7 +137,6 @@ const lines: readonly Line[] = [
     text: 'How are releases published in this repository?',
     status: 'ok',
     ms: 5_310,
-    silent: [...toolGuards, ...after],
     more: {
       args: { task: 'How are releases published in this repository?' },
       output: 'By a workflow on tags. See .github/workflows/release.yml.',
@@ -162,7 +149,6 @@ const lines: readonly Line[] = [
     text: 'I search the workflows.',
     ms: 902,
     path: ['researcher'],
-    silent: limits,
   },
   {
     kind: 'call',
@@ -172,7 +158,6 @@ const lines: readonly Line[] = [
     status: 'ok',
     ms: 31,
     path: ['researcher'],
-    silent: [...toolGuards, ...after],
   },
   {
     kind: 'model',
@@ -180,7 +165,6 @@ const lines: readonly Line[] = [
     name: 'claude-sonnet-5-5',
     text: 'First I run the tests.',
     ms: 1_190,
-    silent: limits,
     forkAt: 23,
   },
   {
@@ -190,7 +174,6 @@ const lines: readonly Line[] = [
     text: 'npm test',
     status: 'failed',
     ms: 8_420,
-    silent: [...toolGuards, 'redact-secrets'],
     said: [
       {
         hook: 'audit-log',
@@ -207,14 +190,12 @@ const lines: readonly Line[] = [
     name: 'claude-sonnet-5-5',
     text: 'The tests fail because of an old tag. I fixed the test.',
     ms: 3_114,
-    silent: limits,
     forkAt: 29,
   },
   {
     kind: 'votes',
     step: 4,
     text: 'continues (tests-must-pass)',
-    silent: [],
     said: [
       { hook: 'completion', cell: 's', decision: 'allowStop', message: 'The model called no more tools.' },
       {
@@ -246,7 +227,7 @@ const lines: readonly Line[] = [
       },
     },
   },
-  { kind: 'model', step: 5, name: 'claude-sonnet-5-5', text: 'Now the clean-up.', ms: 988, silent: limits, forkAt: 34 },
+  { kind: 'model', step: 5, name: 'claude-sonnet-5-5', text: 'Now the clean-up.', ms: 988, forkAt: 34 },
   {
     kind: 'call',
     step: 5,
@@ -254,7 +235,6 @@ const lines: readonly Line[] = [
     text: 'rm -r build/ old-notes.md',
     status: 'asked',
     question: question.id,
-    silent: toolGuards,
     said: [{ hook: 'ask-rm', cell: '?', decision: 'ask', message: 'Deletes files that are not in git.' }],
     more: { args: question.args, question },
   },
@@ -262,7 +242,6 @@ const lines: readonly Line[] = [
 
 const columns: readonly Column[] = names.map(([hook, mode, group, more], id) => {
   const saying = lines.filter(({ said = [] }) => said.some((each) => each.hook === hook)).length
-  const silent = lines.filter(({ silent: list = [] }) => list.includes(hook)).length
   return {
     id,
     hook,
@@ -270,23 +249,20 @@ const columns: readonly Column[] = names.map(([hook, mode, group, more], id) => 
     group,
     shadow: false,
     bookkeeping: false,
-    ran: Math.max(silent, saying),
     decided: saying,
     ...more,
   }
 })
 
 function toRow(line: Line, index: number): Row {
-  const { said = [], silent = [], more: _, ...fields } = line
-  const cells = names.map(
-    ([hook]) => said.find((each) => each.hook === hook)?.cell ?? (silent.includes(hook) ? '-' : ' '),
-  )
+  const { said = [], more: _, ...fields } = line
+  const cells = names.map(([hook]) => said.find((each) => each.hook === hook)?.cell ?? ' ')
   const decision = said.some(({ hook }) => names[idOf(hook)]![3]?.shadow !== true)
   return { step: 0, ...fields, index, cells: cells.join('').trimEnd(), decision, at: START + index * 4_000 }
 }
 
 function toDetail(line: Line, row: Row): RowDetail {
-  const entry = (hook: string, more: Partial<CellEntry> = {}): CellEntry => {
+  const entry = (hook: string, more: Partial<CellEntry>): CellEntry => {
     const column = columns[idOf(hook)]!
     return {
       column: column.id,
@@ -301,17 +277,14 @@ function toDetail(line: Line, row: Row): RowDetail {
       ...more,
     }
   }
-  const { said = [], silent = [] } = line
+  const { said = [] } = line
   const usage = { inputTokens: 4_120, outputTokens: 160, cachedInputTokens: 3_000, reasoningTokens: 0, costUsd: 0.0081 }
   return {
     row,
     text: row.kind === 'call' || row.kind === 'votes' ? '' : row.text,
     errors: [],
     ...(row.kind === 'model' && { usage }),
-    entries: [
-      ...said.map((each) => entry(each.hook, each)),
-      ...silent.filter((hook) => !said.some((each) => each.hook === hook)).map((hook) => entry(hook)),
-    ],
+    entries: said.map((each) => entry(each.hook, each)),
     ...line.more,
   }
 }

@@ -11,7 +11,7 @@ export type Payload = {
   readonly input: JsonObject
   /** The values that its matcher is tested with: several if a tool has several names. */
   readonly matched: readonly string[]
-  /** Tells several payloads of one trigger apart in a recording. */
+  /** Tells several payloads of one trigger apart in the records. */
   readonly part?: string
 }
 

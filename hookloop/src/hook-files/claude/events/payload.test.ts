@@ -14,13 +14,11 @@ import type { JsonObject } from '../../../state/json.ts'
 import { guard } from '../../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../../models/scripted.ts'
 import { memoryStore } from '../../../sessions/stores/memory-store.ts'
-import { recordEffects } from '../../../effects/record-effects.ts'
-import { memoryRecording } from '../../../effects/recording.ts'
-import { replayEffects } from '../../../effects/replay-effects.ts'
 import { agentIn, askedUntil, call, own, resultIn, said } from '../agent-in-project.fixture.ts'
 import { claudeHooks, type ClaudeHooksOptions } from '../claude-hooks.ts'
 import { claudeEventNames } from './claude-events.ts'
 import { holds, HookProject, prints } from '../hook-project.fixture.ts'
+import { strictReplay } from '../../../sessions/replay/strict-replay.fixture.ts'
 
 /** A hook that stores its payload, and answers. */
 function log(fields: string, says = 'true'): JsonObject {
@@ -358,9 +356,11 @@ test('a replay runs no handler again, and has the same state', async () => {
     call('ls'),
     'Done.',
   ]
+  const store = memoryStore()
   const make = () =>
     createAgent({
       model: scriptedModel([...replies]),
+      store,
       use: [
         subagents({ agents: { helper: { description: 'Helps.', instructions: 'Help.' } } }),
         tasks(),
@@ -369,12 +369,10 @@ test('a replay runs no handler again, and has the same state', async () => {
         claudeHooks({ dir: project.dir, trust: 'all', home: false }),
       ],
     })
-  const recording = memoryRecording()
-  const first = await make().run('Go.', { effects: recordEffects(recording) })
+  await make().run('Go.', { session: 's' })
   const fired = seen(project).flat()
   for (const event of ['SubagentStart', 'TaskCreated', 'TaskCompleted', 'PermissionDenied', 'MessageDisplay'])
     assert.ok(fired.includes(event), event)
-  const again = await make().run('Go.', { effects: replayEffects(recording) })
+  await strictReplay(make(), store, 's')
   assert.deepEqual(seen(project).flat(), fired)
-  assert.deepEqual(again.state.toJSON(), first.state.toJSON())
 })

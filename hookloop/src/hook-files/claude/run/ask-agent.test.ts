@@ -2,13 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { AgentEvent } from '../../../state/event.ts'
 import type { JsonObject } from '../../../state/json.ts'
-import { createAgent } from '../../../create-agent.ts'
 import { scriptedModel, type ScriptedTurn } from '../../../models/scripted.ts'
-import { recordEffects } from '../../../effects/record-effects.ts'
-import { memoryRecording } from '../../../effects/recording.ts'
-import { replayEffects } from '../../../effects/replay-effects.ts'
 import { agentIn, resultIn } from '../agent-in-project.fixture.ts'
 import { HookProject } from '../hook-project.fixture.ts'
+import { strictReplay } from '../../../sessions/replay/strict-replay.fixture.ts'
 
 const ask: JsonObject = { type: 'agent', prompt: 'Do the rules allow this? $ARGUMENTS' }
 const read: ScriptedTurn = { toolCalls: [{ name: 'read_file', args: { path: 'rules.txt' } }] }
@@ -48,12 +45,10 @@ describe('agent handlers', { concurrency: 2 }, () => {
     project.write('rules.txt', 'Everything goes.')
     project.handlers('PreToolUse', [{ ...ask, model: 'small' }], 'Bash')
     const small = inspector(read, JSON.stringify({ ok: true }))
-    const { bare, ran, model } = agentIn(project, { options: { models: { small } } })
-    const recording = memoryRecording()
-    const first = await createAgent(bare).run('Go.', { effects: recordEffects(recording) })
-    const again = await createAgent(bare).run('Go.', { effects: replayEffects(recording) })
+    const { agent, ran, model, store } = agentIn(project, { options: { models: { small } } })
+    await agent.run('Go.', { session: 's' })
+    await strictReplay(agent, store, 's')
     assert.deepEqual([ran, small.requests.length, model.requests.length], [['ls'], 2, 2])
-    assert.deepEqual(again.state.toJSON(), first.state.toJSON())
   })
 
   test('calls by the agent of a handler are denied instead of being judged by agent handlers', async () => {

@@ -200,17 +200,17 @@ export class TriggerRunner {
   #contextFor(ctx: BaseContext, signal: AbortSignal): HandlerContext {
     const { context, models = {} } = this.#options
     if (!this.#table.asksModels) return { ...context, signal }
-    const { effects, place } = BaseContext.hostOf(ctx)
+    const { effects, step } = BaseContext.hostOf(ctx)
     const call = BaseContext.draftOf(ctx).facts['toolCall'] as ToolCall | undefined
-    const base = `${place}/${ctx.trigger}/claude${call === undefined ? '' : `/${call.id}`}`
     return {
       ...context,
       signal,
       askModel: askingModel(ctx, models),
       askAgent: this.#inspectors.askIn(ctx),
       recorded: async (name, work) => {
-        const key = `${base}/${name}`
-        return effects.scope(key).perform<HandlerAnswer>({ key, kind: 'hook', input: () => null }, work)
+        const { trigger } = ctx
+        const key = effects.keyOf({ step, kind: 'hook', trigger, hook: 'claude', call: call?.id, n: name })
+        return effects.scope().perform<HandlerAnswer>({ key, input: () => null, isKept: true }, work)
       },
     }
   }

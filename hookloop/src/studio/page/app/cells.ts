@@ -18,7 +18,7 @@ const kinds: { readonly [cell: string]: CellKind } = {
 }
 export const legend = Object.values(kinds)
 
-/** `null` if the hook was not invoked. */
+/** `null` if the ledger has nothing of the hook, `nothing` if it was skipped, or is a shadow without an opinion. */
 export function cellAt(row: Row, column: Column): CellKind | 'nothing' | null {
   const cell = row.cells[column.id] ?? ' '
   return cell === ' ' ? null : (kinds[cell] ?? 'nothing')
@@ -26,8 +26,7 @@ export function cellAt(row: Row, column: Column): CellKind | 'nothing' | null {
 
 export function wordFor(row: Row, column: Column): string {
   const cell = cellAt(row, column)
-  if (cell === null) return 'not invoked'
-  if (cell === 'nothing') return 'no opinion'
+  if (cell === null || cell === 'nothing') return 'no opinion'
   return column.shadow ? `${cell.word}, but in shadow mode: not applied` : cell.word
 }
 

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { CellEntry, RowDetail } from '../../run.types.ts'
 import { Arguments, Changes, Diff } from './diff.tsx'
-import { compact, count, duration, moment, money } from './format.ts'
+import { compact, duration, moment, money } from './format.ts'
 import { Icon } from './icons.tsx'
 import { Status, Warnings } from './load.tsx'
 import { QuestionCard } from './question.tsx'
@@ -35,8 +35,6 @@ export function Detail({ model, canFork }: { readonly model: RunModel; readonly 
   const { row } = detail
   const isAbout = (entry: CellEntry): boolean => row.index === selected.row && entry.column === selected.column
   const entries = detail.entries.toSorted((a, b) => Number(isAbout(b)) - Number(isAbout(a)))
-  const speaks = (entry: CellEntry): boolean => saysSomething(entry) || isAbout(entry)
-  const silent = entries.filter((entry) => !speaks(entry))
   return (
     <div class="detail" aria-busy={row.index !== selected.row}>
       <header>
@@ -55,24 +53,12 @@ export function Detail({ model, canFork }: { readonly model: RunModel; readonly 
         </p>
       </header>
       {detail.question !== undefined && <QuestionCard key={detail.question.id} question={detail.question} />}
-      {entries.filter(speaks).map((entry, i) => (
+      {entries.map((entry, i) => (
         <Entry key={i} entry={entry} isAbout={isAbout(entry)} />
       ))}
       {detail.votes !== undefined && <Votes votes={detail.votes} />}
       <Warnings texts={detail.errors} />
       <Content detail={detail} />
-      {silent.length > 0 && (
-        <details class="silent">
-          <summary>{count(silent.length, 'hook')} ran and had no opinion</summary>
-          <ul>
-            {silent.map(({ hook, trigger, ms }, i) => (
-              <li key={i}>
-                {safe(hook)} <span class="quiet">{`${trigger} · ${duration(ms)}`}</span>
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
       {canFork && row.forkAt !== undefined && (
         <button type="button" class="wide" onClick={() => (dialog.value = 'fork')}>
           <Icon name="fork" /> Fork after step {row.step + 1} <kbd>f</kbd>
@@ -82,17 +68,13 @@ export function Detail({ model, canFork }: { readonly model: RunModel; readonly 
   )
 }
 
-function saysSomething({ decision, error, changes, warnings }: CellEntry): boolean {
-  return decision !== undefined || error !== undefined || changes.length > 0 || warnings.length > 0
-}
-
 function Entry({ entry, isAbout }: { readonly entry: CellEntry; readonly isAbout: boolean }) {
   const box = useRef<HTMLElement>(null)
   useEffect(() => {
     if (isAbout) box.current?.scrollIntoView({ block: 'nearest' })
   }, [isAbout])
   const { decision, message, value, error, changes, warnings } = entry
-  const word = error !== undefined ? 'failed' : (decision ?? (changes.length > 0 ? 'changed' : 'no opinion'))
+  const word = error !== undefined ? 'failed' : (decision ?? (changes.length > 0 ? 'changed' : 'warned'))
   return (
     <section ref={box} class={`entry${isAbout ? ' about' : ''}`} aria-label={visible(`${entry.hook}: ${word}`)}>
       <h3>

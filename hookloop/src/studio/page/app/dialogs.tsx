@@ -82,7 +82,7 @@ export function HelpDialog() {
             <dt>
               <i class="dot" />
             </dt>
-            <dd>ran, no opinion</dd>
+            <dd>no opinion</dd>
           </div>
           <div>
             <dt>

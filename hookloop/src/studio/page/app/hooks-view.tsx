@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { DoctorReport, FileHookInfo, HookCounts, HooksReport } from '../../api.types.ts'
 import { call, type CallError, toCallError } from './api.ts'
-import { count, duration } from './format.ts'
+import { count } from './format.ts'
 import { Loaded, Problem, useLoaded, Warnings } from './load.tsx'
 import { link } from './router.ts'
 import { safe } from './text.tsx'
@@ -113,15 +113,14 @@ function FileHook({ hook }: { readonly hook: FileHookInfo }) {
   )
 }
 
-/** `no-ls would have blocked 14 of 620 calls.` */
+/** `no-ls would have blocked 14, changed 2.` */
 function ShadowLine({ counts }: { readonly counts: HookCounts }) {
-  const { hook, ran, blocked, asked, changed, stopped } = counts
+  const { hook, blocked, asked, changed, stopped } = counts
   const done = Object.entries({ blocked, asked, changed, stopped }).filter(([, number]) => number > 0)
   const what = done.map(([word, number]) => `${word === 'asked' ? 'asked about' : word} ${count(number)}`).join(', ')
   return (
     <p class="shadow-line">
-      <b class="mono">{safe(hook)}</b> {what === '' ? 'would have changed nothing in' : `would have ${what} of`}{' '}
-      {count(ran, 'call')}
+      <b class="mono">{safe(hook)}</b> {what === '' ? 'would have changed nothing' : `would have ${what}`}
       <span class="chip plain shadow">shadow</span>
     </p>
   )
@@ -134,7 +133,7 @@ function Counts({ counts }: { readonly counts: readonly HookCounts[] }) {
       <thead>
         <tr>
           <th>hook</th>
-          {['ran', 'blocked', 'asked', 'changed', 'stopped', 'failed', 'time'].map((name) => (
+          {['blocked', 'asked', 'changed', 'stopped', 'failed'].map((name) => (
             <th class="number" key={name}>
               {name}
             </th>
@@ -149,12 +148,11 @@ function Counts({ counts }: { readonly counts: readonly HookCounts[] }) {
               {safe(each.hook)}
               {each.definedAt !== undefined && <span class="quiet sub">{safe(each.definedAt)}</span>}
             </td>
-            {(['ran', 'blocked', 'asked', 'changed', 'stopped', 'failed'] as const).map((name) => (
+            {(['blocked', 'asked', 'changed', 'stopped', 'failed'] as const).map((name) => (
               <td class={`number${each[name] === 0 ? ' zero' : ''}`} data-unit={name} key={name}>
                 {count(each[name])}
               </td>
             ))}
-            <td class="number">{duration(each.ms)}</td>
             <td class="main">
               {each.latest.slice(0, 2).map(({ session, run, decision, text }, i) => (
                 <a key={i} class="sub" href={link({ view: 'run', session, run, tab: 'decisions' })}>

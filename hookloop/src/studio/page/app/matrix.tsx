@@ -122,9 +122,9 @@ function Head({ columns }: { readonly columns: readonly Column[] }) {
   )
 }
 
-function titleOf({ hook, mode, shadow, group, definedAt, decided, ran }: Column): string {
+function titleOf({ hook, mode, shadow, group, definedAt, decided }: Column): string {
   const what = `${hook}: ${mode === 'transform' ? 'hook' : mode}${shadow ? ' in shadow mode' : ''} at ${group}`
-  return visible(`${what}, decided ${decided} of ${ran}${definedAt === undefined ? '' : `, ${definedAt}`}`)
+  return visible(`${what}, decided ${decided}×${definedAt === undefined ? '' : `, ${definedAt}`}`)
 }
 
 function Line(props: {

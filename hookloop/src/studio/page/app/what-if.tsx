@@ -69,7 +69,7 @@ export function WhatIf({ model, info }: { readonly model: RunModel; readonly inf
               onChange={() => toggle(without, column.hook)}
             />
             {safe(column.hook)}
-            <span class="quiet">{`${column.mode === 'guard' ? 'guard' : 'hook'}${column.shadow ? ', shadow' : ''} · ${column.decided} of ${column.ran}`}</span>
+            <span class="quiet">{`${column.mode === 'guard' ? 'guard' : 'hook'}${column.shadow ? ', shadow' : ''} · decided ${column.decided}×`}</span>
           </label>
         ))}
       </fieldset>

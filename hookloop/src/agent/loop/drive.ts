@@ -1,0 +1,223 @@
+import { AgentState } from '../../state/agent-state.ts'
+import type { FinalRecord } from '../../state/execution.ts'
+import type { OwnEvent } from '../../state/event.ts'
+import { toInput, type Message } from '../../state/message.ts'
+import type { JsonObject } from '../../state/json.ts'
+import type { Approval, Answers } from '../../state/tool-call.ts'
+import { addUsage, noTokens, noUsage, subtractUsage, type Usage } from '../../state/usage.ts'
+import { AgentError, messageOf, toAgentError } from '../../errors.ts'
+import { leaveRun } from '../../effects/effects.ts'
+import { recordedChange, Suspended } from '../../effects/journal.ts'
+import type { Circumstances } from '../../effects/records.ts'
+import type { AgentParts } from '../agent-parts.ts'
+import { toRun, type Run } from '../run.ts'
+import { fireTrigger } from './fire-trigger.ts'
+import { runLoop } from './loop.ts'
+import { withHooks } from './resume.ts'
+import type { RunContext } from './run-context.ts'
+import { recordOf } from './take-input.ts'
+
+/** The input as a message, redacted. */
+export function inputFor({ redact }: AgentParts, input: string | Message): Message {
+  const message = toInput(input)
+  if (redact === undefined) return message
+  const content = message.content.map((part) =>
+    part.type === 'text' ? Object.freeze({ ...part, text: redact(part.text) as string }) : part,
+  )
+  return Object.freeze({ ...message, content: Object.freeze(content) })
+}
+
+/** Starts a run. Resolves with a run whatever happens. */
+export async function startRun(run: RunContext, input: Message): Promise<Run> {
+  const { now } = run
+  const { turn } = run.options
+  run.effects.emit?.({ type: 'input', step: 0, at: now, message: input, ...(turn !== undefined && { turn }) })
+  return driveRun(run, input)
+}
+
+/** How a process continues a run. */
+export type Resuming = Circumstances & {
+  readonly answers: Answers
+  /** The time of the clock. */
+  readonly at: number
+  /** Nothing new begins: there is new input. */
+  readonly ends?: boolean
+  readonly by?: string
+}
+
+/**
+ * Continues a run that was suspended, or whose process died: the answers are records like any other, then the open step runs
+ * again over what is recorded.
+ */
+export async function resumeRun(run: RunContext, input: Message, resuming: Resuming): Promise<Run> {
+  const { journal } = run.effects
+  const { answers, at, ends = false, cwd, limits, by } = resuming
+  const { log } = journal
+  const pending = log.questions()
+  let change: ReturnType<typeof recordedChange>
+  try {
+    if (!ends) for (const { beforeResume } of run.parts.capabilities) await beforeResume?.(run.state, run.effects)
+    if (log.pending !== undefined) {
+      const { state, failure } = run
+      const fired = await fireTrigger(run, 'onResume', { answers })
+      change = recordedChange(state, run.state)
+      Object.assign(run, { state, failure })
+      if (fired?.failure !== undefined) return await concludeRun(run, { pending }) // the answers are not used
+    }
+  } catch (thrown) {
+    if (log.pending === undefined || (thrown instanceof AgentError && thrown.code !== 'HOOK_FAILED')) {
+      await leaveRun(run.effects)
+      run.effects.time.close()
+      throw thrown
+    }
+    run.noteLoop('onResume', { error: messageOf(thrown) })
+    return concludeRun(run, { pending })
+  }
+  const { unstored: ledger } = run.ledgerOf
+  for (const [approval, answer] of Object.entries(answers))
+    journal.append({ t: 'answer', at, approval, answer, ...(by !== undefined && { by }) })
+  journal.append({
+    t: 'resume',
+    at,
+    hooks: withHooks(run.parts, log.hooks),
+    ...(cwd !== undefined && { cwd }),
+    ...(limits !== undefined && { limits }),
+    ...(change !== undefined && { change }),
+    ...(ledger.length > 0 && { ledger }),
+    ...(ends && { ends }),
+  })
+  run.ledgerOf.setStored()
+  await journal.flush()
+  if (run.hasExecution) run.updateExecution({ hooks: log.hooks })
+  const { lastStep: step, hasExecution } = run
+  const started = hasExecution && { executionId: run.execution.id }
+  run.effects.listener?.({ type: 'resumed', step, at: run.now, ...started, answers })
+  return driveRun(run, input)
+}
+
+async function driveRun(first: RunContext, input: Message): Promise<Run> {
+  let run = first
+  for (;;) {
+    run.drive = driveChild
+    if (!run.hasExecution) noteCapabilities(run)
+    run.setDeadline()
+    try {
+      return await concludeRun(run, { final: await runLoop(run, input) })
+    } catch (thrown) {
+      const next = run.effects.journal.tape?.skip(thrown, { state: run.state, ledger: run.ledgerOf.unstored })
+      if (next?.final !== undefined) return concludeRun(run.fromCheckpoint(next.state), { final: next.final })
+      if (next !== undefined) {
+        run = run.fromCheckpoint(next.state)
+        continue
+      }
+      if (!(thrown instanceof Suspended)) return concludeRun(run, { final: brokenRecord(run, thrown) })
+      if (await pause(run, thrown.questions)) return concludeRun(run, { pending: thrown.questions })
+      run.effects.noticeFirst() // it was cancelled meanwhile
+      run = run.fromCheckpoint()
+    }
+  }
+}
+
+/** Runs a subagent, from its last checkpoint. */
+async function driveChild(run: RunContext, input: Message): Promise<FinalRecord> {
+  const { execution } = run.state
+  if (run.effects.scopeLog.isOver) return execution!.final! // its parent does not know it yet
+  run.hasExecution = execution?.status === 'running'
+  run.effects.emit?.({ type: 'input', step: 0, at: run.now, message: input })
+  const final = await runLoop(run, input)
+  await run.background?.drainObservers()
+  run.effects.emit?.({ type: 'finished', step: run.lastStep, at: run.now, record: final })
+  return final
+}
+
+/** Problems of capabilities, such as hooks of a file that do not run. Subagents have those of their parent. */
+function noteCapabilities(run: RunContext): void {
+  const { warnings } = run.parts
+  if (warnings.length === 0 || !run.isRoot) return
+  run.noteLoop('onUserInput', { warnings: warnings.map((message) => ({ code: 'LEFT_OUT', message })) })
+}
+
+/** Fires onPause and records the pause. Returns false if the run was cancelled meanwhile. */
+async function pause(run: RunContext, pending: readonly Approval[]): Promise<boolean> {
+  const { journal } = run.effects
+  const { state, hasExecution, failure } = run
+  const base = run.atCheckpoint()
+  const before = journal.log.openUsage('')
+  run.spentAside = noTokens
+  await fireTrigger(run, 'onPause', { pending: Object.freeze(pending) })
+  noteSpent(run, subtractUsage(journal.log.openUsage(''), before))
+  const change = recordedChange(base, run.state)
+  Object.assign(run, { state, hasExecution, failure }) // a failure must not end a run that waits for people
+  if (run.effects.time.end !== undefined) return false
+  await run.background?.settleShadows()
+  const ids = pending.map(({ id }) => id)
+  const { unstored: ledger } = run.ledgerOf
+  const what = { ...(change !== undefined && { change }), ...(ledger.length > 0 && { ledger }) }
+  journal.pause({ t: 'pause', at: run.now, pending: ids, ...what }, run.state, endEvent(run, { pending }))
+  return true
+}
+
+/** Records what hooks at `onPause` have spent, besides what is recorded of hooks with an effect. */
+function noteSpent(run: RunContext, recorded: Usage): void {
+  const { steps: _steps, toolCalls: _calls, ...usage } = subtractUsage(addUsage(noUsage, run.spentAside!), recorded)
+  run.spentAside = undefined
+  if (Object.values(usage).every((amount) => amount === 0)) return
+  const { journal, scopeLog } = run.effects
+  const key = { step: run.step, kind: 'hook', trigger: 'onPause', n: `spent ${scopeLog.entries.size}` } as const
+  journal.append({ t: 'end', at: run.now, key, value: { usage } })
+}
+
+/** The record of a run that an unexpected error ended: the run fails, the caller gets no exception. */
+function brokenRecord(run: RunContext, thrown: unknown): FinalRecord {
+  run.failure = toAgentError(thrown, 'HOOK_FAILED')
+  const { message, code } = run.failure
+  const isStored = code !== 'STORE_FAILED' && code !== 'SESSION_FENCED'
+  const reason = isStored ? 'errorForbade' : 'persistenceFailed'
+  const final = recordOf(run, { status: 'failed', reason, by: isStored ? 'hookloop' : 'store', message })
+  if (run.hasExecution) run.updateExecution({ status: 'failed', final })
+  return final
+}
+
+type End =
+  | { readonly final: FinalRecord; readonly pending?: never }
+  | { readonly pending: readonly Approval[]; readonly final?: never }
+
+/** The result of a run, once observers have finished and everything is stored. */
+async function concludeRun(run: RunContext, end: End): Promise<Run> {
+  const { effects } = run
+  await run.background?.drainObservers()
+  await run.background?.settleShadows()
+  let ended = end
+  try {
+    await effects.journal.settle(endEvent(run, end))
+  } catch (thrown) {
+    ended = { final: brokenRecord(run, thrown) }
+  }
+  await leaveRun(effects)
+  effects.time.close()
+  const result = toRun(run, ended)
+  effects.listener?.(endEvent(run, ended))
+  return result
+}
+
+function endEvent(run: RunContext, { final, pending }: End): OwnEvent {
+  const place = { step: run.lastStep, at: run.now }
+  if (final !== undefined) return { type: 'finished', ...place, record: final }
+  const executionId = run.hasExecution ? run.execution.id : run.effects.run
+  return { type: 'suspended', ...place, executionId, pending }
+}
+
+/** The state that a run starts with: a new one, or that of an earlier run. */
+export function stateFor(
+  agent: { readonly instructions: string },
+  given: {
+    readonly from: AgentState | undefined
+    readonly agentId: string
+    readonly metadata: JsonObject | undefined
+  },
+): AgentState {
+  const state = given.from ?? AgentState.create({ agentId: given.agentId })
+  let next = state.systemPrompt === '' ? state.withSystemPrompt(agent.instructions) : state
+  for (const [key, value] of Object.entries(given.metadata ?? {})) next = next.withMetadata(key, value)
+  return next
+}

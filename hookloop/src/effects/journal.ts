@@ -1,0 +1,334 @@
+import type { AgentState } from '../state/agent-state.ts'
+import { sameJson, type Json, type JsonObject } from '../state/json.ts'
+import type { OwnEvent } from '../state/event.ts'
+import type { TimedLedgerEntry } from '../state/ledger.ts'
+import type { FinalRecord } from '../state/execution.ts'
+import { diffState, stateChange } from '../state/state-diff.ts'
+import type { Approval } from '../state/tool-call.ts'
+import { AgentError, toAgentError } from '../errors.ts'
+import { toJson } from '../state/json.ts'
+import { encodeChange } from './change.ts'
+import { keyId, type EffectKey } from './keys.ts'
+import { withDeferred, type Entry, type RunLog, type Scope } from './log.ts'
+import type {
+  CancelRecord,
+  EndOfRunRecord,
+  EndRecord,
+  ErrorText,
+  PauseRecord,
+  RunRecord,
+  StepRecord,
+} from './records.ts'
+import type { Clock } from './run-time.ts'
+
+// The only file about recording, crashes, approvals and replays. The rest of the loop asks for effects and makes checkpoints.
+
+/** One call to the outside: a model call, a tool call, a subagent, a question, a hook with `effect: true`, a pause. */
+export type Effect = {
+  /** The same in every process that runs the step. */
+  readonly key: EffectKey
+  /** What is done. A function, because only records need it. */
+  readonly input: () => Json
+  /** Whether its begin is stored before it happens, because it must not be repeated. */
+  readonly isStoredFirst?: boolean
+  /** Whether its result is stored before it is used, because it cannot be had again. */
+  readonly isKept?: boolean
+  /** Whether it may be performed again if it has no end. */
+  readonly idempotent?: boolean
+  /** Whether its own effects are recorded as well, so that a replay performs it over their records. */
+  readonly isScope?: boolean
+  /** The result of an effect that began in a process that died. Without it, the effect is performed again. */
+  readonly unknown?: (() => Json) | undefined
+  /** The whole request of a model call, for runs that store requests. */
+  readonly request?: () => JsonObject
+}
+
+/** Where the records of a run are stored. */
+export interface RecordSink {
+  append(record: RunRecord): void
+  /** Resolves when all records are stored. Throws or rejects if they cannot be. */
+  flush(): void | Promise<void>
+  /** Stores the records when the process is idle, or with the next `flush`. */
+  flushSoon(): void
+  /** Throws if records could not be stored: then nothing new begins. */
+  check?(): void
+  /** Called with each new state of the run. */
+  checkpoint?(state: AgentState, record: RunRecord): void
+  /** Called with the last event of the run in this process: with the record that ends or suspends it, and again at the end. */
+  settle?(end: OwnEvent): void
+  readonly storesRequests?: boolean
+  /** Whether it recognizes events that were emitted before. Then it also gets those of what is repeated. */
+  readonly knowsEvents?: boolean
+  /** Called when this process runs the open step again. */
+  startAgain?(): void
+}
+
+/** The records of a run that is replayed: they answer every effect, and nothing is performed. */
+export interface Tape {
+  /** What is recorded of an effect. `act` runs a subagent over its own records. */
+  perform<T extends Json>(
+    scope: Scope,
+    effect: Effect,
+    entry: Entry | undefined,
+    act: () => T | Promise<T>,
+  ): Promise<Done<T>>
+  /** Compares a checkpoint with the recorded one. Returns the state to continue with. */
+  checkpoint(scope: Scope, record: StepRecord | EndOfRunRecord, state: AgentState): AgentState
+  /** Whether there is another step, if that is a fact. */
+  continues(scope: Scope): boolean | undefined
+  /** After an error: the state behind the open step, if the replay can continue there, and how the run ended, if it did. */
+  skip(thrown: unknown, open: OpenState): { readonly state: AgentState; readonly final?: FinalRecord } | undefined
+}
+
+type OpenState = { readonly state: AgentState; readonly ledger: readonly TimedLedgerEntry[] }
+
+/** Thrown by replays for an effect of a hook without a recorded result: the hook is treated as having no opinion. */
+export class Unanswered extends Error {}
+
+/** The run waits for people, or is paused. It passes through everything and is recorded by nothing. */
+export class Suspended extends Error {
+  readonly questions: readonly Approval[]
+
+  constructor(questions: readonly Approval[] = []) {
+    super('suspended')
+    this.questions = questions
+  }
+}
+
+export type Done<T> = { readonly value: T; readonly at: number }
+
+export class Journal {
+  readonly log: RunLog
+  readonly clock: Clock | undefined
+  readonly tape: Tape | undefined
+  readonly #sink: RecordSink | undefined
+  #hasActed: boolean
+
+  constructor(
+    log: RunLog,
+    options: {
+      readonly clock: Clock | undefined
+      readonly sink?: RecordSink | undefined
+      readonly tape?: Tape | undefined
+      /** Whether this process has started the run, and not loaded it. */
+      readonly isNew?: boolean
+    },
+  ) {
+    this.log = log
+    this.clock = options.clock
+    this.tape = options.tape
+    this.#sink = options.sink
+    this.#hasActed = options.isNew ?? false
+  }
+
+  /** Whether what happens now happens for the first time: nothing recorded is left, or something new was done. */
+  get isLive(): boolean {
+    return this.tape === undefined && (this.#hasActed || this.log.isAllRead)
+  }
+
+  get knowsEvents(): boolean {
+    return this.#sink?.knowsEvents === true
+  }
+
+  /** This process runs the open step again: nothing of it happens for the first time. */
+  startAgain(): void {
+    this.#hasActed = false
+    this.log.unreadAll()
+    this.#sink?.startAgain?.()
+  }
+
+  get isStored(): boolean {
+    return this.#sink !== undefined
+  }
+
+  /** Performs an effect, or returns what is recorded of it. An error is a result, too. */
+  async perform<T extends Json>(
+    scope: Scope,
+    effect: Effect,
+    act: (beganAt: number | undefined) => T | Promise<T>,
+    now: () => number,
+  ): Promise<Done<T>> {
+    let entry = scope.entries.get(keyId(effect.key))
+    if (entry !== undefined) this.log.read(entry)
+    if (this.tape !== undefined) return this.tape.perform(scope, effect, entry, () => act(undefined))
+    if (entry?.end !== undefined) return resultOf(entry.end)
+    this.#sink?.check?.()
+    const isRepeated = entry !== undefined && effect.isScope === true && effect.unknown === undefined
+    if (!isRepeated) this.#hasActed = true // what a subagent has done before is repeated from its own records
+    const began = now()
+    if (entry === undefined && effect.isStoredFirst === true) {
+      const { key, idempotent } = effect
+      entry = this.append({
+        t: 'begin',
+        at: began,
+        ...pathOf(scope),
+        key,
+        input: effect.input(),
+        ...(idempotent === true && { idempotent }),
+      })
+      await this.flush()
+    } else if (entry !== undefined && effect.unknown !== undefined) {
+      const value = effect.unknown() as T
+      this.#end(scope, effect, { value, at: began })
+      return { value, at: began }
+    }
+    let value: T
+    try {
+      value = await act(entry?.begin?.at)
+    } catch (thrown) {
+      if (passes(thrown)) throw thrown
+      this.#end(scope, effect, { error: errorText(thrown), at: now(), began })
+      throw thrown
+    }
+    const at = now()
+    this.#hasActed = true
+    this.#end(scope, effect, { value, at, began })
+    if (effect.isKept === true) await this.flush()
+    return { value, at }
+  }
+
+  #end(scope: Scope, effect: Effect, { began, ...ended }: Pick<EndRecord, 'value' | 'error' | 'at' | 'began'>): void {
+    const isBegun = effect.isStoredFirst === true
+    const request = this.#sink?.storesRequests === true ? effect.request?.() : undefined
+    this.append({
+      t: 'end',
+      ...pathOf(scope),
+      key: effect.key,
+      ...ended,
+      ...(!isBegun && began !== undefined && { began }),
+      ...(!isBegun && this.#sink !== undefined && { input: effect.input() }),
+      ...(request !== undefined && { request }),
+    })
+    this.#sink?.flushSoon()
+  }
+
+  /** Records that a hook timed out, as its end. */
+  endedLate(scope: Scope, key: EffectKey, error: AgentError, at: number): void {
+    if (this.tape !== undefined || scope.entries.has(keyId(key))) return
+    this.append({ t: 'end', ...pathOf(scope), key, error: errorText(error), at })
+  }
+
+  /** The recorded end of something that this process does not perform itself, such as the timeout of a hook. */
+  recorded(scope: Scope, key: EffectKey): EndRecord | undefined {
+    if (scope.entries.size === 0) return undefined
+    const entry = scope.entries.get(keyId(key))
+    if (entry !== undefined) this.log.read(entry)
+    return entry?.end
+  }
+
+  find(scope: Scope, key: EffectKey): Entry | undefined {
+    return scope.entries.get(keyId(key))
+  }
+
+  noteEnd(scope: Scope, record: Omit<CancelRecord, 't' | 'path'>): void {
+    if (this.tape !== undefined) return
+    this.setLive()
+    this.append({ t: 'cancel', ...pathOf(scope), ...record })
+  }
+
+  /** From now on, what happens is not in the records of an earlier process. */
+  setLive(): void {
+    this.#hasActed = true
+  }
+
+  /** Stores the state of a run between two steps. Its effects are in it, so the journal of the step is dropped. */
+  async checkpoint(
+    scope: Scope,
+    {
+      state: after,
+      ledger,
+      at,
+      final,
+      end,
+    }: {
+      readonly state: AgentState
+      readonly ledger: readonly TimedLedgerEntry[]
+      readonly at: number
+      /** Of a run that ended without an execution. */
+      readonly final?: FinalRecord | undefined
+      /** The last event of the run, if this is its end. It is stored with the record. */
+      readonly end?: OwnEvent | undefined
+    },
+  ): Promise<AgentState> {
+    const [isRoot, isFinal] = [scope.path.length === 0, end !== undefined]
+    const before = scope.state
+    const state = isRoot ? withDeferred(after, this.log.deferred, before) : after
+    const isStored = this.#sink !== undefined || this.tape !== undefined
+    const change = isStored && before !== state ? encodeChange(diffState(before, state), scope) : {}
+    const rest = { at, change, ...(ledger.length > 0 && { ledger }) }
+    const record: StepRecord | EndOfRunRecord =
+      isRoot && isFinal
+        ? { t: 'final', ...rest, ...(final !== undefined && { final }) }
+        : { t: 'step', ...rest, ...pathOf(scope), ...(isFinal && { isFinal }) }
+    if (this.tape !== undefined) return this.tape.checkpoint(scope, record, state)
+    this.append(record, state)
+    if (!isRoot) return state
+    this.#hasActed = true
+    this.#sink?.checkpoint?.(state, record)
+    if (end === undefined) this.#sink?.flushSoon()
+    else await this.settle(end)
+    return state
+  }
+
+  pause(record: PauseRecord, state: AgentState, end: OwnEvent): void {
+    if (this.tape !== undefined) return
+    this.append(record)
+    this.#sink?.checkpoint?.(state, record)
+    this.#sink?.settle?.(end)
+  }
+
+  append(record: RunRecord, state?: AgentState): Entry | undefined {
+    this.#sink?.append(record)
+    return this.log.apply(record, true, state)
+  }
+
+  /** Stores everything, with the last event of the run. */
+  async settle(end: OwnEvent): Promise<void> {
+    this.#sink?.settle?.(end)
+    await this.flush()
+  }
+
+  async flush(): Promise<void> {
+    const stored = this.#sink?.flush()
+    if (stored !== undefined) await stored
+  }
+}
+
+/** What hooks changed in a state, as a record. Undefined if nothing. */
+export function recordedChange(before: AgentState, after: AgentState): ReturnType<typeof stateChange> | undefined {
+  const change = stateChange(before, after, sameJson)
+  return Object.keys(change).length === 0 ? undefined : change
+}
+
+function pathOf({ path }: Scope): { readonly path?: Scope['path'] } {
+  return path.length === 0 ? {} : { path }
+}
+
+export function resultOf<T extends Json>({ value, error, at }: EndRecord): Done<T> {
+  if (error === undefined) return { value: value as T, at }
+  throw Object.assign(new AgentError(error.code, error.message, { value: error.value }), { [endedAt]: at })
+}
+
+/** When an effect ended that is recorded with an error. */
+export const endedAt = Symbol('endedAt')
+
+function errorText(thrown: unknown): ErrorText {
+  const { code, message, value } = toAgentError(thrown, 'HOOK_FAILED')
+  try {
+    return value === undefined ? { code, message } : { code, message, value: toJson(value) }
+  } catch {
+    return { code, message } // an error must not be lost because of the value it carries
+  }
+}
+
+const notStored: ReadonlySet<string> = new Set(['STORE_FAILED', 'SESSION_FENCED'])
+
+/** Whether an error ends the work of this process, and not the run: nothing records it. */
+export function endsProcess(error: unknown): boolean {
+  if (!(error instanceof AgentError)) return false
+  return notStored.has(error.code) || error.code.startsWith('REPLAY_')
+}
+
+export function passes(thrown: unknown): boolean {
+  return thrown instanceof Suspended || endsProcess(thrown)
+}

@@ -1,0 +1,399 @@
+import type { AgentState } from '../state/agent-state.ts'
+import type { HookRecord } from '../state/execution.ts'
+import { isJsonObject, type Json } from '../state/json.ts'
+import type { TimedLedgerEntry } from '../state/ledger.ts'
+import { fromStateJson } from '../state/saved-run.ts'
+import { applyChange, applyDiff, type StateChange } from '../state/state-diff.ts'
+import type { Answer, Approval, ToolExecution } from '../state/tool-call.ts'
+import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../state/usage.ts'
+import { decodeChange, partsOfEnd, type Recorded } from './change.ts'
+import { isWithin, keyId, pathId, rootPath, type EffectKey, type EffectPath } from './keys.ts'
+import type {
+  BeginRecord,
+  CancelRecord,
+  EndRecord,
+  InputRecord,
+  PauseRecord,
+  RunRecord,
+  StepRecord,
+} from './records.ts'
+
+/** An effect of the open step. */
+export type Entry = {
+  readonly id: string
+  readonly scope: Scope
+  readonly key: EffectKey
+  /** When it began, among all effects. */
+  readonly seq: number
+  begin?: BeginRecord
+  end?: EndRecord
+  /** Whether the run has asked for it since it was loaded. */
+  isRead: boolean
+  /** Whether it had ended when the run last waited. */
+  isSettled?: boolean
+}
+
+/** The attempts at a tool call, or the runs of its subagent. */
+export type BegunCall = { readonly first: Entry; last: Entry }
+
+/** The run, or a subagent in it: its state at its last checkpoint, and the effects since then. */
+export class Scope implements Recorded {
+  readonly path: EffectPath
+  readonly id: string
+  /** Undefined: it has no checkpoint yet. */
+  state: AgentState | undefined
+  /** Of a subagent: whether it has ended, although its parent may not know it yet. */
+  isOver = false
+  /** The time of its last checkpoint. */
+  at = 0
+  readonly entries = new Map<string, Entry>()
+  /** The calls that have begun, by their id. */
+  readonly calls = new Map<string, BegunCall>()
+  /** Whether a model has answered or failed in the open step. */
+  hasModel = false
+  /** Of a subagent: its ledger up to its last checkpoint. */
+  ledger: readonly TimedLedgerEntry[] = []
+  cancel: CancelRecord | undefined
+  readonly #keys = new Map<unknown, string>()
+
+  constructor(path: EffectPath, id: string) {
+    this.path = path
+    this.id = id
+  }
+
+  /** Whether something of the open step is done: a model has answered, or a call has begun. */
+  get hasBegun(): boolean {
+    return this.hasModel || this.calls.size > 0
+  }
+
+  readonly keyOf = (value: unknown): string | undefined =>
+    typeof value === 'object' ? this.#keys.get(value) : undefined
+
+  readonly valueOf = (key: string): Json | undefined => this.entries.get(key)?.end?.value
+
+  add(entry: Entry): void {
+    this.entries.set(entry.id, entry)
+    const { kind, call } = entry.key
+    if (kind === 'model') this.hasModel = true
+    if (call === undefined || (kind !== 'tool' && kind !== 'child')) return
+    const known = this.calls.get(call)
+    if (known === undefined) this.calls.set(call, { first: entry, last: entry })
+    else known.last = entry
+  }
+
+  end(entry: Entry, record: EndRecord): void {
+    entry.end = record
+    for (const part of Object.values(partsOfEnd(record.value))) this.#keys.set(part, entry.id)
+  }
+
+  /** In a replay: continues with the effects of the next step of a subagent. */
+  follow(next: Scope | undefined): void {
+    this.clear()
+    for (const entry of next?.entries.values() ?? []) {
+      this.add(entry)
+      if (entry.end !== undefined) this.end(entry, entry.end)
+    }
+    this.cancel = next?.cancel
+  }
+
+  clear(): void {
+    this.entries.clear()
+    this.calls.clear()
+    this.#keys.clear()
+    this.hasModel = false
+    this.cancel = undefined
+  }
+}
+
+export type Wait = { readonly from: number; readonly to: number }
+
+/** The fold of the records of a run: what a process must know to continue it. */
+export class RunLog {
+  readonly scopes = new Map<string, Scope>()
+  readonly root = this.scope(rootPath)
+  input: InputRecord | undefined
+  /** The ledger of the run up to its last checkpoint. */
+  ledger: TimedLedgerEntry[] = []
+  /** Hooks that were in force in any process that worked on it. */
+  hooks: readonly HookRecord[] = []
+  /** What hooks at `onPause` and `onResume` changed. It is applied when the open step closes. */
+  deferred: StateChange[] = []
+  /** The ids of the questions that it was suspended with. Undefined: it was not, or is continued. */
+  pending: readonly string[] | undefined
+  /** Whether nothing new may begin, because there is new input. */
+  ends = false
+  /** How many effects were loaded that the run has not asked for. */
+  unread = 0
+  /** The time of the last record. */
+  at = 0
+  isOver = false
+  /** How many effects had begun when a process continued the run last. */
+  before = 0
+  /** False in a replay, where a subagent starts again from its first step. */
+  readonly #keepsChildren: boolean
+  #unreadAside = 0
+  #waits: Wait[] = []
+  #openAsks = 0
+  #waitingSince = 0
+  #seq = 0
+
+  constructor({ keepsChildren = true }: { readonly keepsChildren?: boolean } = {}) {
+    this.#keepsChildren = keepsChildren
+  }
+
+  scope(path: EffectPath = rootPath): Scope {
+    const id = pathId(path)
+    let scope = this.scopes.get(id)
+    if (scope === undefined) this.scopes.set(id, (scope = new Scope(path, id)))
+    return scope
+  }
+
+  /** The scopes of a run and of all subagents in it. */
+  *within(outer: string): Generator<Scope> {
+    for (const scope of this.scopes.values()) if (isWithin(scope.id, outer)) yield scope
+  }
+
+  /** Follows a record. `isNew`: this process has just made it. `state`: what its change leads to, if it is known. */
+  apply(record: RunRecord, isNew = false, state?: AgentState): Entry | undefined {
+    const last = this.at
+    this.at = Math.max(last, record.at)
+    switch (record.t) {
+      case 'input':
+        this.input = record
+        this.hooks = record.hooks ?? []
+        this.root.at = record.at
+        return undefined
+      case 'begin': {
+        const entry = this.#entry(record, isNew)
+        entry.begin = record
+        if (record.key.kind === 'ask' && this.#openAsks++ === 0) this.#waitingSince = record.at
+        return entry
+      }
+      case 'end': {
+        const entry = this.#entry(record, isNew)
+        if (entry.end !== undefined) return entry
+        entry.scope.end(entry, record)
+        if (record.key.kind === 'ask') this.#answered(record.at)
+        if (!isNew || record.key.kind === 'child') this.#readInside(entry)
+        return entry
+      }
+      case 'answer':
+        this.#answer(record)
+        return undefined
+      case 'cancel':
+        this.scope(record.path).cancel = record
+        return undefined
+      case 'pause':
+        this.pending = record.pending
+        this.settleCalls()
+        this.ledger.push(...ofPause(record))
+        if (record.change !== undefined) this.deferred.push(record.change)
+        return undefined
+      case 'resume':
+        // No process worked on it since its last record. While a question is open, that time is waiting time anyway.
+        if (this.#openAsks === 0 && record.at > last) this.#waits.push({ from: last, to: record.at })
+        this.hooks = record.hooks
+        this.pending = undefined
+        this.before = this.#seq
+        this.ends ||= record.ends === true
+        this.ledger.push(...(record.ledger ?? []))
+        if (record.change !== undefined) this.deferred.push(record.change)
+        return undefined
+      case 'step':
+        this.#close(record, state)
+        return undefined
+      case 'final':
+        this.#close(record, state)
+        this.isOver = true
+        return undefined
+      default:
+        return record satisfies never
+    }
+  }
+
+  /** The questions that wait for an answer: those that the run was suspended with, or all, if its process died. */
+  questions(): readonly Approval[] {
+    const open = this.openAsks().map(({ begin }) => begin!.input as unknown as Approval)
+    if (this.pending === undefined) return open
+    return this.pending.flatMap((id) => open.find((each) => each.id === id) ?? [])
+  }
+
+  /** The questions without an answer, wherever they were asked. */
+  openAsks(): readonly Entry[] {
+    const open: Entry[] = []
+    for (const { entries } of this.scopes.values())
+      for (const entry of entries.values()) if (entry.key.kind === 'ask' && entry.end === undefined) open.push(entry)
+    return open
+  }
+
+  /** How long the run has waited for people, or had no process, since its last checkpoint and between two times. */
+  waitedMs(since: number, until = Infinity): number {
+    const waits = this.#openAsks === 0 ? this.#waits : [...this.#waits, { from: this.#waitingSince, to: Infinity }]
+    let sum = 0
+    for (const { from, to } of waits) sum += Math.max(0, Math.min(to, until) - Math.max(from, since))
+    return sum
+  }
+
+  /** What loaded effects have cost that the run did not ask for. */
+  unreadUsage(outer: string): TokenUsage {
+    let sum = noTokens
+    for (const { entries } of this.within(outer))
+      for (const { isRead, key, end } of entries.values())
+        if (!isRead && key.kind !== 'child') sum = addTokens(sum, usageOf(end))
+    return sum
+  }
+
+  /** When it has waited since its last checkpoint. The records of subagents that have gone on do not say so any more. */
+  get waits(): readonly Wait[] {
+    return this.#waits
+  }
+
+  set waits(waits: readonly Wait[]) {
+    this.#waits = [...waits]
+  }
+
+  /** What the effects in the scopes of some subagents, or in the open step, have cost, whether or not the run has asked for them. */
+  openUsage(outer: string): Usage {
+    let usage = noUsage
+    for (const { path, state, entries } of this.within(outer)) {
+      if (state !== undefined && path.length > 0) usage = addUsage(usage, state.usage)
+      for (const { key, end } of entries.values())
+        if (key.kind !== 'child' && key.kind !== 'attempt') usage = addUsage(usage, usageOf(end))
+    }
+    return usage
+  }
+
+  read(entry: Entry): void {
+    if (entry.isRead) return
+    entry.isRead = true
+    this.#count(entry.key, -1)
+  }
+
+  #count({ trigger }: EffectKey, by: 1 | -1): void {
+    this.unread += by
+    if (trigger === 'onPause' || trigger === 'onResume') this.#unreadAside += by
+  }
+
+  /** Whether the run has asked for all that was loaded. What hooks did about a pause is not asked for again. */
+  get isAllRead(): boolean {
+    return this.unread === this.#unreadAside
+  }
+
+  /** The run waits: hooks know how the calls of the open step have ended that have. */
+  settleCalls(): void {
+    for (const { entries } of this.scopes.values())
+      for (const entry of entries.values()) entry.isSettled = entry.end !== undefined
+  }
+
+  /** A process that loads the run has asked for nothing yet. */
+  unreadAll(): void {
+    ;[this.unread, this.#unreadAside] = [0, 0]
+    for (const { entries } of this.scopes.values())
+      for (const entry of entries.values()) {
+        entry.isRead = false
+        this.#count(entry.key, 1)
+      }
+    for (const { entries } of this.scopes.values())
+      for (const entry of entries.values()) if (entry.end !== undefined) this.#readInside(entry)
+  }
+
+  #entry({ path, key }: BeginRecord | EndRecord, isNew: boolean): Entry {
+    const scope = this.scope(path)
+    const id = keyId(key)
+    const known = scope.entries.get(id)
+    if (known !== undefined) return known
+    const entry: Entry = { id, scope, key, seq: ++this.#seq, isRead: isNew }
+    if (!isNew) this.#count(key, 1)
+    scope.add(entry)
+    return entry
+  }
+
+  /** What happened inside an effect that has ended is part of its result: nothing asks for it again. */
+  #readInside({ scope, key: { kind, call, n, step } }: Entry): void {
+    if (kind === 'model' || kind === 'tool') {
+      for (const each of scope.entries.values())
+        if (each.key.kind === 'attempt' && each.key.call === call) this.read(each)
+    } else if (kind === 'child') {
+      const inner = pathId([...scope.path, { step, call: call!, n: Number(n), agent: '' }])
+      for (const { entries } of this.within(inner)) for (const each of entries.values()) this.read(each)
+    }
+  }
+
+  #answer({ approval, answer, at }: { approval: string; answer: Answer; at: number }): void {
+    const entry = this.openAsks().find(({ begin }) => (begin!.input as { readonly id?: string }).id === approval)
+    if (entry === undefined) return
+    const { key, path } = entry.begin!
+    entry.scope.end(entry, { t: 'end', at, key, value: answer, ...(path !== undefined && { path }) })
+    if (entry.isRead) {
+      entry.isRead = false
+      this.#count(entry.key, 1)
+    }
+    this.#answered(at)
+  }
+
+  #answered(at: number): void {
+    if (this.#openAsks === 0 || --this.#openAsks > 0) return
+    if (at > this.#waitingSince) this.#waits.push({ from: this.#waitingSince, to: at })
+  }
+
+  #close(record: StepRecord | Extract<RunRecord, { t: 'final' }>, known: AgentState | undefined): void {
+    const scope = this.scope(record.t === 'final' ? undefined : record.path)
+    const isRoot = scope.path.length === 0
+    if (!isRoot && !this.#keepsChildren) return
+    scope.state = known ?? stateAfter(scope, record)
+    if (isRoot) {
+      this.ledger.push(...(record.ledger ?? []))
+      this.deferred = []
+      this.pending = undefined
+      this.#waits = this.#waits
+        .filter(({ to }) => to > record.at)
+        .map(({ from, to }) => ({ from: Math.max(from, record.at), to }))
+    } else {
+      scope.ledger = [...scope.ledger, ...(record.ledger ?? [])]
+      scope.isOver = record.t === 'step' && record.isFinal === true
+    }
+    scope.at = record.at
+    for (const each of this.within(scope.id)) {
+      for (const { isRead, key, end } of each.entries.values()) {
+        if (!isRead) this.#count(key, -1)
+        if (key.kind === 'ask' && end === undefined) this.#answered(record.at) // it is not asked any more
+      }
+      each.clear()
+      if (each !== scope) this.scopes.delete(each.id)
+    }
+  }
+}
+
+/** What hooks at `onPause` have decided: they do not run again with the open step. */
+export function ofPause({ ledger = [] }: PauseRecord): readonly TimedLedgerEntry[] {
+  return ledger.filter(({ trigger }) => trigger === 'onPause')
+}
+
+function stateAfter(scope: Scope, { change }: { readonly change: StepRecord['change'] }): AgentState {
+  const full = change['full']
+  return full === undefined ? applyDiff(scope.state, decodeChange(change, scope)) : fromStateJson(full)
+}
+
+/** A state with what hooks changed, in the state before the open step, while the run was suspended. */
+export function withDeferred(
+  after: AgentState,
+  changes: readonly StateChange[],
+  before: AgentState | undefined,
+): AgentState {
+  let length = before?.messages.length ?? 0
+  return changes.reduce((state, change) => {
+    const { messages, ...rest } = change
+    if (messages === undefined) return applyChange(state, change)
+    const since = state.messages.slice(length)
+    length = messages.length
+    return applyChange(state, { ...rest, messages: [...messages, ...since] })
+  }, after)
+}
+
+/** What an effect has cost, if its result says so. */
+export function usageOf(end: EndRecord | undefined): TokenUsage {
+  const value = end?.value
+  if (!isJsonObject(value)) return noTokens
+  const { usage = value['spent'] ?? (value['execution'] as ToolExecution | undefined)?.usage } = value
+  return isJsonObject(usage) ? { ...noTokens, ...usage } : noTokens
+}

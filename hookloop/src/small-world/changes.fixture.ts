@@ -1,0 +1,50 @@
+// What a deploy changes of an agent between a crash and a resume.
+
+/** The hook that a change adds. */
+export const addedHooks: { readonly [change: string]: string } = {
+  'guard-blocks': 'block-A',
+  'guard-asks': 'ask-all',
+  'guard-throws': 'throw-A',
+  'guard-slow': 'slow-guard',
+  budget: 'budget',
+  transform: 'args-changed',
+  'stop-step': 'stop-step',
+  'stop-model': 'stop-model',
+  'stop-tool': 'stop-tool',
+  'hook-stops': 'hook-stops',
+  strip: 'strip',
+  withhold: 'withhold',
+  'hook-throws': 'hook-throws',
+  'block-input': 'block-input',
+  'input-throws': 'input-throws',
+  'stop-run': 'stop-run',
+  shadow: 'shadow',
+  around: 'around',
+}
+
+/** `none` is the same agent. The others are handled where the part of the agent is made. */
+export const changes = [
+  'none',
+  ...Object.keys(addedHooks),
+  'tool-removed',
+  'schema',
+  'prompt',
+  'not-idempotent',
+  'idempotent',
+  'no-retry',
+  'sub-removed',
+  'child-tool-removed',
+  'hooks-removed',
+  'one-step',
+  'approver-denies',
+] as const
+
+/** Changes after which no tool may be executed, and no model called for a step. */
+export const stopsTools: ReadonlySet<string> = new Set([
+  'stop-step',
+  'stop-model',
+  'stop-tool',
+  'hook-stops',
+  'stop-run',
+])
+export const stopsModels: ReadonlySet<string> = new Set(['stop-step', 'stop-model', 'hook-stops'])

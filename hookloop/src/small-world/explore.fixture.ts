@@ -1,0 +1,20 @@
+// Runs every n-th scenario, and prints what was found:
+//   node --conditions=hookloop-source hookloop/src/small-world/explore.fixture.ts 100 [text in the name]
+// `--kind` and `--agent` choose some of them, and can be repeated. `--first`: it ends with the first
+// violation. `--json`: what was found is printed as an object.
+import { parseArgs } from 'node:util'
+import { explore, report } from './runner.fixture.ts'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    kind: { type: 'string', multiple: true },
+    agent: { type: 'string', multiple: true },
+    first: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+  },
+})
+const [stride = '1', only = ''] = positionals
+const { kind: kinds, agent: agents, first: isUntilFirst } = values
+const found = await explore({ stride: Number(stride), only, kinds, agents, isUntilFirst })
+console.log(values.json ? JSON.stringify(found) : report(found))

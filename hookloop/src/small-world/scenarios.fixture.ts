@@ -1,0 +1,156 @@
+import { addedHooks, changes } from './changes.fixture.ts'
+import { recordsOf } from './crashing-store.fixture.ts'
+import { answerKinds, SESSION, type AnswerKind } from './drive.fixture.ts'
+import { runKinds, referenceOf, type Kind, type Place, type Reference, type Scenario } from './kinds.fixture.ts'
+import { endingKinds } from './ending-kinds.fixture.ts'
+import { sessionKinds } from './session-kinds.fixture.ts'
+import { specs, type Spec } from './specs.fixture.ts'
+import { World } from './world.fixture.ts'
+import { memoryStore } from '../sessions/stores/index.ts'
+
+// All scenarios, and how one is run.
+
+const WHOLE = 'whole'
+const kinds: { readonly [kind: string]: Kind } = { ...runKinds, ...sessionKinds, ...endingKinds }
+export const kindNames: readonly string[] = [WHOLE, ...Object.keys(kinds)]
+
+/** The scenarios of one agent, in a fixed order, with the run that nothing happens to. */
+export async function* scenariosOf(
+  spec: Spec,
+  kindsOfAnswers: readonly AnswerKind[] = answerKinds,
+): AsyncGenerator<{ scenario: Scenario; reference: Reference }> {
+  let isAsked = JSON.stringify(spec).includes('"again"')
+  for (const answers of kindsOfAnswers) {
+    if (answers !== 'allow' && !isAsked) continue
+    const reference = await referenceOf(spec, answers)
+    isAsked ||= reference.asked > 0
+    for (const [kind, at, variant] of placesOf(answers, reference, spec))
+      yield { scenario: { kind, spec, answers, at: String(at), variant }, reference }
+  }
+}
+
+type Where = readonly [kind: string, at: number | string, variant: string]
+
+function* placesOf(answers: AnswerKind, reference: Reference, spec: Spec): Generator<Where> {
+  yield [WHOLE, '-', 'none']
+  yield* crashes(answers, reference, spec)
+  yield* ways(reference, spec)
+  yield* endings(answers, reference, spec)
+  yield* ofSessions(answers, reference, spec)
+}
+
+/** The process dies or stalls at each line, and the agent may have changed. */
+function* crashes(answers: AnswerKind, { lines }: Reference, spec: Spec): Generator<Where> {
+  for (const kind of ['unheard', 'slow-store']) for (const at of upTo(lines + 1)) yield [kind, at, 'none']
+  for (const at of upTo(lines)) {
+    for (const change of changesOf(spec)) {
+      if (answers === 'allow' || change === 'none' || at % 2 === 1) yield ['crash', at, change]
+    }
+    yield ['takeover', at, 'none']
+    if (answers !== 'allow') continue
+    for (let second = 0; second < lines - at + 2; second++) {
+      for (const change of changesOf(spec, ['none', 'transform', 'guard-asks', 'tool-removed'])) {
+        if ((at + second) % 3 === 0) yield ['two-crashes', `${at},${second}`, change] // there are many
+      }
+    }
+  }
+}
+
+/** The same agent in other ways, without and with a crash. */
+function* ways({ lines, asked, askedAtOnce }: Reference, spec: Spec): Generator<Where> {
+  const kindsOfWays = [
+    'stream',
+    'drain',
+    'turn',
+    ...(asked > 0 ? ['live', 'passed'] : []),
+    ...(askedAtOnce > 1 ? ['partial-first', 'partial-last'] : []),
+  ]
+  for (const kind of kindsOfWays) for (const at of ['-', ...upTo(lines)]) yield [kind, at, 'none']
+  if (asked === 0) return
+  const deploys = changesOf(spec, ['guard-asks', 'guard-blocks', 'transform', 'schema', 'tool-removed'])
+  for (const at of upTo(lines)) for (const change of deploys) yield ['live', at, change]
+}
+
+function* endings(answers: AnswerKind, { lines }: Reference, spec: Spec): Generator<Where> {
+  if (answers !== 'allow') return // nothing is answered any more
+  for (const at of upTo(lines)) {
+    yield ['cancel', at, 'none']
+    yield ['stop', at, 'none']
+    for (const change of changesOf(spec, ['none', 'guard-blocks', 'tool-removed', 'transform', 'stop-step', 'schema']))
+      yield ['new-input', at, change]
+  }
+}
+
+/** Of a crash while a session is rewound or forked, the first lines matter. */
+const FIRST_LINES = 6
+
+function* ofSessions(answers: AnswerKind, reference: Reference, spec: Spec): Generator<Where> {
+  const { lines, asked, suspensions } = reference
+  if (suspensions === 0) yield ['saved', 0, 'none']
+  for (const round of upTo(suspensions + 1)) for (const change of changesOf(spec)) yield ['saved', round, change]
+  if (asked > 0) {
+    const variants = answers === 'deny' ? ['in-time', 'late'] : ['in-time', 'downtime']
+    for (const variant of variants) for (const at of ['-', ...upTo(lines)]) yield ['expiry', at, variant]
+  }
+  const waiting = asked > 0 ? ['waiting'] : []
+  for (const at of ['-', 0, ...upTo(FIRST_LINES)]) {
+    for (const variant of ['ended', ...waiting]) yield ['rewind', at, variant]
+    for (const variant of ['end', 'first-step', 'message', ...waiting]) yield ['fork', at, variant]
+  }
+}
+
+/** 1, 2 and so on, below a number. */
+function upTo(end: number): readonly number[] {
+  return Array.from({ length: Math.max(0, end - 1) }, (_, i) => i + 1)
+}
+
+/** The changes that change something of this agent. */
+function changesOf(spec: Spec, among: readonly string[] = changes): readonly string[] {
+  const text = JSON.stringify(spec)
+  const needed: { readonly [change: string]: string } = {
+    'not-idempotent': '"idempotent":true',
+    'no-retry': '"retry',
+    'sub-removed': '"child"',
+    'child-tool-removed': '"child"',
+  }
+  return among.filter((change) => {
+    const added = addedHooks[change]
+    if (added !== undefined && spec.hooks.includes(added)) return false
+    return needed[change] === undefined || text.includes(needed[change])
+  })
+}
+
+const RECORD_CHARACTERS = 160
+
+/** Runs a scenario. Returns what was violated. */
+export async function runScenario(
+  scenario: Scenario,
+  reference: Reference,
+  tell?: (what: string) => void,
+): Promise<readonly string[]> {
+  const { kind, spec, answers } = scenario
+  if (kind === WHOLE)
+    return tell === undefined ? reference.violations : (await referenceOf(spec, answers, tell)).violations
+  const [world, store] = [new World(tell), memoryStore()]
+  const place: Place = { scenario, reference, world, store, life: { world, spec, answers, change: 'none', store } }
+  await kinds[kind]!(place)
+  if (tell !== undefined)
+    for (const record of await recordsOf(store, SESSION)) tell(JSON.stringify(record).slice(0, RECORD_CHARACTERS))
+  return [...new Set(world.violations)]
+}
+
+/** The arguments of `run.fixture.ts`, for a shell. */
+export function nameOf({ kind, spec, answers, at, variant }: Scenario): string {
+  return [kind, /^[\w:,+-]+$/.test(spec.name) ? spec.name : `'${spec.name}'`, answers, at, variant].join(' ')
+}
+
+/** The scenario with this name. Throws if there is none. */
+export function scenarioOf(given: readonly string[]): Scenario {
+  const [kind = '', name = '', answers = 'allow', at = '-', variant = 'none'] = given
+  const spec = specs.find((each) => each.name === name)
+  const isAnswer = answerKinds.find((each) => each === answers)
+  if (!kindNames.includes(kind)) throw new Error(`There is no kind "${kind}": ${kindNames.join(', ')}.`)
+  if (spec === undefined) throw new Error(`There is no agent "${name}".`)
+  if (isAnswer === undefined) throw new Error(`The answers are ${answerKinds.join(', ')}.`)
+  return { kind, spec, answers: isAnswer, at, variant }
+}
