@@ -3,18 +3,6 @@ type Equivalent = { readonly file: string; readonly code: string; readonly chang
 
 export const equivalent: readonly Equivalent[] = [
   {
-    file: 'agent/tools/run-calls.ts',
-    code: 'const undivided: BudgetShare = { index: 0, of: 1 }',
-    change: '0 → 1',
-    why: 'A budget for one is not divided, so the index is not used.',
-  },
-  {
-    file: 'effects/record-effects.ts',
-    code: 'this.keys.clear()',
-    change: 'this.keys.clear() → void 0',
-    why: 'Keys contain the step, and a step starts with a checkpoint, so no key is repeated after one. It frees memory.',
-  },
-  {
     file: 'hook-files/claude/load/trusted-groups.ts',
     code: "if (handler.type !== 'command') return ''",
     change: "return '' → ;",
@@ -27,29 +15,10 @@ export const equivalent: readonly Equivalent[] = [
     why: 'Only the order matters.',
   },
   {
-    file: 'sessions/log/session-journal.ts',
-    code: 'const isCheap = state.messages.length % List.chunkLength < MAX_LEFT_OVER',
-    change:
-      'state.messages.length % List.chunkLength < MAX_LEFT_OVER → state.messages.length % List.chunkLength <= MAX_LEFT_OVER',
-    why: 'It decides when a snapshot is taken, which is a matter of cost: a session reads the same with and without one.',
-  },
-  {
-    file: 'sessions/log/session-journal.ts',
-    code: 'const SNAPSHOT_CHARS = 98_304',
-    change: '98_304 → 98305',
-    why: 'It decides when a snapshot is taken, which is a matter of cost.',
-  },
-  {
     file: 'hook-files/claude/answer/limit-to-event.ts',
     code: "return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value",
     change: "'array' → 'array-changed'",
     why: 'Kinds are only compared with each other.',
-  },
-  {
-    file: 'agent/tools/authorize-call.ts',
-    code: 'if (candidate.plan.transforms.length === 0) return parseAndDecide(run, candidate, invocation)',
-    change: 'return parseAndDecide(run, candidate, invocation) → ;',
-    why: 'The other path does the same without transforms. This one allocates less.',
   },
   {
     file: 'agent/loop/loop.ts',
@@ -80,19 +49,6 @@ export const equivalent: readonly Equivalent[] = [
     code: 'if (messages.at(step.resultsAt - 1) === step.asked) return step.resultsAt - 1',
     change: '1 → 2',
     why: 'In the condition, the search below it finds the same message, only slower. (In the result, a test fails.)',
-  },
-  {
-    file: 'agent/tools/execute-call.ts',
-    code: "const isTimed = effects.emit !== undefined || parts.stack.plan('afterToolUse', call.name).observers.length > 0",
-    change:
-      "parts.stack.plan('afterToolUse', call.name).observers.length > 0 → parts.stack.plan('afterToolUse', call.name).observers.length >= 0",
-    why: 'Only events and observers show how long a tool ran. Without them the time is measured for nothing.',
-  },
-  {
-    file: 'agent/tools/authorize-call.ts',
-    code: "return run.effects.withTimeout(parsed, parseLimit(run, call, 'fits')).then(isValid, () => false)",
-    change: "'fits' → 'fits-changed'",
-    why: 'It is a part of a key, which only has to differ from other keys.',
   },
   {
     file: 'sessions/log/session-journal.ts',
@@ -159,24 +115,6 @@ export const equivalent: readonly Equivalent[] = [
     code: 'timeoutMs: maxWaitMs + 60_000,',
     change: '60_000 → 60001',
     why: 'The guard ends by itself when it has waited. The limit only has to be longer.',
-  },
-  {
-    file: 'agent/tools/interrupted-call.ts',
-    code: 'return resolve(run, at, executionIn(await executeCall(run, at)))',
-    change: 'await executeCall(run, at) → (executeCall(run, at))',
-    why: 'Only a replayed execution can be interrupted, and that is not a promise. Another one is returned as it is.',
-  },
-  {
-    file: 'agent/tools/interrupted-call.ts',
-    code: 'const noEdits = answerProblem({ interruptions: 1 }, { allow: {} })!',
-    change: '1 → 2',
-    why: 'The sentence is the same for any number.',
-  },
-  {
-    file: 'sessions/session/approvals.ts',
-    code: 'if (key === undefined || call?.approval === undefined) {',
-    change: 'key === undefined || call?.approval === undefined → key === undefined && call?.approval === undefined',
-    why: 'Both are undefined, or none is: the call was found by its approval.',
   },
   {
     file: 'sessions/session/session-lock.ts',
@@ -261,15 +199,6 @@ export const equivalent: readonly Equivalent[] = [
     code: "return waiting && runRest(invocation, none, 'transform', { from: 0, waiting })",
     change,
     why: 'There are no further hooks that it could apply to.',
-  })),
-  ...[
-    "const failure = thrown instanceof HookFailure ? thrown.error : toAgentError(thrown, 'HOOK_FAILED')",
-    "if (run.execution.final === undefined) run.fail(toAgentError(thrown, 'HOOK_FAILED'), trigger)",
-  ].map((code) => ({
-    file: 'agent/loop/fire-trigger.ts',
-    code,
-    change: "'HOOK_FAILED' → 'HOOK_FAILED-changed'",
-    why: 'What hooks throw is a HookFailure, or an error with a code that ends the run.',
   })),
   {
     file: 'hook-files/claude/answer/limit-to-event.ts',

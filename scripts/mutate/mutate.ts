@@ -3,17 +3,18 @@
 // the tests that reach it, cheap ones first, until one fails. What load can cause does not count: a failure of a test that
 // starts processes must repeat, and so must a timeout, while nothing else runs here, and right after the same tests passed
 // without the change. Not part of `npm test`.
-import { execFileSync } from 'node:child_process'
-import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { linkPackages } from '../checkout.ts'
+import { copyRepository } from './copy-repository.ts'
 import { decidingFiles } from './deciding-files.ts'
 import { equivalent } from './equivalent.ts'
 import { measure, reaches, TEST_MS, testsThatLoad, type Measured } from './measure-tests.ts'
 import { mutantsOf, type Mutant } from './mutants.ts'
 import { firstFailure, type Failure } from './run-tests.ts'
+import { ruleMutants } from './rules.ts'
+import { noticed, type Noticed } from './run-rules.ts'
 import { stagesOf, timeoutFor, type Stage } from './stages.ts'
 
 type Picked = Mutant & { readonly file: string }
@@ -33,6 +34,7 @@ Makes single changes in the files that decide, and lists those that no test noti
   --seed <n>        which changes are picked. Default: 1
   --jobs <n>        how many at the same time. Default: 1
   --minutes <n>     after how long the tests of one change end. Default: 5
+  --rules           turns off each rule of the core instead, and lists those that the small world does not notice
   --list            lists the changes without trying them
   --json            prints one object: { tried, killed, percent, mutants }
   --help            prints this text`
@@ -49,6 +51,7 @@ const [count, seed, jobs, minutes] = (['count', 'seed', 'jobs', 'minutes'] as co
   return Number.isFinite(value) && value >= (name === 'seed' ? 0 : 1) ? value : stop(`--${name} is a number.`)
 }) as [number, number, number, number]
 
+if (flags.rules) await mutateRules()
 const chosen = chosenFiles(flags.file)
 const files = chosen.map(({ file }) => file)
 const picked = chosen.flatMap(({ file, lines }) => {
@@ -67,7 +70,7 @@ if (flags.list) {
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-mutate-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
-const copies = Array.from({ length: jobs }, (_, i) => copyTo(join(folder, `${i}`)))
+const copies = Array.from({ length: jobs }, (_, i) => copyRepository(root, join(folder, `${i}`)))
 process.chdir(copies[0]!) // files may be edited in the repository from now on
 
 const measured: Measured[] = []
@@ -89,6 +92,30 @@ await shareOut(picked, async (mutant, copy) => {
 for (const mutant of unsure) note((await judge(copies[0]!, mutant, true))!)
 if (flags.json) console.log(JSON.stringify({ ...figures(judged), mutants: judged }))
 else printResult()
+
+/** Turns off the rules of the core, one at a time. */
+async function mutateRules(): Promise<never> {
+  if (flags.list) {
+    const list = ruleMutants.map(({ rule, name, file }) => `${rule}  ${name}  (${file})\n`).join('')
+    await new Promise((resolve) => process.stdout.write(list, resolve))
+    process.exit(0)
+  }
+  const temporary = mkdtempSync(join(tmpdir(), 'hookloop-rules-'))
+  process.once('exit', () => rmSync(temporary, { recursive: true, force: true, maxRetries: 5 }))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+  const copy = copyRepository(root, join(temporary, '0'))
+  const found: Noticed[] = []
+  for (const mutant of ruleMutants) {
+    const each = await noticed(copy, mutant)
+    found.push(each)
+    say(`${each.isNoticed ? 'noticed' : 'NOT NOTICED'}  rule ${each.rule}: ${each.name}: ${each.why}`)
+  }
+  const missed = found.filter(({ isNoticed }) => !isNoticed)
+  if (flags.json)
+    console.log(JSON.stringify({ tried: found.length, noticed: found.length - missed.length, rules: found }))
+  else console.log(`${found.length - missed.length} of ${found.length} noticed`)
+  process.exit(missed.length === 0 ? 0 : 1)
+}
 
 /** Each copy takes the next one as soon as it has finished. */
 async function shareOut<T>(values: readonly T[], act: (value: T, copy: string) => Promise<void>): Promise<void> {
@@ -163,17 +190,6 @@ function figures(some: readonly Judged[]): { tried: number; killed: number; perc
   return { tried: some.length, killed, percent: Math.round((killed / Math.max(1, some.length)) * 1000) / 10 }
 }
 
-function copyTo(copy: string): string {
-  const options = { cwd: root, encoding: 'utf8', maxBuffer: 1e8 } as const
-  const names = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], options)
-  for (const name of names.trim().split('\n')) {
-    mkdirSync(join(copy, dirname(name)), { recursive: true })
-    cpSync(join(root, name), join(copy, name), { force: true, verbatimSymlinks: true, errorOnExist: false })
-  }
-  linkPackages(copy, root)
-  return copy
-}
-
 type Chosen = { readonly file: string; readonly lines: readonly number[] }
 
 function chosenFiles(parts: readonly string[] | undefined): readonly Chosen[] {
@@ -214,6 +230,7 @@ function readFlags() {
         seed: { type: 'string', default: '1' },
         jobs: { type: 'string', default: '1' },
         minutes: { type: 'string', default: '5' },
+        rules: { type: 'boolean', default: false },
         list: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },

@@ -1,0 +1,248 @@
+import { mutant, type RuleMutant } from './rule-mutant.ts'
+import { waitingRules } from './waiting-rules.ts'
+
+const journal = 'effects/journal.ts'
+const calls = 'agent/tools/run-calls.ts'
+const judging = 'agent/tools/judge-call.ts'
+const tool = 'agent/tools/execute-call.ts'
+const loop = 'agent/loop/loop.ts'
+const input = 'agent/loop/take-input.ts'
+const firing = 'agent/loop/fire-trigger.ts'
+const model = 'agent/model/call.ts'
+
+const stored: readonly RuleMutant[] = [
+  mutant(
+    ['2', 'a begin is not stored first'],
+    [journal, 'entry === undefined && effect.isStoredFirst === true', 'entry === undefined && false'],
+    ['A:plain', 'unheard crash'],
+  ),
+  mutant(
+    ['2', 'a begin is stored, and no effect waits for that'],
+    [journal, 'await this.flush()\n    } else if (entry', 'this.#sink?.flushSoon()\n    } else if (entry'],
+    ['A:plain', 'crash slow-store'],
+  ),
+  mutant(
+    ['2', 'an answer is used before it is stored'],
+    [journal, 'if (effect.isKept === true) await this.flush()', ''],
+    ['A:ask & A:ask,B:ask', 'live'],
+  ),
+  mutant(
+    ['2', 'an end is not returned, and its effect happens again'],
+    [journal, 'if (entry?.end !== undefined) return resultOf(entry.end)', ''],
+    ['A:plain', 'crash'],
+  ),
+  mutant(
+    ['3', 'the step is closed before hooks at onStop have decided'],
+    [
+      loop,
+      'if (!outcome.shouldContinue) outcome = await confirmStop',
+      'await run.checkpoint()\n    if (!outcome.shouldContinue) outcome = await confirmStop',
+    ],
+    ['text & A:plain+once-more', 'crash'],
+  ),
+]
+
+const begunWins: readonly RuleMutant[] = [
+  mutant(
+    ['4 §1', 'an input is blocked whose step has begun'],
+    [input, 'if (blocked !== undefined && !hasBegun) return blocked', 'if (blocked !== undefined) return blocked'],
+    ['A:plain', 'crash'],
+  ),
+  mutant(
+    ['4 §1', 'a hook fails at onUserInput whose step has begun, and its results are lost'],
+    [input, 'if (!hasBegun) return inputFailed(run, error)', 'return inputFailed(run, error)'],
+    ['A:plain', 'crash'],
+  ),
+  mutant(
+    ['4 §1', 'a stop at beforeStep counts at once'],
+    [loop, 'if (hasBegun && !countVotes(votes).shouldContinue) return undefined', ''],
+    ['A:plain', 'crash'],
+  ),
+  mutant(
+    ['4 §1', 'a stop at beforeExecution counts at once'],
+    [loop, 'if (run.stoppedBy() !== undefined && !run.effects.hasBegun)', 'if (run.stoppedBy() !== undefined)'],
+    ['A:plain', 'crash'],
+  ),
+  mutant(
+    ['4 §1', 'a stop at beforeInference forgets a recorded answer'],
+    [model, 'if (!hasBegun && (before?.failure', 'if ((before?.failure'],
+    ['A:plain', 'crash'],
+  ),
+  mutant(
+    ['4', 'a call that has begun is rejected because the run stops'],
+    [
+      judging,
+      'const place = { call, begun, tool: run.parts.tools.get(call.name) }\n  const stopped = run.stoppedBy()\n  if (stopped !== undefined && begun === undefined)',
+      'const place = { call, begun, tool: run.parts.tools.get(call.name) }\n  const stopped = run.stoppedBy()\n  if (stopped !== undefined)',
+    ],
+    ['A:plain & A:ask,B:ask', 'crash'],
+  ),
+  mutant(
+    ['4', 'a call that has begun is rejected by a guard'],
+    [
+      judging,
+      'return begun === undefined ? { ...plain, result } : { ...plain, against: { by, result } }',
+      'return { ...plain, result }',
+    ],
+    ['A:plain', 'crash'],
+  ),
+  mutant(
+    ['4', 'something new begins although the run stops'],
+    [
+      judging,
+      'const stopped = run.stoppedBy()\n  if (stopped !== undefined && begun === undefined) return rejected(place',
+      'const stopped = undefined\n  if (stopped !== undefined && begun === undefined) return rejected(place',
+    ],
+    ['A:plain & A:ask,B:ask', 'crash new-input stop'],
+  ),
+]
+
+const order: readonly RuleMutant[] = [
+  mutant(
+    ['5 §2', 'calls that ask are asked about in call order'],
+    [
+      calls,
+      '    questions.push(...(await runGroup(run, now)))\n  }\n  if (putOff.length > 0) await',
+      '    questions.push(...(await runGroup(run, now)))\n    await runPutOff(run, putOff.splice(0), questions)\n  }\n  if (putOff.length > 0) await',
+    ],
+    ['A:ask,B:plain & A:ask,B:plain+budget', 'whole crash live'],
+  ),
+  mutant(
+    ['5 §2', 'calls that began after a later one are not put off'],
+    [calls, '|| startedBefore(run, calls.slice(call.index + 1), call)', ''],
+    ['A:ask,B:ask & A:ask,B:plain', 'crash'],
+  ),
+  mutant(
+    ['5 §2', 'what was put off does not run in the order in which it began'],
+    [calls, 'beginOf(run, a.call) - beginOf(run, b.call) || a', 'a'],
+    ['A:ask,B:ask & A:ask,B:ask+args', 'crash partial-last'],
+  ),
+  mutant(
+    ['5 §2', 'guards do not judge again'],
+    [
+      calls,
+      'const again = await judgeAgain(run, judged, edited)',
+      'const again = edited === judged.call.args ? { ...judged, asks: shown } : await judgeAgain(run, judged, edited)',
+    ],
+    ['A:ask,B:plain+budget & A:ask,B:ask+budget', 'whole crash live'],
+  ),
+]
+
+const lost: readonly RuleMutant[] = [
+  mutant(
+    ['6 §3', 'every lost call runs again'],
+    [
+      judging,
+      'return tool?.idempotent === true && last.begin?.idempotent === true',
+      'return tool !== undefined && last !== undefined',
+    ],
+    ['A:plain', 'crash'],
+  ),
+  mutant(
+    ['6 §3', 'a lost call runs again that is idempotent now, and was not when it began'],
+    [
+      judging,
+      'return tool?.idempotent === true && last.begin?.idempotent === true',
+      'return tool?.idempotent === true && last !== undefined',
+    ],
+    ['A:plain', 'crash'],
+  ),
+  mutant(
+    ['6 §3', 'a lost call runs again that was idempotent when it began, and is not now'],
+    [
+      judging,
+      'return tool?.idempotent === true && last.begin?.idempotent === true',
+      'return tool !== undefined && last.begin?.idempotent === true',
+    ],
+    ['A:idem', 'crash'],
+  ),
+  mutant(
+    ['6 §3', 'a lost call runs again with other arguments'],
+    [calls, "if (!isSame) return failedExecution('its arguments would be others.')", ''],
+    ['A:idem', 'crash'],
+  ),
+  mutant(
+    ['6 §3', 'a lost call runs again against a guard'],
+    [calls, 'if (against !== undefined) return against.result', ''],
+    ['A:idem', 'crash'],
+  ),
+  mutant(
+    ['6 §3', 'a lost call runs again although a guard asks'],
+    [
+      calls,
+      "return isAgreed ? undefined : failedExecution('a guard asks about it.')",
+      'return isAgreed ? undefined : undefined',
+    ],
+    ['A:idem', 'crash'],
+  ),
+  mutant(
+    ['6 §3', 'a lost call runs again although the run stops'],
+    [
+      calls,
+      'const stopped = run.stoppedBy()\n  if (stopped !== undefined) return stoppedExecution(stopped)\n  if (against',
+      'if (against',
+    ],
+    ['A:idem', 'crash stop'],
+  ),
+  mutant(
+    ['6', 'that a call was lost is not recorded as its end'],
+    [journal, 'this.#end(scope, effect, { value, at: began })\n      return', 'return'],
+    ['A:plain', 'crash two-crashes'],
+  ),
+  mutant(
+    ['6 §4', 'no approver is asked about a lost call'],
+    [judging, "return policy === 'ask' && !mayRepeat(tool, begun) ? n + 1 : undefined", 'return undefined'],
+    ['A:again & A:plain/again', 'crash'],
+  ),
+  mutant(
+    ['6 §4', 'a denied repetition is written as an end'],
+    [calls, 'if (interruptions !== undefined && why !== undefined) return unknownOutcome(why)', ''],
+    ['A:again & A:again,B:ask', 'crash two-crashes'],
+  ),
+  mutant(
+    ['6 §4', 'a repetition has no begin of its own'],
+    [tool, 'n: isAgain ? last + 1 : last', 'n: last'],
+    ['A:again', 'two-crashes'],
+  ),
+]
+
+const facts: readonly RuleMutant[] = [
+  mutant(
+    ['7 §5', 'hooks at afterInference remove calls that have begun'],
+    [model, 'if (lost.length === 0) return passed', 'return passed'],
+    ['A:plain', 'crash'],
+  ),
+  mutant(
+    ['8 §6', 'a recorded retry is decided again'],
+    [
+      firing,
+      'const hasRetried = next !== undefined && run.effects.find(next) !== undefined',
+      'const hasRetried = false',
+    ],
+    ['FAIL+retry', 'crash'],
+  ),
+  mutant(
+    ['8 §6', 'a stop forgets a recorded retry'],
+    [
+      model,
+      'if (run.stoppedBy() !== undefined && !hasBegun) return false // s',
+      'if (run.stoppedBy() !== undefined) return false // s',
+    ],
+    ['FAIL+retry', 'crash'],
+  ),
+  mutant(
+    ['8 §6', 'guards of another attempt forget a recorded retry'],
+    [model, 'return run.stoppedBy() === undefined || hasBegun', 'return run.stoppedBy() === undefined'],
+    ['FAIL+retry', 'crash'],
+  ),
+]
+
+/** All rules of the core. `npm run mutate -- --rules` turns off one at a time. */
+export const ruleMutants: readonly RuleMutant[] = [
+  ...stored,
+  ...begunWins,
+  ...order,
+  ...lost,
+  ...facts,
+  ...waitingRules,
+]

@@ -1,0 +1,279 @@
+import { mutant, type RuleMutant } from './rule-mutant.ts'
+
+const journal = 'effects/journal.ts'
+const log = 'effects/log.ts'
+const calls = 'agent/tools/run-calls.ts'
+const judging = 'agent/tools/judge-call.ts'
+const asking = 'agent/loop/ask.ts'
+const firing = 'agent/loop/fire-trigger.ts'
+const context = 'agent/loop/run-context.ts'
+const drive = 'agent/loop/drive.ts'
+const question = 'state/tool-call.ts'
+const cutOff = 'agent/subagents/cut-off.ts'
+
+const questions: readonly RuleMutant[] = [
+  mutant(
+    ['9', 'a question does not cover the arguments'],
+    [question, '    args: args as Json,\n    asks:', '    asks:'],
+    ['A:ask & A:ask+args', 'crash live'],
+  ),
+  mutant(
+    ['9', 'a question does not cover who asks what'],
+    [question, 'asks: (asks ?? []).map(({ by, message }) => [by, message]),', 'asks: (asks ?? []).length > 0,'],
+    ['A:ask', 'crash live'],
+  ),
+  mutant(
+    ['9', 'a question does not cover the tool as it was described'],
+    [
+      question,
+      '...(tool !== undefined && { tool }),\n    ...(interruptions !== undefined && { interruptions }),\n  })\n}',
+      '...(interruptions !== undefined && { interruptions }),\n  })\n}',
+    ],
+    ['A:ask', 'crash live'],
+  ),
+  mutant(
+    ['9', 'a question does not cover how often the call was interrupted'],
+    [
+      question,
+      '    ...(tool !== undefined && { tool }),\n    ...(interruptions !== undefined && { interruptions }),\n  })\n}',
+      '    ...(tool !== undefined && { tool }),\n  })\n}',
+    ],
+    ['A:again & A:ask/again', 'two-crashes crash'],
+  ),
+  mutant(
+    ['9 §7', 'an answer also covers guards whose question was not shown'],
+    [
+      calls,
+      'const asks = again.asks.filter(({ by }) => !shown.some((each) => each.by === by))',
+      'const asks = again.asks.slice(again.asks.length)',
+    ],
+    ['A:ask', 'crash whole saved live'],
+  ),
+  mutant(
+    ['9 §7', 'what has begun is asked about'],
+    [calls, 'const isOpen = begun === undefined || (', 'const isOpen = true || ('],
+    ['A:plain & A:idem', 'crash'],
+  ),
+  mutant(
+    ['9 §7', 'an answered question of what has begun is ignored'],
+    [calls, 'if (!isOpen && !isAnswered(run, question))', 'if (!isOpen)'],
+    ['A:ask & A:idemAsk', 'crash'],
+  ),
+  mutant(
+    ['9 §7', 'a step that has begun is asked about'],
+    [asking, 'if (hasBegun && !isAnswered(run, question))', 'if (false)'],
+    ['A:plain+ask-step & A:plain+ask-model', 'crash'],
+  ),
+  mutant(
+    ['9 §7', 'an answered question of a step that has begun is ignored'],
+    [asking, 'if (hasBegun && !isAnswered(run, question))', 'if (hasBegun)'],
+    ['A:plain+ask-step & A:plain+ask-model', 'crash'],
+  ),
+  mutant(
+    ['9', 'an edit is ignored'],
+    [
+      calls,
+      "typeof answer === 'object' ? answer.allow : judged.call.args",
+      "typeof answer === 'object' ? judged.call.args : judged.call.args",
+    ],
+    ['A:ask', 'whole'],
+  ),
+  mutant(
+    ['9', 'questions at other triggers are ignored'],
+    [asking, "if (given === 'allow') return undefined\n", 'if (given !== undefined) return undefined\n'],
+    ['text+ask-everything', 'whole crash'],
+  ),
+  mutant(
+    ['9', 'questions of guards are ignored'],
+    [judging, 'const asks = asksAbout(run.parts, candidate, invocation)', 'const asks: readonly Ask[] = none'],
+    ['A:ask', 'whole'],
+  ),
+  mutant(
+    ['9', 'a denial is ignored'],
+    [
+      calls,
+      "if (typeof answer === 'object' && 'block' in answer) return denied(judged, answer.block)\n  const",
+      "if (typeof answer === 'object' && 'block' in answer) return { ...judged, isAgreed: true }\n  const",
+    ],
+    ['A:ask', 'whole'],
+  ),
+]
+
+const families: readonly RuleMutant[] = [
+  mutant(
+    ['10 §8', 'a subagent that is over runs again'],
+    [drive, 'if (run.effects.scopeLog.isOver) return', 'if (false) return'],
+    ['sub(plain)+output', 'crash'],
+  ),
+  mutant(
+    ['10 §9', 'onSubagentStop is not fired in call order'],
+    [
+      calls,
+      'delegatedCall(run, judged, share)\n}',
+      'delegatedCall(run, judged, share).then((end) => (isChildEnd(end) ? concludeChild(run, judged, end) : end))\n}',
+    ],
+    ['sub(ask),sub & sub(sub(ask)),sub,A', 'whole crash live partial-last'],
+  ),
+  mutant(
+    ['10 §10', 'a subagent begins something although its parent may not'],
+    [
+      context,
+      'const above = this.parent?.run && this.parent.run.#stop()',
+      'const above = undefined as ContinuationEvaluation | undefined',
+    ],
+    ['sub(ask)+output & sub(plain)+output', 'crash'],
+  ),
+  mutant(
+    ['10', 'a subagent that the agent no longer has does not cost anything'],
+    [cutOff, 'usage: log.openUsage(scope.id)', 'usage: { ...log.openUsage(scope.id), costUsd: 0 }'],
+    ['sub(plain)+output', 'crash'],
+  ),
+  mutant(
+    ['10', 'a subagent that the agent no longer has is forgotten'],
+    [
+      cutOff,
+      "const did = made.length === 0 ? 'It had made no calls.'",
+      "const did = made.length >= 0 ? 'It had made no calls.'",
+    ],
+    ['sub(plain)+output', 'crash'],
+  ),
+]
+
+const rest: readonly RuleMutant[] = [
+  mutant(
+    ['11 §11', 'the open step sees what hooks at onPause have changed'],
+    [
+      log,
+      'this.ledger.push(...ofPause(record))\n        if (record.change !== undefined) this.deferred.push(record.change)',
+      'this.ledger.push(...ofPause(record))\n        if (record.change !== undefined) this.root.state = applyChange(this.root.state!, record.change)',
+    ],
+    ['A:ask', 'whole crash'],
+  ),
+  mutant(
+    ['11 §11', 'what hooks at onPause have changed is lost'],
+    [journal, 'const state = isRoot ? withDeferred(after, this.log.deferred, before) : after', 'const state = after'],
+    ['A:ask', 'whole'],
+  ),
+  mutant(
+    ['12 §12', 'what no hook or call has asked for is not billed'],
+    [context, 'if (usage === noTokens) return\n', 'if (usage !== undefined) return\n'],
+    ['A:plain+infer', 'crash'],
+  ),
+  mutant(
+    ['12 §12', 'what was read is billed again'],
+    [log, "if (!isRead && key.kind !== 'child') sum", "if (key.kind !== 'child') sum"],
+    ['A:plain+infer', 'crash'],
+  ),
+  mutant(
+    ['12 §12', 'an end of a subagent that was not read is billed with its effects'],
+    [log, "if (!isRead && key.kind !== 'child') sum", 'if (!isRead) sum'],
+    ['sub(plain)+output & sub(plain),A+output', 'crash'],
+  ),
+  mutant(
+    ['12', 'what happened inside an effect that has ended counts as unread'],
+    [log, 'if (!isNew || record.key.kind === ', 'if (record.key.kind === '],
+    ['sub(plain)+output & A:plain+around & text+around-model', 'crash'],
+  ),
+  mutant(
+    ['12', 'what happened inside an effect that had ended counts as unread'],
+    [log, 'if (entry.end !== undefined) this.#readInside(entry)\n  }', 'void entry\n  }'],
+    ['sub(plain)+output & A:plain+around & text+around-model & A:plain,B:ask+around', 'crash whole'],
+  ),
+  mutant(
+    ['13', 'a failure ends the run at once, and its results are lost'],
+    [context, 'this.failure ??= error\n    const { message } = error', 'throw error\n    const { message } = error'],
+    ['A:plain', 'crash'],
+  ),
+  mutant(
+    ['13', 'a run that has failed goes on'],
+    [
+      context,
+      "this.cast([Object.freeze({ decision: 'forbidContinuation', reason: 'errorForbade', message, source })])",
+      'void [message, source]',
+    ],
+    ['A:plain & A:plain,B:plain', 'crash'],
+  ),
+  mutant(
+    ['14', 'observers see what is repeated'],
+    [firing, "const isFirst = run.effects.journal.isLive || invocation.trigger === 'onResume'", 'const isFirst = true'],
+    ['A:plain,B:ask+observe', 'whole'],
+  ),
+  mutant(
+    ['14', 'observers see nothing after a crash'],
+    [
+      journal,
+      'return this.tape === undefined && (this.#hasActed || this.log.isAllRead)',
+      'return this.tape === undefined && this.log.before === 0',
+    ],
+    ['A:plain+observe', 'crash whole'],
+  ),
+  mutant(
+    ['14', 'questions of begun calls count as unread'],
+    [calls, 'run.effects.readAbout(call.id)', ''],
+    ['A:ask+observe & A:again+observe', 'crash'],
+  ),
+  mutant(
+    ['14', 'what a subagent repeats is observed again'],
+    [journal, 'if (!isRepeated) this', 'this'],
+    ['sub(ask)+observe', 'whole expiry'],
+  ),
+  mutant(
+    ['16 §14', 'a checkpoint refers to effects of earlier steps'],
+    [log, 'this.#keys.clear()\n    this.hasModel', 'this.hasModel'],
+    ['A:plain+compact & A:ask+compact', 'whole crash'],
+  ),
+]
+
+const time: readonly RuleMutant[] = [
+  mutant(
+    ['fencing', 'a process that was overtaken still stores'],
+    [
+      'sessions/stores/open-writers.ts',
+      'if (released) throw sessionReleased(session.id)\n        checkOptions',
+      'checkOptions',
+    ],
+    ['A:plain', 'takeover'],
+  ),
+  mutant(
+    ['fencing', 'two processes work on a session'],
+    ['sessions/stores/memory-store.ts', 'if (found?.lock !== undefined) throw sessionBusy(id, found.lock.owner)', ''],
+    ['A:plain', 'takeover'],
+  ),
+  mutant(
+    ['waits', 'the time without a process counts as working time'],
+    [log, 'if (this.#openAsks === 0 && record.at > last) this', 'if (false) this'],
+    ['A:plain & A:plain,B:plain', 'crash'],
+  ),
+  mutant(
+    ['waits', 'the time for which a question is open counts as working time'],
+    [log, 'if (at > this.#waitingSince) this.#waits.push({ from: this.#waitingSince, to: at })', ''],
+    ['A:ask', 'whole crash'],
+  ),
+  mutant(
+    ['waits', 'waiting time is forgotten when a step is closed'],
+    [context, 'if (waited > 0) this.updateExecution({ waitedMs: this.execution.waitedMs + waited })', ''],
+    ['A:ask & A:ask;B:ask', 'whole crash'],
+  ),
+  mutant(
+    ['waits', 'waiting time counts twice when a step is closed'],
+    [
+      log,
+      '.filter(({ to }) => to > record.at)\n        .map(({ from, to }) => ({ from: Math.max(from, record.at), to }))',
+      '',
+    ],
+    ['A:ask & A:ask;B:ask', 'whole crash'],
+  ),
+  mutant(
+    ['cancel', 'another process does not know of a cancel'],
+    [log, 'this.scope(record.path).cancel ??= record', 'void record.path'],
+    ['A:plain & A:ask,B:ask', 'cancel-crash'],
+  ),
+  mutant(
+    ['new input', 'something begins although there is new input'],
+    [log, 'this.ends ||= record.ends === true', 'void record.ends'],
+    ['A:plain & A:ask', 'new-input'],
+  ),
+]
+
+/** Rules about questions, subagents and time. */
+export const waitingRules: readonly RuleMutant[] = [...questions, ...families, ...rest, ...time]
