@@ -17,7 +17,7 @@ const beginnings = {
   ],
   'json-schema': under('state', 'json-schema', 'schema-index', 'schema-problem'),
   more: [
-    ...under('agent', 'output/', 'subagents/'),
+    ...under('agent', 'output/', 'subagents/', 'agent-tool', 'hook-agent'),
     ...under('agent/loop', 'compact', 'resume'),
     ...under('agent/model', 'attempts', 'hook-infer', 'infer', 'stream-window'),
     'capabilities/output',

@@ -27,8 +27,11 @@ const layers: readonly (readonly string[])[] = [
 /** Within a folder, the folders beside it that a subfolder may import. Subfolders that are not listed may import any. */
 const beside: { readonly [folder: string]: readonly string[] } = {
   'agent/explain': [],
-  'agent/output': ['agent/tools'],
-  'agent/model': ['agent/loop', 'agent/output', 'agent/explain'],
+  'agent/output': [],
+  'agent/context': [],
+  'agent/model': ['agent/context', 'agent/output'],
+  'agent/tools': ['agent/context'],
+  'agent/subagents': ['agent/context', 'agent/tools'],
   'sessions/stores': [],
   'sessions/log': ['sessions/stores'],
   'sessions/session': ['sessions/log', 'sessions/stores'],
@@ -42,13 +45,12 @@ const beside: { readonly [folder: string]: readonly string[] } = {
 }
 
 /** How a run works. Sessions store runs and the test tools start them; other folders use only these files of it. */
-const internals = /^agent\/(loop|model|tools)\//
+const internals = /^agent\/(context|model|tools|subagents|loop)\//
 const usedByOthers = [
   'agent/loop/resume.ts',
   'agent/loop/drive.ts',
   'agent/model/estimate-usage.ts',
   'agent/model/fingerprint-request.ts',
-  'agent/tools/parse-schema.ts',
 ]
 
 const files = globSync(`${SOURCE}/**/*.{ts,tsx}`)
@@ -104,15 +106,28 @@ suite('imports', () => {
   })
 
   test('there are no import cycles, types included', () => {
+    refuseCycles(imports)
+  })
+
+  test('the folders of agent/ have one order, and so do the files beside them', () => {
+    const partOf = (file: string): string => subfolderOf(file) ?? file
+    const inAgent = imports.filter(({ file, to }) => folderOf(file) === 'agent' && folderOf(to) === 'agent')
+    const between = inAgent.map(({ file, to }) => ({ file: partOf(file), to: partOf(to) }))
+    refuseCycles(between.filter(({ file, to }) => file !== to))
+  })
+
+  function refuseCycles(edges: readonly { readonly file: string; readonly to: string }[]): void {
+    const targets = new Map<string, string[]>()
+    for (const { file, to } of edges) targets.set(file, [...(targets.get(file) ?? []), to])
     const done = new Set<string>()
     const visit = (file: string, path: readonly string[]): void => {
       assert.ok(!path.includes(file), `import cycle: ${[...path.slice(path.indexOf(file)), file].join(' → ')}`)
       if (done.has(file)) return
-      for (const { to } of imports.filter((each) => each.file === file)) visit(to, [...path, file])
+      for (const to of targets.get(file) ?? []) visit(to, [...path, file])
       done.add(file)
     }
-    for (const file of files) visit(file, [])
-  })
+    for (const file of targets.keys()) visit(file, [])
+  }
 
   function refuse(isWrong: (each: { readonly file: string; readonly to: string }) => boolean): void {
     assert.deepEqual(

@@ -7,7 +7,7 @@ export type { RunStream } from './agent/run-stream.ts'
 export type { ResumeOptions } from './agent/loop/resume.ts'
 export type { SendOptions, Session } from './agent/session.ts'
 export { tool, type Tool, type ToolRun } from './agent/tool.ts'
-export { agentTool, type AgentSpec } from './agent/subagents/agent-tool.ts'
+export { agentTool, type AgentSpec } from './agent/agent-tool.ts'
 export { explain } from './agent/explain/explain.ts'
 export { explanation, type Explanation } from './agent/explain/explanation.ts'
 

@@ -29,7 +29,7 @@ import { sqliteStore } from './sessions/stores/sqlite-store.ts'
 import { noUsage } from './state/usage.ts'
 import { fire } from './testing/fire.ts'
 import type { Use } from './agent/capability.ts'
-import { agentTool } from './agent/subagents/agent-tool.ts'
+import { agentTool } from './agent/agent-tool.ts'
 import { tool, type ToolRun } from './agent/tool.ts'
 import type { Run } from './agent/run.ts'
 

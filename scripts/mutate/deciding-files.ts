@@ -3,11 +3,11 @@ import { globSync } from 'node:fs'
 /** The files in which a mistake lets something happen that was forbidden, or loses something. */
 const patterns = [
   'hooks/run-hooks.ts',
-  'agent/loop/fire-trigger.ts',
+  'agent/context/fire-trigger.ts',
   'agent/loop/loop.ts',
   'agent/tools/judge-call.ts',
   'agent/tools/execute-call.ts',
-  'agent/tools/run-calls.ts',
+  'agent/loop/run-calls.ts',
   'state/continuation.ts',
   'capabilities/guards.ts',
   'effects/journal.ts',

@@ -2,12 +2,12 @@ import { mutant, type RuleMutant } from './rule-mutant.ts'
 import { waitingRules } from './waiting-rules.ts'
 
 const journal = 'effects/journal.ts'
-const calls = 'agent/tools/run-calls.ts'
+const calls = 'agent/loop/run-calls.ts'
 const judging = 'agent/tools/judge-call.ts'
 const tool = 'agent/tools/execute-call.ts'
 const loop = 'agent/loop/loop.ts'
 const input = 'agent/loop/take-input.ts'
-const firing = 'agent/loop/fire-trigger.ts'
+const firing = 'agent/context/fire-trigger.ts'
 const model = 'agent/model/call.ts'
 
 const stored: readonly RuleMutant[] = [

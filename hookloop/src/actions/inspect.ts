@@ -1,5 +1,5 @@
 import { readJson } from '../agent/output/answer-shape.ts'
-import { runForHook, type HookAgent } from '../agent/subagents/hook-agent.ts'
+import { runForHook, type HookAgent } from '../agent/hook-agent.ts'
 import type { Run } from '../agent/run.ts'
 import { isJsonObject } from '../state/json.ts'
 import { toTokens, type TokenUsage } from '../state/usage.ts'

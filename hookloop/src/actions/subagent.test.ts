@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { agentTool } from '../agent/subagents/agent-tool.ts'
+import { agentTool } from '../agent/agent-tool.ts'
 import { tool } from '../agent/tool.ts'
 import { guards } from '../capabilities/guards.ts'
 import { createAgent } from '../create-agent.ts'

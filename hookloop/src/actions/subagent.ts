@@ -1,4 +1,4 @@
-import { checkSpec, type AgentSpec } from '../agent/subagents/agent-tool.ts'
+import { checkSpec, type AgentSpec } from '../agent/agent-tool.ts'
 import { isAgent } from '../agent/agent-parts.ts'
 import { invalidOption } from '../state/check-options.ts'
 import { AgentError, toAgentError } from '../errors.ts'

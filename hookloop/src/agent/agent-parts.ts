@@ -10,7 +10,7 @@ import { toNameTest } from '../hooks/patterns.ts'
 import { HookStack } from '../hooks/stack.ts'
 import type { ApprovalPolicy, Budget, Capability, Redact, Use, UsePart } from './capability.ts'
 import { joinRedactors } from '../state/secrets.ts'
-import { checkSpec, type AgentSpec, type ChildLimits } from './subagents/agent-tool.ts'
+import { checkSpec, type AgentSpec, type ChildLimits } from './agent-tool.ts'
 import { isTool, type Tool } from './tool.ts'
 
 /** The options of an agent. */

@@ -84,14 +84,6 @@ export function checkRunOptions(where: keyof typeof types, options: unknown): vo
   checkOptions(where, options, types[where])
 }
 
-/** When a run pauses after a step: when its reader has left, or when it is drained. */
-export function pauseWhen({ shouldPause, drain }: WaitOptions & { readonly shouldPause?: ShouldPause }): ShouldPause {
-  if (drain === undefined) return shouldPause
-  return async (state) => drain.aborted || (await shouldPause?.(state)) === true
-}
-
-type ShouldPause = ((state: AgentState) => Promise<boolean>) | undefined
-
 export function isId(value: unknown): boolean {
   return typeof value === 'string' && value !== '' && value.length <= 256 && value.isWellFormed()
 }

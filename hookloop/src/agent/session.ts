@@ -7,9 +7,9 @@ import type { Warning } from '../state/warning.ts'
 import { addUsage, noTokens } from '../state/usage.ts'
 import { Invocation } from '../hooks/invocation.ts'
 import type { RunStream } from './run-stream.ts'
-import { fireOrThrow } from './loop/fire-trigger.ts'
+import { fireOrThrow } from './context/fire-trigger.ts'
 import type { ResumeOptions } from './loop/resume.ts'
-import type { RunContext } from './loop/run-context.ts'
+import type { RunContext } from './context/run-context.ts'
 import type { Run } from './run.ts'
 
 /** How a run in a session waits for its lock, and how it makes way. */

@@ -1,7 +1,7 @@
 import { textOf, type Message } from '../state/message.ts'
 import type { HookHost } from '../hooks/hook-host.ts'
 import type { SlashCommand } from './capability.ts'
-import { RunContext } from './loop/run-context.ts'
+import { RunContext } from './context/run-context.ts'
 import type { AgentParts } from './agent-parts.ts'
 
 const COMMAND = /^\/([A-Za-z0-9][\w-]{0,63})(?:\s+([^]*))?$/

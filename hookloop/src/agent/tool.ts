@@ -9,7 +9,7 @@ import { isIncomplete, AgentError, messageOf, clause } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
 import { checkOptions } from '../state/check-options.ts'
 import { fitsNoObject } from '../state/fits-no-object.ts'
-import { parserOf, toJsonSchema, type Parser } from './tools/parse-schema.ts'
+import { parserOf, toJsonSchema, type Parser } from '../state/parse-schema.ts'
 
 /** The second argument of a tool's `execute`. */
 export type ToolRun = {

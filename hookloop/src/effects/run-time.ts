@@ -1,5 +1,7 @@
 import { AgentError } from '../errors.ts'
-import { toRequestedStop, type StopRequest } from '../state/stop-request.ts'
+import type { ContinuationEvaluation } from '../state/continuation.ts'
+import { stopText, toRequestedStop, type StopRequest } from '../state/stop-request.ts'
+import type { Above } from '../state/subagent.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
 
 /** A source of time. Default: the clock of the system. Tests use `fakeClock` from `hookloop/testing`. */
@@ -298,6 +300,57 @@ function timeIsOver({ ms, by }: RunLimit): AgentError {
 export function cancelled(): AgentError {
   return new AgentError('RUN_CANCELLED', 'The run was cancelled.')
 }
+
+/** The guard whose time limit a failed call has exceeded, if that is why it failed. */
+export function limitedBy({ value }: { readonly value?: unknown }): string | undefined {
+  const by = (value as { readonly limitedBy?: unknown } | null | undefined)?.limitedBy
+  return typeof by === 'string' ? by : undefined
+}
+
+/** The limit that is reached first, and when: of a run that has started then, or of its ancestors. */
+export function earliestLimit(
+  budgets: readonly { readonly time?: RunLimit }[],
+  start: number,
+  ancestors: readonly Above[] | undefined,
+): readonly [number, RunLimit | undefined] {
+  let [first, limit]: [number, RunLimit | undefined] = [Infinity, undefined]
+  for (let level = 0; level < budgets.length; level++) {
+    const { time } = budgets[level]!
+    if (time === undefined) continue
+    const at = start + time.ms - (ancestors?.[level]?.workedMs ?? 0)
+    if (at < first) [first, limit] = [at, time]
+  }
+  return [first, limit]
+}
+
+/** The vote that ends a run whose time is over. */
+export function limitVote({ deadline, limit }: RunTime, now: number): ContinuationEvaluation {
+  const { ms, by } = limit
+  const value = { value: ms + Math.max(0, now - deadline), limit: ms }
+  const message = `Time limit reached: ${value.value}/${ms} ms.`
+  return Object.freeze({ decision: 'forbidContinuation', reason: 'timeLimit', message, source: by, value })
+}
+
+const cancelledVote: ContinuationEvaluation = Object.freeze({
+  decision: 'forbidContinuation',
+  reason: 'userRequested',
+  message: 'The run was cancelled.',
+  source: 'signal',
+})
+
+/** The vote that ends a cancelled run. With the request if it was stopped on one. */
+export function cancelVote(request: StopRequest | undefined): ContinuationEvaluation {
+  if (request === undefined) return cancelledVote
+  return Object.freeze({ ...cancelledVote, message: stopText(request), source: 'stop', value: { ...request } })
+}
+
+/** The vote that ends a run whose session has new input. */
+export const newInputVote: ContinuationEvaluation = Object.freeze({
+  decision: 'forbidContinuation',
+  reason: 'userRequested',
+  message: 'The user sent a new message.',
+  source: 'newInput',
+})
 
 // Read once: both are getters, and together they cost as much as reading the clock.
 const { performance } = globalThis

@@ -41,6 +41,10 @@ export type ContinuationEvaluation = {
   readonly value?: Json
 }
 
+/** How often hooks may request another step of a run, or of a subagent. */
+export const MAX_CONTINUATIONS_IN_ROW = 8
+export const MAX_CONTINUATIONS = 32
+
 /** The result of counting votes. */
 export type ContinuationOutcome = {
   readonly shouldContinue: boolean

@@ -32,6 +32,11 @@ export type ToolExecution = {
   readonly usage?: TokenUsage
 }
 
+/** The same execution with its output withheld. The status still says that it ran. */
+export function withheldExecution(execution: ToolExecution, by: string, message: string): ToolExecution {
+  return Object.freeze({ status: execution.status, output: `[withheld by "${by}": ${message}]`, by, withheld: true })
+}
+
 export type Ask = { readonly by: string; readonly message: string }
 
 /** The triggers besides `beforeToolUse` at which a guard can ask. */

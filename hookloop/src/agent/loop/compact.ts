@@ -7,8 +7,8 @@ import { passes } from '../../effects/journal.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import type { InferOptions } from '../../hooks/infer.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
-import { fireOrThrow, fireTrigger } from './fire-trigger.ts'
-import type { RunContext } from './run-context.ts'
+import { fireOrThrow, fireTrigger } from '../context/fire-trigger.ts'
+import type { RunContext } from '../context/run-context.ts'
 
 /** The first line of a summary. It is the first message of a compacted conversation. */
 export const SUMMARY_WORDS = 'Summary of the conversation up to here:'

@@ -2,11 +2,13 @@ import { AgentState } from '../../state/agent-state.ts'
 import {
   countVotes,
   isForbidden,
+  MAX_CONTINUATIONS,
+  MAX_CONTINUATIONS_IN_ROW,
   type ContinuationEvaluation,
   type ContinuationOutcome,
 } from '../../state/continuation.ts'
 import { textMessage } from '../../state/message.ts'
-import type { RunContext } from './run-context.ts'
+import type { RunContext } from '../context/run-context.ts'
 
 const none: readonly never[] = Object.freeze([])
 
@@ -21,9 +23,6 @@ export function setRequested(run: RunContext, votes: readonly ContinuationEvalua
   const execution = votes.length === 0 ? rest : { ...rest, requested: Object.freeze(votes) }
   run.state = AgentState.patch(run.state, { execution: Object.freeze(execution) })
 }
-
-export const MAX_CONTINUATIONS_IN_ROW = 8
-export const MAX_CONTINUATIONS = 32
 
 /** Counts the votes at the end of a step. A step taken despite an `allowStop` is a continuation; these are limited. */
 export function countStep(run: RunContext): ContinuationOutcome {

@@ -15,7 +15,7 @@ import { fakeClock, type FakeClock } from '../../testing/fake-clock.ts'
 import type { Agent } from '../agent.ts'
 import type { Use } from '../capability.ts'
 import type { Run } from '../run.ts'
-import { agentTool } from '../subagents/agent-tool.ts'
+import { agentTool } from '../agent-tool.ts'
 import { tool, type Tool } from '../tool.ts'
 import { replayedRun } from '../../sessions/replay/replayed-run.fixture.ts'
 

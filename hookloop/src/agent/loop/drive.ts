@@ -1,20 +1,24 @@
-import { AgentState } from '../../state/agent-state.ts'
+import { AgentState, SAVED_VERSION } from '../../state/agent-state.ts'
 import type { FinalRecord } from '../../state/execution.ts'
 import type { OwnEvent } from '../../state/event.ts'
 import { toInput, type Message } from '../../state/message.ts'
 import type { JsonObject } from '../../state/json.ts'
+import type { TimedLedgerEntry } from '../../state/ledger.ts'
+import type { Warning } from '../../state/warning.ts'
 import type { Approval, Answers } from '../../state/tool-call.ts'
 import { addUsage, noTokens, noUsage, subtractUsage, type Usage } from '../../state/usage.ts'
 import { AgentError, messageOf, toAgentError } from '../../errors.ts'
 import { leaveRun } from '../../effects/effects.ts'
 import { recordedChange, Suspended } from '../../effects/journal.ts'
 import type { Circumstances } from '../../effects/records.ts'
+import { saveRun } from '../../effects/save-run.ts'
 import type { AgentParts } from '../agent-parts.ts'
-import { toRun, type Run } from '../run.ts'
-import { fireTrigger } from './fire-trigger.ts'
+import { warningsOf } from '../explain/warnings.ts'
+import { rememberOpenPart, type Run, type RunBase } from '../run.ts'
+import { fireTrigger } from '../context/fire-trigger.ts'
 import { runLoop } from './loop.ts'
 import { withHooks } from './resume.ts'
-import type { RunContext } from './run-context.ts'
+import type { RunContext } from '../context/run-context.ts'
 import { recordOf } from './take-input.ts'
 
 /** The input as a message, redacted. */
@@ -206,6 +210,81 @@ function endEvent(run: RunContext, { final, pending }: End): OwnEvent {
   const executionId = run.hasExecution ? run.execution.id : run.effects.run
   return { type: 'suspended', ...place, executionId, pending }
 }
+
+/** The result of a run that has ended, or that waits. */
+export function toRun(
+  run: RunContext,
+  { final, pending = [] }: { readonly final?: FinalRecord | undefined; readonly pending?: readonly Approval[] },
+): Run {
+  const state = final === undefined ? suspendedState(run) : run.state
+  let ledger: readonly TimedLedgerEntry[] | undefined
+  let warnings: readonly Warning[] | undefined
+  // A blocked input opens no execution; the last text of the state is from an earlier run.
+  const isOwn = run.hasExecution && run.blocked === undefined
+  const text = run.open?.text ?? (isOwn ? (state.lastStep?.text ?? '') : '')
+  const base: RunBase = {
+    text,
+    reason: final?.reason,
+    state,
+    get ledger() {
+      return (ledger ??= run.ledgerOf.all)
+    },
+    get warnings() {
+      return (warnings ??= warningsOf(base.ledger))
+    },
+    session: run.options.session,
+    toJSON: () =>
+      final === undefined
+        ? saveRun(run.effects.journal.log, { state, pending })
+        : { version: SAVED_VERSION, status: final.status, pending: [], state: state.toJSON(), ledger: base.ledger },
+  }
+  if (final === undefined) {
+    const suspended = endedAs(base, { status: 'suspended', pending } as const)
+    rememberOpenPart(suspended, { calls: run.open?.calls ?? [], usage: run.effects.journal.log.openUsage('') })
+    return suspended
+  }
+  switch (final.status) {
+    case 'completed': {
+      // The type of the output is that of `Agent<O>`; it is not known here.
+      const output = run.output === undefined ? text : (run.output.value as string)
+      return endedAs(base, { status: 'completed', output, final })
+    }
+    case 'stopped':
+      return endedAs(base, { status: 'stopped', reason: final.reason, by: final.by, final })
+    case 'failed':
+      return endedAs(base, { status: 'failed', error: run.failure!, final })
+    case 'cancelled':
+      return endedAs(base, { status: 'cancelled', final })
+    default:
+      return final.status satisfies never
+  }
+}
+
+/** Adds the ending without reading the ledger, which is created on first use. */
+function endedAs<E extends object>(base: RunBase, ending: E): RunBase & E {
+  return Object.freeze(Object.assign(base, ending))
+}
+
+/** The state of a suspended run is that of its last checkpoint: what has happened since is in its records. */
+function suspendedState({ effects, start }: RunContext): AgentState {
+  const base = effects.scopeLog.state ?? start
+  if (base.execution?.status !== 'running') return base
+  return AgentState.patch(base, { execution: Object.freeze({ ...base.execution, status: 'suspended' }) })
+}
+
+/** When a run pauses after a step: when its reader has left, or when it is drained. */
+export function pauseWhen({
+  shouldPause,
+  drain,
+}: {
+  readonly shouldPause?: ShouldPause
+  readonly drain?: AbortSignal
+}): ShouldPause {
+  if (drain === undefined) return shouldPause
+  return async (state) => drain.aborted || (await shouldPause?.(state)) === true
+}
+
+type ShouldPause = ((state: AgentState) => Promise<boolean>) | undefined
 
 /** The state that a run starts with: a new one, or that of an earlier run. */
 export function stateFor(

@@ -2,7 +2,7 @@ import { countVotes, type ContinuationOutcome } from '../../state/continuation.t
 import { isLeftByLimit } from '../../effects/effects.ts'
 import { passes } from '../../effects/journal.ts'
 import { toAgentError, type AgentError } from '../../errors.ts'
-import type { RunContext } from './run-context.ts'
+import type { RunContext } from '../context/run-context.ts'
 
 /** How long a schema may take to parse an answer: as long as a guard. */
 const READ_TIMEOUT_MS = 60_000

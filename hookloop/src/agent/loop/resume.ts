@@ -8,7 +8,7 @@ import { AgentError } from '../../errors.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import { checkStartedChildren, partsAt } from '../subagents/delegated-call.ts'
-import { checkedAnswer, fingerprintOf } from './ask.ts'
+import { checkedAnswer, fingerprintOf } from '../context/ask.ts'
 
 /** Options of `agent.resume`. */
 export type ResumeOptions = {

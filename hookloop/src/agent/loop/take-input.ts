@@ -5,13 +5,12 @@ import { List } from '../../state/list.ts'
 import type { Message, Part } from '../../state/message.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
 import { passes } from '../../effects/journal.ts'
-import type { RunEnd } from '../../effects/run-time.ts'
+import { cancelVote, limitVote, type RunEnd } from '../../effects/run-time.ts'
 import { toAgentError, type AgentError } from '../../errors.ts'
 import { Invocation } from '../../hooks/invocation.ts'
-import { askAt, hasQuestion } from './ask.ts'
-import { fireOrThrow, fireTrigger } from './fire-trigger.ts'
-import type { RunContext } from './run-context.ts'
-import { cancelVote, limitVote, withLeft } from './time-limit.ts'
+import { askAt, hasQuestion } from '../context/ask.ts'
+import { fireOrThrow, fireTrigger } from '../context/fire-trigger.ts'
+import type { RunContext } from '../context/run-context.ts'
 
 /**
  * onUserInput: hooks rewrite or block the input. Then opens the execution. Returns the final record if there is none. An input
@@ -125,6 +124,11 @@ function withoutOpenCalls(messages: List<Message>): List<Message> {
     return Object.freeze({ type: 'tool-result', toolCallId, toolName, output, isError: true })
   })
   return messages.append(Object.freeze({ role: 'tool', content: Object.freeze(content) }))
+}
+
+/** The message of a final record, with the work that may still be running. */
+export function withLeft(left: readonly string[], message: string): string {
+  return left.length === 0 ? message : `${message} Left behind: ${left.join(', ')}.`
 }
 
 export function recordOf(

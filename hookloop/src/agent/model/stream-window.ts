@@ -9,7 +9,7 @@ import type { TokenUsage } from '../../state/usage.ts'
 import { deriveHost } from '../../hooks/hook-host.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import { runGuards, runTransforms } from '../../hooks/run-hooks.ts'
-import type { RunContext } from '../loop/run-context.ts'
+import type { RunContext } from '../context/run-context.ts'
 
 /** How far hooks must have seen beyond a piece before it is emitted: what they look for may span two pieces. */
 const OVERLAP = 200

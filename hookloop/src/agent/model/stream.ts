@@ -2,7 +2,7 @@ import type { InferenceDelta, InferenceRequest, InferenceResponse } from '../../
 import type { Part } from '../../state/message.ts'
 import { addTokens, noTokens, type TokenUsage } from '../../state/usage.ts'
 import { AnswerWindow } from './stream-window.ts'
-import type { RunContext } from '../loop/run-context.ts'
+import type { RunContext } from '../context/run-context.ts'
 
 /** Where one attempt writes its answer. `settled` is awaited when it has ended: hooks that check it are part of the call. */
 export type OpenAnswer = {

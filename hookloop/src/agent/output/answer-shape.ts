@@ -1,4 +1,4 @@
-import { parserOf, toJsonSchema, type Parsed } from '../tools/parse-schema.ts'
+import { parserOf, toJsonSchema, type Parsed } from '../../state/parse-schema.ts'
 import { isJsonObject, quoteInexactNumbers, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { Schema } from '../../state/schema.ts'
 import { AgentError, messageOf, clause } from '../../errors.ts'

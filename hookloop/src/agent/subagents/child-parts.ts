@@ -4,7 +4,7 @@ import type { JsonObject } from '../../state/json.ts'
 import { joinRedactors } from '../../state/secrets.ts'
 import { BaseContext } from '../../hooks/base-context.ts'
 import { HookStack, type StackedHook } from '../../hooks/stack.ts'
-import type { AgentSpec } from './agent-tool.ts'
+import type { AgentSpec } from '../agent-tool.ts'
 import type { ApprovalPolicy } from '../capability.ts'
 import { isAgent, partsOf, type AgentParts } from '../agent-parts.ts'
 

@@ -11,8 +11,8 @@ import { addUsage, noUsage, totalTokens, type Usage } from '../../state/usage.ts
 import type { EffectPath } from '../../effects/keys.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import type { Budget } from '../capability.ts'
-import { AgentRun } from '../loop/agent-run.ts'
-import type { RunContext } from '../loop/run-context.ts'
+import { AgentRun } from '../agent-run.ts'
+import type { RunContext } from '../context/run-context.ts'
 import { childParts, inheritedMetadata } from './child-parts.ts'
 
 /** The subagent of a call and its input, as the tool returns them. */

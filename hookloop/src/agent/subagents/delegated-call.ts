@@ -1,7 +1,14 @@
-import type { HookRecord } from '../../state/execution.ts'
-import { countVotes, isForbidden, stopMessage, type ContinuationOutcome } from '../../state/continuation.ts'
+import type { FinalStatus, HookRecord } from '../../state/execution.ts'
+import {
+  countVotes,
+  isForbidden,
+  MAX_CONTINUATIONS,
+  MAX_CONTINUATIONS_IN_ROW,
+  stopMessage,
+  type ContinuationOutcome,
+} from '../../state/continuation.ts'
 import { textOfJson, type Json } from '../../state/json.ts'
-import type { ToolExecution } from '../../state/tool-call.ts'
+import { withheldExecution, type ToolExecution } from '../../state/tool-call.ts'
 import { addUsage, type Usage } from '../../state/usage.ts'
 import type { Effect } from '../../effects/journal.ts'
 import { keyId, type EffectKey, type EffectPath } from '../../effects/keys.ts'
@@ -9,15 +16,13 @@ import type { RunLog } from '../../effects/log.ts'
 import { isIncomplete, messageOf } from '../../errors.ts'
 import { modelText } from '../../hooks/failure-text.ts'
 import { isAgent, type AgentParts } from '../agent-parts.ts'
-import { MAX_CONTINUATIONS, MAX_CONTINUATIONS_IN_ROW } from '../loop/count-votes.ts'
-import { fireTrigger } from '../loop/fire-trigger.ts'
-import { toToolCall } from '../loop/open-step.ts'
-import type { RunContext } from '../loop/run-context.ts'
+import { fireTrigger } from '../context/fire-trigger.ts'
+import { toToolCall } from '../context/open-step.ts'
+import type { RunContext } from '../context/run-context.ts'
 import type { Tool } from '../tool.ts'
-import type { ChildEnd } from '../tools/child-end.ts'
 import type { Judged } from '../tools/judge-call.ts'
-import { blockedExecution, failedExecution, toExecution, withheldExecution } from '../tools/result.ts'
-import type { AgentSpec } from './agent-tool.ts'
+import { blockedExecution, failedExecution, toExecution } from '../tools/result.ts'
+import type { AgentSpec } from '../agent-tool.ts'
 import { childParts } from './child-parts.ts'
 import {
   childPath,
@@ -30,6 +35,22 @@ import {
   type Delegation,
 } from './child-run.ts'
 import { cutOff } from './cut-off.ts'
+
+/** What is recorded of a subagent that has ended. Hooks of the parent decide about it in the order of the calls. */
+export type ChildEnd = {
+  readonly kind: 'child'
+  readonly n: number
+  readonly agent: string
+  readonly status: FinalStatus
+  readonly outcome: ContinuationOutcome
+  readonly message: string
+  readonly usage: Usage
+  readonly execution: ToolExecution
+  /** Whether a tool call of it succeeded: that resets the count of continuations in a row. */
+  readonly hasWorked?: true
+  /** Work that may still be running. */
+  readonly left?: readonly string[]
+}
 
 /** How deep subagents can be nested, whatever their tools allow. */
 const MAX_LEVEL = 16

@@ -65,11 +65,6 @@ export function rejectedExecution(execution: ToolExecution): ToolExecution {
   return Object.freeze({ ...execution, rejected: true })
 }
 
-/** The same execution with its output withheld. The status still says that it ran. */
-export function withheldExecution(execution: ToolExecution, by: string, message: string): ToolExecution {
-  return Object.freeze({ status: execution.status, output: `[withheld by "${by}": ${message}]`, by, withheld: true })
-}
-
 /** Truncated output keeps its start and its end, where errors usually are. */
 function capped(output: ToolExecution['output'], text: string, maxChars: number): ToolExecution {
   if (text.length <= maxChars) return Object.freeze({ status: 'ok', output })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import * as fc from 'fast-check'
-import { parserOf } from '../../agent/tools/parse-schema.ts'
+import { parserOf } from '../../state/parse-schema.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
 import { safeParser } from './safe-schema.ts'
 

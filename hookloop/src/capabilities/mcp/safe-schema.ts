@@ -1,4 +1,4 @@
-import { untrustedParserOf, type Parsed } from '../../agent/tools/parse-schema.ts'
+import { untrustedParserOf, type Parsed } from '../../state/parse-schema.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
 import { invalidKeyword } from '../../state/schema-problem.ts'
 

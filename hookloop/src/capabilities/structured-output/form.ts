@@ -1,6 +1,6 @@
 import { andThen } from '../../state/thenable.ts'
 import { invalidOption } from '../../state/check-options.ts'
-import { parserOf, toJsonSchema, type Parsed, type Parser } from '../../agent/tools/parse-schema.ts'
+import { parserOf, toJsonSchema, type Parsed, type Parser } from '../../state/parse-schema.ts'
 import { tool, type Tool, type ToolRun } from '../../agent/tool.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { sizeProblem } from '../../state/named-values.ts'

@@ -1,7 +1,7 @@
 import type { Capability } from '../../agent/capability.ts'
 import { checkArgument, readOptions } from '../../state/check-options.ts'
 import { isPlainObject } from '../../state/describe-value.ts'
-import { parserOf } from '../../agent/tools/parse-schema.ts'
+import { parserOf } from '../../state/parse-schema.ts'
 import { checkState, type AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, textOfJson, type Json, type JsonObject } from '../../state/json.ts'
 import { nameValue, readNamed, type NamedValues, type Naming, type NamingLimits } from '../../state/named-values.ts'

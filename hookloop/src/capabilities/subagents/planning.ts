@@ -1,4 +1,4 @@
-import { agentTool, checkChildLimits, type AgentSpec, type ChildLimits } from '../../agent/subagents/agent-tool.ts'
+import { agentTool, checkChildLimits, type AgentSpec, type ChildLimits } from '../../agent/agent-tool.ts'
 import type { Capability } from '../../agent/capability.ts'
 import { invalidOption, readOptions } from '../../state/check-options.ts'
 import { isStringList, optionTypes } from '../../state/option-types.ts'

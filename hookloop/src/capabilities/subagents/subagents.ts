@@ -1,6 +1,6 @@
 import type { Agent } from '../../agent/agent.ts'
 import { isJsonObject } from '../../state/json.ts'
-import { agentTool, type AgentSpec, type Delegation } from '../../agent/subagents/agent-tool.ts'
+import { agentTool, type AgentSpec, type Delegation } from '../../agent/agent-tool.ts'
 import type { Capability, Use } from '../../agent/capability.ts'
 import { flatUse, isAgent } from '../../agent/agent-parts.ts'
 import { checkedSettings } from '../../state/model-settings.ts'

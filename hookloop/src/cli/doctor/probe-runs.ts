@@ -1,4 +1,4 @@
-import { agentTool } from '../../agent/subagents/agent-tool.ts'
+import { agentTool } from '../../agent/agent-tool.ts'
 import { buildAgent, type Agent } from '../../agent/agent.ts'
 import type { ApprovalPolicy, Capability, Use } from '../../agent/capability.ts'
 import { tool, type Tool } from '../../agent/tool.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Use } from '../../agent/capability.ts'
-import { agentTool } from '../../agent/subagents/agent-tool.ts'
+import { agentTool } from '../../agent/agent-tool.ts'
 import { tool } from '../../agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'

@@ -1,7 +1,7 @@
 import { pageTypes } from '../stores/list-sessions.ts'
 import { optionTypes } from '../../state/option-types.ts'
 import { checkOptions } from '../../state/check-options.ts'
-import { checkedAnswer } from '../../agent/loop/ask.ts'
+import { checkedAnswer } from '../../agent/context/ask.ts'
 import { askedIn, checkAnswerTo } from '../../agent/loop/resume.ts'
 import { toJson, type JsonObject } from '../../state/json.ts'
 import type { Answer, Approval } from '../../state/tool-call.ts'

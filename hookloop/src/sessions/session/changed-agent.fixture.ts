@@ -1,7 +1,7 @@
 // An agent of which every part can be changed between a crash and a resume, and a run in which every part matters.
 import type { Agent } from '../../agent/agent.ts'
 import type { Use } from '../../agent/capability.ts'
-import { agentTool } from '../../agent/subagents/agent-tool.ts'
+import { agentTool } from '../../agent/agent-tool.ts'
 import { tool } from '../../agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { errorPolicy } from '../../capabilities/error-policy.ts'

@@ -1,5 +1,5 @@
 import { inspect, type Inspection } from '../../../actions/inspect.ts'
-import type { AgentSpec } from '../../../agent/subagents/agent-tool.ts'
+import type { AgentSpec } from '../../../agent/agent-tool.ts'
 import { files } from '../../../capabilities/files/files.ts'
 import type { ModelSource } from '../../../state/inference.ts'
 import type { JsonObject } from '../../../state/json.ts'

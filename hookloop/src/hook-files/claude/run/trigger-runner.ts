@@ -1,6 +1,6 @@
 import { contextMessage } from '../../../actions/outcome.ts'
 import type { AskedAnswer, Asker } from '../../../agent/capability.ts'
-import { isInspecting } from '../../../agent/subagents/hook-agent.ts'
+import { isInspecting } from '../../../agent/hook-agent.ts'
 import type { Json, JsonObject } from '../../../state/json.ts'
 import type { EntryWarning } from '../../../state/ledger.ts'
 import type { ToolCall } from '../../../state/tool-call.ts'

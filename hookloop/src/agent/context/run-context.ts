@@ -14,7 +14,7 @@ import type { Approval } from '../../state/tool-call.ts'
 import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../../state/usage.ts'
 import type { Effects } from '../../effects/effects.ts'
 import { passes, Suspended } from '../../effects/journal.ts'
-import type { RunEnd } from '../../effects/run-time.ts'
+import { cancelVote, earliestLimit, limitVote, newInputVote, type RunEnd } from '../../effects/run-time.ts'
 import { toAgentError, type AgentError } from '../../errors.ts'
 import type { HookHost, LedgerHook, LedgerPlace, ShadowLog } from '../../hooks/hook-host.ts'
 import type { HookInference, InferringHook } from '../../hooks/infer.ts'
@@ -25,7 +25,6 @@ import type { OpenStep } from './open-step.ts'
 import type { BackgroundWork } from './background-work.ts'
 import { Ledger } from './ledger.ts'
 import { SerialQueue } from './serial-queue.ts'
-import { cancelVote, earliestLimit, limitVote, newInputVote } from './time-limit.ts'
 
 export type RunContextOptions = {
   /** Called between steps; true pauses the run there. */

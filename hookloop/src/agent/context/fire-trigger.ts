@@ -1,6 +1,6 @@
 import { applyChange, stateChange } from '../../state/state-diff.ts'
 import { withholdResponse, type InferenceResponse } from '../../state/inference.ts'
-import type { ToolExecution } from '../../state/tool-call.ts'
+import { withheldExecution, type ToolExecution } from '../../state/tool-call.ts'
 import { passes } from '../../effects/journal.ts'
 import type { EffectKey } from '../../effects/keys.ts'
 import { messageOf, type AgentError } from '../../errors.ts'
@@ -9,7 +9,6 @@ import type { FactValues } from '../../hooks/base-context.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import { HookFailure, isFatal, runGuards, runObservers, runTransforms } from '../../hooks/run-hooks.ts'
 import type { HookTrigger } from '../../hooks/triggers.ts'
-import { withheldExecution } from '../tools/result.ts'
 import type { RunContext } from './run-context.ts'
 
 /** A hook that always retries must not be able to keep a run going forever. */

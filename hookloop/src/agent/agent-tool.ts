@@ -1,12 +1,12 @@
-import { checkArgument, checkOptions } from '../../state/check-options.ts'
-import { optionTypes } from '../../state/option-types.ts'
-import type { ModelSettings, ModelSource } from '../../state/inference.ts'
-import type { JsonObject } from '../../state/json.ts'
-import { checkedSettings } from '../../state/model-settings.ts'
-import type { Message } from '../../state/message.ts'
-import type { InputOf, OutputOf, Schema } from '../../state/schema.ts'
-import type { Use } from '../capability.ts'
-import { declareTool, type DelegationPlace, type Tool } from '../tool.ts'
+import { checkArgument, checkOptions } from '../state/check-options.ts'
+import { optionTypes } from '../state/option-types.ts'
+import type { ModelSettings, ModelSource } from '../state/inference.ts'
+import type { JsonObject } from '../state/json.ts'
+import { checkedSettings } from '../state/model-settings.ts'
+import type { Message } from '../state/message.ts'
+import type { InputOf, OutputOf, Schema } from '../state/schema.ts'
+import type { Use } from './capability.ts'
+import { declareTool, type DelegationPlace, type Tool } from './tool.ts'
 
 /** A subagent that inherits from the agent that calls it. What is omitted is inherited. */
 export type AgentSpec = {

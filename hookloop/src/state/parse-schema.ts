@@ -1,11 +1,11 @@
-import { describeValue, isPlainObject } from '../../state/describe-value.ts'
+import { describeValue, isPlainObject } from './describe-value.ts'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
-import { jsonSchemaValidator } from '../../state/json-schema.ts'
-import type { Schema } from '../../state/schema.ts'
-import { fieldsProblem, invalidKeyword, keywordTypo } from '../../state/schema-problem.ts'
-import { isIncomplete, messageOf } from '../../errors.ts'
-import { andThen, orElse, type MaybePromise } from '../../state/thenable.ts'
+import { isJsonObject, toJson, type Json, type JsonObject } from './json.ts'
+import { jsonSchemaValidator } from './json-schema.ts'
+import type { Schema } from './schema.ts'
+import { fieldsProblem, invalidKeyword, keywordTypo } from './schema-problem.ts'
+import { isIncomplete, messageOf } from '../errors.ts'
+import { andThen, orElse, type MaybePromise } from './thenable.ts'
 
 /** A parsed value, or what is wrong with it, as text that a model can act on. */
 export type Parsed = { readonly value: unknown } | { readonly problem: string }

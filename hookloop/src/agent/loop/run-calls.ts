@@ -1,18 +1,17 @@
 import { sameJson, textOfJson, type Json } from '../../state/json.ts'
-import type { Answer, Ask, ToolExecution } from '../../state/tool-call.ts'
+import { withheldExecution, type Answer, type Ask, type ToolExecution } from '../../state/tool-call.ts'
 import { Suspended } from '../../effects/journal.ts'
 import { modelText } from '../../hooks/failure-text.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
-import { ask, isAnswered, type Question } from '../loop/ask.ts'
-import { fireTrigger } from '../loop/fire-trigger.ts'
-import { toToolCall, type ActiveCall, type OpenStep } from '../loop/open-step.ts'
-import type { RunContext } from '../loop/run-context.ts'
+import { ask, isAnswered, type Question } from '../context/ask.ts'
+import { fireTrigger } from '../context/fire-trigger.ts'
+import { toToolCall, type ActiveCall, type OpenStep } from '../context/open-step.ts'
+import type { RunContext } from '../context/run-context.ts'
 import type { BudgetShare } from '../subagents/child-run.ts'
-import { concludeChild, delegatedCall } from '../subagents/delegated-call.ts'
-import { isChildEnd, type ChildEnd } from './child-end.ts'
-import { HOOKS_LEFT, leftByLimit, toolCall, unknownOutcome } from './execute-call.ts'
-import { judgeAgain, judgeCall, rejected, type Judged } from './judge-call.ts'
-import { blockedExecution, failedExecution, noOutput, stoppedExecution, withheldExecution } from './result.ts'
+import { concludeChild, delegatedCall, type ChildEnd } from '../subagents/delegated-call.ts'
+import { HOOKS_LEFT, leftByLimit, toolCall, unknownOutcome } from '../tools/execute-call.ts'
+import { judgeAgain, judgeCall, rejected, type Judged } from '../tools/judge-call.ts'
+import { blockedExecution, failedExecution, noOutput, stoppedExecution } from '../tools/result.ts'
 
 /**
  * Runs the calls of a step in order, each before → around → after. Consecutive calls of concurrent tools run together: all
@@ -139,6 +138,10 @@ async function runGroup(run: RunContext, group: readonly Judged[]): Promise<read
     }
   }
   return waiting
+}
+
+function isChildEnd(end: ToolExecution | ChildEnd | Suspended): end is ChildEnd {
+  return 'kind' in end
 }
 
 /** Runs a call, or takes what is recorded of it. */
