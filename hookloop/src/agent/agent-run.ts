@@ -1,4 +1,4 @@
-import { saysSomething, type LedgerEntry, type TimedLedgerEntry } from '../state/ledger.ts'
+import type { LedgerEntry, TimedLedgerEntry } from '../state/ledger.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { Effects } from '../effects/effects.ts'
 import type { ShadowLog } from '../hooks/hook-host.ts'
@@ -9,6 +9,7 @@ import type { HookTrigger } from '../hooks/triggers.ts'
 import type { AgentParts } from './agent-parts.ts'
 import { HookModelCalls } from './model/hook-infer.ts'
 import { BackgroundWork } from './context/background-work.ts'
+import { saysSomething } from './context/ledger.ts'
 import { RunContext, type Overridden, type RunContextOptions } from './context/run-context.ts'
 
 /** A run, with what its hooks do besides deciding: they watch, run in shadow mode, and call models. */

@@ -1,7 +1,8 @@
-import { resultsMessage, type Step } from '../state/execution.ts'
+import type { Step } from '../state/execution.ts'
 import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
 import { textOf, type Message, type Part } from '../state/message.ts'
 import type { ListDiff, StateDiff } from '../state/state-diff.ts'
+import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
 import { AgentError, clause, messageOf } from '../errors.ts'
 
 // A change of a state as it is stored. What an effect of the step has ended with is in its record: here it is only named.
@@ -166,4 +167,14 @@ function callIn(content: readonly Part[] | undefined, id: string): Step['toolCal
 
 function unknownReference(to: string): AgentError {
   return new AgentError('STATE_INVALID', `A stored change refers to "${to}", which is not recorded.`, { value: to })
+}
+
+/** The results of the calls of a step, in their order, as one message. */
+export function resultsMessage(calls: readonly ToolCall[], executions: readonly ToolExecution[]): Message {
+  const content = calls.map(({ id, name }, i): Part => {
+    const { output, status } = executions[i]!
+    if (status === 'ok') return Object.freeze({ type: 'tool-result', toolCallId: id, toolName: name, output })
+    return Object.freeze({ type: 'tool-result', toolCallId: id, toolName: name, output, isError: true })
+  })
+  return Object.freeze({ role: 'tool', content: Object.freeze(content) })
 }

@@ -3,7 +3,6 @@ import type { ContinuationEvaluation, ContinuationOutcome, StopReason } from './
 import type { FinishReason } from './inference.ts'
 import type { Json } from './json.ts'
 import type { List } from './list.ts'
-import type { Message, Part } from './message.ts'
 import type { ToolCall, ToolExecution } from './tool-call.ts'
 import type { TokenUsage, Usage } from './usage.ts'
 
@@ -74,25 +73,9 @@ export type Execution = {
   readonly final?: FinalRecord
 }
 
-/** A step without a response is an error step. Failed calls, and failures that were recovered, are not. */
-export function typeOfStep(step: Pick<Step, 'toolCalls'>, answered: boolean): StepType {
-  if (!answered) return 'error'
-  return step.toolCalls.length > 0 ? 'toolExecution' : 'finalResponse'
-}
-
 /** The index of the last step. */
 export function lastStepOf({ steps }: Pick<Execution, 'steps'>): number {
   return Math.max(0, steps.length - 1)
-}
-
-/** The results of the calls of a step, in their order, as one message. */
-export function resultsMessage(calls: readonly ToolCall[], executions: readonly ToolExecution[]): Message {
-  const content = calls.map(({ id, name }, i): Part => {
-    const { output, status } = executions[i]!
-    if (status === 'ok') return Object.freeze({ type: 'tool-result', toolCallId: id, toolName: name, output })
-    return Object.freeze({ type: 'tool-result', toolCallId: id, toolName: name, output, isError: true })
-  })
-  return Object.freeze({ role: 'tool', content: Object.freeze(content) })
 }
 
 /** The working time of a run up to `now`, in milliseconds, without waiting for approvals. */

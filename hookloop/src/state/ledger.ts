@@ -48,9 +48,3 @@ export type LedgerEntry = {
 
 /** An entry of `run.ledger`: one hook invocation with its decision, changes and duration. */
 export type TimedLedgerEntry = LedgerEntry & { readonly durationMs: number }
-
-/** Whether a hook decided or changed something, warned, failed or spent something. Most invocations do nothing of it. */
-export function saysSomething({ decision, changes, error, warnings, value }: Partial<LedgerEntry>): boolean {
-  if (decision !== undefined || changes !== undefined || error !== undefined) return true
-  return warnings !== undefined || value !== undefined
-}

@@ -117,12 +117,6 @@ function emitAnswered(run: RunContext, { id }: Approval, answer: Answer): void {
   run.effects.emit?.({ type: 'answered', step: run.step, at: run.now, approval: id, answer })
 }
 
-/** Whether guards ask, and nothing more urgent was decided. */
-export function hasQuestion(invocation: Invocation | undefined): invocation is Invocation {
-  if (invocation === undefined || invocation.asks.length === 0) return false
-  return invocation.blocked === undefined && invocation.failure === undefined
-}
-
 /**
  * Asks what guards at a trigger ask; `subject` is what is to be approved. Returns the reason of a denial. What has begun is not
  * asked about, unless this is the question that was answered before.

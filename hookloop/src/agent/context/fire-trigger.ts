@@ -43,6 +43,12 @@ export async function fireTrigger(
   return finishInvocation(run, invocation)
 }
 
+/** Whether guards ask, and nothing more urgent was decided. */
+export function hasQuestion(invocation: Invocation | undefined): invocation is Invocation {
+  if (invocation === undefined || invocation.asks.length === 0) return false
+  return invocation.blocked === undefined && invocation.failure === undefined
+}
+
 /** The first half of an invocation: the transforms. When one fails, `onError` decides. */
 export async function applyTransforms(run: RunContext, invocation: Invocation): Promise<void> {
   const { transforms } = invocation.plan

@@ -1,4 +1,5 @@
-import { resultsMessage, typeOfStep, type ErrorRecord, type Step } from '../../state/execution.ts'
+import type { ErrorRecord, Step, StepType } from '../../state/execution.ts'
+import { resultsMessage } from '../../effects/change.ts'
 import { noVotes } from '../../state/continuation.ts'
 import type { FinishReason, InferenceResponse } from '../../state/inference.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
@@ -132,6 +133,12 @@ export class OpenStep {
       outcome: noVotes,
     })
   }
+}
+
+/** A step without a response is an error step. Failed calls, and failures that were recovered, are not. */
+function typeOfStep(step: Pick<Step, 'toolCalls'>, answered: boolean): StepType {
+  if (!answered) return 'error'
+  return step.toolCalls.length > 0 ? 'toolExecution' : 'finalResponse'
 }
 
 /** Most steps spend once: then nothing is created. */

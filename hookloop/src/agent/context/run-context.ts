@@ -7,7 +7,7 @@ import {
 } from '../../state/continuation.ts'
 import type { ErrorRecord, Execution, FinalRecord, FinalStatus } from '../../state/execution.ts'
 import type { ToModel } from '../../state/inference.ts'
-import { saysSomething, type LedgerEntry, type TimedLedgerEntry } from '../../state/ledger.ts'
+import type { LedgerEntry, TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Message } from '../../state/message.ts'
 import type { AgentPath, Above } from '../../state/subagent.ts'
 import type { Approval } from '../../state/tool-call.ts'
@@ -23,7 +23,7 @@ import type { HookTrigger } from '../../hooks/triggers.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import type { OpenStep } from './open-step.ts'
 import type { BackgroundWork } from './background-work.ts'
-import { Ledger } from './ledger.ts'
+import { Ledger, saysSomething } from './ledger.ts'
 import { SerialQueue } from './serial-queue.ts'
 
 export type RunContextOptions = {

@@ -8,8 +8,8 @@ import { passes } from '../../effects/journal.ts'
 import { cancelVote, limitVote, type RunEnd } from '../../effects/run-time.ts'
 import { toAgentError, type AgentError } from '../../errors.ts'
 import { Invocation } from '../../hooks/invocation.ts'
-import { askAt, hasQuestion } from '../context/ask.ts'
-import { fireOrThrow, fireTrigger } from '../context/fire-trigger.ts'
+import { askAt } from '../context/ask.ts'
+import { fireOrThrow, fireTrigger, hasQuestion } from '../context/fire-trigger.ts'
 import type { RunContext } from '../context/run-context.ts'
 
 /**

@@ -20,11 +20,33 @@ import { runAround } from '../../hooks/run-around.ts'
 import { runGuards } from '../../hooks/run-hooks.ts'
 import type { StackedHook } from '../../hooks/stack.ts'
 import type { RunContext } from '../context/run-context.ts'
-import { Trail } from '../context/trail.ts'
-import { answeredRecord, failedRecord, type ModelCall, type ModelCallRecord } from './call-record.ts'
+import { Trail } from '../context/ledger.ts'
 import { estimateStarted, estimateUsage } from './estimate-usage.ts'
 import { fingerprintRequest } from './fingerprint-request.ts'
-import { callForbidden, isBilled, nameOf, noteBegun } from './send-request.ts'
+import {
+  answeredRecord,
+  callForbidden,
+  failedRecord,
+  isBilled,
+  nameOf,
+  noteBegun,
+  type CallLimit,
+  type ModelCallRecord,
+} from './send-request.ts'
+import type { AnswerStream } from './stream.ts'
+
+/** The model call of a step. */
+export type ModelCall = {
+  readonly request: InferenceRequest
+  readonly stream: AnswerStream | undefined
+  /** The time limit, if a guard has set one. */
+  readonly limit: CallLimit | undefined
+  /** Not recorded: the error as it was thrown, and how long the hooks around the call took. */
+  thrown: AgentError | undefined
+  durations: readonly number[]
+  /** How long the last attempt took. Not recorded either; undefined if it was repeated from a record. */
+  ranMs?: number | undefined
+}
 
 /** One request of a model call. */
 export type Attempt = {

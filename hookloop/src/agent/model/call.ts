@@ -13,24 +13,26 @@ import { AgentError, toAgentError } from '../../errors.ts'
 import { incompleteCall, toWarning } from './estimate-usage.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import type { AgentParts } from '../agent-parts.ts'
-import { finishInvocation, fireTrigger, recover } from '../context/fire-trigger.ts'
-import { askAt, deniedVote, hasQuestion } from '../context/ask.ts'
+import { finishInvocation, fireTrigger, hasQuestion, recover } from '../context/fire-trigger.ts'
+import { askAt, deniedVote } from '../context/ask.ts'
 import type { OpenStep } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
 import { passes, type Effect } from '../../effects/journal.ts'
 import type { EffectKey } from '../../effects/keys.ts'
 import { limitedBy, untilEnd } from '../../effects/run-time.ts'
-import { AroundInference, usageOfFailed, type Attempt } from './attempts.ts'
+import { AroundInference, usageOfFailed, type Attempt, type ModelCall } from './attempts.ts'
+import { describeRequest, fingerprintRequest } from './fingerprint-request.ts'
 import {
   answeredRecord,
   failedRecord,
-  failureOf,
+  limitFromNow,
+  modelFor,
+  nameOf,
   responseOf,
-  type ModelCall,
+  sendRequest,
   type ModelCallRecord,
-} from './call-record.ts'
-import { describeRequest, fingerprintRequest } from './fingerprint-request.ts'
-import { limitFromNow, modelFor, nameOf, sendRequest, type SentRequest } from './send-request.ts'
+  type SentRequest,
+} from './send-request.ts'
 import { AnswerStream } from './stream.ts'
 
 const none: readonly never[] = Object.freeze([])
@@ -131,6 +133,11 @@ async function mayCallAgain(
   const plan = run.parts.stack.plan('beforeInference')
   await finishInvocation(run, new Invocation(run, plan, run.state, { request }))
   return run.stoppedBy() === undefined || hasBegun
+}
+
+/** The error of a failed call: as it was thrown, or as it was recorded. */
+function failureOf({ thrown }: ModelCall, { error }: ModelCallRecord): AgentError {
+  return thrown ?? new AgentError(error!.code, error!.message, { value: error!.value })
 }
 
 function modelKey({ index: step }: OpenStep, attempt: number): EffectKey {

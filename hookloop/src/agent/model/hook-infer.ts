@@ -15,12 +15,23 @@ import { Invocation } from '../../hooks/invocation.ts'
 import { runAround } from '../../hooks/run-around.ts'
 import { isFatal, runGuards } from '../../hooks/run-hooks.ts'
 import type { AgentParts } from '../agent-parts.ts'
-import { Trail } from '../context/trail.ts'
+import { Trail } from '../context/ledger.ts'
 import { estimateStarted, estimateUsage, incompleteCall, toWarning } from './estimate-usage.ts'
-import { answeredRecord, failedRecord, responseOf, type ModelCallRecord } from './call-record.ts'
 import { describeRequest, fingerprintRequest } from './fingerprint-request.ts'
 import { inferFor, type InferCall } from './infer.ts'
-import { callForbidden, limitFromNow, modelFor, nameOf, sendRequest, type CallLimit, isBilled } from './send-request.ts'
+import {
+  answeredRecord,
+  callForbidden,
+  failedRecord,
+  isBilled,
+  limitFromNow,
+  modelFor,
+  nameOf,
+  responseOf,
+  sendRequest,
+  type CallLimit,
+  type ModelCallRecord,
+} from './send-request.ts'
 
 /** The part of a run that the model calls of its hooks need. */
 export type InferringRun = HookHost & {

@@ -3,14 +3,16 @@ import type { ContinuationEvaluation } from '../../state/continuation.ts'
 import {
   isFinishReason,
   toBilledResponse,
+  type FinishReason,
   type InferenceDelta,
   type InferenceResponse,
   type LanguageModel,
   type ModelReply,
   type ModelRequest,
 } from '../../state/inference.ts'
-import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
-import { areReplyParts, type Part } from '../../state/message.ts'
+import { isJsonObject, sameJson, toJson, type Json, type JsonObject } from '../../state/json.ts'
+import type { LedgerEntry } from '../../state/ledger.ts'
+import { areReplyParts, withUniqueIds, type Part } from '../../state/message.ts'
 import { isAmount, noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
 import { untilEnd, type WorkLimit } from '../../effects/run-time.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
@@ -226,4 +228,62 @@ export function toRecordedError(error: AgentError): RecordedError {
 /** The error of a call that a guard has forbidden. */
 export function callForbidden({ source, message }: ContinuationEvaluation): AgentError {
   return new AgentError('MODEL_FORBIDDEN', `"${source}" forbade the call: ${message}`)
+}
+
+/** What is recorded of a model call, including the hooks around it: an answer or an error. */
+export type ModelCallRecord = {
+  readonly content?: readonly Part[]
+  readonly finishReason?: FinishReason
+  readonly modelId?: string
+  readonly warnings?: readonly string[]
+  readonly error?: RecordedError
+  /** What it has cost, and what the answer alone has cost if that is not the same. */
+  readonly usage: TokenUsage
+  readonly ownUsage?: TokenUsage
+  /** Whether the usage includes an estimate for a call that did not complete. */
+  readonly isEstimated?: true
+  /** What hooks around the call did and voted. */
+  readonly trail?: readonly LedgerEntry[]
+  readonly votes?: readonly ContinuationEvaluation[]
+}
+
+type Rest = { readonly [K in 'isEstimated' | 'trail' | 'votes']?: ModelCallRecord[K] | undefined }
+
+/** The record of an answer. Its text follows from its content. */
+export function answeredRecord(response: InferenceResponse, usage: TokenUsage, rest: Rest = {}): ModelCallRecord {
+  const { content, finishReason, modelId, warnings, usage: ownUsage } = response
+  return {
+    content: withUniqueIds(content), // ids identify calls in every process
+    finishReason,
+    ...(modelId !== undefined && { modelId }),
+    ...(warnings !== undefined && { warnings }),
+    usage,
+    ...(ownUsage !== usage && !sameJson(ownUsage, usage) && { ownUsage }),
+    ...withoutEmpty(rest),
+  }
+}
+
+export function failedRecord(thrown: unknown, usage: TokenUsage, rest: Rest = {}): ModelCallRecord {
+  return { error: toRecordedError(toAgentError(thrown, 'MODEL_FAILED')), usage, ...withoutEmpty(rest) }
+}
+
+function withoutEmpty({ isEstimated, trail = [], votes = [] }: Rest): Partial<ModelCallRecord> {
+  return {
+    ...(isEstimated === true && { isEstimated }),
+    ...(trail.length > 0 && { trail }),
+    ...(votes.length > 0 && { votes }),
+  }
+}
+
+/** The answer in a record. Undefined if the call has failed. */
+export function responseOf(record: ModelCallRecord): InferenceResponse | undefined {
+  const { content, finishReason = 'other', modelId, warnings, usage, ownUsage = usage } = record
+  if (content === undefined) return undefined
+  return toBilledResponse({
+    content,
+    finishReason,
+    usage: ownUsage,
+    ...(modelId !== undefined && { modelId }),
+    ...(warnings !== undefined && { warnings }),
+  })
 }
