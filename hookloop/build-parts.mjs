@@ -18,8 +18,8 @@ const beginnings = {
   'json-schema': under('state', 'json-schema', 'schema-index', 'schema-problem'),
   more: [
     ...under('agent', 'output/', 'subagents/', 'agent-tool', 'hook-agent'),
-    ...under('agent/loop', 'compact', 'resume'),
-    ...under('agent/model', 'attempts', 'hook-infer', 'infer', 'stream-window'),
+    ...under('agent/loop', 'answer-window', 'attempts', 'compact', 'resume'),
+    ...under('agent/model', 'hook-infer', 'infer'),
     'capabilities/output',
     ...under(
       'hooks',

@@ -26,9 +26,9 @@ test('a plain run visits no code for subagents, suspended or interrupted runs, s
   )
 })
 
-test('a model call visits two files of agent/model', () => {
+test('a model call visits one file of agent/model', () => {
   assert.deepEqual(
     files.map(({ file }) => file).filter((file) => file.startsWith('agent/model/')),
-    ['agent/model/call.ts', 'agent/model/send-request.ts'],
+    ['agent/model/send-request.ts'],
   )
 })

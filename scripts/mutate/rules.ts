@@ -8,7 +8,7 @@ const tool = 'agent/tools/execute-call.ts'
 const loop = 'agent/loop/loop.ts'
 const input = 'agent/loop/take-input.ts'
 const firing = 'agent/context/fire-trigger.ts'
-const model = 'agent/model/call.ts'
+const model = 'agent/loop/call-model.ts'
 
 const stored: readonly RuleMutant[] = [
   mutant(

@@ -10,7 +10,7 @@ import {
 import type { Execution, FinalRecord, Step } from '../../state/execution.ts'
 import type { List } from '../../state/list.ts'
 import type { Message } from '../../state/message.ts'
-import { callModel } from '../model/call.ts'
+import { callModel } from './call-model.ts'
 import { runCalls } from './run-calls.ts'
 import { askAt, deniedVote } from '../context/ask.ts'
 import { compact } from './compact.ts'

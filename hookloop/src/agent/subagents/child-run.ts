@@ -11,7 +11,7 @@ import { addUsage, noUsage, totalTokens, type Usage } from '../../state/usage.ts
 import type { EffectPath } from '../../effects/keys.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import type { Budget } from '../capability.ts'
-import { AgentRun } from '../agent-run.ts'
+import { AgentRun } from '../context/agent-run.ts'
 import type { RunContext } from '../context/run-context.ts'
 import { childParts, inheritedMetadata } from './child-parts.ts'
 

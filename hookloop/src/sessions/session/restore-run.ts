@@ -1,5 +1,5 @@
 import type { AgentParts } from '../../agent/agent-parts.ts'
-import { AgentRun } from '../../agent/agent-run.ts'
+import { AgentRun } from '../../agent/context/agent-run.ts'
 import { stateFor, toRun } from '../../agent/loop/drive.ts'
 import type { Run } from '../../agent/run.ts'
 import type { Execution, FinalRecord } from '../../state/execution.ts'

@@ -1,7 +1,7 @@
 import { pauseWhen, resumeRun, startRun, stateFor, type Resuming } from '../../agent/loop/drive.ts'
 import type { SessionRunOptions } from '../../agent/agent.ts'
 import { checkChoice } from '../../state/check-options.ts'
-import { AgentRun } from '../../agent/agent-run.ts'
+import { AgentRun } from '../../agent/context/agent-run.ts'
 import type { RunContext } from '../../agent/context/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import { checkResume, withHooks } from '../../agent/loop/resume.ts'

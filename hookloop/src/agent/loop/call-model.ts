@@ -10,7 +10,7 @@ import {
 import { textOf, type ToolCallPart } from '../../state/message.ts'
 import { addTokens, noTokens } from '../../state/usage.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
-import { incompleteCall, toWarning } from './estimate-usage.ts'
+import { incompleteCall, toWarning } from '../model/estimate-usage.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import { finishInvocation, fireTrigger, hasQuestion, recover } from '../context/fire-trigger.ts'
@@ -21,7 +21,7 @@ import { passes, type Effect } from '../../effects/journal.ts'
 import type { EffectKey } from '../../effects/keys.ts'
 import { limitedBy, untilEnd } from '../../effects/run-time.ts'
 import { AroundInference, usageOfFailed, type Attempt, type ModelCall } from './attempts.ts'
-import { describeRequest, fingerprintRequest } from './fingerprint-request.ts'
+import { describeRequest, fingerprintRequest } from '../model/fingerprint-request.ts'
 import {
   answeredRecord,
   failedRecord,
@@ -32,8 +32,8 @@ import {
   sendRequest,
   type ModelCallRecord,
   type SentRequest,
-} from './send-request.ts'
-import { AnswerStream } from './stream.ts'
+} from '../model/send-request.ts'
+import { AnswerStream } from './answer-stream.ts'
 
 const none: readonly never[] = Object.freeze([])
 

@@ -14,15 +14,14 @@ import { passes } from '../../effects/journal.ts'
 import { untilEnd, type WorkLimit } from '../../effects/run-time.ts'
 import { changeRequest, requestFields } from '../../hooks/context-methods.ts'
 import { checkOptions } from '../../state/check-options.ts'
-import type { HookHost } from '../../hooks/hook-host.ts'
+import { Trail, type HookHost } from '../../hooks/hook-host.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import { runAround } from '../../hooks/run-around.ts'
 import { runGuards } from '../../hooks/run-hooks.ts'
 import type { StackedHook } from '../../hooks/stack.ts'
 import type { RunContext } from '../context/run-context.ts'
-import { Trail } from '../context/ledger.ts'
-import { estimateStarted, estimateUsage } from './estimate-usage.ts'
-import { fingerprintRequest } from './fingerprint-request.ts'
+import { estimateStarted, estimateUsage } from '../model/estimate-usage.ts'
+import { fingerprintRequest } from '../model/fingerprint-request.ts'
 import {
   answeredRecord,
   callForbidden,
@@ -32,8 +31,8 @@ import {
   noteBegun,
   type CallLimit,
   type ModelCallRecord,
-} from './send-request.ts'
-import type { AnswerStream } from './stream.ts'
+} from '../model/send-request.ts'
+import type { AnswerStream } from './answer-stream.ts'
 
 /** The model call of a step. */
 export type ModelCall = {

@@ -1,7 +1,7 @@
 import type { InferenceDelta, InferenceRequest, InferenceResponse } from '../../state/inference.ts'
 import type { Part } from '../../state/message.ts'
 import { addTokens, noTokens, type TokenUsage } from '../../state/usage.ts'
-import { AnswerWindow } from './stream-window.ts'
+import { AnswerWindow } from './answer-window.ts'
 import type { RunContext } from '../context/run-context.ts'
 
 /** Where one attempt writes its answer. `settled` is awaited when it has ended: hooks that check it are part of the call. */
