@@ -6,6 +6,7 @@ const calls = 'agent/loop/run-calls.ts'
 const judging = 'agent/tools/judge-call.ts'
 const asking = 'agent/context/ask.ts'
 const firing = 'agent/context/fire-trigger.ts'
+const loop = 'agent/loop/loop.ts'
 const context = 'agent/context/run-context.ts'
 const drive = 'agent/loop/drive.ts'
 const question = 'state/tool-call.ts'
@@ -156,7 +157,7 @@ const rest: readonly RuleMutant[] = [
   ),
   mutant(
     ['12 §12', 'what no hook or call has asked for is not billed'],
-    [context, 'if (usage === noTokens) return\n', 'if (usage !== undefined) return\n'],
+    [loop, 'if (usage === noTokens) return\n', 'if (usage !== undefined) return\n'],
     ['A:plain+infer', 'crash'],
   ),
   mutant(
@@ -251,7 +252,7 @@ const time: readonly RuleMutant[] = [
   ),
   mutant(
     ['waits', 'waiting time is forgotten when a step is closed'],
-    [context, 'if (waited > 0) this.updateExecution({ waitedMs: this.execution.waitedMs + waited })', ''],
+    [loop, 'if (waited > 0) run.updateExecution({ waitedMs: run.execution.waitedMs + waited })', ''],
     ['A:ask & A:ask;B:ask', 'whole crash'],
   ),
   mutant(

@@ -24,8 +24,7 @@ import { checkRunOptions, type RunOptions } from './run-options.ts'
 import { describeAgent } from './describe-agent.ts'
 import { inputFor, pauseWhen, resumeRun, startRun, stateFor } from './loop/drive.ts'
 import { checkResume, type ResumeOptions } from './loop/resume.ts'
-import { AgentRun } from './context/agent-run.ts'
-import type { RunContext, RunContextOptions } from './context/run-context.ts'
+import { RunContext, type RunContextOptions } from './context/run-context.ts'
 import { iterateRun, streamRun, type RunStream } from './run-stream.ts'
 import type { Run } from './run.ts'
 import type { Session } from './session.ts'
@@ -166,7 +165,7 @@ function prepare(
   const effects = effectsFor(journal, given, { listener, run: id })
   const state = stateFor(parts, { from, agentId: effects.agentId, metadata: given.metadata })
   journal.log.root.state = state
-  return new AgentRun(parts, effects, state, {
+  return new RunContext(parts, effects, state, {
     shouldPause: pauseWhen({ ...given, shouldPause }),
     streams: listener !== undefined && given.deltas !== false,
     turn: given.turn,
@@ -185,7 +184,7 @@ async function resumeSaved(
   const answers = await checkResume(parts, log, { ...given, now: at })
   const { run, message } = log.input!
   const effects = effectsFor(new Journal(log, { clock }), given, { listener, run })
-  const context = new AgentRun(parts, effects, state, {
+  const context = new RunContext(parts, effects, state, {
     ledger: log.ledger,
     streams: listener !== undefined && given.deltas !== false,
     shouldPause: pauseWhen({ ...given, shouldPause }),

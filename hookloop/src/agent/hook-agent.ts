@@ -5,7 +5,6 @@ import type { HookHost } from '../hooks/hook-host.ts'
 import { guard, type Hook } from '../hooks/hook.ts'
 import { HookStack, type StackedHook } from '../hooks/stack.ts'
 import type { AgentParts } from './agent-parts.ts'
-import { AgentRun } from './context/agent-run.ts'
 import { RunContext } from './context/run-context.ts'
 import { SerialQueue } from './context/serial-queue.ts'
 import { startRun } from './loop/drive.ts'
@@ -54,7 +53,7 @@ export async function runForHook(host: HookHost, { name, to, input, signal }: Ho
     approvals: new SerialQueue(),
   }
   effects.journal.log.root.state = state
-  return startRun(new AgentRun(parts, effects, state, { parent }), toInput(input))
+  return startRun(new RunContext(parts, effects, state, { parent }), toInput(input))
 }
 
 /** A guard that starts agents cannot run inside such an agent. It fails closed: the calls it would decide on are blocked. */

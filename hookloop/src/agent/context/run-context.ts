@@ -5,24 +5,26 @@ import {
   type ContinuationEvaluation,
   type ContinuationOutcome,
 } from '../../state/continuation.ts'
-import type { ErrorRecord, Execution, FinalRecord, FinalStatus } from '../../state/execution.ts'
+import type { ErrorRecord, Execution, FinalRecord } from '../../state/execution.ts'
 import type { ToModel } from '../../state/inference.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Message } from '../../state/message.ts'
 import type { AgentPath, Above } from '../../state/subagent.ts'
-import type { Approval } from '../../state/tool-call.ts'
 import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../../state/usage.ts'
 import type { Effects } from '../../effects/effects.ts'
-import { passes, Suspended } from '../../effects/journal.ts'
+import { passes } from '../../effects/journal.ts'
 import { cancelVote, earliestLimit, limitVote, newInputVote, type RunEnd } from '../../effects/run-time.ts'
 import { toAgentError, type AgentError } from '../../errors.ts'
+import { errorOpinion } from '../../hooks/failure-text.ts'
 import type { HookHost, LedgerHook, LedgerPlace, ShadowLog } from '../../hooks/hook-host.ts'
 import type { HookInference, InferringHook } from '../../hooks/infer.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
+import { runShadow } from '../../hooks/run-shadow.ts'
 import type { HookTrigger } from '../../hooks/triggers.ts'
 import type { AgentParts } from '../agent-parts.ts'
+import { HookModelCalls } from '../model/hook-infer.ts'
 import type { OpenStep } from './open-step.ts'
-import type { BackgroundWork } from './background-work.ts'
+import { BackgroundWork } from './background-work.ts'
 import { Ledger, saysSomething } from './ledger.ts'
 import { SerialQueue } from './serial-queue.ts'
 
@@ -61,7 +63,7 @@ const none: readonly never[] = Object.freeze([])
  * The mutable side of one run: its state, the open step, the votes, the ledger, and the error that ended it. It is made again
  * from the last checkpoint whenever a process continues the run.
  */
-export abstract class RunContext implements HookHost {
+export class RunContext implements HookHost {
   readonly parts: AgentParts
   readonly effects: Effects
   state: AgentState
@@ -81,7 +83,7 @@ export abstract class RunContext implements HookHost {
   spentEarly = noTokens
   spentAside: TokenUsage | undefined
   readonly ledgerOf: Ledger
-  abstract readonly shadows: ShadowLog | undefined
+  readonly shadows: ShadowLog | undefined
   /** Observers and shadow hooks that are still running, once there were any. */
   background: BackgroundWork | undefined
   /** Work that did not stop at the time limit of the run, and may still be running. */
@@ -106,24 +108,45 @@ export abstract class RunContext implements HookHost {
     this.approvals = options.parent?.approvals ?? new SerialQueue()
     this.drive = options.parent?.run?.drive
     this.ledgerOf = new Ledger(options.ledger)
+    this.shadows = parts.stack.hasShadows ? this.#shadowLog() : undefined
   }
 
   /** The same run, again from its last checkpoint. */
-  abstract fromCheckpoint(state?: AgentState): RunContext
+  fromCheckpoint(state = this.base): RunContext {
+    const { log } = this.effects.journal
+    const effects = this.effects.fromCheckpoint()
+    const from = state.execution?.status === 'running' ? state : this.start
+    return new RunContext(this.parts, effects, from, { ...this.options, ledger: log.ledger })
+  }
 
-  abstract watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void
+  watch(hook: string, trigger: HookTrigger, work: PromiseLike<unknown>): void {
+    const { step } = this
+    const started = performance.now()
+    this.background ??= new BackgroundWork()
+    this.background.watch(work, (error) => {
+      const durationMs = performance.now() - started
+      const definedAt = this.parts.stack.hooks.find(({ name }) => name === hook)?.definedAt?.()
+      const entry = { step, hook, trigger, mode: 'observe', ...errorOpinion(error), durationMs } as const
+      this.ledgerOf.addLate({ ...entry, ...(definedAt !== undefined && { definedAt }) })
+    })
+  }
 
-  abstract inferFor(hook: InferringHook): HookInference
+  #shadowLog(): ShadowLog {
+    return {
+      run: runShadow,
+      note: (at, hook, durationMs, what) => {
+        if (what !== undefined && saysSomething(what)) this.#noteAt(at.step, at, { hook, durationMs }, what)
+      },
+      follow: (work, giveUp) => (this.background ??= new BackgroundWork()).follow(work, giveUp),
+    }
+  }
 
-  /** Shows hooks the state of the last checkpoint, for changes that are made to it later. */
-  atCheckpoint(): AgentState {
-    this.state = this.base
-    this.hasExecution = this.state.execution?.status === 'running'
-    return this.state
+  inferFor(hook: InferringHook): HookInference {
+    return new HookModelCalls(this, hook)
   }
 
   /** The state at the last checkpoint of this run, or when it started. */
-  protected get base(): AgentState {
+  get base(): AgentState {
     const { state } = this.effects.scopeLog
     return state?.execution?.status === 'running' ? state : this.start
   }
@@ -181,6 +204,10 @@ export abstract class RunContext implements HookHost {
     return this.ledgerOf.untimed
   }
 
+  get timedLedger(): readonly TimedLedgerEntry[] {
+    return this.ledgerOf.inForce
+  }
+
   get toModel(): ToModel {
     return this.parts.toModel
   }
@@ -207,10 +234,10 @@ export abstract class RunContext implements HookHost {
 
   note(at: LedgerPlace, hook: LedgerHook, durationMs: number, what?: Partial<LedgerEntry>): void {
     if (what === undefined || !saysSomething(what)) return
-    this.noteAt(this.step, at, { hook, durationMs }, what)
+    this.#noteAt(this.step, at, { hook, durationMs }, what)
   }
 
-  protected noteAt(
+  #noteAt(
     step: number,
     { plan: { trigger }, call }: LedgerPlace,
     by: { readonly hook: LedgerHook; readonly durationMs: number } | undefined,
@@ -225,12 +252,25 @@ export abstract class RunContext implements HookHost {
 
   /** Adds an entry about something that the loop itself did. */
   noteLoop(trigger: HookTrigger, what: Partial<LedgerEntry>): void {
-    this.noteAt(this.step, { plan: { trigger }, call: undefined }, undefined, what)
+    this.#noteAt(this.step, { plan: { trigger }, call: undefined }, undefined, what)
   }
 
-  abstract noteOverridden(trigger: HookTrigger, what: Overridden): void
+  /** What hooks decide now about something that has begun. It is recorded and has no effect. */
+  noteOverridden(trigger: HookTrigger, { by, decision, call }: Overridden): void {
+    const message = `"${by}" decided "${decision}", but this had begun before`
+    this.noteLoop(trigger, { decision: 'overridden', message, value: decision, ...(call !== undefined && { call }) })
+  }
 
-  abstract noteTrail(entries: readonly LedgerEntry[], durations: readonly number[]): void
+  /** Adds what hooks did inside a call that has ended. */
+  noteTrail(entries: readonly LedgerEntry[], durations: readonly number[]): void {
+    const { stack } = this.parts
+    for (const [i, { trigger, hook, mode, ...what }] of entries.entries()) {
+      const known = stack.hooks.find((each) => each.name === hook)
+      if (known === undefined && what.shadow === true) continue // recorded with an agent that still had this shadow
+      const place = { plan: { trigger: trigger as HookTrigger }, call: undefined }
+      this.note(place, known ?? { name: hook, mode }, durations[i] ?? 0, what)
+    }
+  }
 
   /** Counts what a hook or a tool has spent on models of its own. */
   spend(usage: TokenUsage): void {
@@ -260,44 +300,6 @@ export abstract class RunContext implements HookHost {
     const { execution } = this.state
     this.state =
       execution === undefined || state.execution === execution ? state : AgentState.patch(state, { execution })
-  }
-
-  /** Stores the state between two steps, or at the end. What was recorded of the step is not needed any more. */
-  async checkpoint({ isFinal = false }: { readonly isFinal?: boolean } = {}): Promise<void> {
-    const { effects, ledgerOf } = this
-    const { journal, scopeLog: scope } = effects
-    if (isFinal) await this.background?.settleShadows()
-    this.#billUnread()
-    if (this.hasExecution && this.isRoot) {
-      const waited = journal.log.waitedMs(this.execution.startedAt, this.now)
-      if (waited > 0) this.updateExecution({ waitedMs: this.execution.waitedMs + waited })
-    }
-    const { unstored: ledger } = ledgerOf
-    const final = this.blocked ?? (isFinal ? this.execution.final! : undefined)
-    const end = isFinal ? ({ type: 'finished', step: this.lastStep, at: this.now, record: final! } as const) : undefined
-    const how = { state: this.state, ledger, at: this.now, final: this.blocked, end }
-    this.state = await journal.checkpoint(scope, how)
-    ledgerOf.setStored()
-    effects.stamp(scope.at)
-    effects.nextStep()
-  }
-
-  /** Recorded effects that this agent did not ask for were paid for all the same. */
-  #billUnread(): void {
-    const { journal, scopeLog } = this.effects
-    if (journal.log.unread === 0 || (journal.tape !== undefined && !this.isRoot)) return // a replay has those of later steps
-    const usage = journal.log.unreadUsage(scopeLog.id)
-    if (usage === noTokens) return
-    if (this.hasExecution) this.updateExecution({ usage: addUsage(this.execution.usage, usage) })
-    else
-      this.state = AgentState.patch(this.state, {
-        spentBefore: addUsage(AgentState.fieldsOf(this.state).spentBefore, usage),
-      })
-  }
-
-  /** Stops here until people have answered. Passes through everything. */
-  suspend(questions: readonly Approval[] = none): never {
-    throw new Suspended(questions)
   }
 
   cast(votes: readonly ContinuationEvaluation[]): void {
@@ -387,12 +389,5 @@ export abstract class RunContext implements HookHost {
     this.open?.errors.push(record)
     this.effects.emit?.({ type: 'error', step: this.step, at: this.now, error: record })
     return record
-  }
-
-  /** The status of a run that ends for this reason. */
-  finalStatus(reason: FinalRecord['reason']): FinalStatus {
-    if (this.failure !== undefined) return 'failed'
-    if (reason === 'userRequested' && this.ended === 'cancel') return 'cancelled'
-    return reason === 'completed' ? 'completed' : 'stopped'
   }
 }

@@ -145,7 +145,7 @@ function noteCapabilities(run: RunContext): void {
 async function pause(run: RunContext, pending: readonly Approval[]): Promise<boolean> {
   const { journal } = run.effects
   const { state, hasExecution, failure } = run
-  const base = run.atCheckpoint()
+  const base = atCheckpoint(run)
   const before = journal.log.openUsage('')
   run.spentAside = noTokens
   await fireTrigger(run, 'onPause', { pending: Object.freeze(pending) })
@@ -159,6 +159,13 @@ async function pause(run: RunContext, pending: readonly Approval[]): Promise<boo
   const what = { ...(change !== undefined && { change }), ...(ledger.length > 0 && { ledger }) }
   journal.pause({ t: 'pause', at: run.now, pending: ids, ...what }, run.state, endEvent(run, { pending }))
   return true
+}
+
+/** Shows hooks the state of the last checkpoint, for changes that are made to it later. */
+function atCheckpoint(run: RunContext): AgentState {
+  run.state = run.base
+  run.hasExecution = run.state.execution?.status === 'running'
+  return run.state
 }
 
 /** Records what hooks at `onPause` have spent, besides what is recorded of hooks with an effect. */

@@ -7,9 +7,11 @@ import {
   type ContinuationEvaluation,
   type ContinuationOutcome,
 } from '../../state/continuation.ts'
-import type { Execution, FinalRecord, Step } from '../../state/execution.ts'
+import type { Execution, FinalRecord, FinalStatus, Step } from '../../state/execution.ts'
 import type { List } from '../../state/list.ts'
 import type { Message } from '../../state/message.ts'
+import { addUsage, noTokens } from '../../state/usage.ts'
+import { Suspended } from '../../effects/journal.ts'
 import { callModel } from './call-model.ts'
 import { runCalls } from './run-calls.ts'
 import { askAt, deniedVote } from '../context/ask.ts'
@@ -37,8 +39,8 @@ export async function runLoop(run: RunContext, input: Message): Promise<FinalRec
     if (!outcome.shouldContinue) outcome = await confirmStop(run, await readOutput(run, outcome))
     outcome = asRecorded(run, outcome)
     if (!outcome.shouldContinue) return finish(run, outcome)
-    await run.checkpoint()
-    if ((await run.options.shouldPause?.(run.state)) === true) run.suspend()
+    await checkpoint(run)
+    if ((await run.options.shouldPause?.(run.state)) === true) throw new Suspended([])
     outcome = undefined
   }
 }
@@ -178,7 +180,7 @@ async function finish(run: RunContext, outcome: ContinuationOutcome): Promise<Fi
   const final = finalRecord(run, outcome)
   run.updateExecution({ status: final.status, final })
   await fireQuietly(run, 'afterExecution', { outcome })
-  await run.checkpoint({ isFinal: true })
+  await checkpoint(run, { isFinal: true })
   return run.execution.final! // in a replay the recorded one
 }
 
@@ -186,7 +188,7 @@ function finalRecord(run: RunContext, outcome: ContinuationOutcome): FinalRecord
   const vote = decidingVote(outcome)
   const reason = outcome.stopReason ?? 'completed'
   return Object.freeze({
-    status: run.finalStatus(reason),
+    status: finalStatus(run, reason),
     reason,
     by: outcome.resolvedBy ?? 'hookloop',
     message: run.left.length === 0 ? stopMessage(outcome) : withLeft(run.left, stopMessage(outcome)),
@@ -196,9 +198,48 @@ function finalRecord(run: RunContext, outcome: ContinuationOutcome): FinalRecord
   })
 }
 
+function finalStatus(run: RunContext, reason: FinalRecord['reason']): FinalStatus {
+  if (run.failure !== undefined) return 'failed'
+  if (reason === 'userRequested' && run.ended === 'cancel') return 'cancelled'
+  return reason === 'completed' ? 'completed' : 'stopped'
+}
+
 /** The input was blocked, or the run ended before it was taken: there is no execution. */
 async function endBlocked(run: RunContext, final: FinalRecord): Promise<FinalRecord> {
   run.blocked = final
-  await run.checkpoint({ isFinal: true })
+  await checkpoint(run, { isFinal: true })
   return final
+}
+
+/** Stores the state between two steps, or at the end. What was recorded of the step is not needed any more. */
+async function checkpoint(run: RunContext, { isFinal = false }: { readonly isFinal?: boolean } = {}): Promise<void> {
+  const { effects, ledgerOf } = run
+  const { journal, scopeLog: scope } = effects
+  if (isFinal) await run.background?.settleShadows()
+  billUnread(run)
+  if (run.hasExecution && run.isRoot) {
+    const waited = journal.log.waitedMs(run.execution.startedAt, run.now)
+    if (waited > 0) run.updateExecution({ waitedMs: run.execution.waitedMs + waited })
+  }
+  const { unstored: ledger } = ledgerOf
+  const final = run.blocked ?? (isFinal ? run.execution.final! : undefined)
+  const end = isFinal ? ({ type: 'finished', step: run.lastStep, at: run.now, record: final! } as const) : undefined
+  const how = { state: run.state, ledger, at: run.now, final: run.blocked, end }
+  run.state = await journal.checkpoint(scope, how)
+  ledgerOf.setStored()
+  effects.stamp(scope.at)
+  effects.nextStep()
+}
+
+/** Recorded effects that this agent did not ask for were paid for all the same. */
+function billUnread(run: RunContext): void {
+  const { journal, scopeLog } = run.effects
+  if (journal.log.unread === 0 || (journal.tape !== undefined && !run.isRoot)) return // a replay has those of later steps
+  const usage = journal.log.unreadUsage(scopeLog.id)
+  if (usage === noTokens) return
+  if (run.hasExecution) run.updateExecution({ usage: addUsage(run.execution.usage, usage) })
+  else
+    run.state = AgentState.patch(run.state, {
+      spentBefore: addUsage(AgentState.fieldsOf(run.state).spentBefore, usage),
+    })
 }

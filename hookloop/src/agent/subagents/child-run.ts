@@ -11,8 +11,7 @@ import { addUsage, noUsage, totalTokens, type Usage } from '../../state/usage.ts
 import type { EffectPath } from '../../effects/keys.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import type { Budget } from '../capability.ts'
-import { AgentRun } from '../context/agent-run.ts'
-import type { RunContext } from '../context/run-context.ts'
+import { RunContext } from '../context/run-context.ts'
 import { childParts, inheritedMetadata } from './child-parts.ts'
 
 /** The subagent of a call and its input, as the tool returns them. */
@@ -56,7 +55,7 @@ export async function runChild(parent: RunContext, start: ChildStart): Promise<C
   const { scopeLog: scope } = effects
   const parts = childParts(parent.parts, delegation)
   const before = initialState(parent, parts, start, effects.agentId)
-  const run = new AgentRun(parts, effects, scope.state ?? before, {
+  const run = new RunContext(parts, effects, scope.state ?? before, {
     streams: parent.streams,
     ledger: scope.ledger,
     parent: {

@@ -5,7 +5,7 @@ import type { Agent } from '../../agent/agent.ts'
 import { partsOf, type AgentParts } from '../../agent/agent-parts.ts'
 import type { Capability } from '../../agent/capability.ts'
 import { startRun, stateFor } from '../../agent/loop/drive.ts'
-import { AgentRun } from '../../agent/context/agent-run.ts'
+import { RunContext } from '../../agent/context/run-context.ts'
 import type { Run } from '../../agent/run.ts'
 import { AgentError } from '../../errors.ts'
 import { Effects } from '../../effects/effects.ts'
@@ -121,7 +121,7 @@ async function play(agent: AgentParts, { recorded, hooks, mode }: Playing) {
   const time = new RunTime(undefined, undefined)
   const effects = new Effects({ journal, scope, time, emit: undefined, run: input.run, now: scope.at })
   const state = stateFor(parts, { from: before, agentId: effects.agentId, metadata: input.metadata })
-  const context = new AgentRun(parts, effects, state, { session: start.id, turn: input.turn })
+  const context = new RunContext(parts, effects, state, { session: start.id, turn: input.turn })
   const run = await startRun(context, input.message)
   return { run, steps: tape.steps, record: endOf(run) }
 }

@@ -1,5 +1,5 @@
 import type { AgentParts } from '../../agent/agent-parts.ts'
-import { AgentRun } from '../../agent/context/agent-run.ts'
+import { RunContext } from '../../agent/context/run-context.ts'
 import { stateFor, toRun } from '../../agent/loop/drive.ts'
 import type { Run } from '../../agent/run.ts'
 import type { Execution, FinalRecord } from '../../state/execution.ts'
@@ -22,7 +22,7 @@ export async function restoreRun(
   const time = new RunTime(systemClock, undefined)
   const effects = new Effects({ journal, scope, time, emit: undefined, run: log.input?.run ?? '', now: scope.at })
   const known = state ?? stateFor(parts, { from: state, agentId: effects.agentId, metadata: log.input?.metadata })
-  const run = new AgentRun(parts, effects, known, { ledger: log.ledger, session })
+  const run = new RunContext(parts, effects, known, { ledger: log.ledger, session })
   time.close()
   if (open !== undefined) return toRun(run, { pending: open.questions() })
   if (cancelled !== undefined) {

@@ -1,8 +1,7 @@
 import { pauseWhen, resumeRun, startRun, stateFor, type Resuming } from '../../agent/loop/drive.ts'
 import type { SessionRunOptions } from '../../agent/agent.ts'
 import { checkChoice } from '../../state/check-options.ts'
-import { AgentRun } from '../../agent/context/agent-run.ts'
-import type { RunContext } from '../../agent/context/run-context.ts'
+import { RunContext } from '../../agent/context/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import { checkResume, withHooks } from '../../agent/loop/resume.ts'
 import type { Run } from '../../agent/run.ts'
@@ -273,7 +272,7 @@ function openContext({ parts, how, session, environment }: Work, opening: Openin
   const from = snapshot.state
   const state: AgentState = isRunning ? from! : stateFor(parts, { from, agentId: effects.agentId, metadata })
   const known = environment === undefined ? state : state.withMetadata(ENVIRONMENT_KEY, environment)
-  const context = new AgentRun(parts, effects, known, {
+  const context = new RunContext(parts, effects, known, {
     shouldPause: pauseWhen(how),
     streams: how.deltas ?? how.listener !== undefined,
     session: how.session,

@@ -7,7 +7,7 @@ import type { SessionPort, SessionRunOptions } from '../../agent/agent.ts'
 import { inputFor, stateFor } from '../../agent/loop/drive.ts'
 import type { Run } from '../../agent/run.ts'
 import { streamRun } from '../../agent/run-stream.ts'
-import { AgentRun } from '../../agent/context/agent-run.ts'
+import { RunContext } from '../../agent/context/run-context.ts'
 import type { AgentParts } from '../../agent/agent-parts.ts'
 import { fireInSession, type SendOptions, type Session } from '../../agent/session.ts'
 import type { ResumeOptions } from '../../agent/loop/resume.ts'
@@ -278,7 +278,7 @@ class SessionHandle implements Session {
     const emit: Emit = (event) => {
       if (event.type === 'warning' || event.type === 'hook') events.emit(event)
     }
-    const context = new AgentRun(this.#parts, looseEffects({ signal, emit }), state)
+    const context = new RunContext(this.#parts, looseEffects({ signal, emit }), state)
     context.setDeadline() // the hooks of a session may take as long as a run
     const fired = await fireInSession(context, trigger, { sessionId: this.id, ...facts })
     const entries = context.ledgerOf.all
