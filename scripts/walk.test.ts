@@ -7,16 +7,24 @@ import { test } from 'node:test'
 // features that it does not use.
 
 const MAX_FILES = 40
+const MAX_CHANGES = 780
 const unused = /subagents\/|resume|pause|interrupted|stream|attempts|replay|sessions\//
 
-type Walk = { readonly files: readonly { readonly file: string; readonly functions: readonly string[] }[] }
+type Walk = {
+  readonly files: readonly { readonly file: string; readonly functions: readonly string[] }[]
+  readonly changes: number
+}
 
 const script = join(import.meta.dirname, 'walk.ts')
 const output = execFileSync(process.execPath, ['--conditions=hookloop-source', script, '--json'], { encoding: 'utf8' })
-const { files } = JSON.parse(output) as Walk
+const { files, changes } = JSON.parse(output) as Walk
 
 test(`a run with one tool and one guard visits at most ${MAX_FILES} files`, () => {
   assert.ok(files.length <= MAX_FILES, `${files.length} files`)
+})
+
+test(`such a run changes from one file to another at most ${MAX_CHANGES} times`, () => {
+  assert.ok(changes <= MAX_CHANGES, `${changes} changes`)
 })
 
 test('a plain run visits no code for subagents, suspended or interrupted runs, streaming or retries', () => {

@@ -73,6 +73,7 @@ export function newRunId(): string {
 export class Effects {
   readonly journal: Journal
   readonly scopeLog: Scope
+  readonly path: EffectPath
   /** The deadline of the run, and what it waits for. */
   readonly time: RunTime
   /** The id of the run. Its other ids are made from it. */
@@ -100,6 +101,7 @@ export class Effects {
   }) {
     this.journal = parts.journal
     this.scopeLog = parts.scope
+    this.path = parts.scope.path
     this.time = parts.time
     this.run = parts.run
     this.#emit = parts.emit
@@ -122,10 +124,6 @@ export class Effects {
   /** Aborts when the run is cancelled or reaches its time limit. */
   get signal(): AbortSignal {
     return this.time.signal
-  }
-
-  get path(): EffectPath {
-    return this.scopeLog.path
   }
 
   /** Performs an effect once, under a key that is the same in every process. Returns the recorded result if there is one. */

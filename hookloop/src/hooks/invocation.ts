@@ -15,7 +15,6 @@ import type { HookInference, InferOptions } from './infer.ts'
 import type { Plan, StackedHook } from './stack.ts'
 import type { HookTrigger } from './triggers.ts'
 
-const { performance } = globalThis // read once: it is a getter
 const noVotes: readonly Vote[] = Object.freeze([])
 const none: readonly never[] = Object.freeze([])
 
@@ -166,12 +165,6 @@ export class Invocation implements Origin {
     this.inference = undefined
     this.#forgetHook()
     return inference?.close(how)
-  }
-
-  startOfHook(): number {
-    const { mark } = this
-    this.mark = 0
-    return mark === 0 ? performance.now() : mark
   }
 
   /** The key of an effect that a hook performs in this invocation. */

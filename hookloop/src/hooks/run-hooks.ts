@@ -93,7 +93,7 @@ function runNext(
   }
   if (invocation.blocked !== undefined) {
     const message = `blocked by "${invocation.blocked.by}" before`
-    note(invocation, hook, invocation.startOfHook(), { decision: 'skipped', message })
+    note(invocation, hook, startOfHook(invocation), { decision: 'skipped', message })
     return undefined
   }
   return mode === 'transform' && isTyped(hook)
@@ -104,7 +104,7 @@ function runNext(
 /** Starts the observers, all at once. They run in the background, and their errors are only recorded. */
 export function runObservers(invocation: Invocation, hooks: readonly StackedHook[]): void {
   for (const hook of hooks) {
-    const started = invocation.startOfHook()
+    const started = startOfHook(invocation)
     let error: unknown
     try {
       const own = enforcedLimitOf(hook) === Infinity ? invocation : invocation.copyFor(hook)
@@ -139,7 +139,7 @@ export const UNFIT = { decision: 'skipped', message: 'the arguments do not fit t
 /** A hook declared with the tool itself, or `fitting`, only gets valid arguments; others get any, and may fix them. */
 function runTyped(invocation: Invocation, hook: StackedHook, index: number): Waiting | undefined {
   const run = (fits: boolean): StartedHook | undefined => {
-    if (!fits) note(invocation, hook, invocation.startOfHook(), UNFIT)
+    if (!fits) note(invocation, hook, startOfHook(invocation), UNFIT)
     return fits ? runOne(invocation, hook, 'transform', index) : undefined
   }
   const fits = invocation.fits?.() ?? true
@@ -159,7 +159,7 @@ export function applies(hook: StackedHook, ctx: BaseContext): boolean {
 }
 
 function runOne(invocation: Invocation, hook: StackedHook, mode: Mode, index: number): StartedHook | undefined {
-  const started = invocation.startOfHook()
+  const started = startOfHook(invocation)
   try {
     const ctx = invocation.context(mode)
     if (hook.when !== undefined && !applies(hook, ctx)) return undefined
@@ -340,6 +340,12 @@ export function failedOpinion(invocation: Invocation, hook: StackedHook, error: 
 /** Errors that end the run whatever hooks decide. They are not caused by a hook. */
 export function isFatal(error: unknown): boolean {
   return passes(error) || isIncomplete(error)
+}
+
+function startOfHook(invocation: Invocation): number {
+  const { mark } = invocation
+  invocation.mark = 0
+  return mark === 0 ? performance.now() : mark
 }
 
 function note(invocation: Invocation, hook: StackedHook, started: number, what?: Partial<LedgerEntry>): void {

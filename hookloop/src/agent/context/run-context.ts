@@ -325,7 +325,7 @@ export class RunContext implements HookHost {
 
   /** The same without a check whether the run must end: a subagent checks that itself. */
   #stop(): ContinuationEvaluation | undefined {
-    if (this.forbidden === undefined && this.isRoot && this.effects.journal.log.ends) {
+    if (this.isRoot && this.effects.journal.log.ends && this.forbidden === undefined) {
       this.effects.journal.setLive()
       this.cast([newInputVote])
     }
