@@ -5,7 +5,7 @@ import { jsonSchemaValidator } from './json-schema.ts'
 import type { Schema } from './schema.ts'
 import { fieldsProblem, invalidKeyword, keywordTypo } from './schema-problem.ts'
 import { isIncomplete, messageOf } from '../errors.ts'
-import { andThen, orElse, type MaybePromise } from './thenable.ts'
+import { andThen, type MaybePromise } from './thenable.ts'
 
 /** A parsed value, or what is wrong with it, as text that a model can act on. */
 export type Parsed = { readonly value: unknown } | { readonly problem: string }
@@ -54,7 +54,14 @@ export function parserOf(input: Schema | JsonObject): Parser {
     if (isIncomplete(thrown)) throw thrown
     return { problem: `the schema failed: ${messageOf(thrown)}` }
   }
-  return (args) => orElse(parse, failed, args, undefined)
+  return (args) => {
+    try {
+      const parsed = parse(args)
+      return parsed instanceof Promise ? parsed.catch(failed) : parsed
+    } catch (thrown) {
+      return failed(thrown)
+    }
+  }
 }
 
 function standardParser(schema: Schema): Parser {
