@@ -82,7 +82,6 @@ export class Timeline {
       case 'reasoning':
       case 'toolCallDelta':
       case 'stepFinished': // its calls and votes were already shown
-      case 'counted':
       case 'resumed':
         return
       default:

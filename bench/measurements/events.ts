@@ -3,24 +3,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { memoryStore, sqliteStore, type SessionStore, type StoredEvent } from 'hookloop/stores'
+import { createAgent } from 'hookloop'
+import { memoryStore, sqliteStore, watchSession, type SessionStore } from 'hookloop/stores'
+import { scriptedModel } from 'hookloop/testing'
 import { round, spread, type Measurement } from '../measurement.ts'
 
-// Events as a run stores them, by CPU time: six with the lines of a step, and pieces of an answer in writes of twenty. The same lines are
-// stored without events in turn, so the difference is what an event costs. The lag is from the start of the write in one process
-// to the event in another.
+// Pieces of an answer in writes of twenty, by CPU time, and the events of a session as a watcher reads them. The lag is from the
+// start of a write in one process until another process has it.
 
 const ROUNDS = 40
 const STEPS = 100
-const PER_STEP = 6
 const PIECES = 20
 const LAGS = 300
 
 export const measurement: Measurement = {
   about: 'events in each session store, and how late another process gets them',
   rows: {
-    'events.sqlite.usPerEvent': { label: 'µs per event stored with a step, SQLite', goal: 10 },
-    'events.*.usPerEvent': { label: 'µs per event stored with a step, *' },
     'events.*.usPerPiece': { label: 'µs per piece of an answer, *' },
     'events.*.watchedPerSec': { label: 'events/s read by a watcher, *' },
     'eventLag.*.medianMs': { label: 'ms until another process has an event, median, *' },
@@ -42,45 +40,33 @@ export const measurement: Measurement = {
   },
 }
 
-const LINE = JSON.stringify({ seq: 1, type: 'end', key: 'run/0/tool/1', value: 'x'.repeat(246) })
-
-function textOf(seq: number, type: string, more: object): string {
-  return JSON.stringify({ seq, at: 1_700_000_000_000, session: 'bench', run: 'run-1', step: 3, type, ...more })
-}
+const RUNS = 200
 
 async function measureStore(store: SessionStore): Promise<Record<string, number>> {
-  const [plain, writer] = [await store.open('plain', { create: true }), await store.open('bench', { create: true })]
-  const [without, withEvents, pieces]: [number[], number[], number[]] = [[], [], []]
+  const writer = await store.open('bench', { create: true })
+  const times: number[] = []
   let seq = 0
-  const next = (count: number, type: string, more: object, transient = false): readonly StoredEvent[] =>
-    Array.from({ length: count }, () => ({ text: textOf(++seq, type, more), transient }))
-  const timed = (times: number[], work: () => void): void => {
+  for (let turn = 0; turn < ROUNDS; turn++) {
     const started = process.cpuUsage()
-    for (let i = 0; i < STEPS; i++) work()
+    for (let i = 0; i < STEPS; i++) {
+      const pieces = Array.from({ length: PIECES }, () => ({
+        seq: ++seq,
+        text: '{"type":"text","delta":"some words "}',
+      }))
+      void writer.append([], { pieces })
+    }
     const { user, system } = process.cpuUsage(started)
     times.push(user + system)
+    await writer.append(['line'], { startsTurn: true })
   }
-  for (let turn = 0; turn < ROUNDS; turn++) {
-    timed(without, () => void plain.append([LINE]))
-    timed(
-      withEvents,
-      () => void writer.append([LINE], { events: next(PER_STEP, 'toolFinished', { of: 'y'.repeat(120) }) }),
-    )
-    timed(pieces, () => void writer.append([], { events: next(PIECES, 'text', { text: 'some words ' }, true) }))
-    const [started] = next(1, 'input', {})
-    await writer.append([], { events: [{ ...started!, startsTurn: true }] })
-  }
+  const agent = createAgent({ model: scriptedModel(() => 'Done.'), store })
+  for (let i = 0; i < RUNS; i++) await agent.run('Go.', { session: 'runs' })
   const started = performance.now()
   let read = 0
-  for await (const event of store.watch('bench', { follow: false })) if (event.seq > 0) read++
+  for await (const event of watchSession(store, 'runs', { follow: false })) if (event.seq > 0) read++
   const watchedPerSec = Math.round(read / ((performance.now() - started) / 1000))
   await store.close()
-  return {
-    usPerEvent: round((spread(withEvents).fast - spread(without).fast) / (STEPS * PER_STEP)),
-    medianUsPerEvent: round((spread(withEvents).median - spread(without).median) / (STEPS * PER_STEP)),
-    usPerPiece: round(spread(pieces).fast / (STEPS * PIECES)),
-    watchedPerSec,
-  }
+  return { usPerPiece: round(spread(times).fast / (STEPS * PIECES)), watchedPerSec }
 }
 
 /** Another process writes an event now and then; this one watches. Both have the same clock. */
@@ -89,10 +75,17 @@ async function measureLag(place: string): Promise<Record<string, number>> {
   const args = [...process.execArgv, fileURLToPath(import.meta.url), place]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const lags: number[] = []
-  for await (const event of store.watch('lag')) {
-    lags.push(performance.timeOrigin + performance.now() - event.at)
-    if (lags.length === LAGS) break
-  }
+  let last = 0
+  await new Promise<void>((resolve) => {
+    const onChange = async (): Promise<void> => {
+      const stored = await store.read('lag', { after: Infinity, pieces: { after: last, before: Infinity } })
+      for (const { seq, text } of stored?.pieces ?? []) {
+        last = seq
+        if (lags.push(performance.timeOrigin + performance.now() - Number(text)) === LAGS) resolve()
+      }
+    }
+    store.watch('lag', () => void onChange(), resolve)
+  })
   child.kill()
   await store.close()
   const sorted = lags.toSorted((a, b) => a - b)
@@ -104,7 +97,7 @@ async function writeNowAndThen(place: string): Promise<void> {
   const writer = await store.open('lag', { create: true })
   for (let seq = 1; ; seq++) {
     const at = performance.timeOrigin + performance.now()
-    await writer.append([LINE], { events: [{ text: JSON.stringify({ seq, at }) }] })
+    await writer.append(['line'], { pieces: [{ seq, text: String(at) }] })
     await new Promise((resolve) => setTimeout(resolve, 3 + Math.random() * 20))
   }
 }

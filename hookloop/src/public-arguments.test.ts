@@ -209,6 +209,11 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
     rateLimit: { args: [{ store }], options: [0, 'store', 'maxRequestsPerMinute', 'maxWaitMs', 'name'] },
     readRuns: { args: [store, 'known', {}], accepts: thirdOptional },
     requestStop: { args: [store, { session: 'known' }], options: [1, 'session', 'by', 'reason'] },
+    watchSession: {
+      args: [store, 'known', {}],
+      accepts: ['', 'string', 'undefined object'],
+      options: [2, 'after', 'follow', 'signal'],
+    },
     rewindSession: { args: [store, 'known', {}], accepts: thirdOptional, options: [2, 'message'] },
     runLimit: { args: [{ store, maxRuns: 1 }], options: [0, 'store', 'maxRuns', 'maxWaitMs', 'leaseMs', 'name'] },
     retrospective: { args: [{}], accepts: ['undefined object'], options: [0, 'maxRewinds'] },

@@ -19,7 +19,7 @@ export type RunOptions = {
   readonly from?: Run<unknown> | SavedRun | AgentState
   /**
    * Whether the model streams its answer, and its pieces are events. `true` in `run` with a session: they are logged, for
-   * `store.watch`. Default: `true` for `stream`.
+   * `watchSession`. Default: `true` for `stream`.
    */
   readonly deltas?: boolean
   /** The clock and the id of the run, from `liveEffects`. Default: the clock of the system. */

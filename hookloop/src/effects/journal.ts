@@ -1,6 +1,5 @@
 import type { AgentState } from '../state/agent-state.ts'
 import { sameJson, type Json, type JsonObject } from '../state/json.ts'
-import type { OwnEvent } from '../state/event.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import type { FinalRecord } from '../state/execution.ts'
 import { diffState, stateChange } from '../state/state-diff.ts'
@@ -54,8 +53,6 @@ export interface RecordSink {
   check?(): void
   /** Called with each new state of the run. */
   checkpoint?(state: AgentState, record: RunRecord): void
-  /** Called with the last event of the run in this process: with the record that ends or suspends it, and again at the end. */
-  settle?(end: OwnEvent): void
   readonly storesRequests?: boolean
   /** Whether it recognizes events that were emitted before. Then it also gets those of what is repeated. */
   readonly knowsEvents?: boolean
@@ -217,7 +214,7 @@ export class Journal {
   }
 
   find(scope: Scope, key: EffectKey): Entry | undefined {
-    return scope.entries.get(keyId(key))
+    return scope.find(key)
   }
 
   noteEnd(scope: Scope, record: Omit<CancelRecord, 't' | 'path'>): void {
@@ -239,53 +236,46 @@ export class Journal {
       ledger,
       at,
       final,
-      end,
+      ended,
     }: {
       readonly state: AgentState
       readonly ledger: readonly TimedLedgerEntry[]
       readonly at: number
       /** Of a run that ended without an execution. */
       readonly final?: FinalRecord | undefined
-      /** The last event of the run, if this is its end. It is stored with the record. */
-      readonly end?: OwnEvent | undefined
+      /** The last step, if this is the end of the run or of the subagent. */
+      readonly ended?: number | undefined
     },
   ): Promise<AgentState> {
-    const [isRoot, isFinal] = [scope.path.length === 0, end !== undefined]
+    const isRoot = scope.path.length === 0
     const before = scope.state
     const state = isRoot ? withDeferred(after, this.log.deferred, before) : after
     const isStored = this.#sink !== undefined || this.tape !== undefined
     const change = isStored && before !== state ? encodeChange(diffState(before, state), scope) : {}
     const rest = { at, change, ...(ledger.length > 0 && { ledger }) }
     const record: StepRecord | EndOfRunRecord =
-      isRoot && isFinal
-        ? { t: 'final', ...rest, ...(final !== undefined && { final }) }
-        : { t: 'step', ...rest, ...pathOf(scope), ...(isFinal && { isFinal }) }
+      isRoot && ended !== undefined
+        ? { t: 'final', ended, ...rest, ...(final !== undefined && { final }) }
+        : { t: 'step', ...rest, ...pathOf(scope), ...(ended !== undefined && { ended }) }
     if (this.tape !== undefined) return this.tape.checkpoint(scope, record, state)
     this.append(record, state)
     if (!isRoot) return state
     this.#hasActed = true
     this.#sink?.checkpoint?.(state, record)
-    if (end === undefined) this.#sink?.flushSoon()
-    else await this.settle(end)
+    if (ended === undefined) this.#sink?.flushSoon()
+    else await this.flush()
     return state
   }
 
-  pause(record: PauseRecord, state: AgentState, end: OwnEvent): void {
+  pause(record: PauseRecord, state: AgentState): void {
     if (this.tape !== undefined) return
     this.append(record)
     this.#sink?.checkpoint?.(state, record)
-    this.#sink?.settle?.(end)
   }
 
   append(record: RunRecord, state?: AgentState): Entry | undefined {
     this.#sink?.append(record)
     return this.log.apply(record, true, state)
-  }
-
-  /** Stores everything, with the last event of the run. */
-  async settle(end: OwnEvent): Promise<void> {
-    this.#sink?.settle?.(end)
-    await this.flush()
   }
 
   async flush(): Promise<void> {

@@ -71,6 +71,10 @@ export class Scope implements Recorded {
 
   readonly valueOf = (key: string): Json | undefined => this.entries.get(key)?.end?.value
 
+  find(key: EffectKey): Entry | undefined {
+    return this.entries.get(keyId(key))
+  }
+
   add(entry: Entry): void {
     this.entries.set(entry.id, entry)
     const { kind, call } = entry.key
@@ -173,7 +177,7 @@ export class RunLog {
         const entry = this.#entry(record, isNew)
         if (entry.end !== undefined) return entry
         entry.scope.end(entry, record)
-        if (record.key.kind === 'ask') this.#answered(record.at)
+        if (record.key.kind === 'ask' && entry.begin !== undefined) this.#answered(record.at)
         if (!isNew || record.key.kind === 'child') this.#readInside(entry)
         return entry
       }
@@ -350,7 +354,7 @@ export class RunLog {
         .map(({ from, to }) => ({ from: Math.max(from, record.at), to }))
     } else {
       scope.ledger = [...scope.ledger, ...(record.ledger ?? [])]
-      scope.isOver = record.t === 'step' && record.isFinal === true
+      scope.isOver = record.t === 'step' && record.ended !== undefined
     }
     scope.at = record.at
     for (const each of this.within(scope.id)) {

@@ -88,6 +88,8 @@ export type CancelRecord = {
 export type PauseRecord = {
   readonly t: 'pause'
   readonly at: number
+  /** The step in progress, or the last one. */
+  readonly step: number
   /** The ids of the questions that it waits for. */
   readonly pending: readonly string[]
   readonly change?: StateChange
@@ -99,6 +101,8 @@ export type PauseRecord = {
 export type ResumeRecord = Circumstances & {
   readonly t: 'resume'
   readonly at: number
+  /** The step in progress, or the last one. Missing if the run had not started. */
+  readonly step?: number
   readonly hooks: readonly HookRecord[]
   readonly change?: StateChange
   /** What hooks at `onResume` have decided. */
@@ -113,14 +117,16 @@ export type StepRecord = {
   readonly path?: EffectPath
   readonly change: StoredChange
   readonly ledger?: readonly TimedLedgerEntry[]
-  /** The subagent has ended. */
-  readonly isFinal?: true
+  /** The subagent has ended in this step. */
+  readonly ended?: number
 }
 
 /** The run has ended. */
 export type EndOfRunRecord = {
   readonly t: 'final'
   readonly at: number
+  /** The last step. */
+  readonly ended: number
   readonly change: StoredChange
   readonly ledger?: readonly TimedLedgerEntry[]
   /** How it ended, if its input opened no execution, which would have it. */
@@ -230,8 +236,8 @@ export const runRecordShapes: { readonly [t in RunRecord['t']]: Shape } = {
     stop: optional(object),
     during: optional(listOf(string)),
   }),
-  pause: shapeOf({ at: time, pending: listOf(string), change: optional(stateChange), ledger }),
-  resume: shapeOf({ at: time, hooks, change: optional(stateChange), ledger, ...circumstances }),
-  step: shapeOf({ at: time, path, change: object, ledger }),
-  final: shapeOf({ at: time, change: object, ledger, final: optional(object) }),
+  pause: shapeOf({ at: time, step: count, pending: listOf(string), change: optional(stateChange), ledger }),
+  resume: shapeOf({ at: time, step: optional(count), hooks, change: optional(stateChange), ledger, ...circumstances }),
+  step: shapeOf({ at: time, path, ended: optional(count), change: object, ledger }),
+  final: shapeOf({ at: time, ended: count, change: object, ledger, final: optional(object) }),
 }

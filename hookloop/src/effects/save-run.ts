@@ -53,12 +53,12 @@ export function openRecords({ scopes, deferred, at: last }: RunLog): readonly Ru
     if (cancel !== undefined) cancels.push(cancel)
     if (path.length === 0 || state === undefined) continue
     const change = { full: state.toJSON() }
-    children.push({ t: 'step', at, path, change, ledger, ...(isOver && { isFinal: true }) })
+    children.push({ t: 'step', at, path, change, ledger, ...(isOver && { ended: state.lastStep?.index ?? 0 }) })
   }
   entries.sort((a, b) => a.seq - b.seq)
   const begins = entries.flatMap(({ begin, end }) => begin ?? end ?? [])
   const ends = entries.flatMap(({ begin, end }) => (begin !== undefined && end !== undefined ? [end] : []))
-  const waits = deferred.map((change): RunRecord => ({ t: 'pause', at: last, pending: [], change }))
+  const waits = deferred.map((change): RunRecord => ({ t: 'pause', at: last, step: 0, pending: [], change }))
   return [...children, ...begins, ...ends, ...cancels, ...waits]
 }
 

@@ -105,7 +105,7 @@ export class RecordTape implements Tape {
     if (this.#isStrict) return undefined
     const steps = this.#children.get(id)
     const closing = path.length === 0 ? this.#closing : steps?.closings[steps.passed]
-    return closing && closing.t === 'step' && closing.isFinal !== true
+    return closing && closing.t === 'step' && closing.ended === undefined
   }
 
   skip(thrown: unknown, open: { readonly state: AgentState; readonly ledger: Ledger }): ReturnType<Tape['skip']> {
@@ -197,7 +197,7 @@ export class RecordTape implements Tape {
     const closing = steps?.closings[steps.passed]
     if (this.#isStrict && closing !== undefined) compareLedgers(closing, record)
     if (steps !== undefined) scope.follow(this.#log.scopes.get(pathId(partOf(scope.path, ++steps.passed))))
-    return Object.assign(scope, { state, at: record.at, isOver: record.isFinal === true }).state
+    return Object.assign(scope, { state, at: record.at, isOver: record.ended !== undefined }).state
   }
 
   #missing(key: EffectKey, path: EffectPath): Error {

@@ -8,7 +8,8 @@ import { answerApproval } from '../sessions/session/approvals.ts'
 import { rewindSession, type RewindOptions } from '../sessions/session/rewind-session.ts'
 import type { SessionHead } from '../sessions/session/session-head.ts'
 import { whenFree } from '../sessions/session/session-lock.ts'
-import type { SessionStore, WatchOptions } from '../sessions/stores/store.ts'
+import type { SessionStore } from '../sessions/stores/store.ts'
+import { watchSession, type WatchOptions } from '../sessions/log/watch-session.ts'
 import { HttpError } from './http.ts'
 import { prefixOf, sessionOf } from './session-ids.ts'
 import type { SentTurn, SessionRunner } from './session-runner.ts'
@@ -106,7 +107,7 @@ export class Chat {
 
   /** The events, after it is known which of their questions this user may answer. */
   async *#watch(options: WatchOptions): AsyncGenerator<AgentEvent> {
-    for await (const event of this.#store.watch(this.session, options)) {
+    for await (const event of watchSession(this.#store, this.session, options)) {
       if (event.type === 'suspended') await this.#allow(event.pending)
       yield event
     }

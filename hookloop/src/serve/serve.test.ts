@@ -11,6 +11,7 @@ import type { SessionStore } from '../sessions/stores/store.ts'
 import type { LanguageModel } from '../state/inference.ts'
 import { paid, serving, slowModel, TestChat, type Served } from './chat-server.fixture.ts'
 import { serve } from './serve.ts'
+import { watchSession } from '../sessions/log/watch-session.ts'
 
 const message = (text: string, id: string = crypto.randomUUID()): object => ({
   id,
@@ -184,7 +185,7 @@ suite('approvers', () => {
       const { id } = (await server.store.list())[0]!
       await server.runner.resume(id)
       let times = 0
-      for await (const { type } of server.store.watch(id)) if (type === 'suspended' && ++times === 2) break
+      for await (const { type } of watchSession(server.store, id)) if (type === 'suspended' && ++times === 2) break
     }
     await chat.addToolApprovalResponse({ id: chat.questions[0]!, approved: true })
     await chat.until(() => chat.status === 'ready' && chat.questions.length === 0)
@@ -330,8 +331,7 @@ suite('streams', () => {
     const inner = memoryStore()
     const store: SessionStore = {
       ...inner,
-      watch: (id, options) => {
-        if (options?.follow === false) return inner.watch(id, options)
+      watch: () => {
         throw new AgentError('STORE_FAILED', 'password hunter2 in /srv/db')
       },
     }

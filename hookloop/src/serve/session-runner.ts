@@ -31,7 +31,7 @@ export type SentTurn = {
 }
 
 /**
- * Runs the turns of sessions, in this process or elsewhere. What happens in a run is read from `store.watch`, so a runner only
+ * Runs the turns of sessions, in this process or elsewhere. What happens in a run is read with `watchSession`, so a runner only
  * has to start it.
  */
 export interface SessionRunner {

@@ -7,16 +7,15 @@ import { memoryStore } from '../sessions/stores/memory-store.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import { readTurns } from './turns.ts'
 
-/** A store that counts the events that are read from it. */
+/** A store that counts the lines that are read from it. */
 function counting(inner: SessionStore): SessionStore & { readonly take: () => number } {
   let count = 0
   return {
     ...inner,
-    async *watch(id, options) {
-      for await (const event of inner.watch(id, options)) {
-        count++
-        yield event
-      }
+    async read(id, options) {
+      const stored = await inner.read(id, options)
+      count += stored?.lines.length ?? 0
+      return stored
     },
     take: () => {
       const taken = count
@@ -43,7 +42,11 @@ test('the turns of a chat are read once: each further message reads only what is
     )
     read.push(store.take())
   }
-  assert.equal(new Set(read).size, 1, `events read: ${read.join()}`)
+  assert.equal(
+    new Set(read.slice(1)).size,
+    1, // the first one also reads the start of the session
+    `lines read: ${read.join()}`,
+  )
   await store.delete('chat')
   await agent.run('Hello again.', { session: 'chat', turn: 'first' })
   assert.deepEqual(

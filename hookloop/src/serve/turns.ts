@@ -3,6 +3,7 @@ import type { AgentEvent } from '../state/event.ts'
 import type { Message } from '../state/message.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import { HttpError } from './http.ts'
+import { openReader, type EventReader } from '../sessions/log/watch-session.ts'
 
 /** A turn of a chat: a message, and the run that answers it. */
 export type Turn = {
@@ -43,13 +44,13 @@ export class TurnList {
   }
 }
 
-type Known = { readonly createdAt: number; readonly list: TurnList }
+type Known = { readonly createdAt: number; readonly list: TurnList; reading: Promise<EventReader | undefined> }
 
 const stores = new WeakMap<SessionStore, BoundedMap<string, Known>>()
 
 /**
- * The turns of a session until now. Only events that this process has not read yet are read: a message costs the same in a
- * short and in a long chat. `createdAt` tells a session from an earlier one with the same id.
+ * The turns of a session. Each event is read once, as long as the process remembers the session. `createdAt` tells whether it
+ * is still the same one.
  */
 export async function readTurns(
   store: SessionStore,
@@ -60,11 +61,26 @@ export async function readTurns(
   const sessions = stores.get(store) ?? new BoundedMap<string, Known>()
   stores.set(store, sessions)
   const before = sessions.get(session)
-  const known = before?.createdAt === createdAt ? before : { createdAt, list: new TurnList() }
+  const known: Known =
+    before?.createdAt === createdAt ? before : { createdAt, list: new TurnList(), reading: Promise.resolve(undefined) }
   sessions.set(session, known)
   const { list } = known
-  for await (const event of store.watch(session, { after: list.last, follow: false })) list.add(event)
+  const reading = known.reading.then(async (earlier) => {
+    const reader = earlier ?? (await openReader(store, session))
+    while (await addPage(list, reader)) continue
+    return reader
+  })
+  known.reading = reading.catch(() => undefined)
+  await reading
   return list
+}
+
+/** Returns whether there is more. */
+async function addPage(list: TurnList, reader: EventReader | undefined): Promise<boolean> {
+  const page = await reader?.read(list.last)
+  if (page === undefined || page === 'deleted') return false
+  for (const event of page.events) list.add(event)
+  return page.hasMore
 }
 
 /** The id of the message of a turn, also if the message did not come from a page. */

@@ -124,12 +124,13 @@ export class World {
     if (!isDead()) this.observed.set(what, (this.observed.get(what) ?? 0) + 1)
   }
 
-  /** Hooks learn how calls of the agent itself have ended in the order in which they began, unless they ran together. */
+  /** Hooks learn how calls of the agent itself have ended in the order in which they began, unless they ran together or again. */
   concluding({ isDead }: Process, step: number, call: string): void {
-    const at = this.executions.findLastIndex(
-      ({ key, isTogether }) => !isTogether && !key.includes('.') && key.endsWith(`/${step}/${call}`),
+    const places = this.executions.flatMap(({ key, isTogether }, i) =>
+      !isTogether && !key.includes('.') && key.endsWith(`/${step}/${call}`) ? [i] : [],
     )
-    if (isDead() || at === -1) return
+    const [at] = places
+    if (isDead() || at === undefined || places.length > 1) return
     const place = `${this.#processes}/${step}`
     if ((this.#concluded.get(place) ?? -1) > at) this.violate('a call ends after one that began later')
     this.#concluded.set(place, at)

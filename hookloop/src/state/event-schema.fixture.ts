@@ -7,15 +7,7 @@ import type { Json, JsonObject } from './json.ts'
 import type { Change, EntryWarning, TimedLedgerEntry } from './ledger.ts'
 import type { FilePart, Message, Part, ReasoningPart, TextPart, ToolCallPart, ToolResultPart } from './message.ts'
 import type { AgentPlace } from './subagent.ts'
-import {
-  askTriggers,
-  type Answer,
-  type Answers,
-  type Approval,
-  type Ask,
-  type ToolCall,
-  type ToolExecution,
-} from './tool-call.ts'
+import { askTriggers, type Answer, type Approval, type Ask, type ToolCall, type ToolExecution } from './tool-call.ts'
 import type { TokenUsage } from './usage.ts'
 
 // The JSON Schema of events. The compiler compares it with the types: a property that is missing, of another type, or required in
@@ -156,7 +148,6 @@ const answer: Schema<Answer> = named('answer', () =>
     object<{ readonly block: string }>({ block: text }),
   ),
 )
-const answers: Schema<Answers> = { type: 'object', additionalProperties: answer }
 const vote = named('vote', () =>
   object<ContinuationEvaluation>({
     decision: oneOf<ContinuationDecision>(...continuationDecisions),
@@ -238,12 +229,17 @@ const events: { readonly [T in Type]: () => Properties<Omit<EventOf<T>, Place>> 
   compacted: () => ({ by: text, before: count, after: count, summary: text }),
   asked: () => ({ approval }),
   answered: () => ({ approval: text, answer, by: optional(text) }),
-  stepFinished: () => ({ kind: oneOf(...stepTypes), finishReason: oneOf(...finishReasons), usage, toolCalls: count }),
-  counted: () => ({ outcome }),
+  stepFinished: () => ({
+    kind: oneOf(...stepTypes),
+    finishReason: oneOf(...finishReasons),
+    usage,
+    toolCalls: count,
+    outcome,
+  }),
   error: () => ({ error: object<ErrorRecord>({ code: openText(), message: text, during: text }) }),
-  resumed: () => ({ executionId: optional(text), answers }),
+  resumed: () => ({}),
   rewound: () => ({ to: number, runs: list(text) }),
-  suspended: () => ({ executionId: text, pending: list(approval) }),
+  suspended: () => ({ pending: list(approval) }),
   finished: () => ({ record }),
   subagent: () => ({
     path,

@@ -6,7 +6,7 @@ import type { Json } from './json.ts'
 import type { TimedLedgerEntry } from './ledger.ts'
 import type { Message } from './message.ts'
 import type { AgentPath } from './subagent.ts'
-import type { Answer, Answers, Approval, ToolCall, ToolExecution } from './tool-call.ts'
+import type { Answer, Approval, ToolCall, ToolExecution } from './tool-call.ts'
 import type { TokenUsage } from './usage.ts'
 import type { WarningCode } from './warning.ts'
 
@@ -59,7 +59,7 @@ type Occurrence =
   | { readonly type: 'asked'; readonly approval: Approval }
   /** An approver has answered, here or in another process. `approval` is the id of the question. */
   | { readonly type: 'answered'; readonly approval: string; readonly answer: Answer; readonly by?: string }
-  /** Its text, calls and votes are events before it. */
+  /** The text and the calls of the step are events before it. */
   | {
       readonly type: 'stepFinished'
       readonly kind: StepType
@@ -67,14 +67,15 @@ type Occurrence =
       readonly usage: TokenUsage
       /** How many calls the step had. */
       readonly toolCalls: number
+      /** The result of its votes. */
+      readonly outcome: ContinuationOutcome
     }
-  | { readonly type: 'counted'; readonly outcome: ContinuationOutcome }
   | { readonly type: 'error'; readonly error: ErrorRecord }
-  /** A run that was suspended or interrupted resumes. An interrupted one has no answers, and no id if it had not started. */
-  | { readonly type: 'resumed'; readonly executionId?: string; readonly answers: Answers }
+  /** A run that was suspended or interrupted resumes. */
+  | { readonly type: 'resumed' }
   /** The session has gone back to a line. What came after it, and the messages of `runs`, are no longer part of the conversation. */
   | { readonly type: 'rewound'; readonly to: number; readonly runs: readonly string[] }
-  | { readonly type: 'suspended'; readonly executionId: string; readonly pending: readonly Approval[] }
+  | { readonly type: 'suspended'; readonly pending: readonly Approval[] }
   | { readonly type: 'finished'; readonly record: FinalRecord }
 
 /** An event of an agent itself. In a run, exactly one `finished` or `suspended` comes last. */
@@ -102,7 +103,7 @@ export type EmittedEvent =
 
 /** What every event has beside its `step` and `at`. */
 export type EventPlace = {
-  /** Its number in the event log of the session; without a session, in the run. Counted from 1, one more with each event. */
+  /** Its number in the session; without a session, in the run. Each event has a higher number than the ones before. */
   readonly seq: number
   /** The session of the run, if it has one. */
   readonly session?: string

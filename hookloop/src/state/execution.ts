@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../errors.ts'
-import type { ContinuationEvaluation, ContinuationOutcome, StopReason } from './continuation.ts'
+import { noVotes, type ContinuationEvaluation, type ContinuationOutcome, type StopReason } from './continuation.ts'
 import type { FinishReason } from './inference.ts'
 import type { Json } from './json.ts'
 import type { List } from './list.ts'
@@ -76,6 +76,11 @@ export type Execution = {
 /** The index of the last step. */
 export function lastStepOf({ steps }: Pick<Execution, 'steps'>): number {
   return Math.max(0, steps.length - 1)
+}
+
+/** The event of a step that has ended, without its time. */
+export function stepFinished({ index: step, type: kind, finishReason, usage, toolCalls, outcome = noVotes }: Step) {
+  return { type: 'stepFinished', step, kind, finishReason, usage, toolCalls: toolCalls.length, outcome } as const
 }
 
 /** The working time of a run up to `now`, in milliseconds, without waiting for approvals. */

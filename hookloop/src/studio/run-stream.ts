@@ -5,6 +5,7 @@ import type { TimedLedgerEntry } from '../state/ledger.ts'
 import { matrixOf, type Matrix } from './matrix.ts'
 import type { RunView } from './runs.ts'
 import type { RunChange, RunInfo, RunRef } from './run.types.ts'
+import { watchSession } from '../sessions/log/watch-session.ts'
 
 type Watching = {
   readonly view: (ref: RunRef) => Promise<RunView>
@@ -41,7 +42,7 @@ export async function* watchRun(
 ): AsyncGenerator<RunChange> {
   const mailbox = new Mailbox()
   const left = new AbortController()
-  const events = store.watch(session, { after: Infinity, signal: AbortSignal.any([signal, left.signal]) })
+  const events = watchSession(store, session, { after: Infinity, signal: AbortSignal.any([signal, left.signal]) })
   void mailbox.fill(events, changed)
   const first = await view({ session, ...(given !== undefined && { run: given }) })
   const { index, id } = first.tail

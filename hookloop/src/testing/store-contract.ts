@@ -345,16 +345,14 @@ function leaseContract(leaseMs: number): readonly Case[] {
         same(await linesOf(successor), ['one'])
         same(await codeOf(() => writer.append(['lost', 'lost'], { head: { by: 'fenced' } })), 'SESSION_FENCED')
         same(await codeOf(() => writer.append([], { head: { by: 'fenced' } })), 'SESSION_FENCED')
-        same(await codeOf(() => writer.append([], { events: [{ text: '{"seq":1,"by":"fenced"}' }] })), 'SESSION_FENCED')
+        same(await codeOf(() => writer.append([], { pieces: [{ seq: 1, text: 'fenced' }] })), 'SESSION_FENCED')
         same(await next.read('silent'), { head: { by: 'silent' }, lines: ['one'] })
         await successor.append(['two'], { head: { by: 'next' } })
         same(await codeOf(() => writer.append(['lost'])), 'SESSION_FENCED')
         await writer.release()
-        await successor.append(['three'], { events: [{ text: '{"seq":1,"by":"next"}' }] })
-        for await (const event of next.watch('silent')) {
-          same(event, { seq: 1, by: 'next' })
-          break
-        }
+        await successor.append(['three'], { pieces: [{ seq: 1, text: 'next' }] })
+        const pieces = { after: 0, before: 9 }
+        same((await next.read('silent', { pieces }))?.pieces, [{ seq: 1, text: 'next' }])
         same(await next.read('silent'), { head: { by: 'next' }, lines: ['one', 'two', 'three'] })
         same(await codeOf(() => silent.open('silent')), 'SESSION_BUSY')
       },

@@ -8,7 +8,8 @@ import type { Message } from '../state/message.ts'
 import type { Answer } from '../state/tool-call.ts'
 import { answerApproval } from '../sessions/session/approvals.ts'
 import { requestStop } from '../sessions/session/request-stop.ts'
-import { checkSessionId, type SessionStore, type WatchOptions } from '../sessions/stores/store.ts'
+import { watchSession, type WatchOptions } from '../sessions/log/watch-session.ts'
+import { checkSessionId, type SessionStore } from '../sessions/stores/store.ts'
 import type { RejectedTurn, Turn, TurnResult } from './turn.ts'
 
 /** How a message is sent to a session. */
@@ -100,7 +101,7 @@ export function createFleet({ store, agent, enqueue, resultOf }: Engine): Fleet 
       await enqueue({ session, turn }) // after the run; it ends a run that no worker has
       await whenReached(() => resultOf({ session, turn }))
     },
-    watch: (session, options) => store.watch(session, options),
+    watch: (session, options) => watchSession(store, session, options),
   }
 }
 

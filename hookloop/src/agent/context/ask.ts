@@ -56,23 +56,18 @@ export function isAnswered(run: RunContext, question: Question): boolean {
 
 /** Asks the approver, as the agent's `approval` says. Throws `Suspended` if the question stays open. */
 export async function ask(run: RunContext, question: Question): Promise<Answer> {
-  const { at } = question
   const { answer: policy } = run.parts.approval
   const { key, approval } = toAsked(run, question)
   const known = run.effects.find(key)
   if (known === undefined) run.effects.emit?.({ type: 'asked', step: run.step, at: run.now, approval })
-  if (policy === 'deny' && known === undefined) {
-    const what = at === undefined ? 'Not run: it needs approval' : `The run needs approval at ${at}`
-    const given = { block: `${what} (${approval.message}), and the agent has no approver.` }
-    noteAnswer(run, question, given, approval.message)
-    emitAnswered(run, approval, given)
-    return given
-  }
+  const isDenied = policy === 'deny' && known === undefined
   const asked = (known?.begin?.input as Approval | undefined) ?? approval // with the expiry that was shown
   let given: Answer
   try {
-    const effect = { key, input: (): Json => asked, isStoredFirst: true, isKept: true }
-    given = (await run.effects.perform<Json>(effect, async (signal) => askNow(run, question, asked, signal))) as Answer
+    const effect = { key, input: (): Json => asked, isStoredFirst: !isDenied, isKept: !isDenied }
+    const answered = async (signal: AbortSignal): Promise<Json> =>
+      isDenied ? denyNow(run, question, asked) : askNow(run, question, asked, signal)
+    given = (await run.effects.perform<Json>(effect, answered)) as Answer
   } catch (thrown) {
     if (passes(thrown)) throw thrown
     const failure = toAgentError(thrown, 'HOOK_FAILED')
@@ -82,6 +77,14 @@ export async function ask(run: RunContext, question: Question): Promise<Answer> 
   }
   run.setDeadline() // waiting time does not count
   noteAnswer(run, question, given, approval.message)
+  return given
+}
+
+/** Without an approver, questions are denied. */
+function denyNow(run: RunContext, { at }: Question, approval: Approval): Json {
+  const what = at === undefined ? 'Not run: it needs approval' : `The run needs approval at ${at}`
+  const given = { block: `${what} (${approval.message}), and the agent has no approver.` }
+  emitAnswered(run, approval, given)
   return given
 }
 

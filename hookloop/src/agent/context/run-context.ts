@@ -5,7 +5,7 @@ import {
   type ContinuationEvaluation,
   type ContinuationOutcome,
 } from '../../state/continuation.ts'
-import type { ErrorRecord, Execution, FinalRecord } from '../../state/execution.ts'
+import type { ErrorRecord, Execution, FinalRecord, Step } from '../../state/execution.ts'
 import type { ToModel } from '../../state/inference.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Message } from '../../state/message.ts'
@@ -82,6 +82,8 @@ export class RunContext implements HookHost {
   /** What was spent before there was an execution to bill, and what hooks at `onPause` spend. */
   spentEarly = noTokens
   spentAside: TokenUsage | undefined
+  /** The step that was closed since the last checkpoint. */
+  closed: Step | undefined
   readonly ledgerOf: Ledger
   readonly shadows: ShadowLog | undefined
   /** Observers and shadow hooks that are still running, once there were any. */

@@ -147,7 +147,7 @@ test('no event comes after finished, however late a tool reports its progress', 
   assert.deepEqual([types.at(-1), types.includes('toolProgress')], ['finished', false])
 })
 
-test('a resumed run streams as well: resumed first, finished last', async () => {
+test('a resumed run streams as well: the answers first, then resumed, finished last', async () => {
   const agent = createAgent({
     model: scriptedModel([work, 'all done']),
     use: [make({ ask: true }), approval('suspend')],
@@ -156,7 +156,8 @@ test('a resumed run streams as well: resumed first, finished last', async () => 
   const answers = { [pendingOf(run)[0]!]: 'allow' as const }
   const recorded = await recordEvents(agent.resumeStream(run, { answers }))
   const { types } = recorded
-  assert.deepEqual([types[0], types.at(-1), screens(recorded).at(-1)], ['resumed', 'finished', 'all done'])
+  assert.deepEqual([types[0], types[1], types.at(-1)], ['answered', 'resumed', 'finished'])
+  assert.equal(screens(recorded).at(-1), 'all done')
 })
 
 const pendingOf = (run: Run): readonly string[] =>

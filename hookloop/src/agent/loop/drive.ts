@@ -80,9 +80,11 @@ export async function resumeRun(run: RunContext, input: Message, resuming: Resum
   const { unstored: ledger } = run.ledgerOf
   for (const [approval, answer] of Object.entries(answers))
     journal.append({ t: 'answer', at, approval, answer, ...(by !== undefined && { by }) })
+  const { lastStep: step } = run
   journal.append({
     t: 'resume',
     at,
+    step,
     hooks: withHooks(run.parts, log.hooks),
     ...(cwd !== undefined && { cwd }),
     ...(limits !== undefined && { limits }),
@@ -93,9 +95,10 @@ export async function resumeRun(run: RunContext, input: Message, resuming: Resum
   run.ledgerOf.setStored()
   await journal.flush()
   if (run.hasExecution) run.updateExecution({ hooks: log.hooks })
-  const { lastStep: step, hasExecution } = run
-  const started = hasExecution && { executionId: run.execution.id }
-  run.effects.listener?.({ type: 'resumed', step, at: run.now, ...started, answers })
+  const { listener } = run.effects
+  for (const [approval, answer] of Object.entries(answers))
+    listener?.({ type: 'answered', step, at, approval, answer, ...(by !== undefined && { by }) })
+  listener?.({ type: 'resumed', step, at })
   return driveRun(run, input)
 }
 
@@ -157,7 +160,7 @@ async function pause(run: RunContext, pending: readonly Approval[]): Promise<boo
   const ids = pending.map(({ id }) => id)
   const { unstored: ledger } = run.ledgerOf
   const what = { ...(change !== undefined && { change }), ...(ledger.length > 0 && { ledger }) }
-  journal.pause({ t: 'pause', at: run.now, pending: ids, ...what }, run.state, endEvent(run, { pending }))
+  journal.pause({ t: 'pause', at: run.now, step: run.lastStep, pending: ids, ...what }, run.state)
   return true
 }
 
@@ -200,7 +203,7 @@ async function concludeRun(run: RunContext, end: End): Promise<Run> {
   await run.background?.settleShadows()
   let ended = end
   try {
-    await effects.journal.settle(endEvent(run, end))
+    await effects.journal.flush()
   } catch (thrown) {
     ended = { final: brokenRecord(run, thrown) }
   }
@@ -214,8 +217,7 @@ async function concludeRun(run: RunContext, end: End): Promise<Run> {
 function endEvent(run: RunContext, { final, pending }: End): OwnEvent {
   const place = { step: run.lastStep, at: run.now }
   if (final !== undefined) return { type: 'finished', ...place, record: final }
-  const executionId = run.hasExecution ? run.execution.id : run.effects.run
-  return { type: 'suspended', ...place, executionId, pending }
+  return { type: 'suspended', ...place, pending }
 }
 
 /** The result of a run that has ended, or that waits. */

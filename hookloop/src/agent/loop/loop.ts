@@ -7,7 +7,7 @@ import {
   type ContinuationEvaluation,
   type ContinuationOutcome,
 } from '../../state/continuation.ts'
-import type { Execution, FinalRecord, FinalStatus, Step } from '../../state/execution.ts'
+import { stepFinished, type Execution, type FinalRecord, type FinalStatus, type Step } from '../../state/execution.ts'
 import type { List } from '../../state/list.ts'
 import type { Message } from '../../state/message.ts'
 import { addUsage, noTokens } from '../../state/usage.ts'
@@ -118,16 +118,7 @@ async function closeStep(run: RunContext, open: OpenStep): Promise<ContinuationO
     run.updateExecution({ steps: steps.append(Object.freeze({ ...open.close(), outcome })) })
   run.billOpen() // what hooks at afterStep have spent
   run.open = undefined
-  const { index, type: kind, finishReason, toolCalls } = step
-  const event = {
-    type: 'stepFinished',
-    step: index,
-    at: run.now,
-    kind,
-    finishReason,
-    toolCalls: toolCalls.length,
-  } as const
-  run.effects.emit?.({ ...event, usage: step.usage })
+  run.closed = { ...step, outcome }
   return outcome
 }
 
@@ -221,10 +212,11 @@ async function checkpoint(run: RunContext, { isFinal = false }: { readonly isFin
     const waited = journal.log.waitedMs(run.execution.startedAt, run.now)
     if (waited > 0) run.updateExecution({ waitedMs: run.execution.waitedMs + waited })
   }
+  if (run.closed !== undefined) effects.emit?.({ ...stepFinished(run.closed), at: run.now })
+  run.closed = undefined
   const { unstored: ledger } = ledgerOf
-  const final = run.blocked ?? (isFinal ? run.execution.final! : undefined)
-  const end = isFinal ? ({ type: 'finished', step: run.lastStep, at: run.now, record: final! } as const) : undefined
-  const how = { state: run.state, ledger, at: run.now, final: run.blocked, end }
+  const ended = isFinal ? run.lastStep : undefined
+  const how = { state: run.state, ledger, at: run.now, final: run.blocked, ended }
   run.state = await journal.checkpoint(scope, how)
   ledgerOf.setStored()
   effects.stamp(scope.at)

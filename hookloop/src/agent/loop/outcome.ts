@@ -34,7 +34,6 @@ export function countStep(run: RunContext): ContinuationOutcome {
   const all = isForbidden(counted) ? countVotes([...counted.evaluations, ...requestedBy(run)]) : counted
   const outcome = limitContinuations(run, all)
   if (outcome.shouldContinue) addContinuationMessages(run, outcome)
-  run.effects.emit?.({ type: 'counted', step: run.step, at: run.now, outcome })
   return outcome
 }
 
@@ -83,7 +82,6 @@ export function reconsider(
   }
   const counted = limitContinuations(run, all)
   if (counted.shouldContinue) addContinuationMessages(run, counted)
-  run.effects.emit?.({ type: 'counted', step: run.lastStep, at: run.now, outcome: counted })
   return counted
 }
 

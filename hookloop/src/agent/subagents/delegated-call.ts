@@ -62,8 +62,6 @@ export async function delegatedCall(
   share: BudgetShare,
 ): Promise<ToolExecution | ChildEnd> {
   const { call, tool, parsed, begun } = judged
-  if (begun === undefined)
-    run.effects.emit?.({ type: 'toolStarted', step: run.step, at: run.now, call: toToolCall(call) })
   noteSkippedArounds(run, judged)
   let delegation: Delegation | undefined
   try {
@@ -103,6 +101,8 @@ async function performChild(run: RunContext, judged: Judged, how: Performing): P
     unknown: delegation === undefined ? () => cutOffChild(log, { path, n, agent }) : undefined,
   }
   const tell: ChildStart['tell'] = (ledger) => void (call.inside = [...(call.inside ?? []), ...ledger])
+  if (judged.begun === undefined && n === 0)
+    run.effects.emit?.({ type: 'toolStarted', step: run.step, at: run.now, call: toToolCall(call) })
   let hasRun = false
   const end = (await run.effects.perform<Json>(effect, async () => {
     hasRun = true

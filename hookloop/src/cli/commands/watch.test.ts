@@ -1,34 +1,27 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { sqliteStore } from '../../sessions/stores/sqlite-store.ts'
+import { EventWriter } from '../../sessions/log/event-writer.fixture.ts'
 import { ScriptedProject } from '../scripted-project.fixture.ts'
 
-/** A project with a store, and a function that appends events to its session. */
+/** A project with a store. */
 function scene() {
   const project = new ScriptedProject()
-  const store = sqliteStore(project.path('s.db'))
-  let seq = 0
-  const add = async (
-    ...events: readonly { readonly type: string; readonly [name: string]: unknown }[]
-  ): Promise<void> => {
-    const writer = await store.open('talk', { create: true })
-    const place = { at: 1_700_000_000_000, session: 'talk', run: 'r', step: 1 }
-    await writer.append([], {
-      events: events.map((each) => ({ text: JSON.stringify({ seq: ++seq, ...place, ...each }) })),
-    })
-    await writer.release()
-  }
-  return { project, store, add, options: ['--store', project.path('s.db')] }
+  return { project, store: sqliteStore(project.path('s.db')), options: ['--store', project.path('s.db')] }
 }
 
 describe('hookloop watch', { concurrency: 2 }, () => {
   test('prints the events of a session that another process writes, one per line, until it is deleted', async () => {
-    const { project, store, add, options } = scene()
-    await add({ type: 'stepStarted' }, { type: 'text', delta: 'Hel' }, { type: 'responded', text: 'Hello \u001b[31m' })
+    const { project, store, options } = scene()
+    const writer = await EventWriter.open(store, 'talk')
+    await writer.startTurn('r')
+    await writer.addPieces('Hel')
+    await writer.add('Hello \u001b[31m')
     const watching = project.start(['watch', 'talk', ...options])
-    await watching.wrote(/responded/)
-    await add({ type: 'finished', record: { status: 'completed' } })
-    await watching.wrote(/finished/)
+    await watching.wrote(/Hello/)
+    await writer.add('last')
+    await watching.wrote(/last/)
+    await writer.release()
     await store.delete('talk')
     const { code, stdout } = await watching.ended
     await store.close()
@@ -36,32 +29,41 @@ describe('hookloop watch', { concurrency: 2 }, () => {
     const lines = stdout.trimEnd().split('\n')
     assert.deepEqual(
       lines.map((line) => line.trim().split(/ {2,}/).slice(0, 4).join(' ')),
-      ['1 22:13:20.000 step 1 stepStarted', '3 22:13:20.000 step 1 responded', '4 22:13:20.000 step 1 finished'],
+      [
+        '1000000 00:00:00.001 step 0 input',
+        '2000000 00:00:00.001 step 0 warning',
+        '3000000 00:00:00.001 step 0 warning',
+      ],
     )
     assert.ok(!stdout.includes('\u001b'))
   })
 
   test('--json prints each event as one line of JSON, --after skips the first ones, and --no-follow exits at the end', async () => {
-    const { project, store, add, options } = scene()
-    await add({ type: 'stepStarted' }, { type: 'text', delta: 'Hel' }, { type: 'responded', text: 'Hello' })
+    const { project, store, options } = scene()
+    const writer = await EventWriter.open(store, 'talk')
+    await writer.startTurn('r')
+    const after = String(writer.last)
+    await writer.addPieces('Hel')
+    await writer.add('Hello')
+    await writer.release()
     await store.close()
-    const { code, stdout } = await project.hookloop(['watch', '--json', '--after', '1', '--no-follow', ...options])
+    const { code, stdout } = await project.hookloop(['watch', '--json', '--after', after, '--no-follow', ...options])
     const events = stdout
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line) as { seq: number; type: string })
-    assert.deepEqual([code, events.map(({ seq, type }) => `${seq} ${type}`)], [0, ['2 text', '3 responded']])
+    assert.deepEqual([code, events.map(({ seq, type }) => `${seq} ${type}`)], [0, ['1000100 text', '2000000 warning']])
   })
 
   test('waits for a session that does not exist yet, and with --no-follow says that there is none', async () => {
-    const { project, store, add, options } = scene()
+    const { project, store, options } = scene()
     await store.list()
     const missing = await project.hookloop(['watch', 'talk', '--no-follow', ...options])
     assert.notEqual(missing.code, 0)
     assert.match(missing.stderr, /There is no session "talk"/)
     const watching = project.start(['watch', 'talk', ...options])
-    await add({ type: 'stepStarted' })
-    await watching.wrote(/stepStarted/)
+    await (await EventWriter.open(store, 'talk')).startTurn('r')
+    await watching.wrote(/input/)
     watching.kill('SIGINT')
     await watching.ended
     await store.close()

@@ -9,6 +9,7 @@ import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { jsonText } from '../terminal/json.ts'
 import { exact, oneLine } from '../terminal/printable.ts'
+import { watchSession } from '../../sessions/log/watch-session.ts'
 
 type WatchFlags = StoreFlags & { readonly after?: number; readonly follow?: boolean }
 
@@ -30,7 +31,7 @@ function watchCommand(given: string | undefined, flags: WatchFlags, cli: CliCont
   return withStore(flags, cli, async ({ store }) => {
     const { after = 0, follow = true } = flags
     const session = follow ? await findOrAwait(store, given, cli) : await findSession(store, given)
-    for await (const event of store.watch(session, { after, follow })) {
+    for await (const event of watchSession(store, session, { after, follow })) {
       if (flags.json === true) cli.out.write(`${jsonText(event)}\n`)
       else if (!pieces.has(event.type)) cli.out.write(`${eventLine(event, cli)}\n`)
     }

@@ -139,7 +139,6 @@ export class LiveView {
       case 'started':
       case 'stepStarted':
       case 'stepFinished': // its calls and votes were shown
-      case 'counted':
       case 'resumed':
       case 'suspended': // the summary shows how the run ended
       case 'finished':

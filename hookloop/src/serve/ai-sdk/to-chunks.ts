@@ -101,9 +101,6 @@ export class ChunkMapper {
         return this.#suspend(event.pending, event.step)
       case 'answered':
         return this.#answer(event.approval, event.answer)
-      case 'resumed':
-        for (const [approval, answer] of Object.entries(event.answers)) this.#answer(approval, answer)
-        return
       case 'hook': {
         const data = shownDecision(event.entry, this.#options)
         if (data !== undefined) this.#out.push({ type: 'data-hook', data, transient: true })

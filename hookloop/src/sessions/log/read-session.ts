@@ -212,9 +212,9 @@ function addLines(loaded: LoadedSession, lines: readonly string[], follow?: Foll
   let { snapshotChars, tailChars, chars } = loaded
   for (const [i, value] of read.records.entries()) {
     const { length } = lines[i]!
-    const record = toRecord(value, loaded.end.seq + 1 + i)
+    const record = toRecord(value, loaded.end.seq + 1 + i) as NumberedRecord
     reader.add(record)
-    follow?.(record as NumberedRecord, reader)
+    follow?.(record, reader)
     tailChars += length
     chars += length
     if (record.t !== 'snapshot') continue

@@ -1,88 +1,97 @@
-import type { AgentEvent, Emit, EmittedEvent, EventListener, OwnEvent } from '../../state/event.ts'
+import type { Emit, EmittedEvent, EventListener } from '../../state/event.ts'
+import type { RunLog } from '../../effects/log.ts'
+import type { RunRecord } from '../../effects/records.ts'
 import { placedEvent } from '../../agent/event-stamp.ts'
-import type { StoredEvent } from '../stores/store.ts'
 import { LoggedEvents } from './logged-events.ts'
+import { eventsOf, hasRecord, recordOf } from './record-events.ts'
 import type { SessionJournal } from './session-journal.ts'
+import { eventSeq, pieceSeq } from './watch-session.ts'
 
 export type SessionEventsOptions = {
   readonly session: string
   readonly run: string
+  readonly log: RunLog
   readonly listener?: EventListener | undefined
-  /** What earlier processes have logged since the last checkpoint of the run. */
+  /** What earlier processes have recorded since the last checkpoint of the run. */
   readonly logged?: LoggedEvents | undefined
-  /** Whether what happens now happens for the first time. */
-  readonly isLive?: () => boolean
 }
 
 /**
- * The events of one run in a session: they get the next numbers of its log, are stored with the lines that were appended before
- * them, and are passed to the listener. An event of an earlier process is not stored again: if this process has brought it about
- * as well, the listener gets it with the number that it has in the log.
+ * The events of one run in a session. An event that a record of the run stands for is passed to the listener with that record.
+ * What only the event says is a record of its own, and pieces of answers are kept as long as their turn. An event that an earlier
+ * process has recorded is not repeated.
  */
 export class SessionEvents {
   readonly #journal: SessionJournal
   readonly #options: SessionEventsOptions
-  /** The middle of the text of each event. */
-  readonly #place: string
   #logged: LoggedEvents | undefined
-  /** What was logged since the last checkpoint: by earlier processes, and by this one. */
-  #earlier: readonly AgentEvent[]
-  #own: (readonly [event: EmittedEvent, seq: number])[] = []
-  /** The number of the last event of the run, once it is stored. */
+  #place = { line: -1, count: 0 }
+  /** The pieces since the last checkpoint that must not be repeated. */
+  #own: EmittedEvent[] = []
+  /** The number of the last event of the run, once it is recorded. */
   #end: number | undefined
 
   constructor(journal: SessionJournal, options: SessionEventsOptions) {
     this.#journal = journal
     this.#options = options
-    this.#place = `,${JSON.stringify({ session: options.session, run: options.run }).slice(1, -1)},`
     this.#logged = options.logged
-    this.#earlier = options.logged?.events ?? []
+  }
+
+  /** Appends a record of the run. The listener gets the last event of the run when it is emitted: after it is stored. */
+  append(record: RunRecord): void {
+    const { log, listener } = this.#options
+    const events = listener === undefined ? [] : eventsOf(record, log)
+    this.#journal.append(record)
+    const { seq: line } = this.#journal
+    for (const [i, event] of events.entries()) if (!isEnd(event)) this.#pass(event, eventSeq(line, i))
+    if (record.t === 'final' || record.t === 'pause') this.#end = eventSeq(line, Math.max(0, events.length - 1))
+    if (record.t === 'resume')
+      for (const retraction of this.#logged?.retractions(record.at) ?? []) this.#piece(retraction)
   }
 
   readonly emit: Emit = (event) => {
-    if (this.#end !== undefined) {
-      if (isEnd(event)) this.#pass(event, this.#end)
-      return // what comes after the end is not part of the run
-    }
-    const seq = this.#logged?.find(event)
-    if (seq === 'superseded' || (seq !== undefined && this.#options.isLive?.() === false)) return
-    this.#pass(event, seq ?? this.#log(event))
-    if (event.type !== 'resumed') return
-    for (const retraction of this.#logged?.retractions(event.at) ?? []) this.#pass(retraction, this.#log(retraction))
+    if (isEnd(event)) this.#pass(event, this.#end ?? this.#nextPiece())
+    if (hasRecord(event) || this.#end !== undefined) return // what comes after the end is not part of the run
+    if (this.#logged?.find(event) === true) return
+    if (isPiece(event)) this.#piece(event)
+    else this.#record(event)
   }
 
-  /** At a checkpoint: what was logged before it does not happen again. */
+  /** At a checkpoint: what was recorded before it does not happen again. */
   checkpoint(): void {
     this.#logged = undefined
-    this.#earlier = []
     this.#own = []
   }
 
   /** This process runs the open step again. */
   startAgain(): void {
-    const { session, run } = this.#options
-    const own = this.#own.map(([event, seq]) => placedEvent(event, { seq, session, run }))
-    this.#logged = new LoggedEvents([...this.#earlier, ...own])
+    this.#logged = new LoggedEvents(this.#journal.reader.events, this.#own)
   }
 
-  /** Logs the last event of the run. The listener gets it when it is emitted: after it is stored. */
-  end(event: OwnEvent): void {
-    this.#end ??= this.#log(event)
+  #record(event: EmittedEvent): void {
+    const { log, run } = this.#options
+    const record = recordOf(event, log)
+    this.#journal.append(log.input?.run === run ? record : { ...record, run })
+    this.#journal.flushLater()
+    this.#pass(event, eventSeq(this.#journal.seq, 0))
+  }
+
+  #piece(event: EmittedEvent): void {
+    const seq = this.#nextPiece()
+    if (isRepeated(event)) this.#own.push(event)
+    this.#journal.addPiece({ seq, text: JSON.stringify(event) })
+    this.#pass(event, seq)
+  }
+
+  #nextPiece(): number {
+    const line = this.#journal.seq
+    if (this.#place.line !== line) this.#place = { line, count: 0 }
+    return pieceSeq(line, this.#place.count++)
   }
 
   #pass(event: EmittedEvent, seq: number): void {
     const { session, run, listener } = this.#options
     listener?.(placedEvent(event, { seq, session, run }))
-  }
-
-  /** Returns the number of the event. */
-  #log(event: EmittedEvent): number {
-    const seq = this.#journal.nextEventSeq()
-    // The text of the placed event. Making that first would cost as much again.
-    const text = `{"seq":${seq}${this.#place}${JSON.stringify(event).slice(1)}`
-    this.#journal.addEvent(toStored(event, text))
-    this.#own.push([event, seq])
-    return seq
   }
 }
 
@@ -90,12 +99,23 @@ function isEnd({ type }: EmittedEvent): boolean {
   return type === 'finished' || type === 'suspended'
 }
 
-function toStored(event: EmittedEvent, text: string): StoredEvent {
-  if (event.type === 'input') return { text, startsTurn: true }
-  return isTransient(event.type === 'subagent' ? event.event : event) ? { text, transient: true } : { text }
+/** Whether an event is only of use while its turn lasts. */
+function isPiece(event: EmittedEvent): boolean {
+  return ofTurn.has(event.type === 'subagent' ? event.event.type : event.type)
 }
 
-/** Whether an event is only of use while its turn lasts. */
-function isTransient({ type }: OwnEvent): boolean {
-  return type === 'text' || type === 'reasoning' || type === 'toolCallDelta' || type === 'toolProgress'
+const ofTurn: ReadonlySet<string> = new Set([
+  'stepStarted',
+  'inferenceStarted',
+  'text',
+  'reasoning',
+  'toolCallDelta',
+  'retracted',
+  'toolProgress',
+])
+
+/** Whether a process that runs the step again emits the same event. */
+function isRepeated(event: EmittedEvent): boolean {
+  const { type } = event.type === 'subagent' ? event.event : event
+  return type === 'stepStarted' || type === 'inferenceStarted'
 }

@@ -36,24 +36,19 @@ test('the size that limits how many sessions are held in memory counts every lin
   assert.equal(journal.loaded!.chars, (await lines()).join('').length)
 })
 
-test('events are stored when work on the session fails, but not if something before them, or all lines, are missing', async () => {
-  const nothing = (): void => undefined
-  const waiting: readonly (readonly [stored: boolean, (journal: SessionJournal) => void, expected: number])[] = [
-    [true, nothing, 1],
-    [true, (journal) => journal.append({ t: 'suspended', at: 1 }), 0],
-    [true, (journal) => journal.append({ t: 'continued', at: 1 }), 0],
-    [true, (journal) => journal.setHead({ title: 'Monday' }), 0],
-    [false, nothing, 0],
-  ]
-  for (const [i, [stored, wait, expected]] of waiting.entries()) {
-    const { journal, store } = await newSession()
-    if (stored) await journal.flush()
-    wait(journal)
-    journal.addEvent({ text: JSON.stringify({ seq: journal.nextEventSeq() }) })
-    await journal.abandon()
-    const events: unknown[] = []
-    for await (const event of store.watch('s', { follow: false })) events.push(event)
-    assert.equal(events.length, expected, String(i))
+test('what waits is stored when the journal is closed, and nothing of it after a failure', async () => {
+  for (const [ends, expected] of [
+    ['close', 1],
+    ['abandon', 0],
+  ] as const) {
+    const { journal, lines, store } = await newSession()
+    await journal.flush()
+    const before = (await lines()).length
+    journal.append({ t: 'suspended', at: 1 })
+    journal.addPiece({ seq: 1_000_100, text: '{}' })
+    await journal[ends]()
+    const { pieces } = (await store.read('s', { pieces: { after: 0, before: Infinity } }))!
+    assert.deepEqual([(await lines()).length - before, pieces?.length], [expected, expected])
   }
 })
 

@@ -4,16 +4,16 @@ import { diffState } from '../../state/state-diff.ts'
 import type { RunTime, WorkLimit } from '../../effects/run-time.ts'
 import { AgentError } from '../../errors.ts'
 import { isThenable } from '../../state/thenable.ts'
-import { storeFailed, type SessionWriter, type StoredEvent } from '../stores/store.ts'
+import { storeFailed, type Piece, type SessionWriter } from '../stores/store.ts'
 import type { LoadedSession } from './read-session.ts'
 import { RequestDiffs } from './request-diffs.ts'
 import { LineEncoder } from './session-log.ts'
 import type { SessionReader } from './session-reader.ts'
-import type { SessionRecord } from './session-records.ts'
+import type { RewoundRecord, SessionRecord } from './session-records.ts'
 
 /** A snapshot is taken when so many characters of lines have come since the last one, or as many as it had. */
 const SNAPSHOT_CHARS = 65_536
-/** How long events without lines wait for each other: an answer has hundreds of pieces. */
+/** How long events wait for each other: an answer has hundreds of pieces. */
 const EVENTS_MS = 20
 /** How long a store may take to answer when the run has reached its time limit or was cancelled. */
 export const STORE_GRACE_MS = 5_000
@@ -44,9 +44,9 @@ export class SessionJournal {
   #lines: string[] = []
   #head: JsonObject
   #newHead: JsonObject | undefined
-  #events: StoredEvent[] = []
-  #eventSeq: number
-  #eventTimer: NodeJS.Timeout | undefined
+  #pieces: Piece[] = []
+  #startsTurn = false
+  #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
   #failure: Error | undefined
   #isScheduled = false
@@ -60,7 +60,6 @@ export class SessionJournal {
     this.#tailChars = loaded.tailChars
     this.#chars = loaded.chars
     this.#head = writer.head
-    this.#eventSeq = writer.eventSeq
   }
 
   /** The session with everything that was appended; undefined if not all of it is stored. */
@@ -84,8 +83,9 @@ export class SessionJournal {
 
   /** Appends a record. The log of a run follows its own records. */
   append(record: SessionRecord): void {
+    if (record.t === 'input') this.#startsTurn = true
     this.#push(this.#requests.shorten(record))
-    this.reader.follow(record)
+    this.reader.follow(record, this.seq)
   }
 
   /** Appends a state that was changed between two runs. */
@@ -98,9 +98,9 @@ export class SessionJournal {
   }
 
   /** Appends that the session goes back to a line, with the state there. */
-  appendRewound(state: AgentState, to: number, at: number): void {
+  appendRewound(state: AgentState, rewound: Omit<RewoundRecord, 't' | 'change'>): void {
     const change = diffState(this.reader.state, state) as unknown as JsonObject
-    this.append({ t: 'rewound', to, at, change })
+    this.append({ t: 'rewound', ...rewound, change })
     this.reader.state = state
   }
 
@@ -116,19 +116,15 @@ export class SessionJournal {
     this.#newHead = this.#head
   }
 
-  /** The number of the last event. */
-  get eventSeq(): number {
-    return this.#eventSeq
+  /** Adds a piece. It is stored with the next lines, or soon. */
+  addPiece(piece: Piece): void {
+    this.#pieces.push(piece)
+    this.flushLater()
   }
 
-  nextEventSeq(): number {
-    return ++this.#eventSeq
-  }
-
-  /** Adds the event with the next number. It is stored with the lines before it, or soon. */
-  addEvent(event: StoredEvent): void {
-    this.#events.push(event)
-    this.#eventTimer ??= setTimeout(() => this.#flushEvents(), EVENTS_MS).unref()
+  /** Stores everything within a moment. */
+  flushLater(): void {
+    this.#timer ??= setTimeout(() => this.#flushNow(), EVENTS_MS).unref()
   }
 
   /** Sets what lists show of the session. It is stored with the next lines. */
@@ -142,13 +138,14 @@ export class SessionJournal {
   flush(): void | Promise<void> {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#writing !== undefined) return this.#writing.then(() => this.flush())
-    const [lines, events, head] = [this.#lines, this.#events, this.#newHead]
-    if (lines.length === 0 && events.length === 0 && head === undefined) return undefined
+    const [lines, pieces, head, startsTurn] = [this.#lines, this.#pieces, this.#newHead, this.#startsTurn]
+    if (lines.length === 0 && pieces.length === 0 && head === undefined) return undefined
     this.#lines = []
-    this.#events = []
+    this.#pieces = []
     this.#newHead = undefined
+    this.#startsTurn = false
     try {
-      const writing = this.#writer.append(lines, { head, events })
+      const writing = this.#writer.append(lines, { head, pieces, startsTurn })
       if (!isThenable(writing)) return undefined
       const storing = Promise.resolve(writing) // a store may have promises of its own
       this.#writing = (this.time?.wait(storing, storeLimit) ?? storing).then(
@@ -175,24 +172,22 @@ export class SessionJournal {
     })
   }
 
-  /** Stores the events that wait. Call it before the session is released. */
+  /** Stores what waits. Call it before the session is released. */
   async close(): Promise<void> {
-    clearTimeout(this.#eventTimer)
-    if (this.#events.length > 0 && this.#failure === undefined) await this.flush()
+    clearTimeout(this.#timer)
+    if (this.#failure === undefined) await this.flush()
   }
 
-  /** The same after a failure: lines that wait are not stored, and neither are the events after them. */
-  async abandon(): Promise<void> {
-    const hasLines = this.#lines.length > 0 || this.#newHead !== undefined
-    if (hasLines || this.#encoder.end.seq < 0) this.#events = []
-    await this.close().catch(() => undefined)
+  /** After a failure, lines and pieces that wait are not stored. */
+  abandon(): void {
+    clearTimeout(this.#timer)
+    this.#failure ??= storeFailed('The session cannot be stored', 'the run has failed')
   }
 
-  #flushEvents(): void {
-    this.#eventTimer = undefined
-    if (this.#events.length === 0) return
+  #flushNow(): void {
+    this.#timer = undefined
     if (this.#writing === undefined) this.#tryFlush()
-    else this.#eventTimer = setTimeout(() => this.#flushEvents(), EVENTS_MS).unref()
+    else this.flushLater()
   }
 
   #tryFlush(): void {

@@ -1,4 +1,5 @@
 import type { AgentState } from '../../state/agent-state.ts'
+import type { EmittedEvent } from '../../state/event.ts'
 import type { FinalRecord } from '../../state/execution.ts'
 import { hashText } from '../../state/json.ts'
 import { fromStateJson } from '../../state/saved-run.ts'
@@ -6,7 +7,8 @@ import { applyDiff } from '../../state/state-diff.ts'
 import { decodeChange } from '../../effects/change.ts'
 import { RunLog } from '../../effects/log.ts'
 import type { RunRecord } from '../../effects/records.ts'
-import type { SessionRecord, SessionStart, SnapshotRecord, Turns } from './session-records.ts'
+import { readEvent } from './record-events.ts'
+import type { NumberedRecord, SessionRecord, SessionStart, SnapshotRecord, Turns } from './session-records.ts'
 
 /** What the records of a session amount to, one record after the other. */
 export class SessionReader {
@@ -21,6 +23,12 @@ export class SessionReader {
   /** The number of runs. */
   runs = 0
   turns: Turns = noTurns
+  /** The id of the latest run. */
+  run = ''
+  /** What was recorded of events since the last checkpoint. */
+  events: EmittedEvent[] = []
+  /** The number of the line of the last checkpoint, or of the input. */
+  checkpoint = 0
   /** The time of the last record. */
   at = 0
 
@@ -30,24 +38,30 @@ export class SessionReader {
   }
 
   /** Follows a record that is read. */
-  add(record: SessionRecord): void {
+  add(record: NumberedRecord): void {
     if (record.t === 'input') this.beginRun()
     if (isOfRun(record)) {
       this.log.apply(record)
       if (this.log.root.state !== undefined) this.state = this.log.root.state
     }
-    this.follow(record)
+    this.follow(record, record.seq)
   }
 
   /** Follows a record that this process has made. Those of a run are in its log already. */
-  follow(record: SessionRecord): void {
+  follow(record: SessionRecord, line: number): void {
     this.at = record.at
+    const isCheckpoint = record.t === 'step' && record.path === undefined
+    if (isCheckpoint || record.t === 'input' || record.t === 'final' || record.t === 'rewound') {
+      this.events = []
+      this.checkpoint = line
+    }
     switch (record.t) {
       case 'session':
         this.start = record
         return
       case 'input':
         this.hasInput = true
+        this.run = record.run
         this.runs++
         this.turns = addTurn(this.turns, record.turn)
         return
@@ -61,6 +75,9 @@ export class SessionReader {
       case 'suspended':
       case 'continued':
         this.isSuspended = record.t === 'suspended'
+        return
+      case 'event':
+        this.events.push(readEvent(record, this.log))
         return
       case 'rewound':
         this.log.isOver = true
@@ -80,7 +97,7 @@ export class SessionReader {
   }
 
   snapshot(): SnapshotRecord {
-    const { log, start, state, isSuspended, hasInput, runs, turns, at, open } = this
+    const { log, start, state, run, isSuspended, hasInput, runs, turns, at, open } = this
     const { input, hooks, root, waits } = log
     return {
       t: 'snapshot',
@@ -88,6 +105,7 @@ export class SessionReader {
       start: start!,
       state: state!.toJSON(),
       ...(open !== undefined && { open: { input: input!, hooks, since: root.at, waits } }),
+      run,
       ledger: log.ledger,
       isSuspended,
       hasInput,
@@ -96,7 +114,7 @@ export class SessionReader {
     }
   }
 
-  #restore({ start, state, open, ledger, isSuspended, hasInput, runs, turns }: SnapshotRecord): void {
+  #restore({ start, state, open, run = '', ledger, isSuspended, hasInput, runs, turns }: SnapshotRecord): void {
     if (this.start !== undefined) return // all records before it were read
     this.start = start
     this.state = fromStateJson(state)
@@ -108,7 +126,7 @@ export class SessionReader {
       log.waits = open.waits
     }
     log.ledger = [...ledger]
-    Object.assign(this, { isSuspended, hasInput, runs, turns })
+    Object.assign(this, { run, isSuspended, hasInput, runs, turns })
   }
 }
 
@@ -146,7 +164,7 @@ function withoutLatest({ latest, known }: Turns, final: FinalRecord): Turns {
 }
 
 /** The state after some records of a session. */
-export function stateOf(records: readonly SessionRecord[]): AgentState | undefined {
+export function stateOf(records: readonly NumberedRecord[]): AgentState | undefined {
   const reader = new SessionReader()
   for (const record of records) reader.add(record)
   return reader.state

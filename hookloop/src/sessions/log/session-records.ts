@@ -14,6 +14,7 @@ import {
 } from '../../state/shape.ts'
 import type { FinalRecord, HookRecord } from '../../state/execution.ts'
 import type { StoredChange } from '../../effects/change.ts'
+import type { AgentPath } from '../../state/subagent.ts'
 import type { Wait } from '../../effects/log.ts'
 import { runRecordShapes, time, type InputRecord, type RunRecord } from '../../effects/records.ts'
 import { AgentError, clause } from '../../errors.ts'
@@ -44,7 +45,8 @@ export type SnapshotRecord = {
     readonly since: number
     readonly waits: readonly Wait[]
   }
-  /** Of the latest run. */
+  /** The latest run, and its ledger. */
+  readonly run?: string
   readonly ledger: readonly TimedLedgerEntry[]
   readonly isSuspended: boolean
   readonly hasInput: boolean
@@ -54,6 +56,28 @@ export type SnapshotRecord = {
 
 /** The turns of a session: the one of the latest input, if it has one, and hashes of the last ones. */
 export type Turns = { readonly latest?: string; readonly known: readonly string[] }
+
+/** What no other record says of a run, such as a warning, or a result as hooks let it pass. */
+export type EventRecord = {
+  readonly t: 'event'
+  readonly at: number
+  /** The subagent that it is about. */
+  readonly path?: AgentPath
+  readonly event: JsonObject
+  /** The run, if it is not the one in progress. */
+  readonly run?: string
+}
+
+export type RewoundRecord = {
+  readonly t: 'rewound'
+  readonly to: number
+  readonly at: number
+  /** The last step of the run that was open or last. */
+  readonly step: number
+  readonly change: StoredChange
+  /** The runs that are not part of the conversation any more. */
+  readonly runs: readonly string[]
+}
 
 /** The records of a session, one per line. */
 export type SessionRecord =
@@ -65,7 +89,8 @@ export type SessionRecord =
   | { readonly t: 'suspended'; readonly at: number; readonly reason?: string }
   | { readonly t: 'continued'; readonly at: number }
   /** The session goes back to a line: the change leads to the state there. A run that is open ends. */
-  | { readonly t: 'rewound'; readonly to: number; readonly at: number; readonly change: StoredChange }
+  | RewoundRecord
+  | EventRecord
   | SnapshotRecord
 
 /** How a run ended that was open when its session was rewound. */
@@ -112,7 +137,13 @@ const shapes: { readonly [t in SessionRecord['t']]: Shape } = {
   state: shapeOf({ at: time, change: object }),
   suspended: onlyTime,
   continued: onlyTime,
-  rewound: shapeOf({ at: time, to: number, change: object }),
+  rewound: shapeOf({ at: time, to: number, step: number, change: object, runs: listOf(string) }),
+  event: shapeOf({
+    at: time,
+    path: optional(listOf(shapeOf({ agent: string, step: number, call: string }))),
+    event: shapeOf({ type: string, step: number }),
+    run: optional(string),
+  }),
   snapshot: shapeOf({
     at: time,
     start,
@@ -120,6 +151,7 @@ const shapes: { readonly [t in SessionRecord['t']]: Shape } = {
     open: optional(
       shapeOf({ input: runRecordShapes.input, hooks: listOf(object), since: time, waits: listOf(object) }),
     ),
+    run: optional(string),
     ledger: listOf(object),
     isSuspended: boolean,
     hasInput: boolean,

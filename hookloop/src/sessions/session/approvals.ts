@@ -7,7 +7,7 @@ import { toJson, type JsonObject } from '../../state/json.ts'
 import type { Answer, Approval } from '../../state/tool-call.ts'
 import { AgentError } from '../../errors.ts'
 import { checkStore, type ListedSession, type ListOptions, type SessionStore } from '../stores/store.ts'
-import { lockSession, logEvent } from './session-lock.ts'
+import { lockSession } from './session-lock.ts'
 
 /** An approval that waits for an answer, and the id of its session. */
 export type PendingApproval = Approval & { readonly session: string }
@@ -92,9 +92,6 @@ export async function answerApproval(
     const record = { t: 'answer', at: now, approval, answer, ...(by !== undefined && { by }) } as const
     journal.append(record)
     open.apply(record, true)
-    const step = snapshot.state?.execution?.status === 'running' ? snapshot.state.stepCount : 0
-    const { t: _kind, at, ...said } = record
-    logEvent(session, open.input!.run, { type: 'answered', step, at, ...said })
     const pending = open.questions()
     journal.setHead({ ...session.head, pending: toJson(pending) })
     await journal.flush()

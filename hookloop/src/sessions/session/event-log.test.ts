@@ -19,6 +19,7 @@ import { changes, changedAgent, work } from './changed-agent.fixture.ts'
 import { dyingStore, toolEnd } from './dying-store.fixture.ts'
 import { checkStory, eventsIn } from './event-log.fixture.ts'
 import { drive, eventfulAgent } from './eventful-run.fixture.ts'
+import { watchSession } from '../log/watch-session.ts'
 
 const look = tool({
   name: 'look',
@@ -67,9 +68,12 @@ suite('the event log of a session', () => {
     const agent = createAgent({ model: scriptedModel(['One.', 'Two.']), store })
     const first = await collect(agent.stream('1', { session: 's' }))
     const second = await collect(agent.stream('2', { session: 's' }))
-    assert.equal(second[0]!.seq, first.at(-1)!.seq + 1)
+    assert.ok(second[0]!.seq > first.at(-1)!.seq)
     const logged = await eventsIn(store, 's')
-    const expected = [...first.filter(({ type }) => type !== 'text'), ...second]
+    const expected = [
+      ...first.filter(({ type }) => !['stepStarted', 'inferenceStarted', 'text'].includes(type)),
+      ...second,
+    ]
     assert.deepEqual(logged, plain(expected))
     assert.ok(typesOf(first).includes('text'))
   })
@@ -87,53 +91,6 @@ suite('the event log of a session', () => {
       quiet.filter((type) => !type.startsWith('toolCall') && type !== 'text'),
       streaming.filter((type) => !type.startsWith('toolCall') && type !== 'text'),
     )
-  })
-
-  test('shows the end of a call only if it is stored', async () => {
-    const store = memoryStore()
-    const stored: string[] = []
-    const isStored: boolean[] = []
-    const watched: SessionStore = {
-      ...store,
-      async open(id, options) {
-        const writer = await store.open(id, options)
-        const append: typeof writer.append = (lines, more) => {
-          stored.push(...lines)
-          for (const { text } of more?.events ?? []) {
-            const event = JSON.parse(text) as AgentEvent
-            if (event.type !== 'toolFinished') continue
-            const isEnd = (line: string): boolean => /"t":"end".*"kind":"tool"/.test(line)
-            isStored.push(stored.some((line) => isEnd(line) && line.includes(`"call":"${event.call.id}"`)))
-          }
-          return writer.append(lines, more)
-        }
-        return { ...writer, append }
-      },
-    }
-    await looking(watched).run('Go.', { session: 's' })
-    assert.deepEqual(isStored, [true, true])
-  })
-
-  test('has the last event of a run in the write that ends it, also if observers are slow', async () => {
-    const store = memoryStore()
-    const last: string[] = []
-    const watched: SessionStore = {
-      ...store,
-      async open(id, options) {
-        const writer = await store.open(id, options)
-        const append: typeof writer.append = (lines, more) => {
-          if (lines.some((line) => line.includes('"t":"final"')))
-            last.push((JSON.parse(more!.events!.at(-1)!.text) as AgentEvent).type)
-          return writer.append(lines, more)
-        }
-        return { ...writer, append }
-      },
-    }
-    const slow = observe('afterExecution', () => waitFor(store, ({ type }) => type === 'stepFinished'), {
-      name: 'slow',
-    })
-    await looking(watched, slow).run('Go.', { session: 's' })
-    assert.deepEqual(last, ['finished'])
   })
 
   test('has the answer of an approver in another process, and the run that resumes with it', async () => {
@@ -247,7 +204,7 @@ function slowModel(store: SessionStore, pieces: readonly string[]): LanguageMode
 }
 
 async function waitFor(store: SessionStore, isIt: (event: AgentEvent) => boolean): Promise<void> {
-  for await (const event of store.watch('s', { after: Infinity })) if (isIt(event)) return
+  for await (const event of watchSession(store, 's', { after: Infinity })) if (isIt(event)) return
 }
 
 suite('after a crash at any write', () => {
@@ -320,7 +277,8 @@ suite('after a crash at any write', () => {
       streamed.map(({ seq }) => logged.get(seq)?.type),
       typesOf(streamed),
     )
-    assert.ok(streamed.every(({ seq }) => seq > before.length) && streamed.at(-1)!.seq === logged.size)
+    assert.ok(streamed.every(({ seq }) => seq > before.at(-1)!.seq))
+    assert.equal(streamed.at(-1)!.seq, Math.max(...logged.keys()))
   })
 })
 

@@ -70,7 +70,7 @@ suite('a session with an open run is resumed', () => {
     for await (const { type } of live) types.push(type)
     assert.deepEqual(
       [types.slice(0, 2), types.at(-1), (await live.run).text, seen],
-      [['hook', 'resumed'], 'finished', 'Start 1.', ['resume']],
+      [['hook', 'answered'], 'finished', 'Start 1.', ['resume']],
     )
   })
 

@@ -13,6 +13,7 @@ import { listApprovals } from './approvals.ts'
 import { exportSession, importSession } from './export-session.ts'
 import { forkSession, listPoints } from './fork-session.ts'
 import { rewindSession } from './rewind-session.ts'
+import { watchSession } from '../log/watch-session.ts'
 
 let answers = 0
 
@@ -78,7 +79,7 @@ test('a rewind logs which runs are no longer part of the conversation, and the m
   await session.rewind({ at: one!, message: 'first' })
   await session.resume()
   const events = []
-  for await (const event of store.watch('s', { follow: false })) events.push(event)
+  for await (const event of watchSession(store, 's', { follow: false })) events.push(event)
   const inputs = events.filter((event) => event.type === 'input')
   assert.deepEqual(
     inputs.map(({ message, turn }) => [textOf(message.content), turn]),

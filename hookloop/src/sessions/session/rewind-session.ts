@@ -11,7 +11,7 @@ import { readStoredSession, type SessionHistory } from '../log/read-session.ts'
 import { rewoundAt } from '../log/session-records.ts'
 import { checkStore, type SessionStore } from '../stores/store.ts'
 import { checkPoint, hasState, settledState, stateAt, stateBeforeInput } from './fork-session.ts'
-import { lockSession, logEvent, prepareInput, setHead } from './session-lock.ts'
+import { lockSession, prepareInput, setHead } from './session-lock.ts'
 
 /** Options of `rewindSession`. */
 export type RewindOptions = {
@@ -46,13 +46,12 @@ export async function rewindSession(store: SessionStore, id: string, options: Re
       now === undefined
         ? withOpenUsage(base, session.snapshot.open)
         : rewound(withOpenUsage(now, session.snapshot.open), base, at)
-    session.journal.appendRewound(state, to, at)
-    setHead(session, state, { agent: history.agent, at })
     const inputs = history.records.filter((record) => record.t === 'input')
     const replaced = message && inputs.findLast(({ seq }) => options.at === undefined || seq <= to)
     const runs = inputs.filter((each) => each.seq > to || each === replaced).map(({ run }) => run)
     const step = now?.execution === undefined ? 0 : lastStepOf(now.execution)
-    logEvent(session, inputs.at(-1)?.run ?? '', { type: 'rewound', step, at, to, runs })
+    session.journal.appendRewound(state, { to, at, step, runs })
+    setHead(session, state, { agent: history.agent, at })
     if (message !== undefined) {
       const turn = replaced?.turn === undefined ? {} : { turn: replaced.turn }
       prepareInput(session, { t: 'input', run: crypto.randomUUID(), at, message, ...turn })

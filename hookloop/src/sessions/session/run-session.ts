@@ -7,7 +7,7 @@ import { checkResume, withHooks } from '../../agent/loop/resume.ts'
 import type { Run } from '../../agent/run.ts'
 import { ENVIRONMENT_KEY, type AgentState } from '../../state/agent-state.ts'
 import { exactJson, type JsonObject } from '../../state/json.ts'
-import type { Emit } from '../../state/event.ts'
+import type { Emit, EmittedEvent } from '../../state/event.ts'
 import type { Message } from '../../state/message.ts'
 import type { Answers } from '../../state/tool-call.ts'
 import { Effects, liveEffects, newRunId, toBoth } from '../../effects/effects.ts'
@@ -17,7 +17,8 @@ import type { Circumstances } from '../../effects/records.ts'
 import { RunTime } from '../../effects/run-time.ts'
 import { toRequestedStop } from '../../state/stop-request.ts'
 import { AgentError } from '../../errors.ts'
-import { readLogged } from '../log/logged-events.ts'
+import { LoggedEvents } from '../log/logged-events.ts'
+import { eventSeq } from '../log/watch-session.ts'
 import { snapshotOf } from '../log/read-session.ts'
 import { SessionEvents } from '../log/session-events.ts'
 import type { SessionStore } from '../stores/store.ts'
@@ -182,13 +183,12 @@ async function endOpenRun({ store, parts, session, how }: Work, open: RunLog): P
 const denied = Object.freeze({ block: 'Denied: the user sent a new message instead of an answer.' })
 
 async function continueRun(work: Work, open: RunLog, resuming: Resuming): Promise<Run> {
-  const { parts, session, store, how } = work
+  const { parts, session, how } = work
   const { message, metadata, run, turn, requests } = open.input!
   const isNew = isPrepared(open) // a fork or a rewind has stored its input
   open.unreadAll()
-  const { id, journal, snapshot } = session
-  const stepCount = snapshot.state?.execution?.status === 'running' ? snapshot.state.stepCount : undefined
-  const logged = await session.answer(readLogged(store, { session: id, last: journal.eventSeq, stepCount, run }))
+  const { snapshot } = session
+  const logged = await session.answer(readLogged(work))
   const context = openContext(work, { log: open, at: resuming.at, run, metadata, turn, requests, logged, isNew })
   setHead(session, context.state, {
     agent: parts.name,
@@ -205,6 +205,17 @@ async function continueRun(work: Work, open: RunLog, resuming: Resuming): Promis
   return startRun(context, message)
 }
 
+/** What earlier processes have recorded of events since the last checkpoint. */
+async function readLogged({ store, session: { id, journal } }: Work): Promise<LoggedEvents> {
+  const { events, checkpoint } = journal.reader
+  const range = { after: eventSeq(checkpoint, 0) - 1, before: Infinity }
+  const { pieces = [] } = (await store.read(id, { after: Infinity, pieces: range })) ?? {}
+  return new LoggedEvents(
+    events,
+    pieces.map(({ text }) => JSON.parse(text) as EmittedEvent),
+  )
+}
+
 /** For a listener that does not recognize what it has heard before. */
 function ifLive(journal: Journal, emit: Emit | undefined): Emit | undefined {
   return emit && ((event) => (journal.isLive ? emit(event) : undefined))
@@ -219,7 +230,7 @@ type Opening = {
   readonly metadata: JsonObject | undefined
   readonly turn?: string | undefined
   readonly requests?: true | undefined
-  readonly logged?: Awaited<ReturnType<typeof readLogged>>
+  readonly logged?: LoggedEvents
   readonly isNew: boolean
 }
 
@@ -229,13 +240,13 @@ function openContext({ parts, how, session, environment }: Work, opening: Openin
   const { snapshot, journal } = session
   const { clock } = how.effects ?? liveEffects()
   const { session: id, listener } = how
-  const events = new SessionEvents(journal, { session: id, run, listener, logged, isLive: () => core.isLive })
+  const events = new SessionEvents(journal, { session: id, run, log, listener, logged })
   const origin = { agent: parts.name, cwd: process.cwd(), at: snapshot.createdAt ?? opening.at }
   const sink: RecordSink = {
     knowsEvents: true,
     startAgain: () => events.startAgain(),
     storesRequests: opening.requests === true || how.recordRequests === true,
-    append: (record) => journal.append(record),
+    append: (record) => events.append(record),
     flush: () => journal.flush(),
     flushSoon: () => journal.flushSoon(),
     check: () => journal.check(),
@@ -254,7 +265,6 @@ function openContext({ parts, how, session, environment }: Work, opening: Openin
       events.checkpoint()
       journal.takeSnapshotIfDue()
     },
-    settle: (end) => events.end(end),
   }
   const core: Journal = new Journal(log, { clock, sink, isNew })
   const { root: scope } = log

@@ -7,14 +7,7 @@ import { scriptedModel } from '../../models/scripted.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { sessionBusy, type SessionStore } from '../stores/store.ts'
 import { dyingStore } from './dying-store.fixture.ts'
-import {
-  appendSessionStart,
-  lockSession,
-  logEvent,
-  wasInterrupted,
-  whenFree,
-  type LockedSession,
-} from './session-lock.ts'
+import { appendSessionStart, lockSession, wasInterrupted, whenFree, type LockedSession } from './session-lock.ts'
 
 /** A store whose writes and releases take their time, and what it has done. */
 function slowStore(): { readonly store: SessionStore; readonly done: string[] } {
@@ -43,14 +36,14 @@ function slowStore(): { readonly store: SessionStore; readonly done: string[] } 
 
 suite('a session that was locked', () => {
   const locking = { id: 's', create: true }
-  /** Stores the first record, and adds an event that is not stored yet. */
+  /** Stores the first record, and adds another one that is not stored yet. */
   const write = async (session: LockedSession): Promise<void> => {
     appendSessionStart(session, { agent: 'a', at: 1 })
     await session.journal.flush()
-    logEvent(session, 'run', { type: 'answered', step: 0, at: 1, approval: 'a', answer: 'allow' })
+    session.journal.append({ t: 'suspended', at: 1 })
   }
 
-  test('is free when the work has ended, after its events were stored', async () => {
+  test('is free when the work has ended, after its records were stored', async () => {
     const { store, done } = slowStore()
     const result = await lockSession(store, locking, async (session) => {
       await write(session)
@@ -59,20 +52,21 @@ suite('a session that was locked', () => {
     assert.deepEqual([result, done], ['done', ['append', 'append', 'release']])
   })
 
-  test('is free when the work has failed, after its events were stored', async () => {
+  test('is free when the work has failed, without what was not stored', async () => {
     const { store, done } = slowStore()
     const work = lockSession(store, locking, async (session) => {
       await write(session)
       throw new Error('failed')
     })
     await assert.rejects(work, /failed/)
-    assert.deepEqual(done, ['append', 'append', 'release'])
+    assert.deepEqual(done, ['append', 'release'])
   })
 
   test('gets its first record once', async () => {
     const { store } = slowStore()
     for (let i = 0; i < 2; i++) await lockSession(store, locking, write)
-    assert.equal((await store.read('s'))!.lines.length, 1)
+    const kinds = (await store.read('s'))!.lines.map((line) => (JSON.parse(line) as { readonly t: string }).t)
+    assert.deepEqual(kinds, ['session', 'suspended', 'suspended'])
   })
 
   test('says that a run had been left by a process that did not end it, and not of a run that was not', async () => {

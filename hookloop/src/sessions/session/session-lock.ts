@@ -1,11 +1,9 @@
 import type { Run } from '../../agent/run.ts'
 import type { AgentState } from '../../state/agent-state.ts'
-import type { OwnEvent } from '../../state/event.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
 import type { Approval } from '../../state/tool-call.ts'
 import type { Usage } from '../../state/usage.ts'
 import { loadSession, rememberSession, snapshotOf, type SessionSnapshot } from '../log/read-session.ts'
-import { SessionEvents } from '../log/session-events.ts'
 import { SessionJournal, STORE_GRACE_MS, storeLimit } from '../log/session-journal.ts'
 import { SESSION_VERSION } from '../log/session-records.ts'
 import type { InputRecord } from '../../effects/records.ts'
@@ -109,8 +107,8 @@ async function withWriter<T>(
     const journal = new SessionJournal(writer, loaded)
     const onStop: SessionWriter['onStop'] = (listener) => (writer as Partial<SessionWriter>).onStop?.(listener)
     const locked = { id, head: writer.head, snapshot: snapshotOf(loaded, id), journal, onStop, answer }
-    const result = await work(locked).catch(async (thrown: unknown) => {
-      await waitAtMost(journal.abandon(), STORE_GRACE_MS)
+    const result = await work(locked).catch((thrown: unknown) => {
+      journal.abandon()
       throw thrown
     })
     await answer(journal.close())
@@ -145,10 +143,10 @@ export async function whenFree<T>(
 
 /** Appends the first record of a session, if it has none. */
 export function appendSessionStart(
-  { id, snapshot, journal }: LockedSession,
+  { id, journal }: LockedSession,
   { agent, at, from }: { readonly agent: string; readonly at: number; readonly from?: { id: string; seq: number } },
 ): void {
-  if (snapshot.createdAt !== undefined) return
+  if (journal.seq >= 0) return
   journal.append({ t: 'session', version: SESSION_VERSION, id, at, agent, ...(from !== undefined && { from }) })
 }
 
@@ -167,11 +165,6 @@ export function prepareInput({ journal }: LockedSession, input: InputRecord): vo
   const log = journal.reader.beginRun()
   journal.append(input)
   log.apply(input, true)
-}
-
-/** Logs something that happened to a run, or after it, while it was not running. */
-export function logEvent({ id, journal }: LockedSession, run: string, event: OwnEvent): void {
-  new SessionEvents(journal, { session: id, run }).emit(event)
 }
 
 /** Updates what lists show of the session: `pending` are the questions that wait for an answer, `open` is what the open step has cost. */

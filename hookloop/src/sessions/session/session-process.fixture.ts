@@ -27,6 +27,7 @@ import { postgresStore } from '../stores/postgres-store.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { findSession } from './open-session.fixture.ts'
+import { watchSession } from '../log/watch-session.ts'
 
 const [kind = '', place = '', world = '', mode = '', id = '', given = ''] = process.argv.slice(2)
 const waitFor = process.env['WAIT_FOR']
@@ -151,12 +152,12 @@ const model: LanguageModel = {
 
 async function lastSeq(): Promise<number> {
   let last = 0
-  for await (const { seq } of store.watch(session, { follow: false })) last = seq
+  for await (const { seq } of watchSession(store, session, { follow: false })) last = seq
   return last
 }
 
 async function stored(delta: string, after: number): Promise<void> {
-  for await (const event of store.watch(session, { after })) {
+  for await (const event of watchSession(store, session, { after })) {
     if (event.type === 'text' && event.delta === delta) return
   }
 }
@@ -246,7 +247,7 @@ async function rewind(count: number): Promise<void> {
 }
 
 async function follow(each: string): Promise<void> {
-  for await (const event of store.watch(each)) say(`${each} ${JSON.stringify(event)}`)
+  for await (const event of watchSession(store, each)) say(`${each} ${JSON.stringify(event)}`)
 }
 
 function tell(run: Run): void {

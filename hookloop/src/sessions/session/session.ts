@@ -21,7 +21,6 @@ import { applyChange, stateChange, type StateChange } from '../../state/state-di
 import { getSessionVariables, setSessionVariables } from '../../system/processes/session-variables.ts'
 import { looseEffects } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
-import { readLastRun } from '../log/logged-events.ts'
 import { readCurrent, type SessionSnapshot } from '../log/read-session.ts'
 import { SessionEvents } from '../log/session-events.ts'
 import { checkSessionId, type SessionStore } from '../stores/store.ts'
@@ -269,14 +268,16 @@ class SessionHandle implements Session {
 
   /** Fires a trigger of the session. What hooks did is logged as a part of the run that follows, that is open, or that was last. */
   async #fire(
-    { snapshot, journal }: LockedSession,
+    session: LockedSession,
     { state, trigger, facts, signal = new AbortController().signal, listener, run }: Firing,
   ): Promise<AgentState> {
-    const known = this.#parts.stack.plan(trigger).empty ? '' : (run ?? snapshot.open?.input!.run)
-    const id = known ?? (await readLastRun(this.#store, this.id, journal.eventSeq))
-    const events = new SessionEvents(journal, { session: this.id, run: id, listener })
+    const { snapshot, journal } = session
+    const id = run ?? snapshot.open?.input!.run ?? journal.reader.run
+    const events = new SessionEvents(journal, { session: this.id, run: id, log: journal.reader.log, listener })
     const emit: Emit = (event) => {
-      if (event.type === 'warning' || event.type === 'hook') events.emit(event)
+      if (event.type !== 'warning' && event.type !== 'hook') return
+      appendSessionStart(session, { agent: this.#parts.name, at: Date.now() })
+      events.emit(event)
     }
     const context = new RunContext(this.#parts, looseEffects({ signal, emit }), state)
     context.setDeadline() // the hooks of a session may take as long as a run

@@ -2,36 +2,26 @@ import type { JsonObject } from '../../state/json.ts'
 import type { AppendOptions, SessionStore } from './store.ts'
 
 /**
- * The batches that tests write: of one to three lines, every other with a head, each with three events of which the second is
- * transient, every fifth the start of a turn. Each is known by its number alone.
+ * The batches that tests write: of one to three lines, every other with a head, each with two pieces, every fifth the start of
+ * a turn. Each is known by its number alone.
  */
 export function batchOf(number: number): [lines: string[], options?: AppendOptions] {
   const length = (number % 3) + 1
   const lines = Array.from({ length }, (_, i) => `${number}.${i + 1}.${length} ${'é'.repeat((number * 37) % 90)}`)
-  const [first, second, third] = [1, 2, 3].map((i) => ({ text: JSON.stringify({ seq: 3 * number + i, number }) }))
-  const events = [{ ...first!, startsTurn: number % 5 === 0 }, { ...second!, transient: true }, third!]
-  return [lines, { events, ...(number % 2 === 0 && { head: { batches: number + 1 } }) }]
+  const pieces = [1, 2].map((i) => ({ seq: 2 * number + i, text: String(number) }))
+  return [lines, { pieces, startsTurn: number % 5 === 0, ...(number % 2 === 0 && { head: { batches: number + 1 } }) }]
 }
 
-/**
- * The number of batches in a session. Throws unless its log has the events of those, and nothing else. A process that died may
- * have left transient events of the turn before.
- */
-export async function checkEvents(store: SessionStore, id: string): Promise<number> {
+/** The number of batches in a session. Throws unless it has the pieces of the last turn, and nothing else. */
+export async function checkPieces(store: SessionStore, id: string): Promise<number> {
   const writer = await store.open(id) // nothing of a process that died is stored after this
-  const batches = wholeBatches(await writer.read())
+  const stored = await writer.read({ pieces: { after: -1, before: Infinity } })
   await writer.release()
-  const seqs: number[] = []
-  const turn = 15 * Math.floor((batches - 1) / 5)
-  if (batches > 0)
-    for await (const { seq } of store.watch(id)) {
-      seqs.push(seq)
-      if (seq >= 3 * batches) break
-    }
-  const all = Array.from({ length: 3 * batches }, (_, i) => i + 1)
-  const expected = all.filter((seq) => seq % 3 !== 2 || seq > turn || seqs.includes(seq))
-  if (seqs.join() !== expected.join()) throw new Error(`Of ${batches} batches there are the events ${seqs.join()}`)
-  if (writer.eventSeq !== 3 * batches) throw new Error(`After ${batches} batches, the last event is ${writer.eventSeq}`)
+  const batches = wholeBatches(stored)
+  const seqs = stored.pieces!.map(({ seq }) => seq)
+  const turn = 5 * Math.floor((batches - 1) / 5)
+  const expected = batches === 0 ? [] : Array.from({ length: 2 * (batches - turn) }, (_, i) => 2 * turn + i + 1)
+  if (seqs.join() !== expected.join()) throw new Error(`Of ${batches} batches there are the pieces ${seqs.join()}`)
   return batches
 }
 

@@ -6,15 +6,14 @@ export type {
   AppendOptions,
   ListedSession,
   ListOptions,
+  Piece,
   PruneOptions,
   ReadOptions,
   SessionFilter,
   SessionLock,
   SessionStore,
   SessionWriter,
-  StoredEvent,
   StoredSession,
-  WatchOptions,
 } from './store.ts'
 export type { StopRequest } from '../../state/stop-request.ts'
 export { budget, type BudgetOptions } from '../limits/budget.ts'
@@ -37,6 +36,7 @@ export type {
   StoredToolCall,
 } from '../../state/stored-run.ts'
 export { requestStop } from '../session/request-stop.ts'
+export { watchSession, type WatchOptions } from '../log/watch-session.ts'
 export { rewindSession, type RewindOptions } from '../session/rewind-session.ts'
 export type { SessionHead } from '../session/session-head.ts'
 export {

@@ -3,10 +3,10 @@ import type { JsonObject } from '../../state/json.ts'
 import type { StopRequest } from '../../state/stop-request.ts'
 import { newLockOwner, toSessionLock } from './lock-owner.ts'
 import { countOf, pageOf, pruneSessions } from './list-sessions.ts'
-import { OpenWriters, type NumberedEvent } from './open-writers.ts'
+import { OpenWriters } from './open-writers.ts'
 import { changedText } from './shared-value.ts'
 import { StopListeners } from './stop-listeners.ts'
-import { EventWatchers, PAGE_CHARACTERS, type EventPage } from './watch-events.ts'
+import { SessionWatchers } from './session-watchers.ts'
 import {
   checkSessionId,
   checkStoreCall,
@@ -17,6 +17,7 @@ import {
   sessionUnknown,
   useOf,
   type ListedSession,
+  type Piece,
   type ReadOptions,
   type SessionLock,
   type SessionStore,
@@ -24,8 +25,9 @@ import {
 } from './store.ts'
 
 type MemorySession = {
+  readonly key: string
   readonly lines: string[]
-  events: NumberedEvent[]
+  pieces: Piece[]
   head: JsonObject
   updatedAt: number
   /** Who has it locked. */
@@ -44,7 +46,7 @@ export function memoryStore(...more: []): SessionStore {
   checkNoOptions('memoryStore', more)
   const sessions = new Map<string, MemorySession>()
   const values = new Map<string, string>()
-  const watchers = new EventWatchers()
+  const watchers = new SessionWatchers()
   const stops = new StopListeners((ids) => new Map(ids.flatMap((id) => stopOf(id, sessions.get(id)))))
   const writers = new OpenWriters(watchers, stops)
   const checkUnlocked = (id: string): MemorySession | undefined => {
@@ -73,15 +75,14 @@ export function memoryStore(...more: []): SessionStore {
         id,
         head: session.head,
         length: session.lines.length,
-        eventSeq: session.events.at(-1)?.seq ?? 0,
         stop: session.stop,
         read: (options) => readPart(session, options),
-        append({ lines, head, endsRun, events, startsTurn }) {
+        append({ lines, head, endsRun, pieces, startsTurn }) {
           if (head !== undefined) session.head = readHead(id, head.text)
           if (endsRun) session.stop = undefined
           for (const line of lines) session.lines.push(line)
-          if (startsTurn !== undefined) session.events = session.events.filter(({ transient }) => !transient)
-          for (const event of events) session.events.push(event)
+          if (startsTurn) session.pieces = []
+          for (const piece of pieces) session.pieces.push(piece)
           session.updatedAt = Date.now()
         },
         unlock: () => void (session.lock = undefined),
@@ -111,11 +112,7 @@ export function memoryStore(...more: []): SessionStore {
       values.set(name, text)
       return value
     },
-    watch: (id, options = {}) =>
-      watchers.watch(id, options, () => (after) => {
-        const session = sessions.get(id)
-        return session && eventsAfter(session, after)
-      }),
+    watch: (id, onChange, onEnd) => watchers.watch(id, onChange, onEnd),
     async requestStop(id, request) {
       checkStoreCall('requestStop', id, request)
       const session = sessions.get(id)
@@ -134,25 +131,16 @@ export function memoryStore(...more: []): SessionStore {
 
 function newSession(): MemorySession {
   const now = Date.now()
-  return { lines: [], events: [], head: {}, updatedAt: now, lock: undefined, stop: undefined }
+  return { key: crypto.randomUUID(), lines: [], pieces: [], head: {}, updatedAt: now, lock: undefined, stop: undefined }
 }
 
 function stopOf(id: string, session: MemorySession | undefined): readonly (readonly [string, StopRequest])[] {
   return session?.stop === undefined ? [] : [[id, session.stop]]
 }
 
-function eventsAfter(session: MemorySession, after: number): EventPage {
-  const { events } = session
-  let [first, end] = [0, events.length]
-  while (first < end) {
-    const middle = (first + end) >> 1
-    if (events[middle]!.seq > after) end = middle
-    else first = middle + 1
-  }
-  for (let length = 0; end < events.length && length < PAGE_CHARACTERS; end++) length += events[end]!.text.length
-  return { session, events: events.slice(first, end), more: end < events.length, last: events.at(-1)?.seq ?? 0 }
-}
-
-function readPart({ head, lines }: MemorySession, { after = -1 }: ReadOptions): StoredSession {
-  return { head, lines: lines.slice(after + 1) }
+function readPart({ key, head, lines, pieces }: MemorySession, options: ReadOptions): StoredSession {
+  const { after = -1, before = Infinity, pieces: range } = options
+  const part = { head, lines: lines.slice(after + 1, before) }
+  if (range === undefined) return part
+  return { ...part, key, pieces: pieces.filter(({ seq }) => seq > range.after && seq < range.before) }
 }

@@ -13,7 +13,7 @@ import {
   type AppendOptions,
   type ReadOptions,
   type SessionWriter,
-  type StoredEvent,
+  type Piece,
   type StoredSession,
 } from './store.ts'
 
@@ -22,11 +22,10 @@ export type LockedLines = {
   readonly id: string
   readonly head: JsonObject
   readonly length: number
-  readonly eventSeq: number
   /** The request to stop its run, if one was stored when it was locked. */
   readonly stop: StopRequest | undefined
   read(options: ReadOptions): StoredSession | Promise<StoredSession>
-  /** Stores what was checked. Called with at least one line, head or event, and never after `unlock`. */
+  /** Stores what was checked. Called with at least one line, head or piece, and never after `unlock`. */
   append(batch: Batch): void | Promise<void>
   /** Extends the lease, in stores that have one. A failure is ignored: the lease expires, and this writer is fenced. */
   renew?(): void | Promise<void>
@@ -39,16 +38,13 @@ export type Batch = {
   readonly head: HeadToStore | undefined
   /** Whether the head says that there is no open run: a request to stop it must be deleted. */
   readonly endsRun: boolean
-  readonly events: readonly NumberedEvent[]
-  /** The event that starts a turn: all transient events before it, which are all that are stored, must be deleted. */
-  readonly startsTurn: number | undefined
+  readonly pieces: readonly Piece[]
+  /** All pieces that were stored before must be deleted. */
+  readonly startsTurn: boolean
 }
 
-/** An event and its number. */
-export type NumberedEvent = { readonly seq: number; readonly text: string; readonly transient: boolean }
-
-const OPTIONS = ['head', 'events'] as const satisfies readonly (keyof AppendOptions)[]
-const noEvents: readonly StoredEvent[] = []
+const OPTIONS = ['head', 'pieces', 'startsTurn'] as const satisfies readonly (keyof AppendOptions)[]
+const noPieces: readonly Piece[] = []
 
 /** The writers that a store has open. Checks what they append, renews their leases and releases them with the store. */
 export class OpenWriters {
@@ -66,9 +62,9 @@ export class OpenWriters {
   }
 
   add(session: LockedLines): SessionWriter {
-    const onEvents = (): void => this.#watchers.changed(session.id)
+    const onStored = (): void => this.#watchers.changed(session.id)
     let released = false
-    let { eventSeq, stop: requested } = session
+    let { stop: requested } = session
     let listener: ((request: StopRequest) => void) | undefined
     const unlisten = (): void => {
       if (listener !== undefined) this.#stops.remove(listener)
@@ -78,34 +74,23 @@ export class OpenWriters {
     const writer: SessionWriter = {
       head: session.head,
       length: session.length,
-      eventSeq,
       read: (options = {}) => session.read(options),
       append(lines, options = {}) {
         if (released) throw sessionReleased(session.id)
         checkOptions('append', options, OPTIONS)
-        const { head } = options
+        const { head, pieces = noPieces, startsTurn = false } = options
         checkLines(lines)
-        const added = options.events ?? noEvents
-        const turn = added.findLastIndex(({ startsTurn }) => startsTurn)
-        const events = numbered(added, { after: eventSeq, turn })
-        if (lines.length + events.length === 0 && head === undefined) return undefined
+        for (const { text } of pieces) checkLine(text, 'A piece')
+        if (lines.length + pieces.length === 0 && head === undefined) return undefined
         const stored = head && { text: headText(head), facets: facetsOf(head) }
         const endsRun = stored !== undefined && !isOpenStatus(stored.facets.status)
         if (endsRun) {
           requested = undefined
           unlisten()
         }
-        const storing = session.append({
-          lines,
-          head: stored,
-          endsRun,
-          events,
-          startsTurn: turn === -1 ? undefined : eventSeq + 1 + turn,
-        })
-        eventSeq += added.length
-        if (events.length === 0) return storing
-        if (storing instanceof Promise) return storing.then(onEvents)
-        return onEvents()
+        const storing = session.append({ lines, head: stored, endsRun, pieces, startsTurn })
+        if (storing instanceof Promise) return storing.then(onStored)
+        return onStored()
       },
       onStop: (listen) => {
         unlisten()
@@ -159,21 +144,6 @@ export class OpenWriters {
     await Promise.allSettled([...this.#unreleased.keys()].map((id) => this.releaseStale(id)))
     for (const writer of this.#writers) await writer.release()
   }
-}
-
-/** The events to store: a transient one before a turn starts is deleted already. */
-function numbered(
-  events: readonly StoredEvent[],
-  { after, turn }: { readonly after: number; readonly turn: number },
-): readonly NumberedEvent[] {
-  const numbered: NumberedEvent[] = []
-  for (let i = 0; i < events.length; i++) {
-    const { text, transient = false } = events[i]!
-    checkLine(text, 'An event')
-    if (i === turn || !(transient && i < turn))
-      numbered.push({ seq: after + 1 + i, text, transient: transient && i !== turn })
-  }
-  return numbered
 }
 
 async function renew(session: LockedLines): Promise<void> {

@@ -1,7 +1,6 @@
 import { AgentError } from '../../errors.ts'
 import { MAX_LEASE_MS } from './lock-owner.ts'
 import { sessionTooNew } from './store.ts'
-import { PAGE_CHARACTERS } from './watch-events.ts'
 
 /** What the store needs of a connection pool: a `Pool` of the package `pg`, or anything with the same method. */
 export type PostgresPool = {
@@ -9,10 +8,9 @@ export type PostgresPool = {
 }
 
 /** The version of the tables. They are changed forward only, by one process at a time, when a store of a newer version is opened. */
-const VERSION = 5
+const VERSION = 6
 /** The oldest version that can use these tables: during a deploy, processes of both versions run. */
-const USABLE_SINCE = 5
-export const PAGE_EVENTS = 256
+const USABLE_SINCE = 6
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
 /** The key of an advisory lock, unlikely to be used by others: "Hkl1" in ASCII. */
 const SETUP_LOCK = 0x486b6c31
@@ -21,7 +19,7 @@ export type Queries = ReturnType<typeof queriesFor>
 
 /** All queries. Each is one statement, so it is atomic on any connection and through any pooler. */
 export function queriesFor(schema: string) {
-  const [sessions, lines, shared, events] = ['sessions', 'lines', 'shared', 'events'].map(
+  const [sessions, lines, shared, pieces] = ['sessions', 'lines', 'shared', 'pieces'].map(
     (table) => `${checked(schema)}.${table}`,
   )
   const nowMs = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
@@ -45,21 +43,27 @@ export function queriesFor(schema: string) {
         SELECT locked.key, $3::bigint + new.n - 1, new.line
         FROM locked, unnest($4::text[]) WITH ORDINALITY AS new (line, n)
       )`
-  // Events are added. The parameters are their numbers, their texts, which are transient, and whether to delete all others that are.
-  const eventsFrom = (first: number): string => `, ended AS (
-        DELETE FROM ${events} USING locked WHERE $${first + 3}::bool AND session = locked.key AND transient
-      ), logged AS (
-        INSERT INTO ${events} (session, seq, text, transient)
-        SELECT locked.key, new.seq, new.text, new.transient
-        FROM locked, unnest($${first}::bigint[], $${first + 1}::text[], $${first + 2}::bool[]) AS new (seq, text, transient)
+  // Pieces are added. The parameters are their numbers, their texts, and whether a turn starts.
+  const withPieces = `, ended AS (
+        DELETE FROM ${pieces} USING locked WHERE $9::bool AND session = locked.key
+      ), added AS (
+        INSERT INTO ${pieces} (session, seq, text)
+        SELECT locked.key, new.seq, new.text FROM locked, unnest($7::bigint[], $8::text[]) AS new (seq, text)
       )`
   return {
     create: `
       INSERT INTO ${sessions} (id, lease_ms) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`,
     find: `
       SELECT key, id, epoch, owner, head, length, updated_ms::float8 AS updated_ms FROM ${sessions} WHERE id = $1`,
-    lines: `
-      SELECT n, line FROM ${lines} WHERE session = $1 AND n < $2 AND n > $3 ORDER BY n`,
+    // In one statement, so that the parts fit together: the session, its lines and its pieces, each between two numbers.
+    read: `
+      WITH found AS (SELECT key, head, length FROM ${sessions} WHERE id = $1)
+      SELECT 0 AS part, key, length AS n, head AS line FROM found
+      UNION ALL
+      SELECT 1, session, n, line FROM ${lines}, found WHERE session = key AND n > $2 AND n < $3
+      UNION ALL
+      SELECT 2, session, seq, text FROM ${pieces}, found WHERE session = key AND seq > $4 AND seq < $5
+      ORDER BY part, n`,
     count: `
       SELECT count(*) AS n FROM ${sessions} WHERE ${filter}`,
     locks: `
@@ -76,17 +80,9 @@ export function queriesFor(schema: string) {
       WHERE key = $1 AND epoch = $2 AND ($3::bool OR owner IS NULL OR ${expired})
       RETURNING key, id, epoch, length, head, stop`,
     append: `${append} SELECT key FROM locked`,
-    appendEvents: `${append} ${eventsFrom(7)} SELECT key FROM locked`,
-    lastEvent: `
-      SELECT max(seq) AS n FROM ${events} WHERE session = $1`,
-    // With the session, so that one query tells whether it exists.
-    events: `
-      SELECT key, seq AS n, text AS line FROM ${sessions} LEFT JOIN LATERAL (
-        SELECT seq, text, sum(length(text)) OVER (ORDER BY seq) - length(text) AS before
-        FROM (SELECT seq, text FROM ${events} WHERE session = key AND seq > $2 ORDER BY seq LIMIT ${PAGE_EVENTS}) AS page
-      ) AS counted ON before < ${PAGE_CHARACTERS} WHERE id = $1 ORDER BY seq`,
+    appendPieces: `${append} ${withPieces} SELECT key FROM locked`,
     versions: `
-      SELECT id, key, (SELECT max(seq) FROM ${events} WHERE session = key) AS n FROM ${sessions} WHERE id = ANY ($1)`,
+      SELECT id, key, length, (SELECT max(seq) FROM ${pieces} WHERE session = key) AS n FROM ${sessions} WHERE id = ANY ($1)`,
     notify: `
       SELECT pg_notify($1, id) FROM unnest($2::text[]) AS id`,
     // A request counts under the lock that it was made under, and the next owner of the lock takes it over if the run is open.
@@ -114,7 +110,7 @@ export function queriesFor(schema: string) {
       ), cleared AS (
         DELETE FROM ${lines} USING gone WHERE session = gone.key
       ), forgotten AS (
-        DELETE FROM ${events} USING gone WHERE session = gone.key
+        DELETE FROM ${pieces} USING gone WHERE session = gone.key
       )
       SELECT key FROM gone`,
   }
@@ -220,14 +216,13 @@ function tables(schema: string, { forSetupMs, forTableMs }: LockWaits): string {
       line text NOT NULL,
       PRIMARY KEY (session, n)
     );
-    CREATE TABLE IF NOT EXISTS ${schema}.events (
+    CREATE TABLE IF NOT EXISTS ${schema}.pieces (
       session bigint NOT NULL,
       seq bigint NOT NULL,
       text text NOT NULL,
-      transient boolean NOT NULL,
       PRIMARY KEY (session, seq)
     );
-    CREATE INDEX IF NOT EXISTS transient_events ON ${schema}.events (session) WHERE transient;
+    DROP TABLE IF EXISTS ${schema}.events;
     ALTER TABLE ${schema}.sessions
       ADD COLUMN IF NOT EXISTS status text, ADD COLUMN IF NOT EXISTS agent text, ADD COLUMN IF NOT EXISTS user_name text,
       ADD COLUMN IF NOT EXISTS updated_ms bigint NOT NULL DEFAULT (extract(epoch FROM clock_timestamp()) * 1000)::bigint,

@@ -53,7 +53,7 @@ suite('the tables of a store on Postgres', async () => {
     while ((await pool.query(isWaiting)).rowCount === 0);
     await client.query('COMMIT')
     await created
-    assert.deepEqual((await pool.query(`SELECT version FROM ${schema}.store`)).rows, [{ version: 5 }])
+    assert.deepEqual((await pool.query(`SELECT version FROM ${schema}.store`)).rows, [{ version: 6 }])
   })
 
   test('leave the timeouts of a connection as they were', async (t) => {

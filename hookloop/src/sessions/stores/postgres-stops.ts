@@ -2,7 +2,7 @@ import type { StopRequest } from '../../state/stop-request.ts'
 import type { Listener } from './postgres-listener.ts'
 import { StopListeners } from './stop-listeners.ts'
 import { readStop } from './store.ts'
-import { pollEvery, type Polling } from './watch-events.ts'
+import { pollEvery, type Polling } from './session-watchers.ts'
 
 /** How often it is checked whether a run is to stop, without and with notifications. */
 const [POLL_MS, LISTENING_POLL_MS] = [500, 5_000]

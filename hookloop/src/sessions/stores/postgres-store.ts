@@ -8,7 +8,7 @@ import { OpenWriters, type Batch, type LockedLines } from './open-writers.ts'
 import { changedText, joinChanges, retryChange } from './shared-value.ts'
 import { connectTo, type Pool } from './postgres-connect.ts'
 import { channelOf, Listener, Notifier, STOP } from './postgres-listener.ts'
-import { PAGE_EVENTS, queriesFor, type PostgresPool, type Queries } from './postgres-queries.ts'
+import { queriesFor, type PostgresPool, type Queries } from './postgres-queries.ts'
 import { postgresStops } from './postgres-stops.ts'
 import {
   checkSessionId,
@@ -21,12 +21,13 @@ import {
   sessionFenced,
   sessionUnknown,
   storeFailed,
+  type Piece,
   type ReadOptions,
   type SessionFilter,
   type SessionStore,
   type StoredSession,
 } from './store.ts'
-import { EventWatchers, PAGE_CHARACTERS, pollEvery, type EventPage } from './watch-events.ts'
+import { pollEvery, SessionWatchers } from './session-watchers.ts'
 
 /** Options of `postgresStore`. */
 export type PostgresStoreOptions = {
@@ -101,24 +102,21 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
   const poll = async (): Promise<void> => {
     try {
       const rows = await query('versions', [watchers.ids])
-      const versions = new Map(rows.map(({ id, key, n }) => [id, `${key} ${n}`]))
+      const versions = new Map(rows.map(({ id, key, length, n }) => [id, `${key} ${length} ${n}`]))
       watchers.check((id) => versions.get(id))
     } catch {
       // the reads of the watchers report it
     }
   }
   const polling = pollEvery(() => (listener.isListening ? LISTENING_POLL_MS : POLL_MS), poll)
-  const watchers: EventWatchers = new EventWatchers({
-    isTemporary: isConnectionLost,
-    polling: {
-      start() {
-        listener.start()
-        polling.start()
-      },
-      stop() {
-        listener.stop()
-        polling.stop()
-      },
+  const watchers: SessionWatchers = new SessionWatchers({
+    start() {
+      listener.start()
+      polling.start()
+    },
+    stop() {
+      listener.stop()
+      polling.stop()
     },
   })
   const writers = new OpenWriters(
@@ -146,8 +144,7 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       checkStoreCall('open', id, given)
       const { create = false } = given
       await writers.releaseStale(id)
-      await watchers.started(id)
-      return writers.add(await lockSession(id, query, { create, leaseMs, started: () => watchers.started(id) }))
+      return writers.add(await lockSession(id, query, { create, leaseMs }))
     },
     async read(id, part = {}) {
       checkStoreCall('read', id, part)
@@ -189,7 +186,7 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
     },
     prune: (given) => pruneSessions(store, given),
     update: async (name, change) => updateValue(checkSessionId(name), change),
-    watch: (id, given = {}) => watchers.watch(id, given, () => (after) => readEvents(id, query, after)),
+    watch: (id, onChange, onEnd) => watchers.watch(id, onChange, onEnd),
     async requestStop(id, request) {
       checkStoreCall('requestStop', id, request)
       const [found] = await query('find', [id])
@@ -232,6 +229,8 @@ type Row = {
   readonly expired: boolean
   readonly n: string | null
   readonly line: string
+  /** 0: the session, 1: a line, 2: a piece. */
+  readonly part: number
 }
 
 function filterValues(filter: SessionFilter): unknown[] {
@@ -241,27 +240,10 @@ function filterValues(filter: SessionFilter): unknown[] {
 
 type Query = (name: keyof Queries, values: unknown[]) => Promise<readonly Row[]>
 
-/** Whether the database cannot be reached now, in contrast to an error that it answers with. */
-function isConnectionLost(error: unknown): boolean {
-  if (!(error instanceof AgentError) || error.code !== 'STORE_FAILED' || !(error.cause instanceof Error)) return false
-  const code = String((error.cause as NodeJS.ErrnoException).code)
-  const isAnswer = /^[0-9A-Z]{5}$/.test(code) && !/^(?:08|53|57P)/.test(code)
-  return !isAnswer && !code.startsWith('ERR_')
-}
-
 async function lockSession(
   id: string,
   query: Query,
-  {
-    create,
-    leaseMs,
-    started,
-  }: {
-    readonly create: boolean
-    readonly leaseMs: number
-    /** Resolves when watchers that follow the session from now on know its last event. */
-    readonly started: () => Promise<void> | undefined
-  },
+  { create, leaseMs }: { readonly create: boolean; readonly leaseMs: number },
 ): Promise<LockedLines> {
   const owner = JSON.stringify(newLockOwner())
   const { key, epoch, length, head, stop } = await whenUnlocked(id, query, async (found) => {
@@ -274,21 +256,14 @@ async function lockSession(
   let next = Number(length)
   let failed = false
   let last: Promise<void> = Promise.resolve()
-  const store = async ({ lines, head, events, startsTurn }: Batch): Promise<void> => {
+  const store = async ({ lines, head, pieces, startsTurn }: Batch): Promise<void> => {
     if (failed) throw storeFailed(`The session "${id}" cannot be written`, 'an earlier write failed')
     failed = true // until the database has confirmed it: a connection may break after the lines were stored
     const facets = head && [head.facets.status, head.facets.agent, head.facets.user]
     const values = [key, epoch, next, lines, head?.text ?? null, facets ?? null]
-    const added = [
-      events.map(({ seq }) => seq),
-      events.map(({ text }) => text),
-      events.map(({ transient }) => transient),
-    ]
-    const hasEvents = events.length > 0
-    const [locked] = await query(hasEvents ? 'appendEvents' : 'append', [
-      ...values,
-      ...(hasEvents ? [...added, startsTurn !== undefined] : []),
-    ])
+    const added = [pieces.map(({ seq }) => seq), pieces.map(({ text }) => text), startsTurn]
+    const hasPieces = pieces.length > 0 || startsTurn
+    const [locked] = hasPieces ? await query('appendPieces', [...values, ...added]) : await query('append', values)
     failed = false
     if (locked === undefined) throw sessionFenced(id)
     next += lines.length
@@ -297,7 +272,6 @@ async function lockSession(
     id,
     head: readHead(id, head),
     length: next,
-    eventSeq: await lastEvent(query, key),
     stop: readStop(stop),
     read: async (part) => {
       await last
@@ -305,7 +279,7 @@ async function lockSession(
     },
     append(batch) {
       const copy = { ...batch, lines: batch.lines.slice() }
-      const stored = last.then(started).then(() => store(copy)) // in order, whichever connections the pool uses
+      const stored = last.then(() => store(copy)) // in order, whichever connections the pool uses
       last = stored.catch(() => undefined)
       return stored
     },
@@ -343,49 +317,26 @@ function isUnlocked({ owner }: Row): boolean {
   return owner === null || (known !== undefined && isDead(known))
 }
 
-async function readSession(id: string, query: Query, part: ReadOptions): Promise<StoredSession | undefined> {
-  const [row] = await query('find', [id])
-  if (row === undefined) return undefined
-  try {
-    return { head: readHead(id, row.head), lines: await readLines(row, query, part.after ?? -1) }
-  } catch (error) {
-    const [now] = await query('find', [id])
-    if (now?.key !== row.key) return readSession(id, query, part) // it was deleted in the meantime
-    throw error
+async function readSession(id: string, query: Query, options: ReadOptions): Promise<StoredSession | undefined> {
+  const { after = -1, before = Infinity, pieces: range } = options
+  const between = [after, before, range?.after ?? null, range?.before ?? null].map(asBigint)
+  const [session, ...rows] = await query('read', [id, ...between])
+  if (session === undefined) return undefined
+  const { key, n, line: head } = session
+  const lines: string[] = []
+  const pieces: Piece[] = []
+  for (const row of rows) {
+    if (row.part === 2) pieces.push({ seq: Number(row.n), text: row.line })
+    else if (Number(row.n) === after + 1 + lines.length) lines.push(row.line)
+    else throw sessionCorrupt(id, `its line ${after + 2 + lines.length} is missing`)
   }
+  const end = Math.max(after + 1, Math.min(Number(n), before))
+  if (after + 1 + lines.length !== end && after < end)
+    throw sessionCorrupt(id, `it has ${after + 1 + lines.length} lines instead of ${end}`)
+  return { head: readHead(id, head), lines, ...(range !== undefined && { key, pieces }) }
 }
 
-async function readEvents(id: string, query: Query, after: number): Promise<EventPage | undefined> {
-  if (after === Infinity) {
-    const [row] = await query('find', [id])
-    return row && { session: row.key, events: [], more: false, last: await lastEvent(query, row.key) }
-  }
-  const rows = await query('events', [id, after])
-  if (rows[0] === undefined) return undefined
-  const events = rows.flatMap(({ n, line }) => (n === null ? [] : { seq: Number(n), text: line }))
-  const length = events.reduce((sum, { text }) => sum + text.length, 0)
-  const more = events.length === PAGE_EVENTS || length >= PAGE_CHARACTERS
-  return { session: rows[0].key, events, more, last: events.at(-1)?.seq ?? after }
-}
-
-async function lastEvent(query: Query, key: string): Promise<number> {
-  const [row] = await query('lastEvent', [key])
-  return Number(row?.n ?? 0)
-}
-
-/** As many lines as the row says: lines that are appended in the meantime belong to a later state. */
-async function readLines(
-  row: Pick<Row, 'id' | 'key' | 'length'>,
-  query: Query,
-  after: number,
-): Promise<readonly string[]> {
-  const length = Number(row.length)
-  if (after >= length - 1) return []
-  const rows = await query('lines', [row.key, length, after])
-  const lines = rows.map(({ n, line }, i) => {
-    if (Number(n) !== after + 1 + i) throw sessionCorrupt(row.id, `its line ${after + 2 + i} is missing`)
-    return line
-  })
-  if (after + 1 + lines.length === length) return lines
-  throw sessionCorrupt(row.id, `it has ${after + 1 + lines.length} lines instead of ${length}`)
+/** Infinity is no number for the database. */
+function asBigint(value: number | null): number | null {
+  return value === null ? null : Math.max(-1, Math.min(value, Number.MAX_SAFE_INTEGER))
 }

@@ -21,7 +21,6 @@ function storeWith(change: (writer: SessionWriter) => Partial<SessionWriter>): S
     return {
       head: writer.head,
       length: writer.length,
-      eventSeq: writer.eventSeq,
       read: (part) => writer.read(part),
       append: (lines, more) => writer.append(lines, more),
       onStop: (listener) => writer.onStop(listener),

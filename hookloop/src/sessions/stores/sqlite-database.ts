@@ -3,11 +3,11 @@ import { AgentError, messageOf } from '../../errors.ts'
 import { sessionTooNew, storeFailed } from './store.ts'
 
 /** The value of `PRAGMA user_version`: the version of the tables. */
-const VERSION = 5
+const VERSION = 6
 /** The value of `PRAGMA application_id`, "Hkl1" in ASCII: it distinguishes a session store from other databases. */
 const APPLICATION = 0x486b6c31
 const BUSY_TIMEOUT_MS = 5_000
-/** Of a new file. An append writes a whole page of lines and one of events: with pages of 8 KB it takes a third longer. */
+/** Of a new file. An append writes a whole page: with pages of 8 KB it takes longer. */
 const PAGE_BYTES = 4_096
 /** About 8 MB, twice the default: checkpoints wait for the disk, so they should be rare. */
 const CHECKPOINT_PAGES = 2_000
@@ -15,7 +15,7 @@ const [BUSY, CORRUPT, NOT_A_DATABASE] = [5, 11, 26]
 
 // A row has the lines of one append, separated by newlines. Its place is the key of the session, shifted by 32 bits, plus the
 // number of its first line: one B-tree in reading order, and an append touches a single page of it. Keys are never reused, so
-// a writer whose session was deleted finds no row. A row of events has consecutive events in the same way.
+// a writer whose session was deleted finds no row.
 const TABLES = `
   CREATE TABLE sessions (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -39,12 +39,12 @@ const TABLES = `
     at INTEGER NOT NULL,
     line TEXT NOT NULL
   ) STRICT;
-  CREATE TABLE events (
-    place INTEGER PRIMARY KEY,
-    transient INTEGER NOT NULL,
-    text TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX transient_events ON events (place) WHERE transient = 1;
+  CREATE TABLE pieces (
+    session INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (session, seq)
+  ) WITHOUT ROWID;
   CREATE TABLE stops (
     session INTEGER PRIMARY KEY,
     epoch INTEGER NOT NULL,
@@ -235,7 +235,7 @@ function checkDatabase(database: DatabaseSync, path: string): boolean {
   if (found.length === 0 && application === 0 && version === 0) return true
   if (application !== APPLICATION || version !== VERSION) throw damaged(path, 'it is not a session store')
   const tables = found.filter(({ type }) => type === 'table').map(({ name }) => name)
-  if (!['sessions', 'lines', 'events', 'stops', 'shared'].every((name) => tables.includes(name)))
+  if (!['sessions', 'lines', 'pieces', 'stops', 'shared'].every((name) => tables.includes(name)))
     throw damaged(path, 'its tables are missing')
   // They would run with each of our statements.
   if (found.some(({ type }) => type === 'trigger' || type === 'view'))

@@ -7,7 +7,7 @@ import { openDatabase, sqliteFailed, watchDatabase } from './sqlite-database.ts'
 import { Tables } from './sqlite-tables.ts'
 import { StopListeners } from './stop-listeners.ts'
 import { checkSessionId, checkStoreCall, sessionFenced, storeFailed, type SessionStore } from './store.ts'
-import { EventWatchers, pollEvery } from './watch-events.ts'
+import { pollEvery, SessionWatchers } from './session-watchers.ts'
 
 /** How often a store with watchers checks whether another process has written. */
 const POLL_MS = 10
@@ -62,7 +62,7 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
       watchers.changed() // their reads report what is wrong
     }
   }
-  const watchers = new EventWatchers({ polling: pollEvery(() => POLL_MS, poll) })
+  const watchers = new SessionWatchers(pollEvery(() => POLL_MS, poll))
   const stops: StopListeners = new StopListeners(
     () => query((each) => each.stops()),
     pollEvery(
@@ -84,7 +84,6 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
         id,
         head: lock.head,
         length: lock.length,
-        eventSeq: lock.eventSeq,
         stop: lock.stop,
         read: (part) => query((each) => each.read(id, part)) ?? { head: {}, lines: [] },
         append(batch) {
@@ -122,7 +121,7 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
       checkSessionId(name)
       return query((each) => each.update(name, change))
     },
-    watch: (id, given = {}) => watchers.watch(id, given, () => (after) => query((each) => each.events(id, after))),
+    watch: (id, onChange, onEnd) => watchers.watch(id, onChange, onEnd),
     async requestStop(id, request) {
       checkStoreCall('requestStop', id, request)
       const isStored = query((each) => each.requestStop(id, request))

@@ -1,15 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Json, JsonObject } from '../../state/json.ts'
 import type { StopRequest } from '../../state/stop-request.ts'
-import { ROW_CHARACTERS } from './event-rows.ts'
 import { describeLockOwner, isLocked, parseLockOwner, toLease, toSessionLock } from './lock-owner.ts'
 import { storedStatuses, type Position } from './list-sessions.ts'
 import type { Batch } from './open-writers.ts'
 import { changedText, type ValueChange } from './shared-value.ts'
 import { immediately } from './sqlite-database.ts'
-import { EventTable } from './sqlite-events.ts'
 import { StopTable } from './sqlite-stops.ts'
-import type { EventPage } from './watch-events.ts'
 import {
   isOpenStatus,
   listedSession,
@@ -20,6 +17,7 @@ import {
   type Facets,
   type HeadToStore,
   type ListedSession,
+  type Piece,
   type SessionFilter,
   type ReadOptions,
   type StoredSession,
@@ -30,7 +28,6 @@ type Lock = {
   readonly epoch: number
   readonly head: JsonObject
   readonly length: number
-  readonly eventSeq: number
   readonly stop: StopRequest | undefined
   /** What lists sort and filter by, as this lock has stored it, and when. */
   listed: { readonly facets: Facets; readonly at: number } | undefined
@@ -48,6 +45,10 @@ type Row = {
   readonly status: string | null
 }
 
+/** A row is not longer than this, unless a single line is. */
+const ROW_CHARACTERS = 32_768
+/** The number of lines that a session can have. */
+const MAX_LINES = 2 ** 32
 /** While a session is locked, its place in lists is updated no more often: each time writes four indexes. */
 const LISTED_MS = 1_000
 
@@ -63,12 +64,15 @@ export class Tables {
   readonly #epoch
   readonly #select
   readonly #last
-  readonly #events
+  readonly #insertPiece
+  readonly #selectPieces
+  readonly #deletePieces
+  readonly #dataVersion
   readonly #stops
+  #lastDataVersion: unknown
 
   constructor(database: DatabaseSync) {
     this.database = database
-    this.#events = new EventTable(database)
     this.#stops = new StopTable(database)
     this.#find = database.prepare('SELECT * FROM sessions WHERE id = ?')
     this.#begin = database.prepare('BEGIN IMMEDIATE')
@@ -86,10 +90,16 @@ export class Tables {
     // Lines are appended in rows, so the first line to read may be in the middle of one. Names, because Node before 24
     // cannot bind numbered parameters.
     this.#select = database.prepare(
-      `SELECT place - (:key << 32) AS n, line FROM lines WHERE place < (:key + 1) << 32 AND place >= coalesce(
+      `SELECT place - (:key << 32) AS n, line FROM lines WHERE place < (:key << 32) + CAST(:before AS INTEGER) AND place >= coalesce(
          (SELECT max(place) FROM lines WHERE place >= (:key << 32) AND place <= (:key << 32) + CAST(:number AS INTEGER)), (:key << 32)
        ) ORDER BY place`,
     )
+    this.#insertPiece = database.prepare('INSERT INTO pieces (session, seq, text) VALUES (?, ?, ?)')
+    this.#selectPieces = database.prepare(
+      'SELECT seq, text FROM pieces WHERE session = ? AND seq > ? AND seq < ? ORDER BY seq',
+    )
+    this.#deletePieces = database.prepare('DELETE FROM pieces WHERE session = ?')
+    this.#dataVersion = database.prepare('PRAGMA data_version')
     this.#last = database.prepare(
       `SELECT place - (:key << 32) AS n, line FROM lines WHERE place >= (:key << 32) AND place < (:key + 1) << 32
        ORDER BY place DESC LIMIT 1`,
@@ -117,27 +127,28 @@ export class Tables {
         .prepare('UPDATE sessions SET epoch = ?, owner = ?, renewed_at = ?, lease_ms = ? WHERE key = ?')
         .run(epoch, by.owner, now, by.leaseMs, row.key)
       const stop = this.#stops.take(row, isOpenStatus(row.status))
-      return { key: row.key, epoch, head, length, eventSeq: this.#events.last(row.key), stop, listed: undefined }
+      return { key: row.key, epoch, head, length, stop, listed: undefined }
     })
   }
 
   /** False if another process has taken over the lock. */
   append(lock: Lock, next: number, batch: Batch): boolean {
     const { key, epoch } = lock
-    const { head, events } = batch
+    const { head, pieces, startsTurn } = batch
     const now = Date.now()
     const insert = ({ first, text }: AppendedRow): boolean =>
       this.#insert.run(next + first, now, text, key, epoch).changes === 1
     const rows = toRows(batch.lines)
-    const isOneRow = head === undefined && rows.length === 1 && events.length === 0
+    const isOneRow = head === undefined && rows.length === 1 && pieces.length === 0 && !startsTurn
     if (isOneRow) return insert(rows[0]!) // a statement is a transaction
     this.#begin.run()
     try {
-      // Each of these statements checks the lock, so it is read on its own only for events without a line.
+      // Each of these statements checks the lock, so it is read on its own only for pieces without a line.
       const mayAppend = head === undefined ? rows.length > 0 || this.#isOwn(lock) : this.#setHead(lock, head, now)
       const isOwn = mayAppend && rows.every(insert)
       if (isOwn) {
-        this.#events.add(key, batch)
+        if (startsTurn) this.#deletePieces.run(key)
+        for (const { seq, text } of pieces) this.#insertPiece.run(key, seq, text)
         if (batch.endsRun) this.#stops.delete(key)
       }
       this.#commit.run()
@@ -177,12 +188,19 @@ export class Tables {
       .run(wasWritten ? 1 : 0, Date.now(), key, epoch)
   }
 
-  read(id: string, { after = -1 }: ReadOptions): StoredSession | undefined {
+  read(id: string, options: ReadOptions): StoredSession | undefined {
     return this.#snapshot(() => {
       const row = this.#row(id)
       if (row === undefined) return undefined
-      return { head: readHead(id, row.head), lines: this.#lines(row, after) }
+      const part = { head: readHead(id, row.head), lines: this.#lines(row, options) }
+      return options.pieces === undefined ? part : { ...part, ...this.#pieces(row, options.pieces) }
     })
+  }
+
+  #pieces({ key }: Row, { after, before }: NonNullable<ReadOptions['pieces']>): Pick<StoredSession, 'key' | 'pieces'> {
+    const [first, end] = [after, before].map((seq) => Math.min(seq, Number.MAX_SAFE_INTEGER))
+    const rows = this.#selectPieces.all(key, first!, end!) as unknown as readonly Piece[]
+    return { key: String(key), pieces: rows.map(({ seq, text }) => ({ seq, text })) }
   }
 
   list({
@@ -239,8 +257,8 @@ export class Tables {
       if (row === undefined || row.updated_at >= before) return false
       checkUnlocked(row)
       const key = row.key
-      for (const table of ['lines', 'events'])
-        this.database.prepare(`DELETE FROM ${table} WHERE place >= ? << 32 AND place < (? + 1) << 32`).run(key, key)
+      this.database.prepare('DELETE FROM lines WHERE place >= ? << 32 AND place < (? + 1) << 32').run(key, key)
+      this.#deletePieces.run(key)
       this.#stops.delete(key)
       this.database.prepare('DELETE FROM sessions WHERE key = ?').run(key)
       return true
@@ -275,9 +293,9 @@ export class Tables {
   }
 
   /** The lines after a number, from the row that has the first of them. */
-  #lines({ id, key }: Row, after: number): readonly string[] {
+  #lines({ id, key }: Row, { after = -1, before = MAX_LINES }: ReadOptions): readonly string[] {
     if (after === Infinity) return []
-    const rows = this.#select.all({ key, number: after + 1 }) as { n: number; line: string }[]
+    const rows = this.#select.all({ key, number: after + 1, before }) as { n: number; line: string }[]
     const first = rows[0]?.n ?? 0
     const lines: string[] = []
     if (first > after + 1) throw sessionCorrupt(id, `its line ${after + 2} is missing`)
@@ -286,7 +304,7 @@ export class Tables {
         throw sessionCorrupt(id, `its line ${first + lines.length + 1} is missing`)
       for (const line of text.split('\n')) lines.push(line)
     }
-    return first === after + 1 ? lines : lines.slice(after + 1 - first)
+    return lines.slice(Math.max(0, after + 1 - first), before - first)
   }
 
   #length({ key }: Row): number {
@@ -294,14 +312,12 @@ export class Tables {
     return last === undefined ? 0 : last.n + last.line.split('\n').length
   }
 
-  events(id: string, after: number): EventPage | undefined {
-    const row = this.#row(id)
-    return row && this.#events.read(row.key, after)
-  }
-
   /** Whether another connection has committed something since the last call. */
   hasForeignChanges(): boolean {
-    return this.#events.hasForeignChanges()
+    const version = this.#dataVersion.get()?.['data_version']
+    const isChanged = version !== this.#lastDataVersion
+    this.#lastDataVersion = version
+    return isChanged
   }
 
   /** Several queries that see the same state of the database. */

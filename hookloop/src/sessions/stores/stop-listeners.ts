@@ -1,5 +1,5 @@
 import type { StopRequest } from '../../state/stop-request.ts'
-import type { Polling } from './watch-events.ts'
+import type { Polling } from './session-watchers.ts'
 
 /** Reads the requests that are stored for these sessions, by their id. */
 type ReadStops = (

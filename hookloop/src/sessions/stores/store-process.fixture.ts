@@ -72,7 +72,7 @@ async function number(): Promise<void> {
     try {
       let last = Number((await writer.read()).lines.at(-1) ?? 0)
       for (let left = 4; left > 0; left--) {
-        await writer.append([String(++last)], { events: [{ text: JSON.stringify({ seq: last }) }] })
+        await writer.append([String(++last)], { pieces: [{ seq: last, text: String(last) }] })
         say(last)
       }
     } catch (error) {

@@ -9,7 +9,7 @@ import type { Readable, Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { after, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { batchAfter, batchOf, checkEvents, wholeBatches } from './batches.fixture.ts'
+import { batchAfter, batchOf, checkPieces, wholeBatches } from './batches.fixture.ts'
 import { killPoints, kills } from './kills.fixture.ts'
 import type { SessionStore } from './store.ts'
 
@@ -56,7 +56,7 @@ export function processContract(name: string, where: () => StoreOfProcesses): vo
         const after = await store.read(id)
         // A server may execute a statement after the process that sent it has died.
         assert.ok(after !== undefined && wholeBatches(after) >= before + 2)
-        await checkEvents(store, id)
+        await checkPieces(store, id)
         assert.deepEqual((await store.list()).find((each) => each.id === id)?.head, after.head)
       })
     })
@@ -77,18 +77,10 @@ export function processContract(name: string, where: () => StoreOfProcesses): vo
         assert.ok(found >= acknowledged && acknowledged > stored, `${found} of ${acknowledged} after ${stored}`)
         stored = found
       }
-      stored = await checkEvents(store, 'random')
-      await watching.reaches(3 * stored)
-      const lasting = Array.from({ length: 3 * stored }, (_, i) => i + 1).filter((seq) => seq % 3 !== 2)
-      assert.deepEqual(
-        watching.seqs.filter((seq) => seq % 3 !== 2),
-        lasting,
-      )
-      assert.deepEqual(
-        watching.seqs,
-        watching.seqs.toSorted((a, b) => a - b),
-      )
-      assert.equal(new Set(watching.seqs).size, watching.seqs.length)
+      stored = await checkPieces(store, 'random')
+      const { lines } = (await store.read('random'))!
+      assert.deepEqual(await watching.upTo(lines.length), lines)
+      watching.stop()
     })
 
     test('D02: two processes that increment a counter 300 times each reach 600', async () => {
@@ -134,7 +126,7 @@ export function processContract(name: string, where: () => StoreOfProcesses): vo
         }
         await pause(Math.random() * 10)
       }
-      while (watching.seqs.length <= 10 + all.length) await pause(5) // each kill may leave one that is stored and not said
+      await watching.upTo(11 + all.length) // each kill may leave one that is stored and not said
       for (const child of alive) child.process.kill('SIGKILL')
       const said = (await Promise.all(all.map((child) => child.said()))).flat().map(Number)
       const { lines } = (await where().store.read(id))!
@@ -144,8 +136,8 @@ export function processContract(name: string, where: () => StoreOfProcesses): vo
       )
       assert.ok(said.length > 10 && lines.length >= said.length, `${said.length} of ${lines.length}`)
       assert.equal(new Set(said).size, said.length)
-      await watching.reaches(lines.length)
-      assert.deepEqual(watching.seqs, lines.map(Number))
+      assert.deepEqual(await watching.upTo(lines.length), lines)
+      watching.stop()
       assert.ok(
         said.every((number) => number <= lines.length),
         said.filter(Number.isNaN).join(),
@@ -214,27 +206,30 @@ export function start(
   }
 }
 
-/** Follows the events of a session until a number is reached. */
-function follow(store: SessionStore, id: string): { readonly seqs: number[]; reaches(seq: number): Promise<void> } {
-  const seqs: number[] = []
-  const enough = new AbortController()
-  let last = Infinity
-  const check = (): void => {
-    if (seqs.at(-1)! >= last) enough.abort()
-  }
-  const reading = (async () => {
-    for await (const { seq } of store.watch(id, { signal: enough.signal })) {
-      seqs.push(seq)
-      check()
-    }
-  })()
+/** Follows the lines of a session. */
+function follow(store: SessionStore, id: string) {
+  const lines: string[] = []
+  const onChange = new EventTarget()
+  const stop = store.watch(
+    id,
+    () => onChange.dispatchEvent(new Event('change')),
+    () => undefined,
+  )
+  const changed = (): Promise<unknown> =>
+    new Promise((resolve) => onChange.addEventListener('change', resolve, { once: true }))
   return {
-    seqs,
-    async reaches(seq) {
-      last = seq
-      check()
-      await reading
+    lines,
+    /** Resolves with the lines when there are so many. */
+    async upTo(count: number): Promise<readonly string[]> {
+      for (;;) {
+        const next = changed()
+        lines.push(...((await store.read(id, { after: lines.length - 1 }))?.lines ?? []))
+        if (lines.length >= count) break
+        await next
+      }
+      return lines
     },
+    stop,
   }
 }
 

@@ -1,12 +1,11 @@
 import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import { exactJson, isJsonObject, storedJson, type Json, type JsonObject } from '../../state/json.ts'
-import type { AgentEvent } from '../../state/event.ts'
 import { toStopRequest, type StopRequest } from '../../state/stop-request.ts'
 import { AgentError, messageOf, clause } from '../../errors.ts'
 
 /**
- * Stores sessions: append-only lines of text, a log of events, and one small head per session for
- * lists. A store does not interpret them. To write your own, implement this interface and run `storeContract` from `hookloop/testing` against it.
+ * Stores sessions: append-only lines of text, and one small head per session for lists. A store does not interpret them. To write
+ * your own, implement this interface and run `storeContract` from `hookloop/testing` against it.
  */
 export interface SessionStore {
   /**
@@ -42,12 +41,10 @@ export interface SessionStore {
    */
   update(name: string, change: (value: Json | undefined, now?: number) => Json): Promise<Json>
   /**
-   * Follows the events of a session, from any process and without locking it: all events after a number, in order, none
-   * twice and none left out, then each new one. It waits for a session that does not exist yet, and does not end with a run.
-   * It ends when the session is deleted, the signal aborts, the store is closed, or the reader leaves the loop. Only events
-   * are missing that were deleted before they were read: see {@link StoredEvent}.
+   * Calls `onChange` whenever a session may have changed, also if another process has written to it or deleted it, until the
+   * returned function is called. The session need not exist. Calls `onEnd` once if the store is closed before.
    */
-  watch(id: string, options?: WatchOptions): AsyncIterable<AgentEvent>
+  watch(id: string, onChange: () => void, onEnd: () => void): () => void
   /**
    * Requests that the run of a session stops, without locking it: `onStop` of its writer is called in whatever process has the
    * session open, within about a second, and at once in a process that opens it later. The request is stored until the run has
@@ -86,17 +83,16 @@ export type PruneOptions = SessionFilter & {
 
 /** A session that is locked for writing. */
 export interface SessionWriter {
-  /** The head, the number of lines, and the number of the last event (0 if there is none), when the session was opened. */
+  /** The head and the number of lines, when the session was opened. */
   readonly head: JsonObject
   readonly length: number
-  readonly eventSeq: number
   /** The current content of the session, or a part of it. */
   read(options?: ReadOptions): StoredSession | Promise<StoredSession>
   /**
-   * Stores lines atomically, with the head and the events if given: when it returns or resolves, all of them are stored. Appends
+   * Stores lines atomically, with the head and the pieces if given: when it returns or resolves, all of them are stored. Appends
    * that are not awaited are stored in call order. Throws SESSION_FENCED when another process has taken over the lock or
    * the writer was released. Throws STORE_FAILED when the write fails: the lines may or may not be stored then, so open
-   * the session again. Throws JSON_INVALID, without writing anything, for a line or an event with a newline, a NUL
+   * the session again. Throws JSON_INVALID, without writing anything, for a line or a piece with a newline, a NUL
    * or a lone surrogate, and for a head that is not JSON.
    */
   append(lines: readonly string[], options?: AppendOptions): void | Promise<void>
@@ -113,42 +109,36 @@ export interface SessionWriter {
 export type AppendOptions = {
   /** Replaces the head. Default: it stays. */
   readonly head?: JsonObject | undefined
-  /** Events to add to the log, in order. */
-  readonly events?: readonly StoredEvent[] | undefined
+  /** Pieces to add, in order. */
+  readonly pieces?: readonly Piece[] | undefined
+  /** A turn starts: all pieces that were stored before are deleted. Default false. */
+  readonly startsTurn?: boolean | undefined
 }
 
 /**
- * An event to store. The first one after `eventSeq` has the number `eventSeq + 1`, and so on without gaps: its text must be the
- * JSON of an object whose `seq` is that number, in one line.
+ * A text that is of use only during its turn, such as a piece of an answer. Its number is higher than that of every other piece
+ * of the session.
  */
-export type StoredEvent = {
-  readonly text: string
-  /** Only of use during its turn, such as a piece of an answer: it is deleted when the next turn starts. Default false. */
-  readonly transient?: boolean
-  /** It starts a turn: all transient events before it are deleted. Default false. */
-  readonly startsTurn?: boolean
-}
-
-/** From where to follow the events of a session, and until when. */
-export type WatchOptions = {
-  /** Only events after this number. Infinity: only events that are stored after the first read has started. Default 0: all events. */
-  readonly after?: number
-  /** `false`: ends with the last event that is stored now, and at once if there is no session. Default true: waits for more. */
-  readonly follow?: boolean
-  /** Ends the watcher when it aborts. */
-  readonly signal?: AbortSignal
-}
+export type Piece = { readonly seq: number; readonly text: string }
 
 /** Which part of a session to read. */
 export type ReadOptions = {
   /** Only the lines after this one. The first line is line 0. Default: all lines. */
   readonly after?: number
+  /** Only the lines before this one. Default: all lines. */
+  readonly before?: number
+  /** Also the pieces whose numbers are between these. Default: none. */
+  readonly pieces?: { readonly after: number; readonly before: number }
 }
 
 /** What a store has of a session: its lines, and the head that was stored last. */
 export type StoredSession = {
   readonly head: JsonObject
   readonly lines: readonly string[]
+  /** In order, if the options ask for pieces. */
+  readonly pieces?: readonly Piece[]
+  /** The same, if the options ask for pieces. A session that was deleted and created again has another key. */
+  readonly key?: string
 }
 
 /** A session in a list. `head` is a {@link SessionHead} if an agent wrote it. */
@@ -180,7 +170,7 @@ export function checkStoreCall(method: keyof typeof optionsOf, id: unknown, opti
 
 const optionsOf = {
   open: ['create'],
-  read: ['after'],
+  read: ['after', 'before', 'pieces'],
   delete: ['before'],
   requestStop: ['by', 'reason', 'at'],
 } as const

@@ -1,0 +1,65 @@
+import type { SessionStore, SessionWriter } from '../stores/store.ts'
+import { LineEncoder, readLines, type LineEnd } from './session-log.ts'
+import { SESSION_VERSION } from './session-records.ts'
+import { eventSeq, pieceSeq } from './watch-session.ts'
+
+/** Writes events to a session as its runs do: warnings, as records, and pieces of an answer. */
+export class EventWriter {
+  readonly #writer: SessionWriter
+  readonly #encoder: LineEncoder
+  #pieces = 0
+  /** The number of the last event. */
+  last = 0
+
+  private constructor(writer: SessionWriter, after?: LineEnd) {
+    this.#writer = writer
+    this.#encoder = new LineEncoder(after)
+  }
+
+  /** A new session with the id `x`, or another one. */
+  static async open(store: SessionStore, id = 'x'): Promise<EventWriter> {
+    const made = new EventWriter(await store.open(id, { create: true }))
+    const start = { t: 'session', version: SESSION_VERSION, id, at: 1, agent: 'a' }
+    await made.#writer.append([made.#encoder.encode(start)])
+    return made
+  }
+
+  /** The session `x`, which exists. */
+  static async continue(store: SessionStore): Promise<EventWriter> {
+    const writer = await store.open('x')
+    const { lines } = await writer.read()
+    return new EventWriter(writer, readLines(lines).end)
+  }
+
+  /** Appends events with these messages in one write. */
+  async add(...messages: readonly (string | number)[]): Promise<void> {
+    const lines = messages.map((message) => {
+      const event = { type: 'warning', step: 0, code: 'TEST', message: String(message) }
+      return this.#encoder.encode({ t: 'event', at: 1, event, run: 'r' })
+    })
+    this.#pieces = 0
+    this.last = eventSeq(this.#encoder.end.seq, 0)
+    await this.#writer.append(lines)
+  }
+
+  async addPieces(...deltas: readonly string[]): Promise<void> {
+    const pieces = deltas.map((delta) => {
+      const seq = pieceSeq(this.#encoder.end.seq, this.#pieces++)
+      this.last = seq
+      return { seq, text: JSON.stringify({ type: 'text', step: 0, at: 1, delta }) }
+    })
+    await this.#writer.append([], { pieces })
+  }
+
+  async startTurn(run: string): Promise<void> {
+    const message = { role: 'user', content: [{ type: 'text', text: 'Go.' }] }
+    const line = this.#encoder.encode({ t: 'input', at: 1, run, message, hooks: [] })
+    this.#pieces = 0
+    this.last = eventSeq(this.#encoder.end.seq, 0)
+    await this.#writer.append([line], { startsTurn: true })
+  }
+
+  release(): Promise<void> {
+    return this.#writer.release()
+  }
+}

@@ -1,0 +1,275 @@
+import { AgentState } from '../../state/agent-state.ts'
+import { checkOptions, invalidOption } from '../../state/check-options.ts'
+import type { AgentEvent, EmittedEvent } from '../../state/event.ts'
+import { isJsonObject } from '../../state/json.ts'
+import { RunLog } from '../../effects/log.ts'
+import { placedEvent } from '../../agent/event-stamp.ts'
+import { AgentError } from '../../errors.ts'
+import { checkSessionId, checkStore, sessionCorrupt, type SessionStore, type StoredSession } from '../stores/store.ts'
+import { eventsOf } from './record-events.ts'
+import { noLine, readLines, type LineEnd } from './session-log.ts'
+import { isOfRun } from './session-reader.ts'
+import { checkVersion, toRecord } from './session-records.ts'
+
+/** From where to follow the events of a session, and until when. */
+export type WatchOptions = {
+  /** Only events after this number. Infinity: only events that happen from now on. Default 0: all events. */
+  readonly after?: number
+  /** `false`: ends with the last event that is stored now, and at once if there is no session. Default true: waits for more. */
+  readonly follow?: boolean
+  /** Ends the watcher when it aborts. */
+  readonly signal?: AbortSignal
+}
+
+/** The numbers of the events of a line. The first ones are those of its record; those of pieces follow. */
+const NUMBERS = 1_000_000
+const FIRST_PIECE = 100
+
+/** The number of an event that a record stands for. */
+export function eventSeq(line: number, index: number): number {
+  return line * NUMBERS + index
+}
+
+/** The number of a piece that was emitted after a line. */
+export function pieceSeq(line: number, index: number): number {
+  return line * NUMBERS + Math.min(FIRST_PIECE + index, NUMBERS - 1)
+}
+
+/**
+ * Follows the events of a session, from any process and without locking it: all events after a number, in order, none twice and
+ * none left out, then each new one. It waits for a session that does not exist yet, and does not end with a run. It ends when
+ * the session is deleted, the signal aborts, the store is closed, or the reader leaves the loop. Pieces of answers and progress
+ * of tools are kept until the next turn starts.
+ *
+ * @example
+ * for await (const event of watchSession(store, 'chat-1')) if (event.type === 'text') process.stdout.write(event.delta)
+ */
+export function watchSession(store: SessionStore, id: string, options: WatchOptions = {}): AsyncIterable<AgentEvent> {
+  checkStore('watchSession', store)
+  checkSessionId(id)
+  checkOptions('watchSession', options, ['after', 'follow', 'signal'])
+  const { after = 0, follow = true, signal } = options
+  if (!(Number.isSafeInteger(after) && after >= 0) && after !== Infinity)
+    throw invalidOption('watchSession', '"after" must be a whole number, 0 or more, or Infinity', after)
+  // "From now on" is from this call, not from the first event that is waited for.
+  const start = after === Infinity ? lastSeq(store, id) : Promise.resolve(after)
+  start.catch(() => undefined) // reported to the reader
+  return {
+    [Symbol.asyncIterator]() {
+      const change = new Change()
+      if (signal?.aborted === true) change.end()
+      const events = eventsAfter({ store, id, start, follow, signal }, change)
+      return {
+        next: () => events.next(),
+        // A generator that waits would only end with the next event.
+        return: () => {
+          change.end()
+          return events.return(undefined)
+        },
+      }
+    },
+  }
+}
+
+type Watching = {
+  readonly store: SessionStore
+  readonly id: string
+  readonly start: Promise<number>
+  readonly follow: boolean
+  readonly signal: AbortSignal | undefined
+}
+
+async function* eventsAfter(watching: Watching, change: Change): AsyncGenerator<AgentEvent, undefined> {
+  const { store, id, follow, signal } = watching
+  if (change.hasEnded) return
+  const stop = (): void => change.end()
+  signal?.addEventListener('abort', stop, { once: true })
+  const unwatch = follow ? store.watch(id, () => change.notify(), stop) : undefined
+  try {
+    let after = await watching.start
+    let reader: EventReader | undefined
+    while (!change.hasEnded) {
+      change.clear()
+      const page = await readAgain(change, async () => {
+        reader ??= await openReader(store, id, after)
+        return reader?.read(after)
+      })
+      if (change.hasEnded || page === 'deleted') return
+      for (const event of page?.events ?? []) {
+        if (change.hasEnded) return
+        yield event
+        after = event.seq
+      }
+      // Between pages, other work of this process has its turn.
+      if (page?.hasMore === true) await new Promise((resolve) => setImmediate(resolve))
+      else if (follow) await change.wait()
+      else return
+    }
+  } finally {
+    unwatch?.()
+    signal?.removeEventListener('abort', stop)
+  }
+}
+
+/** Something may have changed since `clear`. */
+class Change {
+  hasEnded = false
+  #hasChanged = false
+  #resolve: (() => void) | undefined
+
+  clear(): void {
+    this.#hasChanged = this.hasEnded
+  }
+
+  notify(): void {
+    this.#hasChanged = true
+    this.#resolve?.()
+  }
+
+  end(): void {
+    this.hasEnded = true
+    this.notify()
+  }
+
+  async wait(): Promise<void> {
+    if (!this.#hasChanged) await new Promise<void>((resolve) => (this.#resolve = resolve))
+  }
+
+  /** Waits for a time, or until something changes. */
+  async pause(ms: number): Promise<void> {
+    const timer = setTimeout(() => this.notify(), ms)
+    await this.wait()
+    clearTimeout(timer)
+  }
+}
+
+/** So many failures in a row are about a minute. */
+const MAX_FAILURES = 17
+const MAX_PAUSE_MS = 5_000
+
+/** Reads again after a failure that may be over soon. */
+async function readAgain<T>(change: Change, read: () => Promise<T>): Promise<T | undefined> {
+  for (let failures = 0; !change.hasEnded; failures++) {
+    try {
+      return await read()
+    } catch (error) {
+      if (change.hasEnded) break // the store was closed while it was read
+      if (failures >= MAX_FAILURES || !isConnectionLost(error)) throw error
+      change.clear()
+      await change.pause(Math.min(MAX_PAUSE_MS, 50 * 2 ** failures))
+    }
+  }
+  return undefined
+}
+
+/** Whether a database cannot be reached now, in contrast to an error that it answers with. */
+function isConnectionLost(error: unknown): boolean {
+  if (!(error instanceof AgentError) || error.code !== 'STORE_FAILED' || !(error.cause instanceof Error)) return false
+  const { code } = error.cause as NodeJS.ErrnoException
+  return code === undefined || /^(?:E(?:AI_|CONN|HOST|NET|NOTFOUND|PIPE|TIMEDOUT)|(?:08|53|57P)[0-9A-Z]+$)/.test(code)
+}
+
+/** The number of the last event that is stored now. */
+async function lastSeq(store: SessionStore, id: string): Promise<number> {
+  const { head = {} } = (await store.read(id, { after: Infinity })) ?? {}
+  const first = lineOf(head)
+  const part = { after: first - 1, pieces: { after: eventSeq(first, 0), before: Infinity } }
+  const { lines = [], pieces = [] } = (await store.read(id, part)) ?? {}
+  const last = first + lines.length - 1
+  return Math.max(0, pieceSeq(last, 0) - 1, pieces.at(-1)?.seq ?? 0)
+}
+
+/** The line of the last snapshot; 0 if there is none. */
+function lineOf(head: StoredSession['head']): number {
+  const snapshot = isJsonObject(head['snapshot']) ? head['snapshot'] : {}
+  return typeof snapshot['line'] === 'number' ? snapshot['line'] : 0
+}
+
+/** A reader of the events after a number. Undefined if there is no session. */
+export async function openReader(store: SessionStore, id: string, after = 0): Promise<EventReader | undefined> {
+  const stored = await store.read(id, { after: Infinity })
+  if (stored === undefined) return undefined
+  const snapshot = isJsonObject(stored.head['snapshot']) ? stored.head['snapshot'] : {}
+  const line = lineOf(stored.head)
+  const isAfter = line > 0 && after >= eventSeq(line, 0) && typeof snapshot['sum'] === 'string'
+  return new EventReader(store, id, isAfter ? { seq: line - 1, sum: snapshot['sum'] as string } : noLine)
+}
+
+type Page = { readonly events: readonly AgentEvent[]; readonly hasMore: boolean }
+
+const PAGE_LINES = 256
+/** The events of a run do not depend on its states. */
+const noState = AgentState.create({ agentId: '' })
+
+/** Reads the events of a session, page by page. */
+export class EventReader {
+  readonly #store: SessionStore
+  readonly #id: string
+  #end: LineEnd
+  #log = new RunLog()
+  #run = ''
+  #key: string | undefined
+
+  constructor(store: SessionStore, id: string, end: LineEnd) {
+    this.#store = store
+    this.#id = id
+    this.#end = end
+  }
+
+  /** The next events after a number. */
+  async read(after: number): Promise<Page | 'deleted' | undefined> {
+    const first = this.#end.seq + 1
+    const range = { after, before: eventSeq(first + PAGE_LINES, 0) }
+    const part = { after: first - 1, before: first + PAGE_LINES, pieces: range }
+    const stored = await this.#store.read(this.#id, part)
+    this.#key ??= stored?.key
+    if (stored === undefined || stored.key !== this.#key) return 'deleted'
+    const { lines, pieces = [] } = stored
+    if (first === 0) checkVersion(lines[0])
+    const events = [...this.#recorded(lines)]
+    const end = eventSeq(this.#end.seq + 1, 0)
+    for (const { seq, text } of pieces)
+      if (seq < end) events.push(placedEvent(toEvent(this.#id, seq, text), { seq, session: this.#id, run: this.#run }))
+    events.sort((a, b) => a.seq - b.seq)
+    return { events: events.filter(({ seq }) => seq > after), hasMore: lines.length === PAGE_LINES }
+  }
+
+  *#recorded(lines: readonly string[]): Generator<AgentEvent> {
+    const { records, end } = readLines(lines, this.#end)
+    for (const [i, value] of records.entries()) {
+      const line = this.#end.seq + 1 + i
+      const record = toRecord(value, line)
+      if (record.t === 'input') {
+        this.#run = record.run
+        this.#log = new RunLog()
+      }
+      if (record.t === 'snapshot' && record.run !== undefined) this.#run = record.run
+      const run = record.t === 'event' && record.run !== undefined ? record.run : this.#run
+      for (const [j, event] of this.#eventsOf(record).entries())
+        yield placedEvent(event, { seq: eventSeq(line, j), session: this.#id, run })
+      if (record.t === 'snapshot' && record.open !== undefined && this.#log.input === undefined)
+        this.#log.apply(record.open.input)
+      if (isOfRun(record)) this.#log.apply(record, false, noState)
+      this.#log.ledger = []
+    }
+    this.#end = end
+  }
+
+  #eventsOf(record: ReturnType<typeof toRecord>): ReturnType<typeof eventsOf> {
+    try {
+      return eventsOf(record, this.#log)
+    } catch (error) {
+      throw error instanceof AgentError ? sessionCorrupt(this.#id, error.message) : error
+    }
+  }
+}
+
+function toEvent(id: string, seq: number, text: string): EmittedEvent {
+  try {
+    const event = JSON.parse(text) as unknown
+    if (isJsonObject(event) && typeof event['type'] === 'string') return event as unknown as EmittedEvent
+  } catch {
+    // reported below
+  }
+  throw sessionCorrupt(id, `its event ${seq} is not a JSON object with a type`)
+}
