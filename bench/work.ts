@@ -10,19 +10,24 @@ export function add({ a, b }: { a: number; b: number }): { sum: number } {
   return { sum: a + b }
 }
 
-/** Replies at once and has no state: its reply depends on the number of messages only. */
+/** Replies at once, and does not read the messages: the measurements are of the loop, and an array of them is made when it is read. */
 export function countingModel(steps: number): LanguageModel {
   const done: ModelReply = {
     content: [{ type: 'text', text: 'done' }],
     finishReason: 'stop',
     usage: { inputTokens: 1, outputTokens: 1 },
   }
+  const stepOf = new Map<string | undefined, number>()
   return {
     provider: 'bench',
     modelId: 'counting',
-    async infer({ messages }) {
-      const step = (messages.length - 1) / 2
-      if (step >= steps - 1) return done
+    async infer(_request, { conversation }) {
+      const step = stepOf.get(conversation) ?? 0
+      if (step >= steps - 1) {
+        stepOf.delete(conversation)
+        return done
+      }
+      stepOf.set(conversation, step + 1)
       return {
         content: [{ type: 'tool-call', toolCallId: `c${step}`, toolName: 'add', input: { a: step, b: 1 } }],
         finishReason: 'tool-calls',
