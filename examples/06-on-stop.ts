@@ -22,9 +22,9 @@ const test = tool({
 const testsPass = guard(
   'onStop',
   (ctx) => {
-    const calls = ctx.state
-      .execution!.steps.slice()
-      .flatMap((step) => step.toolCalls.map((call, i) => ({ name: call.name, output: step.toolExecutions[i]!.output })))
+    const calls = ctx.state.execution!.steps.flatMap((step) =>
+      step.toolCalls.map((call, i) => ({ name: call.name, output: step.toolExecutions[i]!.output })),
+    )
     const last = calls.findLast(({ name }) => name === 'edit' || name === 'test')
     if (last?.output === 'PASS') return ctx
     return ctx.requestContinuation(last?.name === 'test' ? 'The tests fail.' : 'The tests were not run after the edit.')

@@ -72,7 +72,7 @@ const agent = createAgent({
 
 const run = await agent.run('Set it up.')
 server.close()
-for (const { toolExecutions } of run.state.execution!.steps.slice()) {
+for (const { toolExecutions } of run.state.execution!.steps) {
   for (const { status, output } of toolExecutions) console.log(`${status.padEnd(8)} ${output as string}`)
 }
 console.log(

@@ -31,7 +31,7 @@ async function go(what: string): Promise<void> {
   })
   const run = await createAgent({ model, use: [bash, hooks] }).run('Release it.')
   console.log(`${what}: ${hooks.hooks?.map(({ name }) => name).join(', ') || 'no hooks'}`)
-  for (const { toolExecutions } of run.state.execution!.steps.slice()) {
+  for (const { toolExecutions } of run.state.execution!.steps) {
     for (const { status, output } of toolExecutions)
       console.log(`  ${status.padEnd(8)} ${(output as string).replaceAll(folder, '…')}`)
   }

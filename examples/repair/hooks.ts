@@ -57,7 +57,7 @@ export function repairHooks(tools: RepairTools): readonly Use[] {
 const SECRET = /(token=)\S+/g
 
 function testsPassedAfterLastEdit({ execution }: AgentState): boolean {
-  const calls = execution!.steps.slice().flatMap((step) =>
+  const calls = execution!.steps.flatMap((step) =>
     step.toolCalls.map(({ name }, i) => {
       const { status, output } = step.toolExecutions[i]!
       return { name, status, output }

@@ -1,4 +1,4 @@
-import type { InferenceRequest } from '../state/inference.ts'
+import { messagesOf, type InferenceRequest } from '../state/inference.ts'
 import { toJson, type JsonObject } from '../state/json.ts'
 import { List } from '../state/list.ts'
 import { textOf, type Message } from '../state/message.ts'
@@ -33,7 +33,7 @@ export function eventFor(
 ): JsonObject {
   const { state, trigger, now } = ctx
   const { facts } = BaseContext.draftOf(ctx)
-  const carried = specOf(trigger).carries.map((name) => [name, toEventValue(facts[name], conversation)] as const)
+  const carried = specOf(trigger).carries.map((name) => [name, toEventValue(name, facts[name], conversation)] as const)
   return toJson({
     trigger,
     now,
@@ -54,21 +54,21 @@ function shared(metadata: JsonObject): JsonObject {
 }
 
 /** A conversation grows with every step, so it is sent only on request. */
-function toEventValue(value: unknown, conversation: boolean): unknown {
-  if (value instanceof List) return toEventMessages(value as List<Message>, conversation)
+function toEventValue(name: string, value: unknown, conversation: boolean): unknown {
+  if (name === 'messages') return toEventMessages(List.from(value as readonly Message[]), conversation)
   if (!isRequest(value)) return value
-  const { model, messages, tools, system, settings } = value
+  const { model, tools, system, settings } = value
   return {
     model: `${model.provider}/${model.modelId}`,
     system,
     tools,
     ...(settings !== undefined && { settings }),
-    messages: toEventMessages(messages, conversation),
+    messages: toEventMessages(messagesOf(value), conversation),
   }
 }
 
 function toEventMessages(messages: List<Message>, conversation: boolean): unknown {
-  if (conversation) return messages.slice()
+  if (conversation) return messages.items
   const last = messages.at(-1)
   return { count: messages.length, last: last === undefined ? '' : textOf(last.content) }
 }

@@ -3,7 +3,6 @@ import { checkedSettings } from '../state/model-settings.ts'
 import type { LanguageModel, ModelSettings, ModelSource, ToModel, ToolDescription } from '../state/inference.ts'
 import { describeValue } from '../state/describe-value.ts'
 import { isThenable } from '../state/thenable.ts'
-import type { List } from '../state/list.ts'
 import { AgentError, clause } from '../errors.ts'
 import { isHook, type Hook } from '../hooks/hook.ts'
 import { toNameTest } from '../hooks/patterns.ts'
@@ -30,7 +29,9 @@ export type PlainAgentOptions = {
 }
 
 /** Reads the typed answer from the steps of a run, or returns the error. */
-export type AnswerReader = (steps: List<Step>) => Promise<{ readonly value: unknown } | { readonly error: AgentError }>
+export type AnswerReader = (
+  steps: readonly Step[],
+) => Promise<{ readonly value: unknown } | { readonly error: AgentError }>
 
 /** How an agent produces a typed answer: the capability that asks the model for it, and the function that reads it. */
 export type OutputPlan = {

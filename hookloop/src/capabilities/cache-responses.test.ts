@@ -70,7 +70,7 @@ test('a run with tools is answered from the cache, and its tools run again', asy
   const model = scriptedModel([{ reasoning: 'Hm.', toolCalls: [{ name: 'count', args: { n: 1 } }] }, 'Done.'])
   const agent = agentOn(model, counted, cacheResponses())
   const [first, second] = [await agent.run('go'), await agent.run('go')]
-  assert.deepEqual(second.state.messages.toJSON(), first.state.messages.toJSON())
+  assert.deepEqual(second.state.messages, first.state.messages)
   assert.deepEqual([second.text, ran, model.requests.length], ['Done.', 2, 2])
 })
 

@@ -1,10 +1,10 @@
 import type { Capability } from '../agent/capability.ts'
 import type { AnswerReader, OutputPlan } from '../agent/agent-parts.ts'
 import { tool } from '../agent/tool.ts'
+import type { AgentState } from '../state/agent-state.ts'
 import type { Step } from '../state/execution.ts'
 import type { LanguageModel } from '../state/inference.ts'
 import type { JsonObject } from '../state/json.ts'
-import type { List } from '../state/list.ts'
 import type { Schema } from '../state/schema.ts'
 import { AgentError, clause } from '../errors.ts'
 import { checkChoice, readOptions } from '../state/check-options.ts'
@@ -66,15 +66,14 @@ function answerTool(shape: AnswerShape, description = 'Submits your final answer
  * hook calls instead.
  */
 function askHooks(wanted: Wanted, formFor: (model: LanguageModel, hasTools: boolean) => AnswerForm): readonly Hook[] {
-  const insists = (steps: List<Step> | undefined): boolean => {
-    const last = steps?.at(-1)
+  const insists = ({ lastStep: last }: AgentState): boolean => {
     return last !== undefined && answerOf(last) !== undefined
   }
   const first = hook(
     'beforeInference',
     (ctx) => {
       const form = formFor(ctx.request.model, otherTools(ctx.request).length > 0)
-      return ctx.withRequest(askInForm(ctx.request, form, { wanted, insists: insists(ctx.state.execution?.steps) }))
+      return ctx.withRequest(askInForm(ctx.request, form, { wanted, insists: insists(ctx.state) }))
     },
     { name: 'output.ask', bookkeeping: true, priority: -100 },
   )
@@ -83,7 +82,7 @@ function askHooks(wanted: Wanted, formFor: (model: LanguageModel, hasTools: bool
     (ctx, next) => {
       const form = formFor(ctx.request.model, otherTools(ctx.request).length > 0)
       if (form === formOf(ctx.request, wanted)) return next()
-      return next(askInForm(ctx.request, form, { wanted, insists: insists(ctx.state.execution?.steps) }))
+      return next(askInForm(ctx.request, form, { wanted, insists: insists(ctx.state) }))
     },
     { name: 'output.ask.otherModel', bookkeeping: true, priority: -1_000 },
   )
@@ -100,7 +99,7 @@ function judgeOf(shape: AnswerShape, maxRetries: number): Hook {
       if (answer === undefined || step.finishReason === 'withheld') return ctx
       return problemOf(shape, answer).then((problem) => {
         if (problem === undefined) return answer.accepted ? ctx.allowStop('The answer matches the output schema.') : ctx
-        const retries = answersIn(ctx.state.execution?.steps).length - 1
+        const retries = answersIn(ctx.state.execution?.steps ?? []).length - 1
         if (retries >= maxRetries) return ctx.allowStop(`No valid answer after ${countRetries(retries)}.`)
         if (answer.byTool) return ctx // the result of the failed call has the problem
         return ctx.requestContinuation(
@@ -125,8 +124,8 @@ function answerOf(step: Step): Answer | undefined {
   return step.type === 'finalResponse' ? { text: step.text, byTool: false, accepted: false } : undefined
 }
 
-function answersIn(steps: List<Step> | undefined): readonly Answer[] {
-  return (steps?.slice() ?? []).flatMap((step) => answerOf(step) ?? [])
+function answersIn(steps: readonly Step[]): readonly Answer[] {
+  return steps.flatMap((step) => answerOf(step) ?? [])
 }
 
 async function problemOf(shape: AnswerShape, answer: Answer): Promise<string | undefined> {

@@ -1,4 +1,5 @@
 import type { Capability } from '../agent/capability.ts'
+import { AgentState } from '../state/agent-state.ts'
 import { readOptions } from '../state/check-options.ts'
 import type { Step } from '../state/execution.ts'
 import { canonicalText } from '../state/json.ts'
@@ -17,7 +18,7 @@ export function retryLimit(options: { readonly maxRetries?: number } = {}): Capa
   const check = guard(
     'afterStep',
     (ctx) => {
-      const { steps } = ctx.state.execution!
+      const { steps } = AgentState.fieldsOf(ctx.state).execution!
       const latest = steps.slice(-maxRetries - 1)
       const [first] = latest
       if (latest.length <= maxRetries || first === undefined || first.toolCalls.length === 0) return ctx

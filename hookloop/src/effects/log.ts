@@ -1,4 +1,4 @@
-import type { AgentState } from '../state/agent-state.ts'
+import { AgentState } from '../state/agent-state.ts'
 import type { HookRecord } from '../state/execution.ts'
 import { isJsonObject, type Json } from '../state/json.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
@@ -384,7 +384,7 @@ export function withDeferred(
   changes: readonly StateChange[],
   before: AgentState | undefined,
 ): AgentState {
-  let length = before?.messages.length ?? 0
+  let length = before === undefined ? 0 : AgentState.fieldsOf(before).messages.length
   return changes.reduce((state, change) => {
     const { messages, ...rest } = change
     if (messages === undefined) return applyChange(state, change)

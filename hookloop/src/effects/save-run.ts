@@ -64,9 +64,7 @@ export function openRecords({ scopes, deferred, at: last }: RunLog): readonly Ru
 
 /** The state that the open step starts from. */
 function openState(state: AgentState): AgentState {
-  const { execution } = state
-  if (execution?.status !== 'suspended') return state
-  return AgentState.patch(state, { execution: Object.freeze({ ...execution, status: 'running' }) })
+  return state.execution?.status === 'suspended' ? AgentState.patchExecution(state, { status: 'running' }) : state
 }
 
 function checked(record: Json): RunRecord {

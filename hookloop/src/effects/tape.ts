@@ -147,9 +147,8 @@ export class RecordTape implements Tape {
     this.#at++
     const isResumed = this.#loadStep()
     const state = this.#isStrict ? recorded : AgentState.patch(recorded, { metadata: now.state.metadata })
-    const { execution } = state
-    if (!isResumed || execution?.status !== 'running') return state
-    return AgentState.patch(state, { execution: Object.freeze({ ...execution, hooks: this.#log.hooks }) })
+    if (!isResumed || state.execution?.status !== 'running') return state
+    return AgentState.patchExecution(state, { hooks: this.#log.hooks })
   }
 
   /** Most changes are recorded in the same way. Where they are not, the states may be the same all the same. */

@@ -1,6 +1,6 @@
 import { shorten } from '../state/text.ts'
-import type { AgentState } from '../state/agent-state.ts'
-import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
+import { AgentState } from '../state/agent-state.ts'
+import { messagesOf, type InferenceRequest, type InferenceResponse } from '../state/inference.ts'
 import { textOfJson, type Json } from '../state/json.ts'
 import type { Change } from '../state/ledger.ts'
 import type { List } from '../state/list.ts'
@@ -43,7 +43,7 @@ function* factChanges(before: Draft, after: Draft, isLast: boolean): Generator<C
         yield* requestChanges(a as InferenceRequest, b as InferenceRequest)
         break
       case 'messages':
-        yield { path: 'messages', before: (a as List<Message>).length, after: (b as List<Message>).length }
+        yield { path: 'messages', before: (a as Message[]).length, after: (b as Message[]).length }
         break
       case 'input':
         yield { path: 'input', ...told((b as Message).content) }
@@ -59,9 +59,8 @@ function* requestChanges(before: InferenceRequest, after: InferenceRequest): Gen
     const name = (request: InferenceRequest): string => `${request.model.provider}/${request.model.modelId}`
     yield { path: 'request.model', before: name(before), after: name(after) }
   }
-  if (before.messages !== after.messages) {
-    yield messagesChange('request.messages', before.messages, after.messages)
-  }
+  const [earlier, later] = [messagesOf(before), messagesOf(after)]
+  if (earlier !== later) yield messagesChange('request.messages', earlier, later)
   for (const key of ['system', 'tools', 'toolChoice', 'responseFormat', 'settings'] as const) {
     if (before[key] !== after[key]) yield { path: `request.${key}`, after: short(after[key] ?? null) }
   }
@@ -69,9 +68,8 @@ function* requestChanges(before: InferenceRequest, after: InferenceRequest): Gen
 
 function* stateChanges(before: AgentState, after: AgentState): Generator<Change> {
   if (before === after) return
-  if (before.messages !== after.messages) {
-    yield messagesChange('state.messages', before.messages, after.messages)
-  }
+  const [earlier, later] = [AgentState.fieldsOf(before).messages, AgentState.fieldsOf(after).messages]
+  if (earlier !== later) yield messagesChange('state.messages', earlier, later)
   if (before.systemPrompt !== after.systemPrompt) yield { path: 'state.systemPrompt', after: short(after.systemPrompt) }
   if (before.responseFormat !== after.responseFormat) yield { path: 'state.responseFormat' }
   if (before.metadata !== after.metadata) yield* shortChanges('state.metadata', before.metadata, after.metadata)

@@ -1,4 +1,3 @@
-import type { List } from '../state/list.ts'
 import type { Message } from '../state/message.ts'
 import type { Infers } from './infer.ts'
 
@@ -19,6 +18,6 @@ export type SummaryContext = {
   /** Calls a model, in the name of the hook that requested the compaction. */
   readonly infer: Infers['infer']
   /** The messages to summarize, as changed by hooks at `beforeCompaction`. An earlier summary is the first of them. */
-  readonly messages: List<Message>
+  readonly messages: readonly Message[]
   readonly signal: AbortSignal
 }

@@ -7,6 +7,9 @@ import { stopReasons, type StopReason } from '../state/continuation.ts'
 import {
   changeResponse,
   isFinishReason,
+  messagesOf,
+  withMessages,
+  withoutMessages,
   type InferenceRequest,
   type InferenceResponse,
   type RequestChange,
@@ -14,7 +17,7 @@ import {
   type ToModel,
 } from '../state/inference.ts'
 import { exactJson, isJsonObject, toJson, type Json, type JsonObject } from '../state/json.ts'
-import type { List } from '../state/list.ts'
+import { List } from '../state/list.ts'
 import { isReplyPart, toInput, toMessages, type Message } from '../state/message.ts'
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
 import { AgentError, messageOf } from '../errors.ts'
@@ -185,7 +188,8 @@ const abilities: { readonly [A in Ability]: { readonly [method: string]: Method 
   },
   messages: {
     withMessages(this: BaseContext, messages: Iterable<Message>): BaseContext {
-      return withFact(this, 'messages', messagesFrom(messages, fact<List<Message>>(this, 'messages')))
+      const known = List.from(fact<readonly Message[]>(this, 'messages'))
+      return withFact(this, 'messages', messagesFrom(messages, known).items)
     },
   },
   stop,
@@ -341,16 +345,17 @@ export function changeRequest(request: InferenceRequest, change: RequestChange, 
   if (toolChoice !== undefined && !isToolChoice(toolChoice)) {
     throw invalid(`The tool choice of a request must be 'auto', 'required', 'none' or { tool: name }.`, toolChoice)
   }
-  return Object.freeze({
-    ...request,
+  const known = messagesOf(request)
+  const changed = {
+    ...withoutMessages(request),
     ...(system !== undefined && { system }),
     ...(toolChoice !== undefined && { toolChoice: exactJson(toolChoice, 'tool choice') as typeof toolChoice }),
     ...(model !== undefined && { model: toModel(model) }),
     ...(tools !== undefined && { tools: Object.freeze([...tools]) }),
     ...(settings !== undefined && { settings: checkedSettings('withRequest', settings) }),
     ...(responseFormat !== undefined && { responseFormat: exactJson(responseFormat, 'response format') as JsonObject }),
-    ...(messages !== undefined && { messages: messagesFrom(messages, request.messages) }),
-  })
+  }
+  return withMessages(changed, messages === undefined ? known : messagesFrom(messages, known))
 }
 
 /** A string is a list of characters, each of which would be a message. */

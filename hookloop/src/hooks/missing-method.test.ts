@@ -76,7 +76,7 @@ const mistakes: { readonly [what: string]: readonly [Use, string] } = {
       'beforeStep',
       as((ctx) => (ctx.state.messages.push('x'), ctx)),
     ),
-    'ctx.state.messages.push is not a function. Contexts and their values are immutable: return ctx.withState(…).',
+    'Cannot add property 1, object is not extensible. Contexts and their values are immutable: return ctx.withState(…).',
   ],
   'arguments that are written': [
     hook(

@@ -79,7 +79,7 @@ function factOutcome(before: FactValues, after: FactValues): HookOutcome {
   const [input, response, messages] = [
     changed<Message>('input'),
     changed<InferenceResponse>('response'),
-    changed<List<Message>>('messages'),
+    changed<readonly Message[]>('messages'),
   ]
   const request = changed<InferenceRequest>('request')
   const call = changed<ToolCall>('toolCall')
@@ -88,7 +88,7 @@ function factOutcome(before: FactValues, after: FactValues): HookOutcome {
   return {
     ...(input && { input }),
     ...(response && { response }),
-    ...(messages && { messages: messages.toJSON() }),
+    ...(messages && { messages }),
     ...(request && { request: requestChange(before['request'] as InferenceRequest, request) }),
     ...(call && { args: call.args }),
     ...(output !== undefined && { output }),
@@ -113,7 +113,7 @@ function changeFacts(facts: FactValues, outcome: HookOutcome): FactValues {
   const changes = {
     ...(input && { input }),
     ...(response && { response }),
-    ...(messages && { messages: toMessages(messages, List.empty<Message>()) }),
+    ...(messages && { messages: toMessages(messages, List.from<Message>([])).items }),
     ...(request && { request: changeRequest(facts['request'] as InferenceRequest, request, noModel) }),
     ...(args !== undefined && { toolCall: Object.freeze({ ...call, args }) }),
     ...(output !== undefined && (execution ? { toolExecution: Object.freeze({ ...execution, output }) } : { output })),

@@ -1,3 +1,4 @@
+import { AgentState } from '../state/agent-state.ts'
 import { hashJson, toJson, type Json } from '../state/json.ts'
 import type { Effects } from '../effects/effects.ts'
 import type { ActionRun } from './action.ts'
@@ -50,5 +51,5 @@ async function outcomeOfAction({ handle, mode, timeoutMs }: StackedHook, ctx: Ba
  */
 function describe({ state, facts }: Draft): Json {
   const { request: _request, messages: _messages, durationMs: _ms, ...rest } = facts
-  return { messages: state.messages.length, facts: hashJson(toJson(rest)) }
+  return { messages: AgentState.fieldsOf(state).messages.length, facts: hashJson(toJson(rest)) }
 }

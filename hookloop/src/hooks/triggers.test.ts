@@ -283,7 +283,7 @@ const table: { readonly [T in HookTrigger]: { readonly [title: string]: () => Pr
   },
   beforeCompaction: {
     'a hook may change the messages': async () => {
-      const keep = hook('beforeCompaction', (ctx) => ctx.withMessages(ctx.messages.take(1)))
+      const keep = hook('beforeCompaction', (ctx) => ctx.withMessages(ctx.messages.slice(0, 1)))
       const messages = [textMessage('user', 'a'), textMessage('user', 'b')]
       assert.deepEqual((await fire(keep, 'beforeCompaction', { messages })).messages, [textMessage('user', 'a')])
     },

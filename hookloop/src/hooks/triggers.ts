@@ -2,7 +2,6 @@ import type { ContinuationOutcome } from '../state/continuation.ts'
 import type { ErrorRecord, Step } from '../state/execution.ts'
 import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
 import type { Json, JsonObject } from '../state/json.ts'
-import type { List } from '../state/list.ts'
 import type { Message } from '../state/message.ts'
 import type { Subagent } from '../state/subagent.ts'
 import type { Answers, Approval, ToolCall, ToolExecution } from '../state/tool-call.ts'
@@ -26,8 +25,8 @@ export interface Facts<A = JsonObject> {
   onPause: { pending: readonly Approval[] }
   onResume: { answers: Answers }
   onError: { error: ErrorRecord; during: string; consecutiveFailures: number }
-  beforeCompaction: { messages: List<Message>; requested: boolean }
-  afterCompaction: { messages: List<Message>; requested: boolean; summary: string }
+  beforeCompaction: { messages: readonly Message[]; requested: boolean }
+  afterCompaction: { messages: readonly Message[]; requested: boolean; summary: string }
   afterExecution: { outcome: ContinuationOutcome }
   onSessionEnd: { sessionId: string; reason: string }
 }

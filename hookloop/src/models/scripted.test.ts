@@ -6,8 +6,7 @@ import { approval } from '../capabilities/approval.ts'
 import { subagents } from '../capabilities/subagents/index.ts'
 import { createAgent } from '../create-agent.ts'
 import type { InferenceDelta, ModelReply, ModelRequest } from '../state/inference.ts'
-import { List } from '../state/list.ts'
-import { textMessage, type Message } from '../state/message.ts'
+import { textMessage } from '../state/message.ts'
 import { AgentError } from '../errors.ts'
 import { guard, hook } from '../hooks/hook.ts'
 import { memoryStore } from '../sessions/stores/index.ts'
@@ -16,7 +15,7 @@ import { recordDelays } from '../system/record-delays.fixture.ts'
 import { recordEvents } from '../testing/record-events.ts'
 import { scriptedModel, type ScriptedTurn } from './scripted.ts'
 
-const request: ModelRequest = { system: '', messages: List.empty<Message>(), tools: [] }
+const request: ModelRequest = { system: '', messages: [], tools: [] }
 const signal = new AbortController().signal
 
 function say(turn: ScriptedTurn): Promise<ModelReply> {
@@ -151,7 +150,7 @@ test('an aborted signal rejects the call, streamed or not, with text or without'
 
 test('a function computes its turn from the request, in a script or instead of one', async () => {
   const count = ({ messages }: ModelRequest): ScriptedTurn => `${messages.length} messages`
-  const asked = { ...request, messages: List.from([textMessage('user', 'hi')]) }
+  const asked = { ...request, messages: [textMessage('user', 'hi')] }
   const last = scriptedModel(['first', async (given) => count(given)])
   const all = scriptedModel(count)
   const texts = []

@@ -9,7 +9,6 @@ import {
   type ModelSource,
   type ToModel,
 } from '../state/inference.ts'
-import { List } from '../state/list.ts'
 import { toMessage, type Message } from '../state/message.ts'
 import { toTokens, type TokenUsage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
@@ -68,7 +67,7 @@ async function ask(
   const messages = isIterable(input) ? [...input] : [toMessage(input, 'input')]
   const request = {
     system,
-    messages: List.from(messages.map((each) => toMessage(each, 'message'))),
+    messages: messages.map((each) => toMessage(each, 'message')),
     tools: [],
     ...rest,
   }

@@ -8,8 +8,7 @@ import { hook } from '../hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { AgentState } from './agent-state.ts'
 import type { JsonObject } from './json.ts'
-import { List } from './list.ts'
-import { textMessage, type Message } from './message.ts'
+import { textMessage, textOf, type Message } from './message.ts'
 import { noUsage } from './usage.ts'
 
 const state = AgentState.create({ agentId: 'a' })
@@ -21,7 +20,6 @@ function writable(value: unknown, path = 'state'): string[] {
     const { messages, metadata, usage, execution, responseFormat } = value
     return writable({ messages, metadata, usage, execution, responseFormat }, '').slice(1)
   }
-  if (value instanceof List) return value.slice().flatMap((item, i) => writable(item, `${path}[${i}]`))
   const inner = Object.entries(value).flatMap(([key, each]) => writable(each, `${path}.${key}`))
   return Object.isFrozen(value) ? inner : [path, ...inner]
 }
@@ -51,6 +49,25 @@ test('a conversation cannot be cut short by assigning to its length', () => {
   const { messages } = state.withMessage('one').withMessage('two')
   assert.throws(() => Object.assign(messages, { length: 0 }), TypeError)
   assert.equal(messages.length, 2)
+})
+
+test('messages and steps are frozen arrays, the same at every read', async () => {
+  const { messages } = state.withMessages(['one', 'two'].map((text) => textMessage('user', text)))
+  assert.deepEqual(messages, [textMessage('user', 'one'), textMessage('user', 'two')])
+  const run = await createAgent({ model: scriptedModel(['done']) }).run('x')
+  const { execution } = run.state
+  assert.deepEqual([run.state.messages.length, execution?.steps[0]?.text], [2, 'done'])
+  assert.equal(run.state.messages, run.state.messages)
+  assert.equal(run.state.execution?.steps, execution?.steps)
+  assert.deepEqual({ ...execution }.steps, run.state.withMetadata('k', 1).execution?.steps)
+  for (const array of [messages, execution?.steps]) assert.throws(() => (array as unknown[]).push(1), TypeError)
+})
+
+test('states that are made from the same one do not see the messages of each other', () => {
+  const base = state.withMessage('one')
+  const [left, right] = [base.withMessage('left').withMessage('more'), base.withMessage('right').withMessage('more')]
+  const texts = [base, left, right].map(({ messages }) => messages.map(({ content }) => textOf(content)))
+  assert.deepEqual(texts, [['one'], ['one', 'left', 'more'], ['one', 'right', 'more']])
 })
 
 test('every change gives a new state and leaves the old one as it was', () => {
@@ -160,13 +177,13 @@ test('a conversation that is no list, and a metadata key that is no string, are 
   }
 })
 
-test('a message that was appended to the list itself is checked and copied like any other', () => {
+test('a message in a list of messages is checked and copied like any other', () => {
   const loose = { role: 'user' as const, content: [{ type: 'text' as const, text: 'kept' }] }
-  const after = state.withMessages(state.messages.append(loose))
+  const after = state.withMessages([...state.messages, loose])
   loose.content[0]!.text = 'changed behind the back of the state'
   assert.equal(JSON.stringify(after.messages), JSON.stringify([textMessage('user', 'kept')]))
   const broken = { role: 'boss' } as unknown as Message
-  assert.throws(() => state.withMessages(state.messages.append(broken)), { code: 'INPUT_INVALID' })
+  assert.throws(() => state.withMessages([...state.messages, broken]), { code: 'INPUT_INVALID' })
 })
 
 test('everything in the state of a finished run is frozen', async () => {

@@ -1,6 +1,6 @@
 import { checkArgument } from './check-options.ts'
 import { AgentError } from '../errors.ts'
-import type { Execution, Step } from './execution.ts'
+import { shownExecution, type Execution, type ExecutionFields, type Step } from './execution.ts'
 import { exactJson, type Json, type JsonObject } from './json.ts'
 import { List } from './list.ts'
 import { toMessage, toMessages, type Message } from './message.ts'
@@ -40,7 +40,7 @@ export type StateFields = {
   /** The usage of earlier executions. */
   readonly spentBefore: Usage
   readonly executionCount: number
-  readonly execution: Execution | undefined
+  readonly execution: ExecutionFields | undefined
 }
 
 /**
@@ -55,11 +55,12 @@ export class AgentState {
     Object.freeze(this)
   }
 
+  /** @internal */
   static create(fields: Partial<StateFields> & { readonly agentId: string }): AgentState {
     return new AgentState({ ...blank, ...fields })
   }
 
-  /** For the loop: hooks must not write the execution. */
+  /** @internal For the loop: hooks must not write the execution. */
   static patch(state: AgentState, change: Partial<StateFields>): AgentState {
     const now = state.#fields
     return new AgentState({
@@ -75,12 +76,17 @@ export class AgentState {
     })
   }
 
-  /** All fields of a state. */
+  /** @internal For the loop: changes the execution, which there must be. */
+  static patchExecution(state: AgentState, change: Partial<ExecutionFields>): AgentState {
+    return AgentState.patch(state, { execution: Object.freeze({ ...state.#fields.execution!, ...change }) })
+  }
+
+  /** @internal All fields of a state. */
   static fieldsOf(state: AgentState): StateFields {
     return state.#fields
   }
 
-  /** Whether `later` can be a hook's change of `earlier`: the part of the loop is the same. */
+  /** @internal Whether `later` can be a hook's change of `earlier`: the part of the loop is the same. */
   static derives(later: AgentState, earlier: AgentState): boolean {
     const [a, b] = [later.#fields, earlier.#fields]
     return a.execution === b.execution && a.spentBefore === b.spentBefore && a.agentId === b.agentId
@@ -92,8 +98,8 @@ export class AgentState {
   get parentId(): string | undefined {
     return this.#fields.parentId
   }
-  get messages(): List<Message> {
-    return this.#fields.messages
+  get messages(): readonly Message[] {
+    return this.#fields.messages.items
   }
   get systemPrompt(): string {
     return this.#fields.systemPrompt
@@ -113,7 +119,8 @@ export class AgentState {
     return this.#fields.executionCount
   }
   get execution(): Execution | undefined {
-    return this.#fields.execution
+    const { execution } = this.#fields
+    return execution && shownExecution(execution)
   }
   /** The number of finished steps of the current execution. */
   get stepCount(): number {
@@ -124,14 +131,14 @@ export class AgentState {
   }
 
   withMessage(message: Message | string): AgentState {
-    return AgentState.patch(this, { messages: this.messages.append(toMessage(message, 'message')) })
+    return AgentState.patch(this, { messages: this.#fields.messages.append(toMessage(message, 'message')) })
   }
 
   /** Replaces the conversation. */
   withMessages(messages: Iterable<Message>): AgentState {
     const isList = typeof messages === 'object' && messages !== null && Symbol.iterator in messages
     checkArgument('withMessages', ['messages', messages], isList, 'a list of messages')
-    return AgentState.patch(this, { messages: toMessages(messages, this.messages) })
+    return AgentState.patch(this, { messages: toMessages(messages, this.#fields.messages) })
   }
 
   withSystemPrompt(text: string): AgentState {
@@ -180,13 +187,13 @@ export class AgentState {
       version: STATE_VERSION,
       agentId,
       ...(parentId !== undefined && { parentId }),
-      messages: messages.toJSON(),
+      messages: messages.items,
       systemPrompt,
       ...(responseFormat !== undefined && { responseFormat }),
       metadata,
       spentBefore,
       executionCount,
-      ...(execution !== undefined && { execution: { ...execution, steps: execution.steps.toJSON() } }),
+      ...(execution !== undefined && { execution: { ...execution, steps: execution.steps.items } }),
     }
   }
 }
@@ -205,7 +212,7 @@ export function metadataOf(entries: JsonObject): JsonObject {
 
 const blank: Omit<StateFields, 'agentId'> = {
   parentId: undefined,
-  messages: List.empty<Message>(),
+  messages: List.from<Message>([]),
   systemPrompt: '',
   responseFormat: undefined,
   metadata: metadataOf({}),

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../errors.ts'
 import { noVotes, type ContinuationEvaluation, type ContinuationOutcome, type StopReason } from './continuation.ts'
 import type { FinishReason } from './inference.ts'
 import type { Json } from './json.ts'
-import type { List } from './list.ts'
+import { withItems, type List } from './list.ts'
 import type { ToolCall, ToolExecution } from './tool-call.ts'
 import type { TokenUsage, Usage } from './usage.ts'
 
@@ -59,7 +59,7 @@ export type Execution = {
   readonly startedAt: number
   /** Time spent waiting for approvals, which no limit counts. */
   readonly waitedMs: number
-  readonly steps: List<Step>
+  readonly steps: readonly Step[]
   /** Votes that have not been counted yet. */
   readonly votes: readonly ContinuationEvaluation[]
   readonly usage: Usage
@@ -73,8 +73,22 @@ export type Execution = {
   readonly final?: FinalRecord
 }
 
+/** An execution as the loop changes it. */
+export type ExecutionFields = Omit<Execution, 'steps'> & { readonly steps: List<Step> }
+
+/** An execution as users see it. It is made once. */
+export function shownExecution(fields: ExecutionFields): Execution {
+  const known = executions.get(fields)
+  if (known !== undefined) return known
+  const execution = withItems(fields, 'steps', fields.steps)
+  executions.set(fields, execution)
+  return execution
+}
+
+const executions = new WeakMap<ExecutionFields, Execution>()
+
 /** The index of the last step. */
-export function lastStepOf({ steps }: Pick<Execution, 'steps'>): number {
+export function lastStepOf({ steps }: { readonly steps: { readonly length: number } }): number {
   return Math.max(0, steps.length - 1)
 }
 
@@ -84,6 +98,6 @@ export function stepFinished({ index: step, type: kind, finishReason, usage, too
 }
 
 /** The working time of a run up to `now`, in milliseconds, without waiting for approvals. */
-export function workedMs(execution: Execution, now: number): number {
+export function workedMs(execution: Pick<Execution, 'startedAt' | 'waitedMs'>, now: number): number {
   return Math.max(0, now - execution.startedAt - execution.waitedMs) // a clock may be set back
 }

@@ -1,6 +1,6 @@
 import { AgentError } from '../errors.ts'
 import { isJsonObject, type Json, type JsonObject } from './json.ts'
-import type { List } from './list.ts'
+import { List, listIn, withItems } from './list.ts'
 import { textOf, type Message, type Part } from './message.ts'
 import { noTokens, type TokenUsage } from './usage.ts'
 
@@ -16,11 +16,31 @@ export type ToolDescription = { readonly name: string; readonly description: str
 export type InferenceRequest = {
   readonly model: LanguageModel
   readonly system: string
-  readonly messages: List<Message>
+  readonly messages: readonly Message[]
   readonly tools: readonly string[]
   readonly toolChoice?: 'auto' | 'required' | 'none' | { readonly tool: string }
   readonly responseFormat?: JsonObject
   readonly settings?: ModelSettings
+}
+
+/** A request with the messages of a list. A model that does not read them costs nothing, however many they are. */
+export function withMessages<R extends object>(
+  request: R,
+  messages: List<Message>,
+): Readonly<Omit<R, 'messages'>> & { readonly messages: readonly Message[] } {
+  return withItems(request, 'messages', messages)
+}
+
+/** The other fields of a request: a spread would read its messages. */
+export function withoutMessages<R extends Pick<InferenceRequest, 'messages'>>(request: R): Omit<R, 'messages'> {
+  const others: Partial<R> = {}
+  for (const key of Object.keys(request) as (keyof R)[]) if (key !== 'messages') others[key] = request[key]
+  return others as Omit<R, 'messages'>
+}
+
+/** The messages of a request as a list. */
+export function messagesOf(request: Pick<InferenceRequest, 'messages'>): List<Message> {
+  return (listIn(request) as List<Message> | undefined) ?? List.from(request.messages)
 }
 
 /** Settings of a model. A provider ignores settings that it does not support, with a warning. */

@@ -1,134 +1,47 @@
-const CHUNK = 64
-
-/** Results of `fold` by chunk, with the number of items they include. */
-export type FoldCache<T, A> = WeakMap<Chunk<T>, { readonly value: A; readonly count: number }>
-
-type Chunk<T> = readonly T[] | LazyChunk<T>
-
-/** 64 items that are loaded when one of them is first read: a long conversation is opened without parsing all of it. */
-class LazyChunk<T> {
-  #load: (() => readonly T[]) | undefined
-  #items: readonly T[] = []
-
-  constructor(load: () => readonly T[]) {
-    this.#load = load
-  }
-
-  get items(): readonly T[] {
-    if (this.#load !== undefined) this.#items = this.#load()
-    this.#load = undefined
-    return this.#items
-  }
-}
-
-function itemsOf<T>(chunk: Chunk<T>): readonly T[] {
-  return chunk instanceof LazyChunk ? chunk.items : chunk
-}
+/** The result of folding a list whose last item was `last`, by the array that stores its items. */
+export type FoldCache<T, A> = WeakMap<
+  readonly T[],
+  { readonly value: A; readonly length: number; readonly last: T | undefined }
+>
 
 /**
- * An immutable list. Appending costs O(1) amortized and shares all items with the original; appending twice to the same list
- * copies at most one chunk. It iterates, spreads and prints like an array.
+ * An immutable list that costs O(1) to append to: lists that grew from each other share one array. Each has its last item
+ * apart, so that lists with different last items share it as well. Users see its `items`.
  */
-export class List<T> implements Iterable<T> {
-  /** Full chunks, shared with other versions of the list; only the first `#full` belong to this one. */
-  readonly #chunks: Chunk<T>[]
-  readonly #full: number
-  /** Shared as well: another version may have pushed beyond what this one sees. */
-  readonly #tail: T[]
-  readonly #length: number
+export class List<T> {
+  readonly length: number
+  /** The items before the last one, and maybe items of longer lists. */
+  #shared: T[]
+  readonly #last: T | undefined
+  #items: readonly T[] | undefined
 
-  private constructor(length: number, chunks: Chunk<T>[], full: number, tail: T[]) {
-    this.#length = length
-    this.#chunks = chunks
-    this.#full = full
-    this.#tail = tail
-  }
-
-  /** A getter for a private field: the length cannot be changed, and the list need not be frozen. */
-  get length(): number {
-    return this.#length
-  }
-
-  static empty<T>(): List<T> {
-    return new List<T>(0, [], 0, [])
+  private constructor(length: number, shared: T[], last: T | undefined) {
+    this.length = length
+    this.#shared = shared
+    this.#last = last
   }
 
   static from<T>(items: Iterable<T>): List<T> {
-    if (items instanceof List) return items as List<T>
-    let list = List.empty<T>()
-    for (const item of items) list = list.append(item)
-    return list
-  }
-
-  /** The number of items that `loaded` expects of each chunk. */
-  static readonly chunkLength = CHUNK
-
-  /** A list whose first chunks are loaded when they are needed, followed by fewer than a chunk of items. */
-  static loaded<T>(chunks: readonly (() => readonly T[])[], rest: readonly T[]): List<T> {
-    const lazy = chunks.map((load) => new LazyChunk(load))
-    return new List<T>(lazy.length * CHUNK + rest.length, lazy, lazy.length, rest.slice())
+    const all = [...items]
+    return new List(all.length, all, all.at(-1))
   }
 
   append(item: T): List<T> {
-    const used = this.length - this.#full * CHUNK
-    if (used === CHUNK) return new List(this.length + 1, this.#sealed(), this.#full + 1, [item])
-    const tail = this.#tail.length === used ? this.#tail : this.#tail.slice(0, used)
-    tail.push(item)
-    return new List(this.length + 1, this.#chunks, this.#full, tail)
+    return new List(this.length + 1, this.#stored(), item)
   }
 
-  concat(items: Iterable<T>): List<T> {
-    return [...items].reduce<List<T>>((list, item) => list.append(item), this)
+  concat(items: readonly T[]): List<T> {
+    return items.reduce<List<T>>((list, item) => list.append(item), this)
   }
 
-  /** Whether this list starts with all items of the other one, compared by identity. */
-  extends(other: List<T>): boolean {
-    if (other.length > this.length) return false
-    if (this.#tail === other.#tail && this.#chunks === other.#chunks) return true // it grew inside its last chunk
-    for (let i = 0; i < other.length;) {
-      const chunk = Math.floor(i / CHUNK)
-      if (chunk < other.#full && this.#chunks[chunk] === other.#chunks[chunk]) {
-        i += CHUNK // a shared chunk is not compared
-      } else {
-        if (this.at(i) !== other.at(i)) return false
-        i++
-      }
-    }
-    return true
-  }
-
-  /** The first `count` items, as a list that shares them. */
+  /** The first `count` items. */
   take(count: number): List<T> {
-    if (count >= this.length) return this
-    const full = Math.floor(count / CHUNK)
-    return new List(count, this.#chunks, full, full < this.#full ? (itemsOf(this.#chunks[full]!) as T[]) : this.#tail)
+    return count >= this.length ? this : new List(count, this.#shared, this.#shared[count - 1])
   }
 
   at(index: number): T | undefined {
     const i = index < 0 ? this.length + index : index
-    if (i < 0 || i >= this.length) return undefined
-    const chunk = Math.floor(i / CHUNK)
-    return chunk < this.#full ? itemsOf(this.#chunks[chunk]!)[i % CHUNK] : this.#tail[i - this.#full * CHUNK]
-  }
-
-  *[Symbol.iterator](): Iterator<T> {
-    for (let i = 0; i < this.length; i++) yield this.at(i)!
-  }
-
-  slice(start = 0, end = this.length): T[] {
-    const from = start < 0 ? Math.max(0, this.length + start) : start
-    const to = Math.min(this.length, end < 0 ? this.length + end : end)
-    const items: T[] = []
-    for (let i = from; i < to; i++) items.push(this.at(i)!)
-    return items
-  }
-
-  map<U>(change: (item: T, index: number) => U): U[] {
-    return this.slice().map(change)
-  }
-
-  filter(keep: (item: T, index: number) => boolean): T[] {
-    return this.slice().filter(keep)
+    return i === this.length - 1 ? this.#last : i < this.length ? this.#shared[i] : undefined
   }
 
   find(wanted: (item: T) => boolean): T | undefined {
@@ -136,63 +49,84 @@ export class List<T> implements Iterable<T> {
     return undefined
   }
 
-  findLast(wanted: (item: T) => boolean): T | undefined {
-    for (let i = this.length - 1; i >= 0; i--) if (wanted(this.at(i)!)) return this.at(i)
-    return undefined
+  /** The items from an index on; from the end if it is negative. */
+  slice(start: number): T[] {
+    if (this.length === 0) return []
+    const items = this.#shared.slice(start < 0 ? Math.max(0, this.length + start) : start, this.length - 1)
+    return start < this.length ? [...items, this.#last!] : items
   }
 
-  some(wanted: (item: T) => boolean): boolean {
-    return this.find(wanted) !== undefined
+  /** All items as a frozen array, which is made at the first read. */
+  get items(): readonly T[] {
+    return (this.#items ??= Object.freeze(this.#stored().slice(0, this.length)))
   }
 
-  /**
-   * Folds the list and remembers the result at the end of every chunk, so that folding a list that has grown costs only
-   * what is new. The cache must be used with one `step` only.
-   */
+  /** Whether this list starts with all items of the other one, compared by identity. */
+  extends(other: List<T>): boolean {
+    if (other.length === 0) return true
+    if (other.length > this.length || this.at(other.length - 1) !== other.at(-1)) return false
+    return this.#shared === other.#shared || other.items.every((item, i) => this.at(i) === item)
+  }
+
+  /** Folds the list. With the same cache, folding a list that has grown costs only what is new. */
   fold<A>(cache: FoldCache<T, A>, initial: A, step: (sum: A, item: T) => A): A {
-    const used = this.length - this.#full * CHUNK
-    const last = cache.get(this.#tail)
-    if (last !== undefined && last.count <= used) return this.#foldTail(cache, last, step)
-    let chunk = this.#full
-    let known: { readonly value: A; readonly count: number } | undefined
-    while (known === undefined && chunk > 0) known = cache.get(this.#chunks[--chunk]!)
-    let { value, count } = known ?? { value: initial, count: 0 }
-    for (; chunk < this.#full; chunk++, count = 0) {
-      if (count === CHUNK) continue
-      const items = itemsOf(this.#chunks[chunk]!)
-      for (let i = count; i < CHUNK; i++) value = step(value, items[i]!) // a part of it may have been folded while it was the last chunk
-      cache.set(this.#chunks[chunk]!, { value, count: CHUNK })
-    }
-    return this.#foldTail(cache, { value, count: 0 }, step)
-  }
-
-  /** The result of folding the full chunks is known, so that folding the list does not load them. */
-  knownFold<A>(cache: FoldCache<T, A>, value: A): void {
-    const last = this.#chunks[this.#full - 1]
-    if (last !== undefined) cache.set(last, { value, count: CHUNK })
-  }
-
-  /** The first items of a chunk never change, even if another list appends to it. */
-  #foldTail<A>(cache: FoldCache<T, A>, from: { value: A; count: number }, step: (sum: A, item: T) => A): A {
-    const used = this.length - this.#full * CHUNK
-    let { value } = from
-    for (let i = from.count; i < used; i++) value = step(value, this.#tail[i]!)
-    if (used > from.count) cache.set(this.#tail, { value, count: used })
+    const stored = this.#stored()
+    const known = cache.get(stored)
+    const isPart = known !== undefined && known.length <= this.length && this.at(known.length - 1) === known.last
+    let value = isPart ? known.value : initial
+    for (let i = isPart ? known.length : 0; i < this.length; i++) value = step(value, stored[i]!)
+    cache.set(stored, { value, length: this.length, last: this.#last })
     return value
   }
 
-  toJSON(): T[] {
-    return this.slice()
+  /** The shared array with the last item in its place; a copy if another list has stored a different one there. */
+  #stored(): T[] {
+    if (this.length === 0) return []
+    const at = this.length - 1
+    if (this.#shared.length === at) this.#shared.push(this.#last!)
+    if (this.#shared[at] !== this.#last) this.#shared = [...this.#shared.slice(0, at), this.#last!]
+    return this.#shared
+  }
+}
+
+/** A record with the items of a list as a field: an array that is made at the first read. */
+class ListField {
+  readonly #list: List<unknown>
+
+  constructor(record: object, field: string, list: List<unknown>) {
+    this.#list = list
+    Object.assign(this, record)
+    Object.defineProperty(this, field, ListField.#items)
+    Object.freeze(this)
   }
 
-  [Symbol.for('nodejs.util.inspect.custom')](): T[] {
-    return this.slice()
+  /** An own property, so that `{ ...record }` has it too. */
+  static readonly #items = {
+    get(this: ListField): readonly unknown[] {
+      return this.#list.items
+    },
+    enumerable: true,
   }
 
-  #sealed(): Chunk<T>[] {
-    if (this.#chunks[this.#full] === this.#tail) return this.#chunks // another version has sealed this chunk
-    const chunks = this.#chunks.length === this.#full ? this.#chunks : this.#chunks.slice(0, this.#full)
-    chunks.push(this.#tail)
-    return chunks
+  static listOf(record: object): List<unknown> | undefined {
+    return #list in record ? record.#list : undefined
   }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): object {
+    return Object.fromEntries(Object.entries(this))
+  }
+}
+
+/** A frozen copy of a record, with the items of a list as a field. */
+export function withItems<R extends object, F extends string, T>(
+  record: R,
+  field: F,
+  list: List<T>,
+): Readonly<Omit<R, F>> & { readonly [_ in F]: readonly T[] } {
+  return new ListField(record, field, list) as never
+}
+
+/** The list of a record from `withItems`. */
+export function listIn(record: object): List<unknown> | undefined {
+  return ListField.listOf(record)
 }

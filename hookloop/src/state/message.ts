@@ -1,7 +1,7 @@
 import { AgentError } from '../errors.ts'
 import { exactJson, isJsonObject, type Json, type JsonObject } from './json.ts'
 import { describeValue } from './describe-value.ts'
-import { List } from './list.ts'
+import type { List } from './list.ts'
 
 /**
  * Options of a part by provider, for example a cache marker or the signature of reasoning. Other providers ignore them.
@@ -83,14 +83,15 @@ export function toInput(value: unknown): Message {
 
 /** Converts messages to a list. Messages of the known list are trusted, the others are checked and frozen. */
 export function toMessages(messages: Iterable<Message>, known: List<Message>): List<Message> {
-  if (messages instanceof List && known.extends(messages)) return messages
-  const shared = messages instanceof List && messages.extends(known) ? known : List.empty<Message>()
-  const rest = messages instanceof List ? messages.slice(shared.length) : [...messages]
+  const all = [...messages]
+  let same = 0
+  while (same < all.length && same < known.length && all[same] === known.at(same)) same++
   // Most hooks keep the first or the last messages. In any other case all messages are checked again.
-  const shift = known.length - rest.length
+  const shift = known.length - all.length
   const isKnown = (each: Message, i: number): boolean =>
     each === known.at(i) || (shift > 0 && each === known.at(i + shift))
-  return shared.concat(rest.map((each, i) => (isKnown(each, i) ? each : toMessage(each, 'message'))))
+  const rest = all.slice(same).map((each, i) => (isKnown(each, same + i) ? each : toMessage(each, 'message')))
+  return known.take(same).concat(rest)
 }
 
 export function isMessage(value: unknown): value is Message {

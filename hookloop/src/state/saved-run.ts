@@ -1,7 +1,7 @@
 import { AgentError, errorCodes, clause } from '../errors.ts'
 import { AgentState, metadataOf, SAVED_VERSION, STATE_VERSION, type StateFields } from './agent-state.ts'
 import { continuationDecisions, stopReasons } from './continuation.ts'
-import type { Execution, Step } from './execution.ts'
+import type { ExecutionFields, Step } from './execution.ts'
 import { finishReasons } from './inference.ts'
 import { isJsonObject, storedJson, type Json, type JsonObject } from './json.ts'
 import type { TimedLedgerEntry } from './ledger.ts'
@@ -102,8 +102,8 @@ export function checkSteps(steps: readonly Step[]): void {
   check(listOf(step)(steps, 'execution.steps'))
 }
 
-function toExecution(json: JsonObject): Execution {
-  return Object.freeze({ ...json, steps: List.from(json['steps'] as unknown as Step[]) }) as unknown as Execution
+function toExecution(json: JsonObject): ExecutionFields {
+  return Object.freeze({ ...json, steps: List.from(json['steps'] as unknown as Step[]) }) as unknown as ExecutionFields
 }
 
 /** A frozen copy of an object whose version can be read; the version is checked before anything else. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { AgentState } from './agent-state.ts'
-import type { Execution, Step } from './execution.ts'
+import type { ExecutionFields, Step } from './execution.ts'
 import type { Json } from './json.ts'
 import { List } from './list.ts'
 import { textMessage, type Message } from './message.ts'
@@ -26,12 +26,12 @@ function folded(states: readonly AgentState[]): { readonly texts: readonly strin
   return { texts, bytes }
 }
 
-const started: Execution = Object.freeze({
+const started: ExecutionFields = Object.freeze({
   id: 'x.1',
   status: 'running',
   startedAt: 1,
   waitedMs: 0,
-  steps: List.empty<Step>(),
+  steps: List.from<Step>([]),
   votes: Object.freeze([]),
   usage: noUsage,
   failures: 0,
@@ -53,8 +53,9 @@ function step(index: number, text: string): Step {
   })
 }
 
-function onExecution(change: (execution: Execution) => Execution): Change {
-  return (state) => AgentState.patch(state, { execution: Object.freeze(change(state.execution ?? started)) })
+function onExecution(change: (execution: ExecutionFields) => ExecutionFields): Change {
+  return (state) =>
+    AgentState.patch(state, { execution: Object.freeze(change(AgentState.fieldsOf(state).execution ?? started)) })
 }
 
 const suspend: Change = onExecution((execution) => ({ ...execution, status: 'suspended' }))
@@ -87,7 +88,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   fc.nat({ max: 9 }).map(
     (at): Change =>
       (state) =>
-        state.withMessages(state.messages.take(at)),
+        state.withMessages(state.messages.slice(0, at)),
   ),
   fc.constant<Change>((state) => state.withMessages(state.messages.map(reworded))),
   fc.tuple(fc.nat({ max: 5 }), fc.nat({ max: 9 }), word).map(
@@ -126,7 +127,7 @@ function reworded({ role }: Message, index: number): Message {
 /** The first messages, a new one, and the last messages. */
 function summarized(state: AgentState, { keep, from, text }: { keep: number; from: number; text: string }): AgentState {
   const { messages } = state
-  return state.withMessages(messages.take(keep).append(textMessage('user', text)).concat(messages.slice(from)))
+  return state.withMessages([...messages.slice(0, keep), textMessage('user', text), ...messages.slice(from)])
 }
 
 test('a state that is built from its diffs has the same text, whatever changed', () => {

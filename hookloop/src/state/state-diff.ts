@@ -1,6 +1,6 @@
 import { AgentError } from '../errors.ts'
 import { AgentState, STATE_VERSION, type StateFields } from './agent-state.ts'
-import type { Execution, Step } from './execution.ts'
+import type { ExecutionFields, Step } from './execution.ts'
 import { isJsonObject, type Json, type JsonObject } from './json.ts'
 import type { Change } from './ledger.ts'
 import { List } from './list.ts'
@@ -61,9 +61,10 @@ export function stateChange(before: AgentState, after: AgentState, same: Same = 
   const metadata = diffObject(before.metadata, after.metadata, same)
   if (metadata?.set !== undefined) change.metadata = metadata.set
   if (metadata?.unset !== undefined) change.removed = metadata.unset
-  const messages = diffList(before.messages, after.messages, same)
-  if (messages?.keep === before.messages.length) change.appended = messages.add
-  else if (messages !== undefined) change.messages = after.messages.toJSON()
+  const [earlier, later] = [AgentState.fieldsOf(before).messages, AgentState.fieldsOf(after).messages]
+  const messages = diffList(earlier, later, same)
+  if (messages?.keep === earlier.length) change.appended = messages.add
+  else if (messages !== undefined) change.messages = later.items
   if (before.systemPrompt !== after.systemPrompt) change.systemPrompt = after.systemPrompt
   if (!same(before.responseFormat ?? null, after.responseFormat ?? null))
     change.responseFormat = after.responseFormat ?? null
@@ -105,7 +106,7 @@ export function diffState(before: AgentState | undefined, after: AgentState): St
   const diff: Mutable<StateDiff> = earlier === undefined ? { version: STATE_VERSION } : {}
   for (const field of plainFields)
     if (earlier?.[field] !== later[field]) Object.assign(diff, { [field]: later[field] ?? null })
-  const messages = diffList(earlier?.messages ?? List.empty<Message>(), later.messages)
+  const messages = diffList(earlier?.messages ?? List.from<Message>([]), later.messages)
   if (messages !== undefined) diff.messages = messages
   const metadata = diffInOrder(earlier?.metadata ?? {}, later.metadata)
   if (metadata?.set !== undefined) diff.metadata = metadata.set
@@ -118,11 +119,14 @@ export function diffState(before: AgentState | undefined, after: AgentState): St
 /** Stands for the steps among the fields of an execution, so that their place in its text stays the same. */
 const stepsPlace: { readonly steps: readonly Json[] } = { steps: [] }
 
-function diffExecution(before: Execution | undefined, after: Execution | undefined): StateDiff['execution'] {
+function diffExecution(
+  before: ExecutionFields | undefined,
+  after: ExecutionFields | undefined,
+): StateDiff['execution'] {
   if (after === undefined || before === after) return undefined
   const earlier = before === undefined ? {} : { ...before, ...stepsPlace }
   const diff: Mutable<NonNullable<StateDiff['execution']>> = diffInOrder(earlier, { ...after, ...stepsPlace }) ?? {}
-  const steps = diffList(before?.steps ?? List.empty<Step>(), after.steps)
+  const steps = diffList(before?.steps ?? List.from<Step>([]), after.steps)
   if (steps !== undefined) diff.steps = steps
   return diff
 }
@@ -135,7 +139,7 @@ function diffList<T extends Json>(before: List<T>, after: List<T>, same: Same = 
   if (moved === undefined) return { keep, add: after.slice(keep) }
   const { from, at } = moved
   const more = after.slice(at + before.length - from)
-  return { keep, add: after.slice(keep, at), from, ...(more.length > 0 && { more }) }
+  return { keep, add: after.take(at).slice(keep), from, ...(more.length > 0 && { more }) }
 }
 
 function sharedLength<T extends Json>(before: List<T>, after: List<T>, same: Same): number {
@@ -192,9 +196,9 @@ export function applyDiff(before: AgentState | undefined, diff: StateDiff): Agen
   return checkedState({
     plain: plainParts(earlier, plain),
     metadata: applyObject(earlier?.metadata ?? {}, { set: metadata, unset: removed }),
-    messages: applyList(earlier?.messages ?? List.empty(), messages),
+    messages: applyList(earlier?.messages ?? List.from<never>([]), messages),
     execution: execution && applyObject((earlier?.execution ?? {}) as JsonObject, execution),
-    steps: applyList(earlier?.execution?.steps ?? List.empty(), execution?.steps),
+    steps: applyList(earlier?.execution?.steps ?? List.from<never>([]), execution?.steps),
     before: earlier,
   })
 }

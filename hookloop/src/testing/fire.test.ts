@@ -185,3 +185,9 @@ test('arguments that are not JSON are rejected', async () => {
   const facts = { toolCall: { args: { at: new Date() } } }
   await assert.rejects(fire(neverPush, 'beforeToolUse', facts as never), { code: 'JSON_INVALID' })
 })
+
+test('a hook that changes the system prompt of a request leaves its messages alone', async () => {
+  const brief = hook('beforeInference', (ctx) => ctx.withRequest({ system: 'Be brief.' }))
+  const request = { messages: [textMessage('user', 'Hello.')] }
+  assert.deepEqual(await fire(brief, 'beforeInference', { request }), { request: { system: 'Be brief.' } })
+})

@@ -8,9 +8,11 @@ import { inferFor } from '../agent/model/infer.ts'
 import { isTool } from '../agent/tool.ts'
 import { AgentState } from '../state/agent-state.ts'
 import { noVotes, type ContinuationOutcome } from '../state/continuation.ts'
-import type { ErrorRecord, Execution, Step } from '../state/execution.ts'
+import type { ErrorRecord, ExecutionFields, Step } from '../state/execution.ts'
 import {
+  messagesOf,
   toResponse,
+  withMessages,
   type InferenceRequest,
   type InferenceResponse,
   type LanguageModel,
@@ -36,7 +38,7 @@ import { modelMaker } from '../models/to-model.ts'
 
 /** What the hook under test gets, as far as it matters. Everything else has a default. */
 export type FactsToFire<T extends HookTrigger> = {
-  readonly [K in keyof Facts[T]]?: Facts[T][K] extends List<infer M> ? readonly M[] : Partial<Facts[T][K]>
+  readonly [K in keyof Facts[T]]?: Facts[T][K] extends readonly unknown[] ? Facts[T][K] : Partial<Facts[T][K]>
 } & {
   /** A complete state, for example of a run in the test. Generated if omitted. */
   readonly state?: AgentState
@@ -194,12 +196,12 @@ function stateFrom({
   metadata?: JsonObject
   messages?: readonly Message[]
 }): AgentState {
-  const execution: Execution = {
+  const execution: ExecutionFields = {
     id: 'fire.1',
     status: 'running',
     startedAt: 0,
     waitedMs: 0,
-    steps: List.empty<Step>(),
+    steps: List.from<Step>([]),
     votes: [],
     usage: noUsage,
     failures: 0,
@@ -217,7 +219,7 @@ const noModel: LanguageModel = {
   infer: () => Promise.reject(new Error('fire() was given no model to ask: fire(hook, trigger, { model })')),
 }
 
-const request: InferenceRequest = { model: noModel, system: '', messages: List.empty<Message>(), tools: [] }
+const request: InferenceRequest = { model: noModel, system: '', messages: [], tools: [] }
 
 const step: Step = {
   index: 0,
@@ -293,7 +295,7 @@ const defaults = {
   error: { code: 'HOOK_FAILED', message: 'test', during: 'beforeStep' },
   during: 'beforeStep',
   consecutiveFailures: 1,
-  messages: List.empty<Message>(),
+  messages: [],
   requested: false,
   summary: '',
 } satisfies { [fact: string]: unknown }
@@ -305,8 +307,8 @@ function factsFrom(trigger: HookTrigger, given: { readonly [fact: string]: unkno
     const value = given[name]
     facts[name] = isJsonObject(fallback) && isJsonObject(value) ? { ...fallback, ...value } : (value ?? fallback)
   }
-  if (facts['messages'] !== undefined) facts['messages'] = List.from(facts['messages'] as Iterable<Message>)
-  return facts
+  const asked = facts['request'] as InferenceRequest | undefined
+  return asked === undefined ? facts : { ...facts, request: withMessages(asked, messagesOf(asked)) }
 }
 
 /** Guards and observers get parsed arguments, if the hook names the tool itself. */

@@ -5,7 +5,7 @@ import {
   type ContinuationEvaluation,
   type ContinuationOutcome,
 } from '../../state/continuation.ts'
-import type { ErrorRecord, Execution, FinalRecord, Step } from '../../state/execution.ts'
+import type { ErrorRecord, ExecutionFields, FinalRecord, Step } from '../../state/execution.ts'
 import type { ToModel } from '../../state/inference.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Message } from '../../state/message.ts'
@@ -289,19 +289,19 @@ export class RunContext implements HookHost {
     this.open.setBilled()
   }
 
-  get execution(): Execution {
-    return this.state.execution!
+  get execution(): ExecutionFields {
+    return AgentState.fieldsOf(this.state).execution!
   }
 
-  updateExecution(change: Partial<Execution>): void {
-    this.state = AgentState.patch(this.state, { execution: Object.freeze({ ...this.execution, ...change }) })
+  updateExecution(change: Partial<ExecutionFields>): void {
+    this.state = AgentState.patchExecution(this.state, change)
   }
 
   /** Adopts a state from hooks. They write the conversation and the metadata; only the loop writes the execution. */
   adoptState(state: AgentState): void {
-    const { execution } = this.state
-    this.state =
-      execution === undefined || state.execution === execution ? state : AgentState.patch(state, { execution })
+    const { execution } = AgentState.fieldsOf(this.state)
+    const isSame = execution === undefined || AgentState.fieldsOf(state).execution === execution
+    this.state = isSame ? state : AgentState.patch(state, { execution })
   }
 
   cast(votes: readonly ContinuationEvaluation[]): void {

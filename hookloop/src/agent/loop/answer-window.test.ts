@@ -74,7 +74,7 @@ function noting(log: unknown[]): EffectsOptions {
 }
 
 function whole({ state, status }: Run): unknown {
-  return [status, state.messages.toJSON(), state.execution?.steps.map(({ text, finishReason }) => [text, finishReason])]
+  return [status, state.messages, state.execution?.steps.map(({ text, finishReason }) => [text, finishReason])]
 }
 
 const words = (count: number): string => Array.from({ length: count }, (_, i) => `word${i}`).join(' ')

@@ -1,6 +1,8 @@
 import { AgentState } from '../../state/agent-state.ts'
 import {
+  messagesOf,
   withholdResponse,
+  withMessages,
   type InferenceDelta,
   type InferenceRequest,
   type InferenceResponse,
@@ -40,13 +42,15 @@ const none: readonly never[] = Object.freeze([])
 /** beforeInference, the model inside its around hooks, afterInference. Stores the response in the open step. */
 export async function callModel(run: RunContext, step: OpenStep): Promise<void> {
   const { forbidden } = run
-  const before = await fireTrigger(run, 'beforeInference', { request: requestOf(run) })
+  const asked = requestOf(run)
+  const before = await fireTrigger(run, 'beforeInference', { request: asked })
   const hasBegun = run.effects.find(modelKey(step, 1)) !== undefined
   const stopped = run.stoppedBy()
   if (!hasBegun && (before?.failure !== undefined || stopped !== undefined)) return
   if (hasQuestion(before) && run.forbidden === undefined) {
-    const { model, messages } = before.facts['request'] as InferenceRequest
-    const subject = { model: nameOf(model), step: step.index + 1, messages: messages.length }
+    const request = before.facts['request'] as InferenceRequest
+    const messages = messagesOf(request).length
+    const subject = { model: nameOf(request.model), step: step.index + 1, messages }
     const denied = await askAt(run, before, { at: 'beforeInference', subject, hasBegun })
     if (run.stoppedBy() !== undefined && !hasBegun) return // also if it was cancelled while the approver was asked
     if (denied !== undefined) run.cast([deniedVote('forbidContinuation', denied)])
@@ -54,7 +58,7 @@ export async function callModel(run: RunContext, step: OpenStep): Promise<void> 
   }
   if (hasBegun && (before?.failure !== undefined || run.forbidden !== forbidden))
     run.noteOverridden('beforeInference', { by: run.forbidden?.source ?? 'hookloop', decision: 'stop' })
-  const call = planCall(run, step, before)
+  const call = planCall(run, step, { asked, before })
   step.offered = call.request.tools
   await getResponse(run, step, call)
 }
@@ -88,18 +92,22 @@ function callsIn({ content }: InferenceResponse): readonly ToolCallPart[] {
 
 /** The request before hooks change it. */
 export function requestOf({ parts, state }: Pick<RunContext, 'parts' | 'state'>): InferenceRequest {
-  return Object.freeze({
+  const request = {
     model: modelFor(parts, state),
     system: state.systemPrompt,
-    messages: state.messages,
     tools: parts.toolNames,
     ...(state.responseFormat !== undefined && { responseFormat: state.responseFormat }),
     ...(parts.settings !== undefined && { settings: parts.settings }),
-  })
+  }
+  return withMessages(request, AgentState.fieldsOf(state).messages)
 }
 
-function planCall(run: RunContext, step: OpenStep, before: Invocation | undefined): ModelCall {
-  const request = before === undefined ? requestOf(run) : (before.facts['request'] as InferenceRequest)
+function planCall(
+  run: RunContext,
+  step: OpenStep,
+  { asked, before }: { readonly asked: InferenceRequest; readonly before: Invocation | undefined },
+): ModelCall {
+  const request = before === undefined ? asked : (before.facts['request'] as InferenceRequest)
   const stream = run.streams ? new AnswerStream(run, step.index, request) : undefined
   const limit = before?.within && limitFromNow(before.within)
   return { request, stream, limit, thrown: undefined, durations: none }
@@ -223,16 +231,16 @@ function toSent(
 }
 
 function toModelRequest({ parts }: RunContext, request: InferenceRequest): ModelRequest {
-  const { system, messages, tools, toolChoice, responseFormat, settings } = request
+  const { system, tools, toolChoice, responseFormat, settings } = request
   const { toolNames, descriptionList } = parts
-  return {
+  const sent = {
     system,
-    messages,
     tools: tools === toolNames ? descriptionList : tools.map((name) => describeTool(parts, name)),
     ...(toolChoice !== undefined && { toolChoice }),
     ...(responseFormat !== undefined && { responseFormat }),
     ...(settings !== undefined && { settings }),
   }
+  return withMessages(sent, messagesOf(request))
 }
 
 function describeTool({ descriptions }: AgentParts, name: string): ToolDescription {
@@ -275,7 +283,7 @@ function passedResponse(after: Invocation, response: InferenceResponse): Inferen
 }
 
 function addResponse(run: RunContext, step: OpenStep, response: InferenceResponse): void {
-  const { messages } = run.state
+  const { messages } = AgentState.fieldsOf(run.state)
   const message = step.respond(response, messages.length)
   run.state = AgentState.patch(run.state, { messages: messages.append(message) })
   if (run.effects.emit === undefined) return

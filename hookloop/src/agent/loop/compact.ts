@@ -26,13 +26,13 @@ export async function compact(run: RunContext, asked: Requested): Promise<void> 
   try {
     const { going, staying } = partition(state.messages, asked)
     if (going.length === 0) throw new Skipped('there is nothing to summarize')
-    const before = await fire(run, 'beforeCompaction', { messages: List.from(going), requested })
-    const messages = before['messages'] as List<Message>
+    const before = await fire(run, 'beforeCompaction', { messages: Object.freeze(going), requested })
+    const messages = before['messages'] as readonly Message[]
     if (messages.length === 0) throw new Skipped('hooks left nothing to summarize')
     const summary = await summarize(run, asked, messages)
-    const shorter = List.from([textMessage('user', `${SUMMARY_WORDS}\n\n${summary}`), ...staying])
+    const shorter = Object.freeze([textMessage('user', `${SUMMARY_WORDS}\n\n${summary}`), ...staying])
     const after = await fire(run, 'afterCompaction', { messages: shorter, requested, summary })
-    replace(run, asked, { summary, messages: after['messages'] as List<Message> })
+    replace(run, asked, { summary, messages: after['messages'] as readonly Message[] })
   } catch (thrown) {
     if (passes(thrown)) throw thrown
     const error = thrown
@@ -54,8 +54,7 @@ export async function compact(run: RunContext, asked: Requested): Promise<void> 
 class Skipped extends Error {}
 
 /** The messages to summarize and those to keep. A call and its results stay together. */
-function partition(messages: List<Message>, { keep, pin }: Requested): { going: Message[]; staying: Message[] } {
-  const all = messages.slice()
+function partition(all: readonly Message[], { keep, pin }: Requested): { going: Message[]; staying: Message[] } {
   const cut = cutAt(all, keep)
   const pinned = pin === undefined ? new Set<number>() : pinnedBefore(all, cut, pin)
   const front = all.slice(0, cut)
@@ -121,7 +120,7 @@ async function fire(
 }
 
 /** The summary of the hook that requested the compaction. Its model calls are made in the name of that hook. */
-async function summarize(run: RunContext, { by, summarize }: Requested, messages: List<Message>): Promise<string> {
+async function summarize(run: RunContext, { by, summarize }: Requested, messages: readonly Message[]): Promise<string> {
   const trigger = 'beforeCompaction'
   const inference = run.inferFor({ hook: by, mode: 'transform', trigger, call: undefined })
   const key = run.effects.keyOf({ step: run.step, kind: 'timeout', trigger, hook: by, n: 'summary' })
@@ -142,10 +141,10 @@ async function summarize(run: RunContext, { by, summarize }: Requested, messages
 function replace(
   run: RunContext,
   { by }: Requested,
-  { summary, messages }: { readonly summary: string; readonly messages: List<Message> },
+  { summary, messages }: { readonly summary: string; readonly messages: readonly Message[] },
 ): void {
   const [before, after] = [run.state.messages.length, messages.length]
-  run.state = AgentState.patch(run.state, { messages })
+  run.state = AgentState.patch(run.state, { messages: List.from(messages) })
   const message = `${before} messages became ${after}, requested by "${by}"`
   run.noteLoop('afterCompaction', { decision: 'compacted', message })
   run.effects.emit?.({ type: 'compacted', step: run.step, at: run.now, by, before, after, summary })

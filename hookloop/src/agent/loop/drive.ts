@@ -277,8 +277,7 @@ function endedAs<E extends object>(base: RunBase, ending: E): RunBase & E {
 /** The state of a suspended run is that of its last checkpoint: what has happened since is in its records. */
 function suspendedState({ effects, start }: RunContext): AgentState {
   const base = effects.scopeLog.state ?? start
-  if (base.execution?.status !== 'running') return base
-  return AgentState.patch(base, { execution: Object.freeze({ ...base.execution, status: 'suspended' }) })
+  return base.execution?.status === 'running' ? AgentState.patchExecution(base, { status: 'suspended' }) : base
 }
 
 /** When a run pauses after a step: when its reader has left, or when it is drained. */

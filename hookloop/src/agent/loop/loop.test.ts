@@ -3,16 +3,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { suite, test } from 'node:test'
 import { approval } from '../../capabilities/approval.ts'
 import { guards } from '../../capabilities/guards.ts'
+import { summarization } from '../../capabilities/summarization/summarization.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { ModelRequest } from '../../state/inference.ts'
 import { textMessage, textOf, type Message } from '../../state/message.ts'
-import { guard, hook, type Hook } from '../../hooks/hook.ts'
+import { guard, hook, observe, type Hook } from '../../hooks/hook.ts'
 import { isAround, triggerNames, type PlainTrigger } from '../../hooks/triggers.ts'
 import { scriptedModel, type Script, type ScriptedTurn } from '../../models/scripted.ts'
 import type { Use } from '../capability.ts'
 import { explain } from '../explain/explain.ts'
 import type { Run } from '../run.ts'
 import { tool } from '../tool.ts'
+import { copiedItems } from '../../state/copied-items.fixture.ts'
 import { noTokens, noUsage } from '../../state/usage.ts'
 
 const plainTriggers = triggerNames.filter((name): name is PlainTrigger => !isAround(name))
@@ -338,17 +340,22 @@ test('a run reports its usage per step and in total', async () => {
 
 // ── cost
 
-test('a step costs the same however long the run is: conversation and steps share their earlier parts', async () => {
-  const turns = 300
-  const { model, agent } = agentOf(
-    ({ messages }) => (messages.length < 2 * turns ? two : 'Done.'),
-    guards({ maxSteps: null, maxTokens: null }),
-  )
-  const states: Run['state'][] = []
-  for await (const state of agent.iterate('go')) states.push(state)
-  const grows = <T extends { extends(other: T): boolean }>(lists: readonly T[]): boolean =>
-    lists.every((list, i) => i === 0 || list.extends(lists[i - 1]!))
-  assert.ok(grows(model.requests.map(({ messages }) => messages)))
-  assert.ok(grows(states.map(({ execution }) => execution!.steps)))
-  assert.ok(states.length > turns - 2)
+test('a step costs the same however long the run is: conversation and steps are not copied', async () => {
+  const copiedIn = async (turns: number): Promise<number> => {
+    let asked = 0
+    const { agent } = agentOf(
+      () => (asked++ < turns ? two : 'Done.'),
+      guards({ maxSteps: null, maxTokens: null }),
+      summarization({ maxMessageTokens: 1e9 }),
+      hook('afterInference', (ctx) => ctx.withState((state) => state.withMessage('Note.'))),
+      hook('afterStep', (ctx) => ctx.allowContinuation('Go on.')),
+      observe('afterStep', (ctx) => void ctx.state.lastStep),
+    )
+    return copiedItems(async () => {
+      const run = await agent.run('go')
+      assert.deepEqual([run.status, run.state.stepCount], ['completed', turns + 1])
+    })
+  }
+  const [few, many] = [await copiedIn(50), await copiedIn(200)]
+  assert.ok(many < 5 * few, `${few} items were copied in 50 steps, and ${many} in 200`)
 })

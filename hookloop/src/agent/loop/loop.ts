@@ -7,7 +7,13 @@ import {
   type ContinuationEvaluation,
   type ContinuationOutcome,
 } from '../../state/continuation.ts'
-import { stepFinished, type Execution, type FinalRecord, type FinalStatus, type Step } from '../../state/execution.ts'
+import {
+  stepFinished,
+  type ExecutionFields,
+  type FinalRecord,
+  type FinalStatus,
+  type Step,
+} from '../../state/execution.ts'
 import type { List } from '../../state/list.ts'
 import type { Message } from '../../state/message.ts'
 import { addUsage, noTokens } from '../../state/usage.ts'
@@ -49,7 +55,7 @@ export async function runLoop(run: RunContext, input: Message): Promise<FinalRec
 async function takeStep(run: RunContext): Promise<ContinuationOutcome> {
   const stopped = await beforeStep(run)
   if (stopped !== undefined) return stopped
-  const step = new OpenStep(run.state.stepCount, run.state.messages.length)
+  const step = new OpenStep(run.state.stepCount, AgentState.fieldsOf(run.state).messages.length)
   run.open = step
   run.effects.emit?.({ type: 'stepStarted', step: step.index, at: run.now })
   await callModel(run, step)
@@ -92,11 +98,11 @@ function countBeforeStep(run: RunContext): ContinuationOutcome | undefined {
 /** The step becomes a part of the state: the results follow the message with the calls. Then afterStep, and the votes. */
 async function closeStep(run: RunContext, open: OpenStep): Promise<ContinuationOutcome> {
   const { execution } = run
-  const { messages } = run.state
+  const { messages } = AgentState.fieldsOf(run.state)
   const { failures, continuations, steps, usage } = execution
   const step = open.close()
   const succeeded = step.toolExecutions.some(({ status }) => status === 'ok')
-  const closed: Execution = {
+  const closed: ExecutionFields = {
     ...execution,
     steps: steps.append(step),
     failures: failuresAfter(step, succeeded, failures),

@@ -106,7 +106,7 @@ export async function readOutput(run: RunContext, outcome: ContinuationOutcome):
   try {
     const key = run.effects.keyOf({ step: run.step, kind: 'timeout', trigger: 'onStop', n: 'output' })
     const limit = { ms: READ_TIMEOUT_MS, key: () => key }
-    const read = await run.effects.withTimeout(reader(run.execution.steps), limit)
+    const read = await run.effects.withTimeout(reader(run.execution.steps.items), limit)
     if ('value' in read) {
       run.output = read
       return outcome

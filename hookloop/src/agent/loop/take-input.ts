@@ -94,7 +94,7 @@ function openExecution(run: RunContext, input: Message): void {
   const id = run.effects.newId()
   run.hasExecution = true
   run.state = AgentState.patch(state, {
-    messages: withoutOpenCalls(state.messages).append(input),
+    messages: withoutOpenCalls(AgentState.fieldsOf(state).messages).append(input),
     spentBefore: state.usage,
     executionCount: state.executionCount + 1,
     execution: Object.freeze({
@@ -102,7 +102,7 @@ function openExecution(run: RunContext, input: Message): void {
       status: 'running',
       startedAt: run.now,
       waitedMs: 0,
-      steps: List.empty<Step>(),
+      steps: List.from<Step>([]),
       votes: Object.freeze([]),
       usage: addUsage(noUsage, run.spentEarly),
       failures: 0,

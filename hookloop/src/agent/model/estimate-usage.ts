@@ -1,6 +1,7 @@
-import type { InferenceRequest } from '../../state/inference.ts'
+import { messagesOf, type InferenceRequest } from '../../state/inference.ts'
 import type { EntryWarning } from '../../state/ledger.ts'
-import type { Part } from '../../state/message.ts'
+import type { FoldCache } from '../../state/list.ts'
+import type { Message, Part } from '../../state/message.ts'
 import { noTokens, type TokenUsage } from '../../state/usage.ts'
 
 const CHARACTERS_PER_TOKEN = 4
@@ -22,7 +23,8 @@ export function toWarning(message: string): EntryWarning {
 }
 
 /** An estimate of what a running call may cost. */
-export function estimateUsage({ model, settings, ...request }: InferenceRequest): TokenUsage {
+export function estimateUsage(request: InferenceRequest): TokenUsage {
+  const { model, settings } = request
   const usage = {
     ...noTokens,
     inputTokens: estimateInput(request),
@@ -32,7 +34,8 @@ export function estimateUsage({ model, settings, ...request }: InferenceRequest)
 }
 
 /** An estimate of what a call has cost that was started and did not complete: the prompt, and what was streamed of the answer. */
-export function estimateStarted({ model, ...request }: InferenceRequest, streamedChars: number): TokenUsage {
+export function estimateStarted(request: InferenceRequest, streamedChars: number): TokenUsage {
+  const { model } = request
   const usage = {
     ...noTokens,
     inputTokens: estimateInput(request),
@@ -42,11 +45,12 @@ export function estimateStarted({ model, ...request }: InferenceRequest, streame
 }
 
 /** An estimate of the tokens of a conversation. */
-export function estimateInput({ system, messages }: Pick<InferenceRequest, 'system' | 'messages'>): number {
-  return messages
-    .slice()
-    .reduce((sum, { content }) => sum + estimateTokens(content), Math.ceil(system.length / CHARACTERS_PER_TOKEN))
+export function estimateInput(request: Pick<InferenceRequest, 'system' | 'messages'>): number {
+  const system = Math.ceil(request.system.length / CHARACTERS_PER_TOKEN)
+  return system + messagesOf(request).fold(estimates, 0, (sum, { content }) => sum + estimateTokens(content))
 }
+
+const estimates: FoldCache<Message, number> = new WeakMap()
 
 /** The assumed size of a file. Its bytes say nothing about its tokens. */
 const FILE_TOKENS = 1_500

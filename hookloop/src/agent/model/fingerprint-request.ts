@@ -1,11 +1,12 @@
-import type { InferenceRequest, ToolDescription } from '../../state/inference.ts'
+import { messagesOf, withoutMessages, type InferenceRequest, type ToolDescription } from '../../state/inference.ts'
 import { hashJson, hashText, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { FoldCache, List } from '../../state/list.ts'
 import type { Message } from '../../state/message.ts'
 
 /** A short description of a request. The hash of the conversation only costs what is new in it. */
 export function fingerprintRequest(request: InferenceRequest): Json {
-  const { model, messages, ...rest } = request
+  const { model, ...rest } = withoutMessages(request)
+  const messages = messagesOf(request)
   return {
     model: `${model.provider}/${model.modelId}`,
     messages: messages.length,
@@ -25,7 +26,7 @@ export function describeRequest(
   return {
     model: `${model.provider}/${model.modelId}`,
     ...(toJson({ ...rest, tools: described }) as JsonObject),
-    messages: messages.toJSON(),
+    messages,
   }
 }
 

@@ -7,7 +7,6 @@ import type {
   ToolDescription,
 } from '../../state/inference.ts'
 import type { JsonObject } from '../../state/json.ts'
-import { List } from '../../state/list.ts'
 import { textMessage, toMessage, type Message, type Part } from '../../state/message.ts'
 import type { Schema } from '../../state/schema.ts'
 import { addTokens } from '../../state/usage.ts'
@@ -68,7 +67,7 @@ function requestFor(options: InferOptions, model: LanguageModel): InferenceReque
   return Object.freeze({
     model,
     system,
-    messages: List.from(said),
+    messages: Object.freeze(said),
     tools: Object.freeze([]),
     ...(settings !== undefined && { settings: checkedSettings('infer', settings) }),
   })
@@ -116,5 +115,8 @@ function withProblem({ request, tools }: InferCall, { content }: InferenceRespon
   const reply: Message =
     results.length > 0 ? Object.freeze({ role: 'tool', content: Object.freeze(results) }) : textMessage('user', words)
   const said = content.length === 0 ? [] : [Object.freeze({ role: 'assistant' as const, content })]
-  return { request: Object.freeze({ ...request, messages: request.messages.concat([...said, reply]) }), tools }
+  return {
+    request: Object.freeze({ ...request, messages: Object.freeze([...request.messages, ...said, reply]) }),
+    tools,
+  }
 }

@@ -117,7 +117,7 @@ function outcomeOf(run: RunContext, final: FinalRecord): ChildOutcome {
 }
 
 function stepsOf({ execution }: AgentState): readonly Step[] {
-  return execution?.steps.slice() ?? []
+  return execution?.steps ?? []
 }
 
 function isOk({ status }: ToolExecution): boolean {
@@ -137,7 +137,7 @@ export function ledgerInside(
 
 /** The tools that a subagent has called, by step and call id. The parent's ledger stores their names. */
 export function toolNames({ execution }: AgentState): ReadonlyMap<string, string> {
-  const steps = execution?.steps.slice() ?? []
+  const steps = execution?.steps ?? []
   return new Map(
     steps.flatMap(({ index, toolCalls }) => toolCalls.map(({ id, name }) => [`${index}/${id}`, name] as const)),
   )

@@ -24,7 +24,7 @@ export function cutOff(log: RunLog, scope: Scope): { readonly execution: ToolExe
 }
 
 function callsIn({ state, entries }: Scope): readonly MadeCall[] {
-  const steps = state?.execution?.steps.slice() ?? []
+  const steps = state?.execution?.steps ?? []
   const closed = steps.flatMap(({ toolCalls, toolExecutions }) =>
     toolCalls.map(({ name, args }, i): MadeCall => {
       const { status, output } = toolExecutions[i]!

@@ -1,8 +1,8 @@
 import { optionTypes } from '../../state/option-types.ts'
 import type { Capability } from '../../agent/capability.ts'
 import { invalidOption, readOptions, type Filled } from '../../state/check-options.ts'
-import { COMPACT_KEY, type AgentState } from '../../state/agent-state.ts'
-import type { ModelSource } from '../../state/inference.ts'
+import { AgentState, COMPACT_KEY } from '../../state/agent-state.ts'
+import { messagesOf, type ModelSource } from '../../state/inference.ts'
 import { isJsonObject, type Json } from '../../state/json.ts'
 import type { Message } from '../../state/message.ts'
 import { noTokens } from '../../state/usage.ts'
@@ -85,6 +85,7 @@ function compactHook(policy: Policy, counter: TokenCounter): Hook {
     'beforeStep',
     (ctx) => {
       const { state } = ctx
+      const { messages } = AgentState.fieldsOf(state)
       const stored = storedIn(state)
       const tokens = countTokens(state, stored, counter)
       const requested = state.metadata[COMPACT_KEY] === true
@@ -92,9 +93,9 @@ function compactHook(policy: Policy, counter: TokenCounter): Hook {
       const isTime = tokens > maxMessageTokens + maxBufferTokens && tokens >= (stored.notBefore ?? 0)
       if (!forced && !isTime) return ctx
       const budget = forced ? Math.min(maxMessageTokens, tokens / 2) : maxMessageTokens
-      const { keep, going } = counter.split(state.messages, { tokens, budget })
+      const { keep, going } = counter.split(messages, { tokens, budget })
       const accepted = ctx.withState((each) => each.withoutMetadata(COMPACT_KEY))
-      if (forced && keep === state.messages.length) return accepted
+      if (forced && keep === messages.length) return accepted
       // Too small a part would invalidate the prompt cache and gain nothing.
       if (!forced && going < maxBufferTokens / 2) return ctx
       const started = accepted.withState((each) => countAttempt(each, { stored, tokens, maxBufferTokens }))
@@ -123,7 +124,9 @@ function countHook(counter: TokenCounter): Hook {
       const { inputTokens } = ctx.response.usage
       const isNew = stored.fixed === undefined && inputTokens > 0
       if (!isNew && overflowed === undefined) return ctx
-      const fixed = isNew ? Math.max(0, Math.round(inputTokens - counter.sum(ctx.request.messages).all)) : stored.fixed
+      const fixed = isNew
+        ? Math.max(0, Math.round(inputTokens - counter.sum(messagesOf(ctx.request)).all))
+        : stored.fixed
       return ctx.withState((state) => store(state, { ...stored, ...(fixed !== undefined && { fixed }) }))
     },
     { name: 'summarization.count', bookkeeping: true, priority: -300, stream: 'after', onFailure: 'continue' },
@@ -184,7 +187,9 @@ function store(state: AgentState, stored: Stored): AgentState {
  * The number of tokens of a conversation: what the provider counted in the last step, and an estimate of what was added
  * since. All of it is estimated if there is no step yet, the provider does not count, or the conversation was replaced.
  */
-function countTokens({ messages, lastStep }: AgentState, { fixed }: Stored, counter: TokenCounter): number {
+function countTokens(state: AgentState, { fixed }: Stored, counter: TokenCounter): number {
+  const { lastStep } = state
+  const { messages } = AgentState.fieldsOf(state)
   const { inputTokens, outputTokens, reasoningTokens } = lastStep?.usage ?? noTokens
   const seen = (lastStep?.messageCount ?? 0) + 1 // and the answer
   if (inputTokens === 0 || fixed === undefined || seen > messages.length) return counter.sum(messages).all

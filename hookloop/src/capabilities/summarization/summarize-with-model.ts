@@ -28,7 +28,7 @@ export function summarizeWithModel({
     const { text, finishReason } = await infer({
       ...(model !== undefined && { model }),
       system,
-      prompt: transcript(messages.slice(), maxBufferTokens * CHARS_PER_TOKEN * 4),
+      prompt: transcript(messages, maxBufferTokens * CHARS_PER_TOKEN * 4),
       settings: { maxOutputTokens: maxSummaryTokens * REASONING_FACTOR },
     })
     if (finishReason === 'content-filter') throw new Error('the provider withheld the summary')

@@ -103,7 +103,7 @@ async function typed(conversation: Conversation, { target, cli, wakes }: Typing)
 /** The messages of a session: the state does not have the input of a run before its first step is closed. */
 function messagesIn(saved: SessionTarget['saved']): readonly Message[] {
   const { state, open } = saved ?? {}
-  const messages = state?.messages.slice() ?? []
+  const messages = state?.messages ?? []
   const input = state?.execution?.status === 'running' ? undefined : open?.input?.message
   return input === undefined ? messages : [...messages, input]
 }

@@ -33,7 +33,7 @@ function answerTo({ tools, toolChoice, messages }: ModelRequest): ScriptedTurn |
   if (tool !== undefined && typeof toolChoice === 'object') {
     return { toolCalls: [{ name: ANSWER_TOOL, args: answerOf(tool.inputSchema) }] }
   }
-  const prompts = messages.slice().flatMap(({ role, content }) => (role === 'user' ? [textOf(content)] : []))
+  const prompts = messages.flatMap(({ role, content }) => (role === 'user' ? [textOf(content)] : []))
   const schema = prompts.flatMap((text) => /a JSON object that fits this schema: (\{.*\})$/m.exec(text)?.[1] ?? [])[0]
   return schema === undefined ? undefined : JSON.stringify(answerOf(JSON.parse(schema) as JsonObject))
 }

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AiSdkModel, ModelRequest } from '../../state/inference.ts'
-import { List } from '../../state/list.ts'
 import { textMessage } from '../../state/message.ts'
 import { fromAiSdk } from './model.ts'
 
 const request: ModelRequest = {
   system: '',
-  messages: List.empty<never>().concat([textMessage('user', 'Go.') as never]),
+  messages: [textMessage('user', 'Go.')],
   tools: [],
 }
 

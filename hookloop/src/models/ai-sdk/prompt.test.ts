@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import fc from 'fast-check'
-import { List } from '../../state/list.ts'
 import type { Message, Part } from '../../state/message.ts'
 import { toPrompt } from './prompt.ts'
 import { ToolNames } from './tool-names.ts'
@@ -143,6 +142,6 @@ test('the provider options of a part are sent back with it', () => {
 type Given = { readonly system?: string; readonly version?: 'v2' | 'v3' | 'v4' }
 
 function promptOf(messages: readonly Message[], { system = '', version = 'v4' }: Given = {}): LanguageModelV4Prompt {
-  const request = { system, messages: List.empty<Message>().concat(messages), tools: [] }
+  const request = { system, messages, tools: [] }
   return toPrompt(request, new ToolNames([]), { version, cache: false })
 }

@@ -19,8 +19,7 @@ type How = { readonly version: 'v2' | 'v3' | 'v4'; readonly cache: boolean }
  * without its call, nothing is empty, the system prompt is one message at the start, and neither the first nor the last
  * message is the model's.
  */
-export function toPrompt({ system, messages }: ModelRequest, names: ToolNames, how: How): LanguageModelV4Prompt {
-  const all = messages.slice()
+export function toPrompt({ system, messages: all }: ModelRequest, names: ToolNames, how: How): LanguageModelV4Prompt {
   const firstTurn = all.findIndex((message) => message.role !== 'system')
   const turns = firstTurn === -1 ? [] : all.slice(firstTurn)
   const ids = new CallIds()

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { List } from '../../state/list.ts'
 import { textMessage } from '../../state/message.ts'
 import { toReply, type Answer } from './reply.ts'
 import { ToolNames } from './tool-names.ts'
 
-const request = { system: 'Be brief.', messages: List.from([textMessage('user', 'Say hello to everybody.')]) }
+const request = { system: 'Be brief.', messages: [textMessage('user', 'Say hello to everybody.')] }
 const asked = { request, names: new ToolNames([]), warnings: [] }
 const usage = { inputTokens: 1, outputTokens: 1 }
 const say = (answer: Partial<Answer>) =>

@@ -130,7 +130,7 @@ function summarize(
   final: FinalRecord,
   { number, maxMessageChars }: { number: number; maxMessageChars: number },
 ): ExecutionSummary {
-  const errors = execution.steps.slice().flatMap((step) => step.errors)
+  const errors = execution.steps.flatMap((step) => step.errors)
   return {
     id: execution.id,
     number,

@@ -145,7 +145,9 @@ function rewindHook(maxRewinds: number): Hook {
       const message = `Rewound to checkpoint ${wanted.id} (${rewinds} of ${maxRewinds}).`
       return ctx
         .withState((state) => {
-          const cut = state.withMessages(state.messages.take(at)).withMessage(guidanceMessage(message, wanted.guidance))
+          const cut = state
+            .withMessages(state.messages.slice(0, at))
+            .withMessage(guidanceMessage(message, wanted.guidance))
           return withProgress(cut, { ...progress, rewinds })
         })
         .allowContinuation(message)
@@ -194,13 +196,13 @@ function idOf({ role, content }: Message): number | undefined {
 function placeOf(state: AgentState, id: number): number | undefined {
   const { first, next } = progressOf(state)
   if (id < first || id >= next) return undefined
-  for (let i = state.messages.length - 1; i >= 0; i--) if (idOf(state.messages.at(i)!) === id) return i
-  return undefined
+  const at = state.messages.findLastIndex((message) => idOf(message) === id)
+  return at === -1 ? undefined : at
 }
 
 function checkpointsIn(state: AgentState): readonly number[] {
   const { first, next } = progressOf(state)
-  return state.messages.slice().flatMap((message) => {
+  return state.messages.flatMap((message) => {
     const id = idOf(message)
     return id === undefined || id < first || id >= next ? [] : [id]
   })

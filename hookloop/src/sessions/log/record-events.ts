@@ -118,7 +118,7 @@ function finalEvents(record: StepRecord | EndOfRunRecord): readonly OwnEvent[] {
 }
 
 /** An event as a record. What is the same in the records of effects is only named there, by its key. */
-export function recordOf(event: EmittedEvent, log: RunLog): EventRecord {
+export function eventRecord(event: EmittedEvent, log: RunLog): EventRecord {
   const isOwn = event.type !== 'subagent'
   const { at, ...own } = isOwn ? event : event.event
   const path = isOwn ? [] : event.path

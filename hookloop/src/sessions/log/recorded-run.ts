@@ -73,7 +73,7 @@ export class RunCollector {
       this.#last.circumstances = limits === undefined ? known : { ...known, limits }
     }
     if (record.t !== 'step' || record.path !== undefined) return
-    const closed = state?.execution?.steps.length ?? 0
+    const closed = state?.stepCount ?? 0
     while (stepStarts.length <= closed) stepStarts.push(records.length)
   }
 

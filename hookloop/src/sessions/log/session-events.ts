@@ -3,7 +3,7 @@ import type { RunLog } from '../../effects/log.ts'
 import type { RunRecord } from '../../effects/records.ts'
 import { placedEvent } from '../../agent/event-stamp.ts'
 import { LoggedEvents } from './logged-events.ts'
-import { eventsOf, hasRecord, recordOf } from './record-events.ts'
+import { eventsOf, hasRecord, eventRecord } from './record-events.ts'
 import type { SessionJournal } from './session-journal.ts'
 import { eventSeq, pieceSeq } from './watch-session.ts'
 
@@ -70,7 +70,7 @@ export class SessionEvents {
 
   #record(event: EmittedEvent): void {
     const { log, run } = this.#options
-    const record = recordOf(event, log)
+    const record = eventRecord(event, log)
     this.#journal.append(log.input?.run === run ? record : { ...record, run })
     this.#journal.flushLater()
     this.#pass(event, eventSeq(this.#journal.seq, 0))

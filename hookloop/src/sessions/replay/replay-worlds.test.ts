@@ -165,7 +165,7 @@ function wayOf({ state, status }: Run): { readonly steps: readonly unknown[] } &
     reason: final?.reason,
     steps: execution?.steps.map(stepOf) ?? [],
     // What a hook has added and no model was shown is a difference in the state, and no other way.
-    messages: messages.toJSON().filter(({ content: [first] }) => first?.type !== 'text' || first.text !== 'added'),
+    messages: messages.filter(({ content: [first] }) => first?.type !== 'text' || first.text !== 'added'),
   }
 }
 

@@ -127,13 +127,13 @@ function unanswered({ open, records }: SessionHistory, at: number | undefined): 
 /** The state at a line, with the conversation before the last message of the user, which is to be replaced. */
 export function stateBeforeInput(history: SessionHistory, at: number): AgentState {
   const settled = settledState(stateAt(history, at))
-  const messages = settled.messages.slice()
+  const { messages } = settled
   const inputs = history.records.filter((record) => record.t === 'input')
   const input = inputs.findLast(({ seq }) => seq <= at)
   const index = messages.findLastIndex((each) =>
     input === undefined ? each.role === 'user' : sameJson(each, input.message),
   )
-  if (index !== -1) return settled.withMessages(settled.messages.take(index))
+  if (index !== -1) return settled.withMessages(messages.slice(0, index))
   if (input === undefined) return settled
   // A summary contains the message, or a hook has changed it.
   const isStored = history.records.some(({ t, seq }) => hasState(t) && seq < input.seq)

@@ -2,7 +2,7 @@ import type { AgentParts } from '../../agent/agent-parts.ts'
 import { RunContext } from '../../agent/context/run-context.ts'
 import { stateFor, toRun } from '../../agent/loop/drive.ts'
 import type { Run } from '../../agent/run.ts'
-import type { Execution, FinalRecord } from '../../state/execution.ts'
+import type { ExecutionFields, FinalRecord } from '../../state/execution.ts'
 import { Effects } from '../../effects/effects.ts'
 import { Journal } from '../../effects/journal.ts'
 import { RunTime, systemClock } from '../../effects/run-time.ts'
@@ -34,7 +34,7 @@ export async function restoreRun(
   const { final } = execution
   if (final?.status === 'failed') run.failure = new AgentError(codeOf(execution, final), final.message)
   if (final?.status === 'completed' && parts.reader !== undefined) {
-    const read = await parts.reader(execution.steps)
+    const read = await parts.reader(execution.steps.items)
     if (!('value' in read)) throw read.error
     run.output = read
   }
@@ -42,8 +42,8 @@ export async function restoreRun(
 }
 
 /** The code of the error that ended a run. The final record has its message. */
-function codeOf({ steps }: Execution, { message }: FinalRecord): ErrorCode {
-  const errors = steps.slice().flatMap((step) => step.errors)
+function codeOf({ steps }: ExecutionFields, { message }: FinalRecord): ErrorCode {
+  const errors = steps.items.flatMap((step) => step.errors)
   return errors.findLast((error) => error.message === message)?.code ?? 'HOOK_FAILED'
 }
 

@@ -84,9 +84,7 @@ function withOpenUsage(state: AgentState, open: RunLog | undefined): AgentState 
     const { spentBefore } = AgentState.fieldsOf(state)
     return AgentState.patch(state, { spentBefore: addUsage(spentBefore, usage) })
   }
-  return AgentState.patch(state, {
-    execution: Object.freeze({ ...execution, usage: addUsage(execution.usage, usage) }),
-  })
+  return AgentState.patchExecution(state, { usage: addUsage(execution.usage, usage) })
 }
 
 function emptyState(): AgentState {
@@ -96,18 +94,16 @@ function emptyState(): AgentState {
 /** The state with the conversation of an earlier one. Its last run, and what was spent until now, stay: a run that is open ends. */
 function rewound(now: AgentState, to: AgentState, at: number): AgentState {
   const { messages, metadata, systemPrompt, responseFormat } = AgentState.fieldsOf(to)
-  const { execution } = now
+  const { messages: current } = AgentState.fieldsOf(now)
   // As a part of the current conversation, if it is one: only what differs is stored.
-  const isStart = messages
-    .slice()
-    .every((message, i) => i < now.messages.length && sameJson(message, now.messages.at(i)!))
+  const isStart = messages.items.every((message, i) => i < current.length && sameJson(message, current.at(i)!))
   const change = {
-    messages: isStart ? now.messages.take(messages.length) : messages,
+    messages: isStart ? current.take(messages.length) : messages,
     metadata: sameJson(metadata, now.metadata) ? now.metadata : metadata,
     systemPrompt,
     responseFormat,
   }
-  if (execution === undefined || execution.final !== undefined) return AgentState.patch(now, change)
-  const final = rewoundAt(at)
-  return AgentState.patch(now, { ...change, execution: Object.freeze({ ...execution, status: 'stopped', final }) })
+  const state = AgentState.patch(now, change)
+  if (state.execution === undefined || state.execution.final !== undefined) return state
+  return AgentState.patchExecution(state, { status: 'stopped', final: rewoundAt(at) })
 }

@@ -1,4 +1,4 @@
-import { TITLE_KEY, type AgentState } from '../../state/agent-state.ts'
+import { AgentState, TITLE_KEY } from '../../state/agent-state.ts'
 import { toJson, type JsonObject } from '../../state/json.ts'
 import { textOf } from '../../state/message.ts'
 import type { Approval } from '../../state/tool-call.ts'
@@ -45,7 +45,7 @@ export function headOf(
     readonly open?: Usage | undefined
   } = {},
 ): JsonObject {
-  const { execution, messages, metadata } = state
+  const { execution, messages, metadata } = AgentState.fieldsOf(state)
   const usage = addUsage(state.usage, open)
   const head: SessionHead = {
     status: status ?? execution?.status ?? 'idle',

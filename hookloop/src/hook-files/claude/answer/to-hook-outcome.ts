@@ -1,7 +1,6 @@
 import { contextMessage } from '../../../actions/outcome.ts'
 import { ENVIRONMENT_KEY, TITLE_KEY } from '../../../state/agent-state.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
-import type { List } from '../../../state/list.ts'
 import type { Message } from '../../../state/message.ts'
 import { textMessage, textOf } from '../../../state/message.ts'
 import type { ToolCall } from '../../../state/tool-call.ts'
@@ -157,7 +156,7 @@ function sessionStart(ctx: BaseContext, payload: Payload, merged: MergedAnswer):
   const { initialUserMessage: first, environment } = merged.other ?? {}
   const added = withMessages(payload, { context: merged.additionalContext })
   if (ctx.trigger === 'afterCompaction') {
-    const { messages } = BaseContext.draftOf(ctx).facts as { readonly messages: List<Message> }
+    const { messages } = BaseContext.draftOf(ctx).facts as { readonly messages: readonly Message[] }
     return added.state?.appended === undefined ? {} : { messages: [...messages, ...added.state.appended] }
   }
   const isNew = source === 'startup' && typeof first === 'string' && first !== ''

@@ -226,11 +226,7 @@ const reasonsWithoutStop: ReadonlySet<StopReason | undefined> = new Set([
 ])
 
 function lastAnswer({ messages }: AgentState): string {
-  for (let i = messages.length - 1; i >= 0; i--) {
-    const { role, content } = messages.at(i)!
-    if (role === 'assistant') return textOf(content)
-  }
-  return ''
+  return textOf(messages.findLast(({ role }) => role === 'assistant')?.content ?? [])
 }
 
 type SubagentFacts = { readonly subagent: Subagent; readonly output: Json }

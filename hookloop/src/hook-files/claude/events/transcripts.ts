@@ -1,7 +1,7 @@
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { AgentState } from '../../../state/agent-state.ts'
+import { AgentState } from '../../../state/agent-state.ts'
 import { textOfJson, type Json, type JsonObject } from '../../../state/json.ts'
 import type { List } from '../../../state/list.ts'
 import type { Message, Part } from '../../../state/message.ts'
@@ -26,12 +26,12 @@ export class Transcripts {
 
   /** The path of the transcript, which contains all messages. */
   pathFor(state: AgentState, sessionId: string): string {
-    const { messages } = state
+    const { messages } = AgentState.fieldsOf(state)
     const key = state.parentId === undefined ? sessionId : `${sessionId}/${state.agentId}`
     const known = this.#stored.get(key)
     const isMore = known !== undefined && messages.extends(known.written)
     const path = known?.path ?? join(folder(), `${crypto.randomUUID()}.jsonl`)
-    const fresh = isMore ? messages.slice(known.written.length) : [...messages]
+    const fresh = isMore ? messages.slice(known.written.length) : messages.items
     const { text, last } = this.#lines(fresh, { sessionId, last: isMore ? known.last : null })
     if (!isMore) writeFileSync(path, text, { mode: 0o600 })
     else if (text !== '') appendFileSync(path, text)
