@@ -214,7 +214,7 @@ export class Journal {
   }
 
   find(scope: Scope, key: EffectKey): Entry | undefined {
-    return scope.find(key)
+    return scope.entries.get(keyId(key))
   }
 
   noteEnd(scope: Scope, record: Omit<CancelRecord, 't' | 'path'>): void {

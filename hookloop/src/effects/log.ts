@@ -71,10 +71,6 @@ export class Scope implements Recorded {
 
   readonly valueOf = (key: string): Json | undefined => this.entries.get(key)?.end?.value
 
-  find(key: EffectKey): Entry | undefined {
-    return this.entries.get(keyId(key))
-  }
-
   add(entry: Entry): void {
     this.entries.set(entry.id, entry)
     const { kind, call } = entry.key

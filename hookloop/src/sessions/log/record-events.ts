@@ -1,4 +1,5 @@
 import { partsOfEnd } from '../../effects/change.ts'
+import { keyId } from '../../effects/keys.ts'
 import type { RunLog, Scope } from '../../effects/log.ts'
 import type { BeginRecord, EndOfRunRecord, EndRecord, StepRecord } from '../../effects/records.ts'
 import type { EmittedEvent, OwnEvent } from '../../state/event.ts'
@@ -88,7 +89,7 @@ function beginEvents({ at, key: { kind, step, call: id = '', n }, input }: Begin
 function endEvents({ at, path, key, value, input }: EndRecord, log: RunLog): readonly OwnEvent[] {
   const { kind, step } = key
   if (kind !== 'ask' || value === undefined) return []
-  const begun = log.scope(path).find(key)?.begin?.input
+  const begun = log.scope(path).entries.get(keyId(key))?.begin?.input
   const approval = (begun ?? input) as unknown as Approval
   const answered: OwnEvent = { type: 'answered', step, at, approval: approval.id, answer: value as Answer }
   return begun === undefined ? [{ type: 'asked', step, at, approval }, answered] : [answered]
