@@ -19,6 +19,8 @@ export class ChunkMapper {
   #block: { readonly type: 'text' | 'reasoning'; readonly id: string } | undefined
   /** What was sent of the current response. */
   readonly #written = new Set<'text' | 'reasoning'>()
+  /** The step in progress. */
+  #step: number | undefined
   /** Whether the current step of the message is one with questions only. */
   #isAsking = false
   #finishReason: FinishReason = 'other'
@@ -46,21 +48,26 @@ export class ChunkMapper {
     this.#block = undefined
     this.#error = undefined
     this.#finishReason = 'other'
-    this.#startStep()
+    this.#written.clear()
+    this.#step = undefined
+    this.#isAsking = false
   }
 
-  #startStep(): void {
+  /** The start of a step is not kept as long as what happens in it. */
+  #inStep(step: number): void {
+    if (this.#step === step) return
+    this.#step = step
     this.#written.clear()
     this.#isAsking = false
+    this.#out.push(...this.#calls.startStep())
   }
 
   #own(event: OwnEvent, id: string): void {
     switch (event.type) {
       case 'stepStarted':
-        this.#startStep()
-        this.#out.push(...this.#calls.startStep())
-        return
+        return this.#inStep(event.step)
       case 'stepFinished':
+        this.#step = undefined
         this.#closeBlock()
         this.#finishReason = event.finishReason
         this.#out.push({ type: 'finish-step' })
@@ -81,6 +88,7 @@ export class ChunkMapper {
         this.#out.push({ type: 'reset-step' })
         return
       case 'responded':
+        this.#inStep(event.step)
         // What was not streamed, and what replaces what was.
         if (!this.#written.has('reasoning')) this.#write('reasoning', event.reasoning ?? '', `${id}r`)
         if (!this.#written.has('text')) this.#write('text', event.text, id)

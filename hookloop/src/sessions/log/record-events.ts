@@ -41,8 +41,8 @@ export function eventsOf(record: SessionRecord, log: RunLog): readonly EmittedEv
       return within(record, endEvents(record, log))
     case 'answer': {
       const { at, approval, answer, by } = record
-      const { step, path } = askOf(log, approval)
-      return within({ path, at }, [{ type: 'answered', step, at, approval, answer, ...(by !== undefined && { by }) }])
+      const step = stepOf(log, approval)
+      return [{ type: 'answered', step, at, approval, answer, ...(by !== undefined && { by }) }]
     }
     case 'pause': {
       const { at, step } = record
@@ -95,9 +95,10 @@ function endEvents({ at, path, key, value, input }: EndRecord, log: RunLog): rea
   return begun === undefined ? [{ type: 'asked', step, at, approval }, answered] : [answered]
 }
 
-function askOf(log: RunLog, approval: string): { readonly step: number; readonly path?: AgentPath } {
+/** The step of the run in which something was asked. */
+function stepOf(log: RunLog, approval: string): number {
   const open = log.openAsks().find(({ begin }) => (begin!.input as unknown as Approval).id === approval)
-  return open === undefined ? { step: 0 } : { step: open.key.step, path: open.scope.path }
+  return open?.scope.path[0]?.step ?? open?.key.step ?? 0
 }
 
 function stepEvents({ at, change }: StepRecord | EndOfRunRecord, scope: Scope): readonly OwnEvent[] {
