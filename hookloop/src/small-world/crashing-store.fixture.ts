@@ -20,7 +20,10 @@ export type MortalOptions = {
   readonly onStored?: ((written: number) => Promise<void>) | undefined
 }
 
-/** The process dies when it is about to store line `at`, counted from 0. Default: never. */
+/**
+ * The process dies when it is about to store line `at`, counted from 0 and without the records of events, which nothing follows
+ * from. Default: never.
+ */
 export function mortalStore(
   inner: SessionStore,
   at = Infinity,
@@ -44,15 +47,17 @@ export function mortalStore(
       if (isSlow) await new Promise((resolve) => setImmediate(resolve))
       checkAlive()
       const left = at - written
-      const isLast = isUnheard && lines.length > 0 && lines.length === left
-      if (lines.length > left) {
-        const kept = lines.slice(0, options?.head === undefined ? left : withoutHead(lines, left))
+      const count = lines.filter(isPoint).length
+      const isLast = isUnheard && count > 0 && count === left
+      if (count > left) {
+        const until = lines.findIndex((line, i) => isPoint(line) && lines.slice(0, i).filter(isPoint).length === left)
+        const kept = lines.slice(0, options?.head === undefined ? until : withoutHead(lines, until))
         if (kept.length > 0) await writer.append(kept)
-        written += kept.length
+        written += kept.filter(isPoint).length
         die()
       }
       await writer.append(lines, options)
-      written += lines.length
+      written += count
       if (isLast) die()
       await onStored?.(written)
     },
@@ -77,7 +82,12 @@ export function mortalStore(
 }
 
 /** Records that no head follows from. */
-const effects: ReadonlySet<unknown> = new Set(['begin', 'end', 'cancel'])
+const effects: ReadonlySet<unknown> = new Set(['begin', 'end', 'cancel', 'event'])
+
+/** Whether a process may die before it stores this line. */
+function isPoint(line: string): boolean {
+  return !line.includes('"t":"event"')
+}
 
 /**
  * How many of the first lines of an append can be stored before the others, and without their head. An append is atomic, but
@@ -136,7 +146,7 @@ export function stallingStore(inner: SessionStore, at: number): StallingStore {
       return {
         ...writer,
         async append(lines, given) {
-          written += lines.length
+          written += lines.filter(isPoint).length
           if (written > at) {
             hasStalled = true
             stall.resolve()

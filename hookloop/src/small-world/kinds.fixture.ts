@@ -1,5 +1,6 @@
 import { AgentError } from '../index.ts'
-import { memoryStore, type SessionStore } from '../sessions/stores/index.ts'
+import type { SessionStore } from '../sessions/stores/index.ts'
+import { newStore } from './stores.fixture.ts'
 import { mortalStore, stallingStore, type MortalOptions } from './crashing-store.fixture.ts'
 import { finish, inTime, send, textOf, untilDeath, type AnswerKind, type Life } from './drive.fixture.ts'
 import { checkEnded, checkReplay, checkSame, endOf, leftBehind, type Recorded } from './invariants.fixture.ts'
@@ -50,7 +51,7 @@ export type Tell = (what: string) => void
 
 /** Runs the agent without any fault: the scenario `whole`. The invariants hold, and the log can be replayed. */
 export async function referenceOf(spec: Spec, answers: AnswerKind, tell?: Tell): Promise<Reference> {
-  const [world, store] = [new World(tell), memoryStore()]
+  const [world, store] = [new World(tell), await newStore()]
   const counting = mortalStore(store)
   let [asked, askedAtOnce, rounds, suspensions, lines] = [0, 0, 0, 0, 0]
   let [end, nextEnd]: (Summary | undefined)[] = []

@@ -2,6 +2,7 @@
 //   node --conditions=hookloop-source hookloop/src/small-world/run.fixture.ts crash A:ask allow 5 guard-blocks
 import { referenceOf } from './kinds.fixture.ts'
 import { nameOf, runScenario, scenarioOf } from './scenarios.fixture.ts'
+import { closeStores, freeStores } from './stores.fixture.ts'
 
 const scenario = scenarioOf(process.argv.slice(2))
 console.log(nameOf(scenario))
@@ -9,3 +10,5 @@ const reference = await referenceOf(scenario.spec, scenario.answers)
 const violations = await runScenario(scenario, reference, (what) => console.log(what))
 console.log(violations.length === 0 ? 'No violation.' : violations.map((each) => `VIOLATION ${each}`).join('\n'))
 process.exitCode = violations.length === 0 ? 0 : 1
+await freeStores()
+await closeStores()

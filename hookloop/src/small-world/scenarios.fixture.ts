@@ -6,7 +6,7 @@ import { endingKinds } from './ending-kinds.fixture.ts'
 import { sessionKinds } from './session-kinds.fixture.ts'
 import { specs, type Spec } from './specs.fixture.ts'
 import { World } from './world.fixture.ts'
-import { memoryStore } from '../sessions/stores/index.ts'
+import { newStore } from './stores.fixture.ts'
 
 // All scenarios, and how one is run.
 
@@ -131,7 +131,7 @@ export async function runScenario(
   const { kind, spec, answers } = scenario
   if (kind === WHOLE)
     return tell === undefined ? reference.violations : (await referenceOf(spec, answers, tell)).violations
-  const [world, store] = [new World(tell), memoryStore()]
+  const [world, store] = [new World(tell), await newStore()]
   const place: Place = { scenario, reference, world, store, life: { world, spec, answers, change: 'none', store } }
   await kinds[kind]!(place)
   if (tell !== undefined)

@@ -1,6 +1,7 @@
 import { AgentError, type Agent, type Approval, type Run, type SavedRun } from '../index.ts'
 import { liveEffects } from '../sessions/replay/index.ts'
-import { forkSession, listPoints, memoryStore, rewindSession } from '../sessions/stores/index.ts'
+import { forkSession, listPoints, rewindSession } from '../sessions/stores/index.ts'
+import { newStore } from './stores.fixture.ts'
 import { agentOf } from './agents.fixture.ts'
 import { askedIn, mortalStore, recordsOf } from './crashing-store.fixture.ts'
 import {
@@ -126,7 +127,7 @@ const fork: Kind = async (place) => {
   const { scenario, world } = place
   const end = await forked(place)
   if (scenario.at === '-') return
-  const [otherWorld, store] = [new World(), memoryStore()]
+  const [otherWorld, store] = [new World(), await newStore()]
   const life = { ...place.life, world: otherWorld, store }
   const expected = await forked({ ...place, scenario: { ...scenario, at: '-' }, world: otherWorld, store, life })
   checkEnd(world, expected, end)

@@ -3,6 +3,7 @@ import { answerKinds } from './drive.fixture.ts'
 import { found, type Explored, type Found, type Job } from './runner.fixture.ts'
 import { nameOf, runScenario, scenariosOf } from './scenarios.fixture.ts'
 import { specs } from './specs.fixture.ts'
+import { closeStores, freeStores } from './stores.fixture.ts'
 
 // A thread of `runner.fixture.ts`.
 
@@ -39,8 +40,10 @@ async function exploreShard({
       variants.add(variant)
       for (const each of await runScenario(scenario, reference))
         found(violations, `${kind}: ${each}`, { count: 1, examples: [name] })
+      await freeStores()
     }
   }
+  await closeStores()
   const seconds = (performance.now() - startedAt) / 1_000
   return { counts, violations, agents: [...agents], variants: [...variants], seconds }
 }
