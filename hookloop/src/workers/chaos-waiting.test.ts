@@ -74,5 +74,5 @@ const COPY = `
     INSERT INTO hookloop.lines (session, n, line)
     SELECT copies.key, n, line FROM copies, original, hookloop.lines AS stored WHERE stored.session = original.key
   )
-  INSERT INTO hookloop.events (session, seq, text, transient)
-  SELECT copies.key, seq, text, transient FROM copies, original, hookloop.events AS stored WHERE stored.session = original.key`
+  INSERT INTO hookloop.pieces (session, seq, text)
+  SELECT copies.key, seq, text FROM copies, original, hookloop.pieces AS stored WHERE stored.session = original.key`

@@ -18,7 +18,7 @@ test('the messages of a request are an array wherever it is copied, compared or 
   assert.equal(request.messages, request.messages)
 })
 
-test('a request of which nobody reads the messages makes no array', async () => {
+test('a request whose messages no model reads makes no array', async () => {
   const copied = await copiedItems(() => {
     const request = withMessages({ system: '' }, list.append(textMessage('user', 'three')))
     const changed = withMessages({ ...withoutMessages(request), system: 'Be brief.' }, messagesOf(request))
