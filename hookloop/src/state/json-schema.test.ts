@@ -101,3 +101,10 @@ test('a property is checked completely if it is called like a keyword', () => {
     }
   }
 })
+
+test('unevaluatedProperties does not see what a schema beside its own has checked', () => {
+  const validate = jsonSchemaValidator({ allOf: [{ properties: { a: true } }, { unevaluatedProperties: false }] })
+  assert.equal(validate({ a: 1 }).length, 1)
+  const own = jsonSchemaValidator({ allOf: [{ properties: { a: true } }], unevaluatedProperties: false })
+  assert.deepEqual([own({ a: 1 }).length, own({ b: 1 }).length], [0, 1])
+})

@@ -73,14 +73,15 @@ class Check {
     return text
   }
 
-  /** Whether the value fits. Adds what does not to the problems. */
-  apply(schema: Json | undefined, value: Json, at: Place | undefined, seen = this.#newSeen()): boolean {
+  /** Whether the value fits. Adds what does not to the problems, and to `outer` what was checked. */
+  apply(schema: Json | undefined, value: Json, at: Place | undefined, outer?: Seen): boolean {
     if (schema === true || schema === undefined) return true
     if (schema === false) return this.#fail(at, 'Nothing is allowed here.')
     if (!isJsonObject(schema)) throw new Error(`${JSON.stringify(schema).slice(0, 40)} is not a schema.`)
     this.#countChecks(1)
     if (++this.#depth > MAX_DEPTH)
       throw new Error(`The schema or the value is nested more than ${MAX_DEPTH} levels deep.`)
+    const seen = this.#newSeen() // what schemas beside it have checked does not count
     let fits = this.#applyValue(schema, value, at)
     fits = this.#applyOthers(schema, value, at, seen) && fits
     if (typeof value === 'string') fits = this.#applyString(schema, value, at) && fits
@@ -88,6 +89,7 @@ class Check {
     else if (Array.isArray(value)) fits = this.#applyArray(schema, value, at, seen) && fits
     else if (isJsonObject(value)) fits = this.#applyObject(schema, value, at, seen) && fits
     this.#depth--
+    addSeen(outer, seen)
     return fits
   }
 
