@@ -37,6 +37,7 @@ import { describeValue } from './state/describe-value.ts'
 import { fakeClock } from './testing/fake-clock.ts'
 import { fire } from './testing/fire.ts'
 import { tracing } from './tracing/tracing.ts'
+import { pruneSessions } from './sessions/stores/list-sessions.ts'
 
 // Values of the wrong type, as JavaScript callers and values from configuration files have them: none is ignored, and none
 // is an error of ours that says nothing about the option.
@@ -124,8 +125,8 @@ const rows: { readonly [name: string]: Row } = {
     (options) => store.list(options),
     { status: [5, null, [5], {}], after: [5, null, {}], user: [5, null, ['ann']], agent: [5, {}] },
   ],
-  'store.prune': [
-    (options) => store.prune({ olderThan: 0, ...options }),
+  pruneSessions: [
+    (options) => pruneSessions(store, { olderThan: 0, ...options }),
     { olderThan: [null, true, '', [], '5', new Date(Number.NaN), undefined], status: [5, null], user: [null, 5] },
   ],
   listApprovals: [(options) => listApprovals(store, options), { status: ['suspended'], user: [5], limit: ['5', 0] }],

@@ -209,6 +209,7 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
     rateLimit: { args: [{ store }], options: [0, 'store', 'maxRequestsPerMinute', 'maxWaitMs', 'name'] },
     readRuns: { args: [store, 'known', {}], accepts: thirdOptional },
     requestStop: { args: [store, { session: 'known' }], options: [1, 'session', 'by', 'reason'] },
+    pruneSessions: { args: [store, { olderThan: 0 }], options: [1, 'olderThan', 'status', 'agent', 'user'] },
     watchSession: {
       args: [store, 'known', {}],
       accepts: ['', 'string', 'undefined object'],

@@ -124,13 +124,19 @@ export class World {
     if (!isDead()) this.observed.set(what, (this.observed.get(what) ?? 0) + 1)
   }
 
-  /** Hooks learn how calls of the agent itself have ended in the order in which they began, unless they ran together or again. */
+  /**
+   * Hooks learn how calls of the agent itself have ended in the order in which they began, unless they ran together or again, or
+   * an approver was asked whether they may run again: these are put off.
+   */
   concluding({ isDead }: Process, step: number, call: string): void {
     const places = this.executions.flatMap(({ key, isTogether }, i) =>
       !isTogether && !key.includes('.') && key.endsWith(`/${step}/${call}`) ? [i] : [],
     )
     const [at] = places
     if (isDead() || at === undefined || places.length > 1) return
+    const isLost = ({ question }: { readonly question: Approval }): boolean =>
+      question.interruptions !== undefined && question.toolCall.id === call
+    if (this.answers.some(isLost)) return
     const place = `${this.#processes}/${step}`
     if ((this.#concluded.get(place) ?? -1) > at) this.violate('a call ends after one that began later')
     this.#concluded.set(place, at)

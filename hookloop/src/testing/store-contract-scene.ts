@@ -90,8 +90,8 @@ export async function write(
   await writer.release()
 }
 
-export async function linesOf(writer: SessionWriter): Promise<readonly string[]> {
-  return (await writer.read()).lines
+export async function linesOf(sessions: SessionStore, id: string): Promise<readonly string[] | undefined> {
+  return (await sessions.read(id))?.lines
 }
 
 /** The code that a call throws or rejects with; 'none' if it succeeds. */

@@ -4,6 +4,7 @@ import { duration, filterOptions, storeOptions, toFilter, type FilterFlags } fro
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { count } from '../terminal/amounts.ts'
 import { jsonText } from '../terminal/json.ts'
+import { pruneSessions } from '../../sessions/stores/list-sessions.ts'
 
 export const command: CommandDefinition = {
   description: 'Delete sessions that were not used for some time.',
@@ -20,7 +21,7 @@ export const command: CommandDefinition = {
 
 function prune(flags: StoreFlags & FilterFlags & { readonly olderThan: number }, cli: CliContext): Promise<void> {
   return withStore(flags, cli, async ({ store }) => {
-    const deleted = await store.prune({ olderThan: flags.olderThan, ...toFilter(flags) })
+    const deleted = await pruneSessions(store, { olderThan: flags.olderThan, ...toFilter(flags) })
     if (flags.json === true) cli.out.write(`${jsonText({ deleted })}\n`)
     else cli.err.write(`Deleted ${count(deleted.length, 'session')}.\n`)
   })

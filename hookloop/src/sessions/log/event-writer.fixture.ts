@@ -27,7 +27,7 @@ export class EventWriter {
   /** The session `x`, which exists. */
   static async continue(store: SessionStore): Promise<EventWriter> {
     const writer = await store.open('x')
-    const { lines } = await writer.read()
+    const { lines } = (await store.read('x'))!
     return new EventWriter(writer, readLines(lines).end)
   }
 

@@ -12,7 +12,7 @@ import { SESSION_VERSION } from './session-records.ts'
 async function newSession() {
   const store = memoryStore()
   const writer = await store.open('s', { create: true })
-  const read = (options = {}) => writer.read(options)
+  const read = async (options = {}) => (await store.read('s', options))!
   const journal = new SessionJournal(writer, await loadSession(store, { id: 's', head: writer.head, read }))
   const lines = async (): Promise<readonly string[]> => (await store.read('s'))!.lines
   journal.append({ t: 'session', version: SESSION_VERSION, id: 's', at: 0, agent: 'clerk' })

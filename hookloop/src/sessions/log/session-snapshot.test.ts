@@ -16,7 +16,7 @@ import { textMessage } from '../../state/message.ts'
 import { exportSession, importSession } from '../session/export-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
-import type { ReadOptions, SessionStore, StoredSession } from '../stores/store.ts'
+import type { SessionStore, StoredSession } from '../stores/store.ts'
 import { readCurrent, readSession, type SessionSnapshot } from './read-session.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-snapshots-'))
@@ -50,10 +50,6 @@ function counted(inner: SessionStore): { readonly store: SessionStore; readonly 
     read: async (id, options) => {
       const stored = await inner.read(id, options)
       return stored && count(stored)
-    },
-    open: async (id, options) => {
-      const writer = await inner.open(id, options)
-      return { ...writer, read: async (part?: ReadOptions) => count(await writer.read(part)) }
     },
   }
   const taken = (): number => {

@@ -10,7 +10,13 @@ import type { InputRecord } from '../../effects/records.ts'
 import { RunTime, systemClock, type RunLimit } from '../../effects/run-time.ts'
 import { waitAtMost } from '../../system/timeout.ts'
 import { AgentError } from '../../errors.ts'
-import { sessionUnknown, storeFailed, type SessionStore, type SessionWriter } from '../stores/store.ts'
+import {
+  sessionUnknown,
+  storeFailed,
+  type SessionStore,
+  type SessionWriter,
+  type StoredSession,
+} from '../stores/store.ts'
 import { headOf } from './session-head.ts'
 
 /** A session that this process has locked: what it was when it was locked, and where to append to it. */
@@ -94,6 +100,8 @@ async function openWriter(
   }
 }
 
+const noSession: StoredSession = { head: {}, lines: [] }
+
 type Opened = Pick<LockedSession, 'id' | 'answer'> & { readonly create: boolean; readonly writer: SessionWriter }
 
 async function withWriter<T>(
@@ -103,7 +111,13 @@ async function withWriter<T>(
 ): Promise<T> {
   try {
     if (writer.length === 0 && !create) throw sessionUnknown(id)
-    const loaded = await answer(loadSession(store, { id, head: writer.head, read: (options) => writer.read(options) }))
+    const loaded = await answer(
+      loadSession(store, {
+        id,
+        head: writer.head,
+        read: async (options) => (await store.read(id, options)) ?? noSession,
+      }),
+    )
     const journal = new SessionJournal(writer, loaded)
     const onStop: SessionWriter['onStop'] = (listener) => (writer as Partial<SessionWriter>).onStop?.(listener)
     const locked = { id, head: writer.head, snapshot: snapshotOf(loaded, id), journal, onStop, answer }

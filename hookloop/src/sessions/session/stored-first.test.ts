@@ -25,7 +25,7 @@ function watchedStore(onWrite: (lines: readonly string[]) => void | Promise<void
         await onWrite(lines)
         await writer.append(lines, ...rest)
       }
-      return { ...writer, append, read: (how) => writer.read(how) }
+      return { ...writer, append }
     },
   }
 }

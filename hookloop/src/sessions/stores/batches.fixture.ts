@@ -15,7 +15,7 @@ export function batchOf(number: number): [lines: string[], options?: AppendOptio
 /** The number of batches in a session. Throws unless it has the pieces of the last turn, and nothing else. */
 export async function checkPieces(store: SessionStore, id: string): Promise<number> {
   const writer = await store.open(id) // nothing of a process that died is stored after this
-  const stored = await writer.read({ pieces: { after: -1, before: Infinity } })
+  const stored = (await store.read(id, { pieces: { after: -1, before: Infinity } }))!
   await writer.release()
   const batches = wholeBatches(stored)
   const seqs = stored.pieces!.map(({ seq }) => seq)

@@ -1,3 +1,4 @@
+export { pruneSessions } from './list-sessions.ts'
 export { memoryStore } from './memory-store.ts'
 export { postgresStore, type PostgresStoreOptions } from './postgres-store.ts'
 export type { PostgresPool } from './postgres-queries.ts'

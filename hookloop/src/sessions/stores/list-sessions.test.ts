@@ -9,6 +9,7 @@ import type { StopRequest } from '../../state/stop-request.ts'
 import { memoryStore } from './memory-store.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import type { ListOptions, PruneOptions, SessionStore } from './store.ts'
+import { pruneSessions } from './list-sessions.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-list-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -23,7 +24,10 @@ for (const [name, open] of Object.entries(stores)) {
     const store = open()
     await createAgent({ model: scriptedModel(['Done.']), store }).run('Go.', { session: 's' })
     const wrong = { olderThan: new Date(Date.now() + 60_000), statuses: ['failed'] } as unknown as PruneOptions
-    await assert.rejects(store.prune(wrong), { code: 'AGENT_INVALID_OPTION', message: /"statuses".*mean "status"/ })
+    await assert.rejects(pruneSessions(store, wrong), {
+      code: 'AGENT_INVALID_OPTION',
+      message: /"statuses".*mean "status"/,
+    })
     await assert.rejects(store.list({ from: 's' } as unknown as ListOptions), /list: unknown option "from"/)
     assert.deepEqual(
       (await store.list()).map(({ id }) => id),
@@ -42,7 +46,7 @@ for (const [name, open] of Object.entries(stores)) {
       }
       await assert.rejects(store.list({ status }), invalid)
       await assert.rejects(store.count({ status }), invalid)
-      await assert.rejects(store.prune({ status, olderThan }), invalid)
+      await assert.rejects(pruneSessions(store, { status, olderThan }), invalid)
     }
     assert.deepEqual(await store.list({ status: [] }), [])
     await store.close()

@@ -2,7 +2,15 @@ import { optionTypes, type OptionTypes } from '../../state/option-types.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { checkOptions, invalidOption } from '../../state/check-options.ts'
-import type { Facets, ListedSession, ListOptions, PruneOptions, SessionFilter, SessionStore } from './store.ts'
+import {
+  checkStore,
+  type Facets,
+  type ListedSession,
+  type ListOptions,
+  type PruneOptions,
+  type SessionFilter,
+  type SessionStore,
+} from './store.ts'
 
 /** Every status that a session is listed with. */
 export const sessionStatuses = [
@@ -163,16 +171,20 @@ function checkList(options: ListOptions): void {
 const ended: readonly string[] = ['idle', 'completed', 'stopped', 'failed', 'cancelled']
 const PAGE = 100
 
-/** Deletes old sessions and returns their ids. A session that is locked, or was written in the meantime, stays. */
-export async function pruneSessions(
-  store: Pick<SessionStore, 'list' | 'delete'>,
-  options: PruneOptions,
-): Promise<readonly string[]> {
-  checkOptions('prune', options, pruneTypes) // a filter with another name would delete more
+/**
+ * Deletes sessions that were not written for some time, and returns their ids. Sessions with a run that has not ended, such as one
+ * that waits for an approval, stay unless `status` names them. Locked sessions stay.
+ *
+ * @example
+ * await pruneSessions(store, { olderThan: 30 * 86_400_000 })
+ */
+export async function pruneSessions(store: SessionStore, options: PruneOptions): Promise<readonly string[]> {
+  checkStore('pruneSessions', store)
+  checkOptions('pruneSessions', options, pruneTypes) // a filter with another name would delete more
   const { olderThan, status = ended, agent, user } = options
   const before = typeof olderThan === 'number' ? Date.now() - olderThan : olderThan?.getTime()
   if (before === undefined || !Number.isFinite(before))
-    throw invalidOption('prune', `"olderThan" must be ${pruneTypes['olderThan']![1]}`, olderThan)
+    throw invalidOption('pruneSessions', `"olderThan" must be ${pruneTypes['olderThan']![1]}`, olderThan)
   const filter = { status, ...(agent !== undefined && { agent }), ...(user !== undefined && { user }) }
   const deleted: string[] = []
   let after: Position | undefined = { id: '', updatedAt: before }
@@ -184,7 +196,7 @@ export async function pruneSessions(
   return deleted
 }
 
-async function deleteUnlessUsed(store: Pick<SessionStore, 'delete'>, id: string, before: number): Promise<boolean> {
+async function deleteUnlessUsed(store: SessionStore, id: string, before: number): Promise<boolean> {
   try {
     return await store.delete(id, { before })
   } catch (error) {

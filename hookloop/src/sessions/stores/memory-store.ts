@@ -2,7 +2,7 @@ import { checkNoOptions } from '../../state/check-options.ts'
 import type { JsonObject } from '../../state/json.ts'
 import type { StopRequest } from '../../state/stop-request.ts'
 import { newLockOwner, toSessionLock } from './lock-owner.ts'
-import { countOf, pageOf, pruneSessions } from './list-sessions.ts'
+import { countOf, pageOf } from './list-sessions.ts'
 import { OpenWriters } from './open-writers.ts'
 import { changedText } from './shared-value.ts'
 import { StopListeners } from './stop-listeners.ts'
@@ -76,7 +76,6 @@ export function memoryStore(...more: []): SessionStore {
         head: session.head,
         length: session.lines.length,
         stop: session.stop,
-        read: (options) => readPart(session, options),
         append({ lines, head, endsRun, pieces, startsTurn }) {
           if (head !== undefined) session.head = readHead(id, head.text)
           if (endsRun) session.stop = undefined
@@ -106,7 +105,6 @@ export function memoryStore(...more: []): SessionStore {
       watchers.changed(id)
       return true
     },
-    prune: (options) => pruneSessions(store, options),
     async update(name, change) {
       const { text, value } = changedText(values.get(checkSessionId(name)), change)
       values.set(name, text)

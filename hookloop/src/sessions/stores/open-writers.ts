@@ -11,10 +11,8 @@ import {
   sessionReleased,
   type HeadToStore,
   type AppendOptions,
-  type ReadOptions,
   type SessionWriter,
   type Piece,
-  type StoredSession,
 } from './store.ts'
 
 /** A session that a store has locked: what differs between stores. */
@@ -24,7 +22,6 @@ export type LockedLines = {
   readonly length: number
   /** The request to stop its run, if one was stored when it was locked. */
   readonly stop: StopRequest | undefined
-  read(options: ReadOptions): StoredSession | Promise<StoredSession>
   /** Stores what was checked. Called with at least one line, head or piece, and never after `unlock`. */
   append(batch: Batch): void | Promise<void>
   /** Extends the lease, in stores that have one. A failure is ignored: the lease expires, and this writer is fenced. */
@@ -74,7 +71,6 @@ export class OpenWriters {
     const writer: SessionWriter = {
       head: session.head,
       length: session.length,
-      read: (options = {}) => session.read(options),
       append(lines, options = {}) {
         if (released) throw sessionReleased(session.id)
         checkOptions('append', options, OPTIONS)
@@ -89,8 +85,9 @@ export class OpenWriters {
           unlisten()
         }
         const storing = session.append({ lines, head: stored, endsRun, pieces, startsTurn })
-        if (storing instanceof Promise) return storing.then(onStored)
-        return onStored()
+        if (!(storing instanceof Promise)) return onStored()
+        storing.then(onStored, () => undefined) // the caller handles the failure
+        return storing
       },
       onStop: (listen) => {
         unlisten()

@@ -67,7 +67,10 @@ suite('tables that were changed', () => {
     test(`D11: a session that ${what} cannot be opened or cannot be read, and hides no other`, async () => {
       const { store, schema } = await scene()
       await admin.query(change(schema))
-      await assert.rejects(async () => (await store.open('bad')).read(), { code })
+      await assert.rejects(
+        store.open('bad').then(() => store.read('bad')),
+        { code },
+      )
       assert.deepEqual((await store.read('good'))?.lines, ['one', 'two', 'three'])
       assert.deepEqual((await store.list()).map(({ id }) => id).toSorted(), ['bad', 'good'])
     })

@@ -3,7 +3,7 @@ import { checkOptions } from '../../state/check-options.ts'
 import { AgentError } from '../../errors.ts'
 import { withTimeout } from '../../system/timeout.ts'
 import { checkLease, describeLockOwner, isDead, newLockOwner, parseLockOwner, toSessionLock } from './lock-owner.ts'
-import { countSessions, pruneSessions, selectPage, storedStatuses } from './list-sessions.ts'
+import { countSessions, selectPage, storedStatuses } from './list-sessions.ts'
 import { OpenWriters, type Batch, type LockedLines } from './open-writers.ts'
 import { changedText, joinChanges, retryChange } from './shared-value.ts'
 import { connectTo, type Pool } from './postgres-connect.ts'
@@ -184,7 +184,6 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       if (isDeleted) notifier.changed(id)
       return isDeleted
     },
-    prune: (given) => pruneSessions(store, given),
     update: async (name, change) => updateValue(checkSessionId(name), change),
     watch: (id, onChange, onEnd) => watchers.watch(id, onChange, onEnd),
     async requestStop(id, request) {
@@ -273,10 +272,6 @@ async function lockSession(
     head: readHead(id, head),
     length: next,
     stop: readStop(stop),
-    read: async (part) => {
-      await last
-      return (await readSession(id, query, part)) ?? { head: {}, lines: [] }
-    },
     append(batch) {
       const copy = { ...batch, lines: batch.lines.slice() }
       const stored = last.then(() => store(copy)) // in order, whichever connections the pool uses

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { AgentError, messageOf } from '../../errors.ts'
-import { sessionTooNew, storeFailed } from './store.ts'
+import { sessionTooNew, sessionTooOld, storeFailed } from './store.ts'
 
 /** The value of `PRAGMA user_version`: the version of the tables. */
 const VERSION = 6
@@ -225,7 +225,7 @@ export function sqliteFailed(path: string, thrown: unknown): AgentError {
   return storeFailed(`The store ${path} cannot be read or written`, thrown)
 }
 
-/** The version of the tables, 0 if the database is empty. Throws if it is not a session store, or of a newer version. */
+/** The version of the tables, 0 if the database is empty. Throws if it is not a session store, or of another version. */
 function checkDatabase(database: DatabaseSync, path: string): boolean {
   const version = pragma(database, 'user_version')
   const application = pragma(database, 'application_id')
@@ -233,7 +233,8 @@ function checkDatabase(database: DatabaseSync, path: string): boolean {
     throw sessionTooNew(path, version, VERSION)
   const found = database.prepare('SELECT type, name FROM sqlite_schema').all() as { type: string; name: string }[]
   if (found.length === 0 && application === 0 && version === 0) return true
-  if (application !== APPLICATION || version !== VERSION) throw damaged(path, 'it is not a session store')
+  if (application !== APPLICATION) throw damaged(path, 'it is not a session store')
+  if (version !== VERSION) throw sessionTooOld(path, version, VERSION)
   const tables = found.filter(({ type }) => type === 'table').map(({ name }) => name)
   if (!['sessions', 'lines', 'pieces', 'stops', 'shared'].every((name) => tables.includes(name)))
     throw damaged(path, 'its tables are missing')

@@ -53,7 +53,7 @@ const wholeStore: readonly [what: string, code: string, attack: (path: string) =
   ['is cut', 'SESSION_CORRUPT', (path) => truncateSync(path, 5000)],
   ['is cut in its header', 'SESSION_CORRUPT', (path) => truncateSync(path, 50)],
   ['is of a newer version', 'STATE_VERSION', (path) => sql(path, 'PRAGMA user_version = 99')],
-  ['is of no version', 'SESSION_CORRUPT', (path) => sql(path, 'PRAGMA user_version = -1')],
+  ['is of an older version', 'STATE_VERSION', (path) => sql(path, 'PRAGMA user_version = 5')],
   ['is the database of something else', 'SESSION_CORRUPT', (path) => sql(path, 'PRAGMA application_id = 7')],
   ['has lost a table', 'SESSION_CORRUPT', (path) => sql(path, 'DROP TABLE lines')],
   [
@@ -96,7 +96,10 @@ suite('a database that was changed', () => {
       const path = await scene()
       sql(path, change)
       const store = sqliteStore(path)
-      await assert.rejects(async () => (await store.open('bad')).read(), { code: 'SESSION_CORRUPT' })
+      await assert.rejects(
+        store.open('bad').then(() => store.read('bad')),
+        { code: 'SESSION_CORRUPT' },
+      )
       assert.deepEqual((await store.read('good'))?.lines, ['one', 'two', 'three'])
       assert.deepEqual((await store.list()).map(({ id }) => id).toSorted(), ['bad', 'good'])
       const writer = await store.open('good')
@@ -209,7 +212,7 @@ test('D14: on a full disk the append fails, and what was stored before is comple
   assert.equal(said.at(-1), 'STORE_FAILED')
   assert.equal(wholeBatches((await place.store.read('full'))!), said.length - 1)
   const writer = await place.store.open('full')
-  await writer.append(...batchOf(batchAfter((await writer.read()).lines)))
+  await writer.append(...batchOf(batchAfter((await place.store.read('full'))!.lines)))
   await place.store.close()
 })
 

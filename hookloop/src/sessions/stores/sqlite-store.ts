@@ -1,7 +1,7 @@
 import { checkArgument, checkChoice, checkOptions } from '../../state/check-options.ts'
 import { AgentError } from '../../errors.ts'
 import { checkLease, newLockOwner } from './lock-owner.ts'
-import { countSessions, pruneSessions, selectPage } from './list-sessions.ts'
+import { countSessions, selectPage } from './list-sessions.ts'
 import { OpenWriters } from './open-writers.ts'
 import { openDatabase, sqliteFailed, watchDatabase } from './sqlite-database.ts'
 import { Tables } from './sqlite-tables.ts'
@@ -85,7 +85,6 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
         head: lock.head,
         length: lock.length,
         stop: lock.stop,
-        read: (part) => query((each) => each.read(id, part)) ?? { head: {}, lines: [] },
         append(batch) {
           if (!query((each) => each.append(lock, next, batch))) throw sessionFenced(id)
           next += batch.lines.length
@@ -116,7 +115,6 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Ses
       if (isDeleted) watchers.changed(id)
       return isDeleted
     },
-    prune: (given) => pruneSessions(store, given),
     async update(name, change) {
       checkSessionId(name)
       return query((each) => each.update(name, change))

@@ -37,7 +37,7 @@ await store.close().catch(() => undefined)
 
 async function write(batches: number): Promise<void> {
   const writer = await store.open(id, { create: true })
-  let next = batchAfter((await writer.read()).lines)
+  let next = batchAfter((await store.read(id))!.lines)
   for (let left = batches; left > 0; left--) {
     await writer.append(...batchOf(next))
     say(next++)
@@ -48,7 +48,7 @@ async function write(batches: number): Promise<void> {
 async function tour(): Promise<void> {
   for (const batches of [2, 1]) {
     const writer = await store.open(id, { create: true })
-    let next = batchAfter((await writer.read()).lines)
+    let next = batchAfter((await store.read(id))!.lines)
     for (let left = batches; left > 0; left--) await writer.append(...batchOf(next++))
     await writer.release()
   }
@@ -59,7 +59,7 @@ async function tour(): Promise<void> {
 async function add(times: number): Promise<void> {
   for (let done = 0; done < times;) {
     const writer = await openSoon()
-    await writer.append([String(Number((await writer.read()).lines.at(-1) ?? 0) + 1)])
+    await writer.append([String(Number((await store.read(id))!.lines.at(-1) ?? 0) + 1)])
     await writer.release()
     done++
   }
@@ -70,7 +70,7 @@ async function number(): Promise<void> {
   for (;;) {
     const writer = await openSoon()
     try {
-      let last = Number((await writer.read()).lines.at(-1) ?? 0)
+      let last = Number((await store.read(id))!.lines.at(-1) ?? 0)
       for (let left = 4; left > 0; left--) {
         await writer.append([String(++last)], { pieces: [{ seq: last, text: String(last) }] })
         say(last)

@@ -155,7 +155,7 @@ export function processContract(name: string, where: () => StoreOfProcesses): vo
       owner.process.kill('SIGKILL')
       await owner.ended
       const writer = await store.open('dies')
-      assert.deepEqual((await writer.read()).lines, ['held'])
+      assert.deepEqual((await store.read('dies'))?.lines, ['held'])
       await writer.release()
     })
   })
@@ -235,7 +235,7 @@ function follow(store: SessionStore, id: string) {
 
 async function write(store: SessionStore, id: string, batches: number): Promise<void> {
   const writer = await store.open(id, { create: true })
-  const first = batchAfter((await writer.read()).lines)
+  const first = batchAfter((await store.read(id))!.lines)
   for (let i = 0; i < batches; i++) await writer.append(...batchOf(first + i))
   await writer.release()
 }

@@ -29,11 +29,6 @@ export interface SessionStore {
    */
   delete(id: string, options?: { readonly before?: number }): Promise<boolean>
   /**
-   * Deletes sessions that were not written for some time, and returns their ids. Sessions with a run that has not ended, such
-   * as one that waits for an approval, stay unless `status` names them. Locked sessions stay.
-   */
-  prune(options: PruneOptions): Promise<readonly string[]>
-  /**
    * Changes a small value that all processes share, such as a budget, and returns it. `change` gets the current value, or
    * undefined, and may be called several times: if another process changed the value in the meantime, it is called again.
    * It also gets the time in milliseconds since 1970 by a clock that all processes share. Without it, the clock of the
@@ -86,8 +81,6 @@ export interface SessionWriter {
   /** The head and the number of lines, when the session was opened. */
   readonly head: JsonObject
   readonly length: number
-  /** The current content of the session, or a part of it. */
-  read(options?: ReadOptions): StoredSession | Promise<StoredSession>
   /**
    * Stores lines atomically, with the head and the pieces if given: when it returns or resolves, all of them are stored. Appends
    * that are not awaited are stored in call order. Throws SESSION_FENCED when another process has taken over the lock or
@@ -202,7 +195,6 @@ const methods = [
   'list',
   'count',
   'delete',
-  'prune',
   'update',
   'watch',
   'close',
@@ -245,6 +237,14 @@ export function sessionTooNew(id: string, version: unknown, known: number): Agen
   return new AgentError(
     'STATE_VERSION',
     `"${id}" was written by a newer Hookloop (store version ${String(version)}; this one reads up to ${known}). Use a newer one.`,
+    { value: version },
+  )
+}
+
+export function sessionTooOld(id: string, version: unknown, known: number): AgentError {
+  return new AgentError(
+    'STATE_VERSION',
+    `"${id}" was written by an older Hookloop (store version ${String(version)}; this one reads version ${known}). Export its sessions with that one.`,
     { value: version },
   )
 }
