@@ -57,12 +57,6 @@ export const equivalent: readonly Equivalent[] = [
     why: 'It decides when a snapshot is taken, which is a matter of cost.',
   },
   {
-    file: 'sessions/log/session-journal.ts',
-    code: 'if (this.#events.length === 0) return',
-    change: 'return → ;',
-    why: 'Without events, lines that wait are written a moment sooner, in the same order, or nothing is written.',
-  },
-  {
     file: 'hook-files/trust/trust-store.ts',
     code: 'this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))))',
     change: '1 → 2',
