@@ -31,62 +31,32 @@ export class HookFailure extends Error {
   }
 }
 
-/** Runs the transforms, each on the result of the one before it. Throws or rejects with a HookFailure. */
-export function runTransforms(invocation: Invocation, hooks: readonly StackedHook[], from = 0): void | Promise<void> {
+/** Runs the transforms, each on the result of the one before it. Rejects with a HookFailure. */
+export function runTransforms(invocation: Invocation, hooks: readonly StackedHook[], from = 0): Promise<void> {
   return runInOrder(invocation, hooks, 'transform', from)
 }
 
-/** Runs the guards, all of them on the same value. A guard that fails is treated as a block; only fatal errors throw. */
-export function runGuards(invocation: Invocation, hooks: readonly StackedHook[]): void | Promise<void> {
+/** Runs the guards, all of them on the same value. A guard that fails is treated as a block; only fatal errors reject. */
+export function runGuards(invocation: Invocation, hooks: readonly StackedHook[]): Promise<void> {
   return runInOrder(invocation, hooks, 'guard', 0)
 }
 
-function runInOrder(
+async function runInOrder(
   invocation: Invocation,
   hooks: readonly StackedHook[],
   mode: 'transform' | 'guard',
   from: number,
-): void | Promise<void> {
-  for (let i = from; i < hooks.length; i++) {
-    const waiting = runNext(invocation, hooks[i]!, mode, i)
-    if (waiting !== undefined) return runRest(invocation, hooks, mode, { from: i + 1, waiting })
-  }
-}
-
-/** Awaits a hook and those after it. */
-async function runRest(
-  invocation: Invocation,
-  hooks: readonly StackedHook[],
-  mode: 'transform' | 'guard',
-  { from, waiting: first }: { readonly from: number; readonly waiting: Waiting },
 ): Promise<void> {
-  let waiting: Waiting | undefined = first
-  for (let index = from; ; index++) {
-    if (waiting instanceof StartedHook) await settle(waiting)
-    else await waiting
-    if (index >= hooks.length) return
-    waiting = runNext(invocation, hooks[index]!, mode, index)
+  for (let i = from; i < hooks.length; i++) {
+    const ending = runNext(invocation, hooks[i]!, mode, i)
+    if (ending !== undefined) await ending
   }
 }
 
-async function settle(hook: StartedHook): Promise<void> {
-  const { invocation, result } = hook
-  try {
-    await hook.end(await invocation.host.effects.withTimeout(withCalls(result, invocation), hook))
-  } catch (thrown) {
-    await hook.fail(thrown)
-  }
-}
+/** Undefined if the hook has ended. */
+type Ending = Promise<void> | undefined
 
-/** A hook that has returned a promise, or one whose arguments an asynchronous schema is checking. */
-type Waiting = StartedHook | Promise<void>
-
-function runNext(
-  invocation: Invocation,
-  hook: StackedHook,
-  mode: Mode,
-  index: number,
-): StartedHook | Promise<void> | undefined {
+function runNext(invocation: Invocation, hook: StackedHook, mode: Mode, index: number): Ending {
   if (hook.shadow) {
     if (invocation.blocked === undefined) invocation.host.shadows?.run(invocation, hook)
     return undefined
@@ -133,21 +103,17 @@ export function isTyped({ tool, triggers, action }: StackedHook): boolean {
   return (isOfTool || action?.fitting === true) && triggers.includes('beforeToolUse')
 }
 
-const none: readonly never[] = Object.freeze([])
 export const UNFIT = { decision: 'skipped', message: 'the arguments do not fit the tool' }
 
 /** A hook declared with the tool itself, or `fitting`, only gets valid arguments; others get any, and may fix them. */
-function runTyped(invocation: Invocation, hook: StackedHook, index: number): Waiting | undefined {
-  const run = (fits: boolean): StartedHook | undefined => {
-    if (!fits) note(invocation, hook, startOfHook(invocation), UNFIT)
-    return fits ? runOne(invocation, hook, 'transform', index) : undefined
+function runTyped(invocation: Invocation, hook: StackedHook, index: number): Ending {
+  const run = (fits: boolean): Ending => {
+    if (fits) return runOne(invocation, hook, 'transform', index)
+    note(invocation, hook, startOfHook(invocation), UNFIT)
+    return undefined
   }
   const fits = invocation.fits?.() ?? true
-  if (!(fits instanceof Promise)) return run(fits)
-  return fits.then((isValid) => {
-    const waiting = run(isValid)
-    return waiting && runRest(invocation, none, 'transform', { from: 0, waiting })
-  })
+  return fits instanceof Promise ? fits.then(run) : run(fits)
 }
 
 /** The result of `when`. It must be synchronous: a promise is always truthy. */
@@ -158,8 +124,8 @@ export function applies(hook: StackedHook, ctx: BaseContext): boolean {
   throw new AgentError('HOOK_INVALID_OPTION', 'Its "when" returned a promise; it must return a boolean.')
 }
 
-function runOne(invocation: Invocation, hook: StackedHook, mode: Mode, index: number): StartedHook | undefined {
-  const started = startOfHook(invocation)
+function runOne(invocation: Invocation, hook: StackedHook, mode: Mode, index: number): Ending {
+  const running = { hook, index, started: startOfHook(invocation) }
   try {
     const ctx = invocation.context(mode)
     if (hook.when !== undefined && !applies(hook, ctx)) return undefined
@@ -168,18 +134,14 @@ function runOne(invocation: Invocation, hook: StackedHook, mode: Mode, index: nu
       ? performHook(invocation, hook, ctx)
       : hook.handle(ctx as never, undefined as never)
     // Most hooks return the context they got. It is no thenable, and to look for "then" in it costs as much as the call.
-    if (result !== ctx && isThenable(result)) return new StartedHook(invocation, hook, result, started, index)
-    if (invocation.inference !== undefined) {
-      return new StartedHook(invocation, hook, Promise.resolve(result), started, index)
-    }
+    if (result !== ctx && isThenable(result)) return settle(invocation, running, result)
+    if (invocation.inference !== undefined) return settle(invocation, running, Promise.resolve(result))
     invocation.endHook()
-    if (result === ctx) note(invocation, hook, started)
-    else accept(invocation, hook, BaseContext.accept(result, invocation), started)
+    if (result === ctx) note(invocation, hook, running.started)
+    else accept(invocation, hook, BaseContext.accept(result, invocation), running.started)
   } catch (thrown) {
-    if (invocation.inference !== undefined) {
-      return new StartedHook(invocation, hook, Promise.reject(thrown), started, index)
-    }
-    fail(invocation, hook, { thrown, started, index })
+    if (invocation.inference !== undefined) return settle(invocation, running, Promise.reject(thrown))
+    fail(invocation, running, thrown)
   }
   return undefined
 }
@@ -189,46 +151,33 @@ function isPerformed({ effect, action }: StackedHook): boolean {
   return effect || action !== undefined
 }
 
-type Started = { readonly started: number; readonly index: number }
-
-/** A hook that has returned a promise. */
-class StartedHook extends HookTime {
-  readonly result: PromiseLike<unknown>
-  readonly started: number
+type RunningHook = {
+  readonly hook: StackedHook
+  /** The position of the hook among the transforms or guards. */
   readonly index: number
+  readonly started: number
+}
 
-  constructor(invocation: Invocation, hook: StackedHook, result: PromiseLike<unknown>, started: number, index: number) {
-    super(invocation, hook)
-    this.result = result
-    this.started = started
-    this.index = index
-  }
-
-  /** Accepts what the hook returned. */
-  end(returned: unknown): void | Promise<void> {
-    const ending = this.invocation.endTurn('returned')
-    if (ending === undefined) return this.#accept(returned)
-    return ending.then(() => this.#accept(returned))
-  }
-
-  #accept(returned: unknown): void {
-    const { invocation, hook } = this
+/** Waits for a hook that has returned a promise, and for its model calls. */
+async function settle(invocation: Invocation, running: RunningHook, result: PromiseLike<unknown>): Promise<void> {
+  const { hook, started } = running
+  try {
+    const work = withCalls(result, invocation)
+    const returned = await invocation.host.effects.withTimeout(work, new HookTime(invocation, hook))
+    await invocation.endTurn('returned')
     const draft = isPerformed(hook)
       ? joinPerformed(invocation, returned as Performed)
       : BaseContext.accept(returned, invocation)
-    accept(invocation, hook, draft, this.started)
-  }
-
-  /** The hook threw or timed out. Throws what `fail` throws. */
-  async fail(thrown: unknown): Promise<void> {
-    const { invocation, hook, started, index } = this
+    accept(invocation, hook, draft, started)
+  } catch (thrown) {
     if (isLeftByLimit(thrown)) invocation.host.leave?.(nameInRun(hook, invocation.trigger))
+    let why = thrown
     try {
       await invocation.endTurn(isTimeout(thrown, hook.name) ? 'timedOut' : 'threw')
     } catch (fatal) {
-      return fail(invocation, hook, { thrown: fatal, started, index })
+      why = fatal
     }
-    fail(invocation, hook, { thrown, started, index })
+    fail(invocation, running, why)
   }
 }
 
@@ -296,11 +245,7 @@ function applyVerdict(invocation: Invocation, by: string, verdict: NonNullable<D
   if (verdict.decision === 'allow') invocation.allowed ??= { by, message }
 }
 
-function fail(
-  invocation: Invocation,
-  hook: StackedHook,
-  { thrown, started, index }: Started & { readonly thrown: unknown },
-): void {
+function fail(invocation: Invocation, { hook, index, started }: RunningHook, thrown: unknown): void {
   if (thrown instanceof Unanswered) return note(invocation, hook, started)
   const cause = toAgentError(explainThrown(thrown, invocation.trigger, hook), 'HOOK_FAILED')
   if (isFatal(cause)) throw cause

@@ -203,9 +203,7 @@ export class HookModelCalls implements HookInference {
       spend: (usage) => void (this.#usage = addTokens(this.#usage, usage)),
     })
     const invocation = new Invocation(host, plan, this.#state(), { request })
-    const waiting = runGuards(invocation, plan.guards)
-    // No tick for synchronous guards: a hook that times out in a replay must start its calls as early as it did live.
-    if (waiting !== undefined) await waiting
+    await runGuards(invocation, plan.guards)
     this.#votes.push(...invocation.votes)
     if (invocation.forbidden !== undefined) throw callForbidden(invocation.forbidden)
     return invocation.within && limitFromNow(invocation.within)
