@@ -300,8 +300,9 @@ export class Effects {
       this.#follow(cancel)
       return cancel.end
     }
+    if (cancel !== undefined || this.journal.tape !== undefined) return undefined // a replay ends as it is recorded
     const end = this.time.end ?? (this.#now >= this.time.deadline ? 'limit' : undefined)
-    if (end === undefined || cancel !== undefined) return undefined
+    if (end === undefined) return undefined
     this.#ended = end
     const stop = end === 'cancel' ? this.time.stopRequest() : undefined
     const during = this.#during.length > 0 && { during: this.#during }

@@ -14,7 +14,7 @@ import {
 import { subagents } from '../capabilities/subagents/index.ts'
 import type { SessionStore } from '../sessions/stores/index.ts'
 import { scriptedModel, type ScriptedTurn } from '../testing/index.ts'
-import { addedHooks, stopsModels, stopsTools } from './changes.fixture.ts'
+import { addedHooks, changesQuestions, STOPS_FIRST_STEP, stopsModels, stopsTools } from './changes.fixture.ts'
 import { checkConversation, resultsIn } from './conversation.fixture.ts'
 import { answersIn, hooksOf } from './hooks.fixture.ts'
 import { FAIL, type Child, type Part, type Spec, type ToolKind } from './specs.fixture.ts'
@@ -31,6 +31,7 @@ export type Making = {
 
 export function agentOf(process: Process, spec: Spec, change: string, making: Making = {}): Agent {
   const { store, expiresInMs } = making
+  if (changesQuestions.has(change)) process.world.otherQuestions.add(process.number)
   const limits = { ...spec.limits, ...(change === 'one-step' && { maxSteps: 1 }) }
   return createAgent({
     name: 'small',
@@ -47,6 +48,11 @@ export function agentOf(process: Process, spec: Spec, change: string, making: Ma
     ],
     ...(store !== undefined && { store }),
   })
+}
+
+/** Whether a call is part of the first step of the run: the key of a call of a subagent begins with that of its parent. */
+function isOfFirstStep(key: string): boolean {
+  return /^[^/]+\/0\b/.test(key)
 }
 
 function approverOf(
@@ -80,7 +86,7 @@ function partsOf(process: Process, part: Part, place: Place): readonly Use[] {
   const { use, judges } = hooksOf(process, hooks)
   const inForce: InForce = {
     guards: [...new Set([...inherited, ...judges])],
-    isStopping: stopsTools.has(change),
+    isStopping: (key) => stopsTools.has(change) || (change === STOPS_FIRST_STEP && isOfFirstStep(key)),
     asksAgain,
     attempts: hooks.includes('around-again') ? 2 : 1,
   }

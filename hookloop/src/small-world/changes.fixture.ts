@@ -40,11 +40,9 @@ export const changes = [
 ] as const
 
 /** Changes after which no tool may be executed, and no model called for a step. */
-export const stopsTools: ReadonlySet<string> = new Set([
-  'stop-step',
-  'stop-model',
-  'stop-tool',
-  'hook-stops',
-  'stop-run',
-])
+export const stopsTools: ReadonlySet<string> = new Set(['stop-step', 'stop-model', 'stop-tool', 'hook-stops'])
+/** The same, if the run has not closed its first step: it stops before that. */
+export const STOPS_FIRST_STEP = 'stop-run'
+/** Changes after which other calls are asked about than before: what asks is put off. */
+export const changesQuestions: ReadonlySet<string> = new Set(['guard-asks', 'hooks-removed', 'approver-denies'])
 export const stopsModels: ReadonlySet<string> = new Set(['stop-step', 'stop-model', 'hook-stops'])

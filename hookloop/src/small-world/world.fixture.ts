@@ -25,10 +25,11 @@ type Given = { readonly question: Approval; readonly answer: Answer; usedBy: str
 /** One process: what it does after its death has no effect. */
 export type Process = { readonly world: World; readonly number: number; readonly isDead: () => boolean }
 
-/** What is in force where a tool is executed: the guards that must have agreed, and whether the run must have stopped. */
+/** What is in force where a tool is executed. */
 export type InForce = {
   readonly guards: readonly string[]
-  readonly isStopping: boolean
+  /** Whether the run must have stopped before a call, by its key. */
+  readonly isStopping: (key: string) => boolean
   /** Whether someone is asked about every call that was lost. */
   readonly asksAgain: boolean
   /** How often a process may execute a call. */
@@ -55,6 +56,8 @@ export class World {
   readonly #verdicts = new Map<string, Verdict>()
   /** How often observers have seen something. */
   readonly observed = new Map<string, number>()
+  /** The processes whose agent asks other questions than the one before. */
+  readonly otherQuestions = new Set<number>()
   /** Whether a process has died or was overtaken. */
   isDisturbed = false
   /** The last call that has ended, by process and step. */
@@ -126,9 +129,10 @@ export class World {
 
   /**
    * Hooks learn how calls of the agent itself have ended in the order in which they began, unless they ran together or again, or
-   * an approver was asked whether they may run again: these are put off.
+   * an approver was asked whether they may run again, or other calls are asked about than before: these are put off.
    */
-  concluding({ isDead }: Process, step: number, call: string): void {
+  concluding({ isDead, number }: Process, step: number, call: string): void {
+    if (this.otherQuestions.has(number)) return
     const places = this.executions.flatMap(({ key, isTogether }, i) =>
       !isTogether && !key.includes('.') && key.endsWith(`/${step}/${call}`) ? [i] : [],
     )
@@ -174,7 +178,7 @@ export class World {
     if (modes.includes('once') && before.length > 0 && isLost) this.violate(`${kind.name} is executed twice`)
     if (before.some((each) => each.args !== args)) this.violate(`${kind.name} is repeated with other arguments`)
     if (this.#failed === process.number) this.violate(`${kind.name} is executed after the run has failed`)
-    if (inForce.isStopping) this.violate(`${kind.name} is executed after a stop`)
+    if (inForce.isStopping(call.key)) this.violate(`${kind.name} is executed after a stop`)
     for (const guard of inForce.guards) this.#checkVerdict(execution, guard)
     if (kind.ask === true) this.#useAnswer(execution, `tool "${kind.name}"`)
     if (modes.includes('again') && before.length > 0 && isLost) this.#useAnswer(execution, undefined)
