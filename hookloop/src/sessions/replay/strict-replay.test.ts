@@ -10,10 +10,12 @@ import { tool, type Tool } from '../../agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { errorPolicy } from '../../capabilities/error-policy.ts'
 import { guards } from '../../capabilities/guards.ts'
+import { liveEffects } from '../../effects/effects.ts'
 import { createAgent, type AgentOptions } from '../../create-agent.ts'
 import type { ModelRequest } from '../../state/inference.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
+import { fakeClock } from '../../testing/fake-clock.ts'
 import { RecordedSession } from './recorded-session.fixture.ts'
 import { replay } from './replay.ts'
 
@@ -116,6 +118,20 @@ test('a run of several steps replays to a byte-equal state, with no model and no
     ],
   }))
   assert.deepEqual([run.status, run.state.stepCount], ['completed', 4])
+})
+
+test('a run that had no process for longer than its time limit replays', async () => {
+  const clock = fakeClock()
+  const make: Make = (world) => ({
+    model: world.model(inTurn(calls('work', 1), calls('work', 2), 'done')),
+    use: [world.tool('work', {}, (n) => n), guards({ maxTimeMs: 1_000 })],
+  })
+  const session = new RecordedSession(createAgent(make(alive)))
+  await session.run('go', { effects: liveEffects({ clock }), drain: AbortSignal.abort() })
+  await clock.advance(5_000)
+  const run = await session.resume({}, { effects: liveEffects({ clock }) })
+  assert.deepEqual([run.status, run.state.stepCount], ['completed', 3])
+  await assertReplays(make, run, session)
 })
 
 test('tools that ran together, in whatever order they ended, replay to the same state', async () => {
