@@ -188,12 +188,6 @@ export const equivalent: readonly Equivalent[] = [
     change: 'a < b → a <= b',
     why: 'No two paths are the same.',
   },
-  ...["'transform' → 'transform-changed'", '0 → 1'].map((change) => ({
-    file: 'hooks/run-hooks.ts',
-    code: "return waiting && runRest(invocation, none, 'transform', { from: 0, waiting })",
-    change,
-    why: 'There are no further hooks that it could apply to.',
-  })),
   {
     file: 'hook-files/claude/answer/limit-to-event.ts',
     code: "folder ??= mkdtempSync(join(tmpdir(), 'hookloop-hook-output-'))",

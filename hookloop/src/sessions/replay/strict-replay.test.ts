@@ -2,11 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
-import { z } from 'zod'
 import type { RunOptions } from '../../agent/run-options.ts'
 import type { Use } from '../../agent/capability.ts'
 import type { Run } from '../../agent/run.ts'
-import { tool, type Tool } from '../../agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { errorPolicy } from '../../capabilities/error-policy.ts'
 import { guards } from '../../capabilities/guards.ts'
@@ -14,45 +12,11 @@ import { liveEffects } from '../../effects/effects.ts'
 import { createAgent, type AgentOptions } from '../../create-agent.ts'
 import type { ModelRequest } from '../../state/inference.ts'
 import { guard, hook } from '../../hooks/hook.ts'
-import { scriptedModel, type ScriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
+import type { ScriptedTurn } from '../../models/scripted.ts'
 import { fakeClock } from '../../testing/fake-clock.ts'
 import { RecordedSession } from './recorded-session.fixture.ts'
 import { replay } from './replay.ts'
-
-// An agent is made twice: once in a world where things happen, once in a world where they must not.
-
-type Speaker = (request: ModelRequest, asked: number) => ScriptedTurn | Promise<ScriptedTurn>
-
-type World = {
-  model(speak: Speaker): ScriptedModel
-  tool(name: string, options: { concurrent?: boolean; ask?: boolean }, run: (n: number) => unknown): Tool
-  /** What only a live run may do: the inside of an effect. */
-  really<T>(what: T): T
-}
-
-const alive: World = {
-  model(speak) {
-    let asked = 0
-    return scriptedModel((request) => speak(request, ++asked))
-  },
-  tool: (name, options, run) =>
-    tool({ name, description: name, input: z.object({ n: z.number() }), execute: ({ n }) => run(n), ...options }),
-  really: (what) => what,
-}
-
-function deadWorld(): World & { readonly calls: string[] } {
-  const calls: string[] = []
-  const happened = (what: string): never => {
-    calls.push(what)
-    throw new Error(`${what} happened in a replay`)
-  }
-  return {
-    calls,
-    model: () => scriptedModel(() => happened('the model')),
-    tool: (name, options) => alive.tool(name, options, () => happened(name)),
-    really: () => happened('an effect'),
-  }
-}
+import { alive, deadWorld, type World } from './two-worlds.fixture.ts'
 
 type Make = (world: World) => AgentOptions
 
