@@ -1,6 +1,6 @@
 // Installs the packages that a script needs, so that `npm start` and `npm test` work on a fresh clone.
 // `bootstrap.mjs` installs what running needs, `bootstrap.mjs dev` also what developing and testing need, and
-// `bootstrap.mjs dev tests` also what only tests need: other runtimes, a browser, and a Restate server.
+// `bootstrap.mjs dev tests` also what only tests need: other runtimes, a browser, a Restate server, and the tools of the site.
 // It must run on every Node that npm supports: the Node version that the other scripts use is one of these packages.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -31,12 +31,13 @@ if ((major < 22 || (major === 22 && minor < 18)) && !existsSync(join(modules, '.
 }
 
 if (process.argv.includes('tests')) {
-  for (const [name, what] of Object.entries({
-    runtimes: 'other runtimes',
-    browser: 'a browser',
-    engine: 'a Restate server',
+  for (const [path, what] of Object.entries({
+    'scripts/runtimes': 'other runtimes',
+    'scripts/browser': 'a browser',
+    'scripts/engine': 'a Restate server',
+    site: 'the tools of the documentation site',
   })) {
-    const folder = join(root, 'scripts', name)
+    const folder = join(root, path)
     if (isInstalled(folder)) continue
     console.error(`Installing ${what} for the tests (once) …`)
     if (!npm(folder, ['ci', '--ignore-scripts']))

@@ -18,9 +18,11 @@ export default defineConfig({
   description: 'An agent runtime for TypeScript in which hooks make every decision.',
   cleanUrls: true,
   lastUpdated: false,
+  ignoreDeadLinks: 'localhostLinks',
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: '/logo.svg' }]],
   sitemap: { hostname: 'https://hookloop.dev' },
   markdown: { config: linkToRepository },
+  vite: { esbuild: { tsconfigRaw: {} } }, // its esbuild does not know the target of our tsconfig
   themeConfig: {
     logo: '/logo.svg',
     nav: [
