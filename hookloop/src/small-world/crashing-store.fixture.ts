@@ -197,9 +197,10 @@ export async function isCancelled(store: SessionStore, session: string): Promise
 /** How many final records each run of a session has. */
 export async function finalsIn(store: SessionStore, session: string): Promise<readonly number[]> {
   const finals: number[] = []
-  for (const { t } of await rawRecords(store, session)) {
-    if (t === 'input') finals.push(0)
-    else if (t === 'final') finals.push((finals.pop() ?? 0) + 1)
+  for (const line of (await store.read(session))?.lines ?? []) {
+    const [, type] = /^\{"seq":\d+,"t":"(input|final)"/.exec(line) ?? []
+    if (type === 'input') finals.push(0)
+    else if (type === 'final') finals.push((finals.pop() ?? 0) + 1)
   }
   return finals
 }

@@ -186,17 +186,27 @@ async function read(world: World, stream: RunStream<AgentEvent>): Promise<Run> {
 
 /** The run of the last message. Undefined if it was not stored. */
 export async function lastRun(life: Life): Promise<StoredRun | undefined> {
-  const runs = await storedRuns(life.store, sessionOf(life))
+  const runs = await storedRuns(life)
   return runs.length < life.world.inputs ? undefined : runs.at(-1)
 }
 
-export async function storedRuns(store: SessionStore, session = SESSION): Promise<readonly StoredRun[]> {
-  try {
-    return await readRuns(store, session)
-  } catch (thrown) {
-    if (thrown instanceof AgentError && thrown.code === 'SESSION_UNKNOWN') return []
-    throw thrown
-  }
+export async function storedRuns(life: Life): Promise<readonly StoredRun[]> {
+  return (await remembered(life, 'runs', () => readRuns(life.store, sessionOf(life)))) ?? []
+}
+
+const MOST_REMEMBERED = 2_000
+const CHECKSUM_CHARS = 24
+/** What was read of sessions, by the checksum of their last line, which covers all lines before it. */
+const memory = new Map<string, unknown>()
+
+/** Reads something of a session, unless it was read before. Undefined if there is no session. */
+export async function remembered<T>(life: Life, what: string, read: () => Promise<T>): Promise<T | undefined> {
+  const stored = await life.store.read(sessionOf(life))
+  if (stored === undefined) return undefined
+  const key = `${what} ${stored.lines.length} ${stored.lines.at(-1)?.slice(-CHECKSUM_CHARS)}`
+  if (memory.size > MOST_REMEMBERED) memory.clear()
+  if (!memory.has(key)) memory.set(key, await read())
+  return memory.get(key) as T
 }
 
 /** Works until the process has died, or the work is done. Returns whether it has died. */

@@ -8,14 +8,14 @@ import { attempt, conclude, dying, goOn, type Kind } from './kinds.fixture.ts'
 // request comes twice.
 
 /** The run is cancelled when so many lines are stored. */
-const cancel: Kind = async ({ scenario, life, world, store }) => {
+const cancel: Kind = async ({ scenario, reference, life, world, store }) => {
   const controller = new AbortController()
   const begun = new Set<string>()
   let executed = Infinity
   const cancelling = mortalStore(store, Infinity, {
     async onStored(written) {
       if (written < Number(scenario.at) || controller.signal.aborted) return
-      for (const run of await storedRuns(store))
+      for (const run of await storedRuns(life))
         for (const { kind, ended, input } of run.calls)
           if (kind === 'tool' && ended === undefined) begun.add((input as { readonly name: string }).name)
       executed = world.executions.length
@@ -29,14 +29,15 @@ const cancel: Kind = async ({ scenario, life, world, store }) => {
     await finish(mine)
     for (const { tool } of world.executions.slice(executed))
       if (!begun.has(tool)) world.violate(`${tool} begins after a cancel`)
-    await checkEnded(life, [])
-    await goOn(life, [])
+    await checkEnded(life)
+    await goOn(life, reference)
   })
 }
 
 /** The process dies, and then the run is stopped from outside: nothing is executed any more. */
-const stop: Kind = async ({ scenario, life, world }) => {
-  const recorded = await dying(life, { at: Number(scenario.at) })
+const stop: Kind = async (place) => {
+  const { reference, life, world } = place
+  await dying(place)
   await attempt(world, async () => {
     const isOpen = (await lastRun(life))?.final === undefined
     const executed = world.executions.length
@@ -46,43 +47,44 @@ const stop: Kind = async ({ scenario, life, world }) => {
     if (world.executions.length > executed) world.violate('a tool is executed after a stop')
     if (isStopped && (await lastRun(life))?.final === undefined) world.violate('a run that was stopped has not ended')
     await finish(life)
-    await checkEnded(life, recorded)
-    await goOn(life, recorded)
+    await checkEnded(life)
+    await goOn(life, reference)
   })
 }
 
 /** Each process leaves the run at the end of its step, and may die. */
-const drain: Kind = async ({ scenario, reference, life, world }) => {
+const drain: Kind = async (place) => {
+  const { reference, life, world } = place
   const mine = { ...life, drains: true }
-  const recorded = scenario.at === '-' ? [] : await dying(mine, { at: Number(scenario.at) })
+  await dying(place, { life: mine })
   await attempt(world, async () => {
-    if (scenario.at === '-') await send(mine, 'go')
     await finish(mine)
-    await conclude(mine, recorded, reference.end)
+    await conclude(mine, reference.end)
   })
 }
 
 /** The same request is sent until its run has ended, and once more. */
-const turn: Kind = async ({ scenario, reference, life, world }) => {
+const turn: Kind = async (place) => {
+  const { reference, life, world } = place
   const mine = { ...life, turn: 'turn-1' }
-  const recorded = scenario.at === '-' ? [] : await dying(mine, { at: Number(scenario.at) })
+  await dying(place, { life: mine })
   await attempt(world, async () => {
-    if (scenario.at === '-') await send(mine, 'go')
     await finish(mine)
-    await conclude(mine, recorded, reference.end)
+    await conclude(mine, reference.end)
     const before = await lastRun(mine)
     if (before?.final?.reason === 'inputBlocked' || before?.status === 'failed') return // it may be sent again
     const executed = world.executions.length
     const again = await sendAgain(mine, 'go')
     if (again.status !== before?.status) world.violate(`a turn was ${before?.status} and is ${again.status}`)
     if (world.executions.length > executed) world.violate('a turn that is sent again executes a tool')
-    await checkEnded(mine, recorded)
+    await checkEnded(mine)
   })
 }
 
 /** The process dies, and a new message ends the run. */
-const newInput: Kind = async ({ scenario, life, world }) => {
-  const recorded = await dying(life, { at: Number(scenario.at) })
+const newInput: Kind = async (place) => {
+  const { scenario, life, world } = place
+  await dying(place)
   const next = { ...life, change: scenario.variant }
   await attempt(world, async () => {
     if ((await lastRun(next)) !== undefined) world.inputs++
@@ -95,7 +97,7 @@ const newInput: Kind = async ({ scenario, life, world }) => {
       await send(next, 'again')
     }
     await finish(next, 'again')
-    await checkEnded(next, recorded)
+    await checkEnded(next)
   })
 }
 

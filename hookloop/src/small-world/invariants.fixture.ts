@@ -1,38 +1,29 @@
-import type { Message } from '../index.ts'
+import type { AgentState, Message } from '../index.ts'
 import { listApprovals, type StoredCall, type StoredRun } from '../sessions/stores/index.ts'
 import { replay } from '../sessions/replay/index.ts'
 import { checkConversation, resultsIn } from './conversation.fixture.ts'
 import { finalsIn } from './crashing-store.fixture.ts'
 import { observedName } from './hooks.fixture.ts'
-import { openProcess, SESSION, storedRuns, type Life } from './drive.fixture.ts'
+import { openProcess, remembered, SESSION, storedRuns, type Life } from './drive.fixture.ts'
 import { summaryOf, type Summary } from './summary.fixture.ts'
 import type { World } from './world.fixture.ts'
 
 // What must be true of a session, whatever became of the processes that worked on it. It is read with the public API only.
 
-/** A tool call that has ended, as it was recorded when a process died. */
-export type Recorded = {
-  readonly run: string
-  readonly name: string
-  readonly call: string
-  readonly isChild: boolean
-  readonly status: string
-}
-
-/** What a process has left: the calls that have ended. Whatever happens next, their results must not be lost. */
-export async function leftBehind({ world, store, session = SESSION }: Life): Promise<readonly Recorded[]> {
-  const runs = await storedRuns(store, session)
+/** Notes the calls that have ended when a process has died. Whatever happens next, their results must not be lost. */
+export async function leftBehind(life: Life): Promise<void> {
+  const { world } = life
+  const runs = await storedRuns(life)
   const late = world.late.splice(0)
   const begun = runs.flatMap(({ calls }) => calls.flatMap((call) => (call.kind === 'tool' ? [nameOf(call)] : [])))
   for (const name of late)
     if (!begun.includes(name)) world.violate(`${name} is called after its process failed to store it`)
-  return runs.flatMap(({ id, calls }) =>
-    calls.flatMap((call) =>
-      call.kind === 'tool' && call.ended !== undefined && call.call !== undefined && !isAttempt(call)
-        ? [{ run: id, name: nameOf(call), call: call.call, isChild: call.path !== undefined, status: statusOf(call) }]
-        : [],
-    ),
-  )
+  for (const { id: run, calls } of runs)
+    for (const each of calls) {
+      const { kind, ended, call, path } = each
+      if (kind !== 'tool' || ended === undefined || call === undefined || isAttempt(each)) continue
+      world.recorded.push({ run, name: nameOf(each), call, isChild: path !== undefined, status: statusOf(each) })
+    }
 }
 
 /** An attempt is part of a call with hooks around it, which ends when they do. */
@@ -45,9 +36,9 @@ const statusOf = ({ output, error }: StoredCall): string =>
 type Known = { readonly runs?: boolean; readonly costs?: boolean }
 
 /** The session when its last run has ended. */
-export async function checkEnded(life: Life, recorded: readonly Recorded[], known: Known = {}): Promise<void> {
+export async function checkEnded(life: Life, known: Known = {}): Promise<void> {
   const { world, store, session = SESSION } = life
-  const runs = await storedRuns(store, session)
+  const runs = await storedRuns(life)
   if (known.runs !== false && runs.length !== world.inputs)
     world.violate(`${runs.length} runs of ${world.inputs} messages`)
   for (const { status, final, pending } of runs) {
@@ -63,7 +54,7 @@ export async function checkEnded(life: Life, recorded: readonly Recorded[], know
   const state = await stateOf(life)
   const messages = [...(state?.messages ?? [])]
   checkConversation(world, messages)
-  checkResults(world, { runs, recorded, messages })
+  checkResults(world, { runs, messages })
   if (known.costs !== false) checkCosts(world, { runs, billed: state?.usage.costUsd ?? 0 })
   checkLimits(life, runs)
 }
@@ -75,23 +66,20 @@ function checkCosts(world: World, { runs, billed }: { runs: readonly StoredRun[]
   if (billed > spent) world.violate('a cost is billed that is not recorded')
 }
 
-async function stateOf({ store, session = SESSION, ...life }: Life) {
-  const { agent } = await openProcess({ store, ...life })
-  return agent.session(session).state()
+/** Which agent reads it does not matter. */
+export async function stateOf(life: Life): Promise<AgentState | undefined> {
+  const { session = SESSION } = life
+  return remembered(life, 'state', async () => (await openProcess(life)).agent.session(session).state())
 }
 
-type Ended = {
-  readonly runs: readonly StoredRun[]
-  readonly recorded: readonly Recorded[]
-  readonly messages: readonly Message[]
-}
+type Ended = { readonly runs: readonly StoredRun[]; readonly messages: readonly Message[] }
 
 /** A result that was recorded is in the conversation, unless a summary has replaced it, with the same status. */
-function checkResults(world: World, { runs, recorded, messages }: Ended): void {
+function checkResults(world: World, { runs, messages }: Ended): void {
   const text = JSON.stringify(messages)
   if (text.includes('There were ')) return
   const inMessages = new Set(resultsIn(messages))
-  for (const { run, name, call, isChild, status } of recorded) {
+  for (const { run, name, call, isChild, status } of world.recorded) {
     if (isChild) {
       if (!world.told.has(call) && !text.includes(name)) world.violate(`the result of ${name} in a subagent is lost`)
       continue
@@ -122,8 +110,8 @@ function checkLimits({ world, spec: { limits = {} } }: Life, runs: readonly Stor
 
 /** What is true of a run whose agent has not changed, and that no user has ended. */
 export async function checkSame(life: Life): Promise<void> {
-  const { world, spec, store, answers, answered = 'all', session = SESSION } = life
-  const runs = await storedRuns(store, session)
+  const { world, spec, answers, answered = 'all' } = life
+  const runs = await storedRuns(life)
   const state = await stateOf(life)
   // A call that runs while an earlier one waits does not know of it.
   const isTogether = answered !== 'all' || JSON.stringify(spec).includes('"concurrent":true')
@@ -172,8 +160,8 @@ function checkObserved(world: World, runs: readonly StoredRun[], agent: string):
 
 /** What all histories of the same agent have in common. Undefined if a call was lost or repeated, which the state shows. */
 export async function endOf(life: Life): Promise<Summary | undefined> {
-  const { world, store, session = SESSION } = life
-  const runs = await storedRuns(store, session)
+  const { world } = life
+  const runs = await storedRuns(life)
   const calls = runs.flatMap((run) => run.calls.filter(({ kind }) => kind === 'tool'))
   const isUnknown = calls.some((call) => call.ended === undefined || statusOf(call) === 'outcomeUnknown')
   if (isUnknown || world.answers.some(({ question }) => question.interruptions !== undefined)) return undefined

@@ -1,12 +1,12 @@
 import { AgentError } from '../index.ts'
-import type { SessionStore } from '../sessions/stores/index.ts'
-import { newStore } from './stores.fixture.ts'
+import type { SessionStore, StoredSession } from '../sessions/stores/index.ts'
+import { ALL_PIECES, newStore, storeCopy } from './stores.fixture.ts'
 import { mortalStore, stallingStore, type MortalOptions } from './crashing-store.fixture.ts'
-import { finish, inTime, send, textOf, untilDeath, type AnswerKind, type Life } from './drive.fixture.ts'
-import { checkEnded, checkReplay, checkSame, endOf, leftBehind, type Recorded } from './invariants.fixture.ts'
+import { finish, inTime, send, SESSION, textOf, untilDeath, type AnswerKind, type Life } from './drive.fixture.ts'
+import { checkEnded, checkReplay, checkSame, endOf, leftBehind, stateOf } from './invariants.fixture.ts'
 import { FAIL, type Spec } from './specs.fixture.ts'
-import { differencesOf, type Summary } from './summary.fixture.ts'
-import { World } from './world.fixture.ts'
+import { differencesOf, summaryOf, type Summary } from './summary.fixture.ts'
+import { canonical, World, type Facts } from './world.fixture.ts'
 
 // What may happen to a run between its input and its end: its process dies or stalls, the agent changes, answers are given
 // in other ways. `session-kinds.fixture.ts` has what may happen to a session besides.
@@ -35,7 +35,16 @@ export type Reference = {
   /** How often the run is suspended. */
   readonly suspensions: number
   readonly violations: readonly string[]
+  /** What has happened before several scenarios go on in different ways. */
+  readonly pasts: Map<string, Past>
+  /** What a process has found that was started after a crash, and the conversations after which another message was sent. */
+  readonly found: Set<string>
+  readonly continued: Set<string>
+  /** The ends of forks whose process does not die, by their variant. */
+  readonly forks: Map<string, Summary | undefined>
 }
+
+type Past = { readonly facts: Facts; readonly stored: StoredSession | undefined }
 
 export type Place = {
   readonly scenario: Scenario
@@ -71,13 +80,15 @@ export async function referenceOf(spec: Spec, answers: AnswerKind, tell?: Tell):
     await finish(life)
     ;[lines, asked, suspensions] = [counting.written(), world.answers.length, rounds]
     end = await endOf(life)
-    await checkEnded(life, [])
+    await checkEnded(life)
     await checkSame(life)
     await checkReplay(life)
-    await goOn(life, [])
+    await goOn(life, { continued: new Set() })
     nextEnd = await endOf(life)
   })
-  return { end, nextEnd, lines, asked, askedAtOnce, suspensions, violations: [...new Set(world.violations)] }
+  const shared = { pasts: new Map(), found: new Set<string>(), continued: new Set<string>(), forks: new Map() }
+  const violations = [...new Set(world.violations)]
+  return { end, nextEnd, lines, asked, askedAtOnce, suspensions, violations, ...shared }
 }
 
 /** What is thrown where nothing died is a violation. */
@@ -90,31 +101,34 @@ export async function attempt(world: World, work: () => Promise<void>): Promise<
 }
 
 /** The process dies once or twice, and the agent may have changed. */
-const crash: Kind = async ({ scenario, reference, life, world }) => {
+const crash: Kind = async (place) => {
+  const { scenario, reference, life, world } = place
   const { at, variant: change } = scenario
   const [first, second] = at.split(',').map(Number)
-  const recorded = [...(await dying(life, { at: first! }))]
+  await dying(place, { at: first })
   const next = { ...life, change }
-  if (second !== undefined) recorded.push(...(await dying(next, { at: second, isStart: false })))
+  if (second !== undefined) await die(next, finish, { at: second })
+  if (await isKnown(place, change)) return
   await attempt(world, async () => {
     await finish(next)
-    await conclude(next, recorded, change === 'none' ? reference.end : undefined)
+    await conclude(next, change === 'none' ? reference.end : undefined)
     if (change === 'none') await checkReplay(next)
-    if (world.violations.length === 0) await goOn(next, recorded)
+    if (world.violations.length === 0) await goOn(next, reference)
   })
 }
 
 /** A process that may die works in another way, which leads to the same end, unless the agent changes then. */
 const crashOf =
   (way: Partial<Life>): Kind =>
-  async ({ scenario, reference, life, world }) => {
-    const recorded = scenario.at === '-' ? [] : await dying({ ...life, ...way }, { at: Number(scenario.at) })
-    const next = { ...life, ...way, change: scenario.variant }
+  async (place) => {
+    const { scenario, reference, world } = place
+    const life = { ...place.life, ...way }
+    await dying(place, { life })
+    const next = { ...life, change: scenario.variant }
     const isSame = scenario.variant === 'none'
     await attempt(world, async () => {
-      if (scenario.at === '-') await send(next, 'go')
       await finish(next)
-      await conclude(next, recorded, isSame ? reference.end : undefined)
+      await conclude(next, isSame ? reference.end : undefined)
       if (isSame) await checkReplay(next)
     })
   }
@@ -132,33 +146,77 @@ const partial =
 /** The process dies in another way. */
 const crashBy =
   (options: MortalOptions): Kind =>
-  async ({ scenario, reference, life, world }) => {
-    const recorded = await dying(life, { at: Number(scenario.at), ...options })
+  async (place) => {
+    const { reference, life, world } = place
+    await dying(place, { options })
+    if (await isKnown(place, 'none')) return
     await attempt(world, async () => {
       await finish(life)
-      await conclude(life, recorded, reference.end)
+      await conclude(life, reference.end)
       await checkReplay(life)
     })
   }
 
-type Dying = MortalOptions & { readonly at: number; readonly isStart?: boolean }
+/** What several scenarios have in common: it happens once, and the others go on from there. */
+export async function shared(place: Place, what: string, happen: () => Promise<void>): Promise<void> {
+  const {
+    life: { world, store },
+    reference: { pasts },
+  } = place
+  const past = pasts.get(what)
+  if (past === undefined) {
+    await happen()
+    pasts.set(what, { facts: world.facts(), stored: await store.read(SESSION, { pieces: ALL_PIECES }) })
+  } else {
+    await world.follow(past.facts)
+    if (past.stored !== undefined) await storeCopy(store, SESSION, past.stored)
+  }
+}
 
-/** Works in a process until it dies. Returns what it has left. */
-export async function dying(life: Life, { at, isStart = true, ...options }: Dying): Promise<readonly Recorded[]> {
-  const { world, store } = life
-  const mortal = mortalStore(store, at, options)
-  const mine = { ...life, store: mortal }
-  await untilDeath(mortal, world, async () => {
-    if (isStart) await send(mine, 'go')
-    await finish(mine)
+/** Whether the same agent has found the same records in the same world before: then all happens again that has happened then. */
+async function isKnown({ life: { world, store }, reference: { found } }: Place, change: string): Promise<boolean> {
+  if (world.violations.length > 0) return false
+  const { lines = [] } = (await store.read(SESSION)) ?? {}
+  const records = lines.map((line) => line.replaceAll(/"(?:at|sum|durationMs|waitedMs)":[^,}]+/g, ''))
+  const { executions, answers, recorded, told, observed } = world
+  const tools = executions.map(({ process: _process, ...execution }) => execution)
+  const what = canonical([change, records, tools, answers, recorded, [...told], [...observed]])
+  return found.size === found.add(what).size
+}
+
+/** Where the process dies (default: where the scenario says), how, and how its agent works. */
+type Dying = { readonly at?: number | undefined; readonly life?: Life; readonly options?: MortalOptions }
+
+/** A message is sent, and the process dies, or it does not if the scenario does not say where. */
+export async function dying(place: Place, { at, life = place.life, options = {} }: Dying = {}): Promise<void> {
+  const { kind, at: where, variant } = place.scenario
+  if (where === '-') return void (await attempt(life.world, async () => void (await send(life, 'go'))))
+  const line = at ?? Number(where)
+  const way = canonical({ ...life, ...options, world: 0, spec: 0, store: 0, variant: kind === 'expiry' ? variant : '' })
+  await shared(place, `${way} ${line}`, () => {
+    const work = async (mine: Life): Promise<void> => {
+      await send(mine, 'go')
+      await finish(mine)
+    }
+    return die(life, work, { at: line, ...options })
   })
-  return leftBehind(life)
+}
+
+/** Works in a process until it dies. */
+async function die(
+  life: Life,
+  work: (mine: Life) => Promise<void>,
+  { at, ...options }: MortalOptions & { readonly at: number },
+): Promise<void> {
+  const mortal = mortalStore(life.store, at, options)
+  await untilDeath(mortal, life.world, () => work({ ...life, store: mortal }))
+  await leftBehind(life)
 }
 
 /** The run has ended: the invariants, and the end that it must have, if any. */
-export async function conclude(life: Life, recorded: readonly Recorded[], end: Summary | undefined): Promise<void> {
+export async function conclude(life: Life, end: Summary | undefined): Promise<void> {
   const { world, spec } = life
-  await checkEnded(life, recorded)
+  await checkEnded(life)
   if (life.change === 'none') await checkSame(life)
   if (end !== undefined && !spec.script.includes(FAIL)) checkEnd(world, end, await endOf(life))
 }
@@ -172,11 +230,15 @@ export function checkEnd(world: World, expected: Summary | undefined, got: Summa
   if (found.length > 0) world.violate('another end than without a fault')
 }
 
-/** Another message, whatever has happened before. */
-export async function goOn(life: Life, recorded: readonly Recorded[]): Promise<void> {
+/** Another message, whatever has happened before. After the same conversation, the same agent does the same. */
+export async function goOn(life: Life, { continued }: Pick<Reference, 'continued'>): Promise<void> {
+  const { messages, metadata } = summaryOf(await stateOf(life))
+  const end = `${life.change} ${canonical([messages, metadata])}`
+  if (continued.has(end)) return
+  continued.add(end)
   await send(life, 'again')
   await finish(life, 'again')
-  await checkEnded(life, recorded)
+  await checkEnded(life)
 }
 
 /** The process stalls, two others take over at once, and then the first wakes up. */
@@ -190,7 +252,7 @@ const takeover: Kind = async ({ scenario, reference, life, world, store }) => {
   await Promise.race([stalling.stalled, first])
   await stalling.takeOver()
   world.isDisturbed = true
-  const recorded = await leftBehind(life)
+  await leftBehind(life)
   world.pauseMs = 0 // the others work at the same time
   await attempt(world, async () => {
     const ends = await Promise.all([refusable(() => finish(life)), refusable(() => finish(life))])
@@ -201,7 +263,7 @@ const takeover: Kind = async ({ scenario, reference, life, world, store }) => {
     const end = await first
     if (world.executions.length > before) world.violate('a process that has lost its session executes a tool')
     if (!refusals.has(end)) world.violate(`the process that has lost its session ended with ${end}`)
-    await conclude(life, recorded, reference.end)
+    await conclude(life, reference.end)
     await checkReplay(life)
   })
 }

@@ -30,11 +30,15 @@ export type Explored = {
 
 export type Job = Choice & { readonly shard: number; readonly shards: number }
 
+/** Most of what a scenario makes is gone after it: collecting it seldom is cheap. */
+const YOUNG_MB = 64
+
 /** Runs the chosen scenarios in as many threads as there are processors. */
 export async function explore(choice: Choice, shards = availableParallelism()): Promise<Explored> {
   const threads = Array.from({ length: shards }, async (_, shard) => {
     const thread = new Worker(new URL('thread.fixture.ts', import.meta.url), {
       workerData: { ...choice, shard, shards } satisfies Job,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     })
     const [explored] = (await once(thread, 'message')) as [Explored]
     return explored

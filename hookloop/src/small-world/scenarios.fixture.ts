@@ -41,7 +41,6 @@ function* placesOf(answers: AnswerKind, reference: Reference, spec: Spec): Gener
 
 /** The process dies or stalls at each line, and the agent may have changed. */
 function* crashes(answers: AnswerKind, { lines }: Reference, spec: Spec): Generator<Where> {
-  for (const kind of ['unheard', 'slow-store']) for (const at of upTo(lines + 1)) yield [kind, at, 'none']
   for (const at of upTo(lines)) {
     for (const change of changesOf(spec)) {
       if (answers === 'allow' || change === 'none' || at % 2 === 1) yield ['crash', at, change]
@@ -54,6 +53,7 @@ function* crashes(answers: AnswerKind, { lines }: Reference, spec: Spec): Genera
       }
     }
   }
+  for (const kind of ['unheard', 'slow-store']) for (const at of upTo(lines + 1)) yield [kind, at, 'none']
 }
 
 /** The same agent in other ways, without and with a crash. */

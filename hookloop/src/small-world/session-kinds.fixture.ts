@@ -17,7 +17,7 @@ import {
 } from './drive.fixture.ts'
 import { checkConversation } from './conversation.fixture.ts'
 import { checkEnded, endOf } from './invariants.fixture.ts'
-import { attempt, checkEnd, conclude, dying, type Kind, type Place } from './kinds.fixture.ts'
+import { attempt, checkEnd, conclude, dying, shared, type Kind, type Place } from './kinds.fixture.ts'
 import { summaryOf, type Summary } from './summary.fixture.ts'
 import { World, type Answer } from './world.fixture.ts'
 
@@ -59,7 +59,8 @@ const EXPIRES_IN_MS = 1_000_000
  * `in-time`: an answer counts also if the run is resumed much later. `late`: what has expired can only be denied. `downtime`: it
  * takes long until another process continues: what was asked before is denied, and what is asked then has not expired.
  */
-const expiry: Kind = async ({ scenario, reference, life, world }) => {
+const expiry: Kind = async (place) => {
+  const { scenario, reference, life, world } = place
   const expire = (): Promise<void> => world.clock.advance(2 * EXPIRES_IN_MS)
   const mine: Life = {
     ...life,
@@ -67,16 +68,15 @@ const expiry: Kind = async ({ scenario, reference, life, world }) => {
     ...(scenario.variant === 'in-time' && { afterAnswers: expire }),
     ...(scenario.variant === 'late' && { beforeAnswers: (open, at) => expire().then(() => checkExpired(at, open)) }),
   }
-  const recorded = scenario.at === '-' ? [] : await dying(mine, { at: Number(scenario.at) })
+  await dying(place, { life: mine })
   await attempt(world, async () => {
     const isLate = scenario.variant === 'downtime'
     const late = isLate ? await askedIn(life.store, SESSION) : new Set()
     if (isLate) await expire()
     let hasExpired = false
     const next: Life = { ...mine, hasExpired: ({ id }) => late.has(id) && (hasExpired = true) }
-    if (scenario.at === '-') await send(next, 'go')
     await finish(next)
-    await conclude(next, recorded, hasExpired ? undefined : reference.end)
+    await conclude(next, hasExpired ? undefined : reference.end)
   })
 }
 
@@ -94,13 +94,16 @@ async function checkExpired(life: Life, open: readonly Approval[]): Promise<void
 }
 
 /** The session goes back to before its last message was answered, from its end or while it waits, and answers it again. */
-const rewind: Kind = async ({ scenario, reference, life, world, store }) => {
-  await attempt(world, async () => {
-    await send(life, 'go')
-    await finish(life)
-    await send(life, 'again')
-    if (scenario.variant === 'ended') await finish(life, 'again')
-  })
+const rewind: Kind = async (place) => {
+  const { scenario, reference, life, world, store } = place
+  await shared(place, `rewind ${scenario.variant}`, () =>
+    attempt(world, async () => {
+      await send(life, 'go')
+      await finish(life)
+      await send(life, 'again')
+      if (scenario.variant === 'ended') await finish(life, 'again')
+    }),
+  )
   const mortal = mortalStore(store, scenario.at === '-' ? Infinity : Number(scenario.at))
   await untilDeath(mortal, world, async () => {
     await goBack({ ...life, store: mortal })
@@ -110,7 +113,7 @@ const rewind: Kind = async ({ scenario, reference, life, world, store }) => {
     // Whether it was rewound before the process died is not visible if the run had not ended before.
     if (mortal.isDead() && (await lastRun(life))?.final !== undefined) await goBack(life)
     await finish(life, 'again')
-    await checkEnded(life, [], { runs: false })
+    await checkEnded(life, { runs: false })
     const { trace, messages, metadata, final } = reference.nextEnd ?? {}
     checkEnd(world, reference.nextEnd && { trace, messages, metadata, final }, await endOf(life))
   })
@@ -124,22 +127,29 @@ async function goBack(life: Life): Promise<void> {
 
 /** Another session starts from this one, and goes on to the same end whether its process dies or not. */
 const fork: Kind = async (place) => {
-  const { scenario, world } = place
+  const { scenario, reference, world } = place
+  const { forks } = reference
   const end = await forked(place)
-  if (scenario.at === '-') return
-  const [otherWorld, store] = [new World(), await newStore()]
-  const life = { ...place.life, world: otherWorld, store }
-  const expected = await forked({ ...place, scenario: { ...scenario, at: '-' }, world: otherWorld, store, life })
-  checkEnd(world, expected, end)
+  if (scenario.at === '-') forks.set(scenario.variant, end)
+  else {
+    const [otherWorld, store] = [new World(), await newStore()]
+    const life = { ...place.life, world: otherWorld, store }
+    const other = { ...place, scenario: { ...scenario, at: '-' }, world: otherWorld, store, life }
+    if (!forks.has(scenario.variant)) forks.set(scenario.variant, await forked(other))
+    checkEnd(world, forks.get(scenario.variant), end)
+  }
 }
 
 /** Returns the end of the other session. */
-async function forked({ scenario, reference, life, world, store }: Place): Promise<Summary | undefined> {
+async function forked(place: Place): Promise<Summary | undefined> {
+  const { scenario, reference, life, world, store } = place
   const { at, variant } = scenario
   let end: Summary | undefined
   await attempt(world, async () => {
-    await send(life, 'go')
-    if (variant !== 'waiting') await finish(life)
+    await shared(place, variant === 'waiting' ? 'fork while it waits' : 'fork', async () => {
+      await send(life, 'go')
+      if (variant !== 'waiting') await finish(life)
+    })
     const before = (await recordsOf(store, SESSION)).length
     const mortal = mortalStore(store, at === '-' ? Infinity : Number(at))
     let branch: Life | undefined
@@ -150,10 +160,10 @@ async function forked({ scenario, reference, life, world, store }: Place): Promi
     // A fork that was not acknowledged is made again, with another id.
     const mine = { ...(branch ?? (await branchOf(life, 'branch-again', variant))), store }
     await finish(mine, 'again')
-    await checkEnded(mine, [], { costs: false })
+    await checkEnded(mine, { costs: false })
     if ((await recordsOf(store, SESSION)).length !== before) world.violate('a session changes when it is forked')
     await finish(life)
-    await checkEnded(life, [])
+    await checkEnded(life)
     checkEnd(world, reference.end, await endOf(life))
     end = await endOf(mine)
   })

@@ -13,7 +13,7 @@ import { specs } from './specs.fixture.ts'
 const promise = 'no call runs twice or without agreement, and no result, answer or cost is lost'
 
 /** Every how many-th scenario is run in a normal test: a prime, so that it hits every part of small agents. */
-const STRIDE = 797
+const STRIDE = 211
 
 if (isSoak) {
   const explored: Explored[] = []

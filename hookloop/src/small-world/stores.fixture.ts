@@ -1,7 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memoryStore, postgresStore, sqliteStore, type SessionStore } from '../sessions/stores/index.ts'
+import {
+  memoryStore,
+  postgresStore,
+  sqliteStore,
+  type SessionStore,
+  type StoredSession,
+} from '../sessions/stores/index.ts'
 import { startPostgres, type PostgresServer } from '../sessions/stores/postgres.fixture.ts'
 
 // The stores of scenarios. HOOKLOOP_TEST_STORE is `memory`, `sqlite` or `postgres`. A database is used again when its sessions
@@ -28,6 +34,19 @@ async function openStore(): Promise<SessionStore> {
   }
   folder ??= mkdtempSync(join(tmpdir(), 'hookloop-world-'))
   return sqliteStore(join(folder, `${name}.db`))
+}
+
+export const ALL_PIECES = { after: -1, before: Infinity }
+
+/** Stores a session as it was in another store. */
+export async function storeCopy(
+  store: SessionStore,
+  id: string,
+  { lines, head, pieces }: StoredSession,
+): Promise<void> {
+  const writer = await store.open(id, { create: true })
+  await writer.append(lines, { head, pieces })
+  await writer.release()
 }
 
 /** Called after each scenario. */

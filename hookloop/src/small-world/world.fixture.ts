@@ -36,8 +36,20 @@ export type InForce = {
   readonly attempts: number
 }
 
+/** A tool call that has ended, as it was recorded when a process died. */
+export type Recorded = {
+  readonly run: string
+  readonly name: string
+  readonly call: string
+  readonly isChild: boolean
+  readonly status: string
+}
+
 export type Verdict = 'pass' | 'block' | 'ask'
 export type Judged = { readonly name: string; readonly args: unknown }
+
+/** The plain data of a world. */
+export type Facts = { readonly now: number }
 
 export class World {
   readonly clock = worldClock()
@@ -50,10 +62,12 @@ export class World {
   inputs = 0
   /** Tools that a dead process still called: nothing comes of it. */
   readonly late: string[] = []
+  /** The calls that had ended when a process died. */
+  readonly recorded: Recorded[] = []
   /** The results that a model has received, by the id of the call. */
   readonly told = new Set<string>()
   /** The last verdict of each guard, by process, guard, tool and arguments. */
-  readonly #verdicts = new Map<string, Verdict>()
+  readonly verdicts = new Map<string, Verdict>()
   /** How often observers have seen something. */
   readonly observed = new Map<string, number>()
   /** The processes whose agent asks other questions than the one before. */
@@ -61,15 +75,27 @@ export class World {
   /** Whether a process has died or was overtaken. */
   isDisturbed = false
   /** The last call that has ended, by process and step. */
-  readonly #concluded = new Map<string, number>()
-  readonly #pauses = new Map<string, string>()
+  readonly concluded = new Map<string, number>()
+  readonly pauses = new Map<string, string>()
   /** The process in which a hook has failed. */
-  #failed = -1
+  failed = -1
   readonly #tell: ((what: string) => void) | undefined
-  #processes = 0
+  processes = 0
 
   constructor(tell?: (what: string) => void) {
     this.#tell = tell
+  }
+
+  /** All that has happened until now. */
+  facts(): Facts {
+    const { clock, ...facts } = this
+    return structuredClone({ ...facts, now: clock.now() })
+  }
+
+  /** From now on, all that has happened in this new world is what has happened in another one. */
+  async follow({ now, ...facts }: Facts): Promise<void> {
+    Object.assign(this, structuredClone(facts))
+    await this.clock.advance(now)
   }
 
   tell(what: () => string): void {
@@ -84,7 +110,7 @@ export class World {
   /** Another process, some time later. */
   async nextProcess(isDead: () => boolean): Promise<Process> {
     await this.clock.advance(this.pauseMs)
-    const process = { world: this, number: this.#processes++, isDead }
+    const process = { world: this, number: this.processes++, isDead }
     this.tell(() => `process ${process.number}`)
     return process
   }
@@ -92,9 +118,9 @@ export class World {
   /** A guard judges a call. It fails closed: until it has decided, it blocks. */
   judging({ number }: Process, guard: string, call: Judged): (verdict: Verdict) => void {
     const key = verdictKey(number, guard, call.name, canonical(call.args))
-    this.#verdicts.set(key, 'block')
+    this.verdicts.set(key, 'block')
     return (verdict) => {
-      this.#verdicts.set(key, verdict)
+      this.verdicts.set(key, verdict)
       this.tell(() => `  ${guard}: ${verdict} ${call.name} ${canonical(call.args)}`)
     }
   }
@@ -114,12 +140,12 @@ export class World {
   /** A model is called: what was answered before is known. */
   modelCalled({ number }: Process): void {
     for (const answer of this.answers) answer.isLater = true
-    if (this.#failed === number) this.violate('a model is called after the run has failed')
+    if (this.failed === number) this.violate('a model is called after the run has failed')
   }
 
   /** A hook fails, and with it the run. */
   failing({ number, isDead }: Process): void {
-    if (!isDead()) this.#failed = number
+    if (!isDead()) this.failed = number
   }
 
   /** An observer sees something. */
@@ -141,20 +167,20 @@ export class World {
     const isLost = ({ question }: { readonly question: Approval }): boolean =>
       question.interruptions !== undefined && question.toolCall.id === call
     if (this.answers.some(isLost)) return
-    const place = `${this.#processes}/${step}`
-    if ((this.#concluded.get(place) ?? -1) > at) this.violate('a call ends after one that began later')
-    this.#concluded.set(place, at)
+    const place = `${this.processes}/${step}`
+    if ((this.concluded.get(place) ?? -1) > at) this.violate('a call ends after one that began later')
+    this.concluded.set(place, at)
   }
 
   /** The run is paused in a step. */
   pausing(step: string, value: unknown): void {
-    this.#pauses.set(step, canonical(value ?? null))
+    this.pauses.set(step, canonical(value ?? null))
   }
 
   /** A step does not see what hooks change while its run is paused in it. */
   seesPause({ isDead }: Process, step: string, value: unknown): void {
     const seen = canonical(value ?? null)
-    if (!isDead() && (this.#pauses.get(step) ?? seen) !== seen)
+    if (!isDead() && (this.pauses.get(step) ?? seen) !== seen)
       this.violate('an open step sees what onPause has changed')
   }
 
@@ -177,7 +203,7 @@ export class World {
     const modes = [mode, ...before.map((each) => each.mode)]
     if (modes.includes('once') && before.length > 0 && isLost) this.violate(`${kind.name} is executed twice`)
     if (before.some((each) => each.args !== args)) this.violate(`${kind.name} is repeated with other arguments`)
-    if (this.#failed === process.number) this.violate(`${kind.name} is executed after the run has failed`)
+    if (this.failed === process.number) this.violate(`${kind.name} is executed after the run has failed`)
     if (inForce.isStopping(call.key)) this.violate(`${kind.name} is executed after a stop`)
     for (const guard of inForce.guards) this.#checkVerdict(execution, guard)
     if (kind.ask === true) this.#useAnswer(execution, `tool "${kind.name}"`)
@@ -187,7 +213,7 @@ export class World {
 
   #checkVerdict(execution: Execution, guard: string): void {
     const { tool, args, process } = execution
-    const verdict = this.#verdicts.get(verdictKey(process, guard, tool, args))
+    const verdict = this.verdicts.get(verdictKey(process, guard, tool, args))
     if (verdict === undefined) this.violate(`${tool} is executed and ${guard} has not judged it`)
     else if (verdict === 'block') this.violate(`${tool} is executed although ${guard} blocks`)
     else if (verdict === 'ask') this.#useAnswer(execution, guard)

@@ -29,7 +29,8 @@ export const MAX_LEASE_MS = 3_600_000
 /** This process as a lock owner, with a new token. */
 export function newLockOwner(): LockOwner {
   const { randomUUID } = process.getBuiltinModule('node:crypto')
-  return { where: here(), pid: process.pid, started: startOf('self') ?? '', token: randomUUID(), at: Date.now() }
+  knownStart ??= startOf('self') ?? ''
+  return { where: here(), pid: process.pid, started: knownStart, token: randomUUID(), at: Date.now() }
 }
 
 /** Whether a lock is in force: its owner is not known to be dead, and its lease has not expired. */
@@ -88,6 +89,7 @@ export function toLease(stored: unknown): number {
 }
 
 let knownHere: string | undefined
+let knownStart: string | undefined
 
 function here(): string {
   return (knownHere ??= [process.getBuiltinModule('node:os').hostname(), bootId(), processNamespace()].join(' '))
