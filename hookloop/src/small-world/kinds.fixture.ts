@@ -92,7 +92,7 @@ export async function referenceOf(spec: Spec, answers: AnswerKind, tell?: Tell):
 }
 
 /** What is thrown where nothing died is a violation. */
-export async function attempt(world: World, work: () => Promise<void>): Promise<void> {
+export async function attempt(world: World, work: () => Promise<unknown>): Promise<void> {
   try {
     await inTime(work())
   } catch (thrown) {
@@ -190,7 +190,10 @@ type Dying = { readonly at?: number | undefined; readonly life?: Life; readonly 
 /** A message is sent, and the process dies, or it does not if the scenario does not say where. */
 export async function dying(place: Place, { at, life = place.life, options = {} }: Dying = {}): Promise<void> {
   const { kind, at: where, variant } = place.scenario
-  if (where === '-') return void (await attempt(life.world, async () => void (await send(life, 'go'))))
+  if (where === '-') {
+    await attempt(life.world, () => send(life, 'go'))
+    return
+  }
   const line = at ?? Number(where)
   const way = canonical({ ...life, ...options, world: 0, spec: 0, store: 0, variant: kind === 'expiry' ? variant : '' })
   await shared(place, `${way} ${line}`, () => {
