@@ -2,13 +2,17 @@ import type { SessionStore, SessionWriter } from '../sessions/stores/index.ts'
 
 // The only file that knows how a store is written and what it contains. Processes that die or stall at a line.
 
-/** A store whose process dies: after that, every call rejects, and nothing is stored. */
+/** A store whose process dies or stalls: after its death, every call rejects, and nothing is stored. */
 export type MortalStore = SessionStore & {
   /** The lines that the process has stored. */
   readonly written: () => number
   readonly isDead: () => boolean
-  /** Resolves when the process has died, and its locks are free. */
-  readonly died: Promise<void>
+  /** Resolves when the process has died and its locks are free, or when it stalls. */
+  readonly failed: Promise<void>
+  /** Frees the locks of the process, as if they had expired. */
+  readonly unlock: () => Promise<void>
+  /** Ends a stall. */
+  readonly wake: () => void
 }
 
 export type MortalOptions = {
@@ -16,6 +20,8 @@ export type MortalOptions = {
   readonly isUnheard?: boolean | undefined
   /** Each append takes a turn of the event loop before it is stored. */
   readonly isSlow?: boolean | undefined
+  /** The append hangs, and the process does not die. */
+  readonly stalls?: boolean | undefined
   /** Called after each append. */
   readonly onStored?: ((written: number) => Promise<void>) | undefined
 }
@@ -27,17 +33,18 @@ export type MortalOptions = {
 export function mortalStore(
   inner: SessionStore,
   at = Infinity,
-  { isUnheard = false, isSlow = false, onStored }: MortalOptions = {},
+  { isUnheard = false, isSlow = false, stalls = false, onStored }: MortalOptions = {},
 ): MortalStore {
-  const { promise: died, resolve } = Promise.withResolvers<void>()
+  const [failure, awake] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const writers = new Set<SessionWriter>()
   let [written, isDead] = [0, false]
   const checkAlive = (): void => {
     if (isDead) throw new ProcessDied()
   }
+  const unlock = async (): Promise<void> => void (await Promise.all([...writers].map((writer) => writer.release())))
   const die = (): never => {
     isDead = true
-    void Promise.all([...writers].map((writer) => writer.release())).then(() => resolve())
+    void unlock().then(failure.resolve)
     throw new ProcessDied()
   }
   const mortalWriter = (writer: SessionWriter): SessionWriter => ({
@@ -48,8 +55,10 @@ export function mortalStore(
       checkAlive()
       const left = at - written
       const count = lines.filter(isPoint).length
-      const isLast = isUnheard && count > 0 && count === left
-      if (count > left) {
+      if (count > left && stalls) {
+        failure.resolve()
+        await awake.promise
+      } else if (count > left) {
         const until = lines.findIndex((line, i) => isPoint(line) && lines.slice(0, i).filter(isPoint).length === left)
         const kept = lines.slice(0, options?.head === undefined ? until : withoutHead(lines, until))
         if (kept.length > 0) await writer.append(kept)
@@ -58,7 +67,7 @@ export function mortalStore(
       }
       await writer.append(lines, options)
       written += count
-      if (isLast) die()
+      if (isUnheard && count > 0 && count === left) die()
       await onStored?.(written)
     },
     async release() {
@@ -67,17 +76,27 @@ export function mortalStore(
       await writer.release()
     },
   })
-  return {
-    ...guarded(inner, checkAlive),
-    async open(id, options) {
+  const whileAlive =
+    <G extends unknown[], R>(call: (...given: G) => Promise<R>) =>
+    async (...given: G): Promise<R> => {
       checkAlive()
+      return call(...given)
+    }
+  return {
+    ...inner,
+    read: whileAlive(inner.read),
+    list: whileAlive(inner.list),
+    requestStop: whileAlive(inner.requestStop),
+    open: whileAlive(async (id, options) => {
       const writer = await inner.open(id, options)
       writers.add(writer)
       return mortalWriter(writer)
-    },
+    }),
     written: () => written,
     isDead: () => isDead,
-    died,
+    failed: failure.promise,
+    unlock,
+    wake: awake.resolve,
   }
 }
 
@@ -101,70 +120,6 @@ function withoutHead(lines: readonly string[], atMost: number): number {
 /** The error of a process that has died: nothing catches it in a real one. */
 class ProcessDied extends Error {
   override readonly message = 'The process has died.'
-}
-
-/** The same store, as long as the check passes. */
-function guarded(inner: SessionStore, check: () => void): SessionStore {
-  return {
-    ...inner,
-    async read(...given) {
-      check()
-      return inner.read(...given)
-    },
-    async list(...given) {
-      check()
-      return inner.list(...given)
-    },
-    async requestStop(...given) {
-      check()
-      return inner.requestStop(...given)
-    },
-  }
-}
-
-/** A store whose process stalls: one append hangs, until a test wakes it up. */
-export type StallingStore = SessionStore & {
-  /** Resolves when the append hangs. */
-  readonly stalled: Promise<void>
-  readonly hasStalled: () => boolean
-  /** Frees the locks of the process, as if they had expired. */
-  readonly takeOver: () => Promise<void>
-  readonly wake: () => void
-}
-
-/** The process stalls when it is about to store line `at`, counted from 0. */
-export function stallingStore(inner: SessionStore, at: number): StallingStore {
-  const stall = Promise.withResolvers<void>()
-  const awake = Promise.withResolvers<void>()
-  const writers = new Set<SessionWriter>()
-  let [written, hasStalled] = [0, false]
-  return {
-    ...inner,
-    async open(id, options) {
-      const writer = await inner.open(id, options)
-      writers.add(writer)
-      return {
-        ...writer,
-        async append(lines, given) {
-          written += lines.filter(isPoint).length
-          if (written > at) {
-            hasStalled = true
-            stall.resolve()
-            await awake.promise
-          }
-          await writer.append(lines, given)
-        },
-        async release() {
-          writers.delete(writer)
-          await writer.release()
-        },
-      }
-    },
-    stalled: stall.promise,
-    hasStalled: () => hasStalled,
-    takeOver: async () => void (await Promise.all([...writers].map((writer) => writer.release()))),
-    wake: awake.resolve,
-  }
 }
 
 /** The records of a session. Invariants must not look at them: their format is not part of the API. */

@@ -214,12 +214,12 @@ export async function untilDeath(store: MortalStore, world: World, work: () => P
   const working = work()
   working.catch(() => undefined) // after its death, no process waits for it
   try {
-    await inTime(Promise.race([working, store.died]))
+    await inTime(Promise.race([working, store.failed]))
   } catch (thrown) {
     if (!store.isDead()) world.violate(`threw ${textOf(thrown)}`)
   }
   if (store.isDead()) {
-    await store.died
+    await store.failed
     world.isDisturbed = true
     world.tell(() => `  the process dies at line ${store.written()}`)
   }

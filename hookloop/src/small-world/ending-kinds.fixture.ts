@@ -52,17 +52,6 @@ const stop: Kind = async (place) => {
   })
 }
 
-/** Each process leaves the run at the end of its step, and may die. */
-const drain: Kind = async (place) => {
-  const { reference, life, world } = place
-  const mine = { ...life, drains: true }
-  await dying(place, { life: mine })
-  await attempt(world, async () => {
-    await finish(mine)
-    await conclude(mine, reference.end)
-  })
-}
-
 /** The same request is sent until its run has ended, and once more. */
 const turn: Kind = async (place) => {
   const { reference, life, world } = place
@@ -101,4 +90,4 @@ const newInput: Kind = async (place) => {
   })
 }
 
-export const endingKinds: { readonly [kind: string]: Kind } = { cancel, stop, drain, turn, 'new-input': newInput }
+export const endingKinds: { readonly [kind: string]: Kind } = { cancel, stop, turn, 'new-input': newInput }

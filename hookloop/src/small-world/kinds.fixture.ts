@@ -1,12 +1,12 @@
 import { AgentError } from '../index.ts'
 import type { SessionStore, StoredSession } from '../sessions/stores/index.ts'
 import { ALL_PIECES, newStore, storeCopy } from './stores.fixture.ts'
-import { mortalStore, stallingStore, type MortalOptions } from './crashing-store.fixture.ts'
+import { mortalStore, type MortalOptions } from './crashing-store.fixture.ts'
 import { finish, inTime, send, SESSION, textOf, untilDeath, type AnswerKind, type Life } from './drive.fixture.ts'
 import { checkEnded, checkReplay, checkSame, endOf, leftBehind, stateOf } from './invariants.fixture.ts'
 import { FAIL, type Spec } from './specs.fixture.ts'
 import { differencesOf, summaryOf, type Summary } from './summary.fixture.ts'
-import { canonical, World, type Facts } from './world.fixture.ts'
+import { World, type Facts } from './world.fixture.ts'
 
 // What may happen to a run between its input and its end: its process dies or stalls, the agent changes, answers are given
 // in other ways. `session-kinds.fixture.ts` has what may happen to a session besides.
@@ -100,69 +100,51 @@ export async function attempt(world: World, work: () => Promise<unknown>): Promi
   }
 }
 
-/** The process dies once or twice, and the agent may have changed. */
-const crash: Kind = async (place) => {
-  const { scenario, reference, life, world } = place
-  const { at, variant: change } = scenario
-  const [first, second] = at.split(',').map(Number)
-  await dying(place, { at: first })
-  const next = { ...life, change }
-  if (second !== undefined) await die(next, finish, { at: second })
-  if (await isKnown(place, change)) return
-  await attempt(world, async () => {
-    await finish(next)
-    await conclude(next, change === 'none' ? reference.end : undefined)
-    if (change === 'none') await checkReplay(next)
-    if (world.violations.length === 0) await goOn(next, reference)
-  })
+/** How the process dies, and the end that its run must have (default: as if it had not died). */
+type Crash = {
+  readonly options?: MortalOptions
+  readonly end?: (reference: Reference, life: Life) => Summary | undefined
 }
 
-/** A process that may die works in another way, which leads to the same end, unless the agent changes then. */
-const crashOf =
-  (way: Partial<Life>): Kind =>
+/** The process works in this way and dies, once, twice or not at all. Then it leads to the same end, unless the agent changes. */
+export const crashOf =
+  (way: Partial<Life> = {}, { options, end = (reference) => reference.end }: Crash = {}): Kind =>
   async (place) => {
     const { scenario, reference, world } = place
+    const { at, variant: change } = scenario
+    const [first, second] = at.split(',').map(Number)
     const life = { ...place.life, ...way }
-    await dying(place, { life })
-    const next = { ...life, change: scenario.variant }
-    const isSame = scenario.variant === 'none'
+    await dying(place, { at: first, life, options })
+    const next = { ...life, change }
+    if (second !== undefined) await die(next, finish, { at: second })
+    if (await isKnown(place, next)) return
     await attempt(world, async () => {
       await finish(next)
-      await conclude(next, isSame ? reference.end : undefined)
-      if (isSame) await checkReplay(next)
+      await conclude(next, change === 'none' ? end(reference, life) : undefined)
+      if (change === 'none') await checkReplay(next)
+      if (world.violations.length === 0) await goOn(next, reference)
     })
   }
 
 /** One of several questions is answered at a time. Other calls may end first, so the trace may have another order. */
-const partial =
-  (answered: 'first' | 'last'): Kind =>
-  (place) => {
-    const { end } = place.reference
-    const decides = place.life.spec.hooks.includes('budget') // by what has ended before
-    const { trace: _order, ...comparable } = end ?? {}
-    return crashOf({ answered })({ ...place, reference: { ...place.reference, end: decides ? undefined : comparable } })
-  }
-
-/** The process dies in another way. */
-const crashBy =
-  (options: MortalOptions): Kind =>
-  async (place) => {
-    const { reference, life, world } = place
-    await dying(place, { options })
-    if (await isKnown(place, 'none')) return
-    await attempt(world, async () => {
-      await finish(life)
-      await conclude(life, reference.end)
-      await checkReplay(life)
-    })
-  }
+const partial = (answered: 'first' | 'last'): Kind =>
+  crashOf(
+    { answered },
+    {
+      end({ end }, { spec }) {
+        const { trace: _order, ...comparable } = end ?? {}
+        return end === undefined || spec.hooks.includes('budget') ? undefined : comparable // it decides by what has ended before
+      },
+    },
+  )
 
 /** What several scenarios have in common: it happens once, and the others go on from there. */
-export async function shared(place: Place, what: string, happen: () => Promise<void>): Promise<void> {
-  const {
-    life: { world, store },
-    reference: { pasts },
-  } = place
+export async function shared(
+  { life, reference: { pasts } }: Place,
+  what: string,
+  happen: () => Promise<void>,
+): Promise<void> {
+  const { world, store } = life
   const past = pasts.get(what)
   if (past === undefined) {
     await happen()
@@ -174,18 +156,19 @@ export async function shared(place: Place, what: string, happen: () => Promise<v
 }
 
 /** Whether the same agent has found the same records in the same world before: then all happens again that has happened then. */
-async function isKnown({ life: { world, store }, reference: { found } }: Place, change: string): Promise<boolean> {
+async function isKnown({ reference: { found } }: Place, life: Life): Promise<boolean> {
+  const { world, store } = life
   if (world.violations.length > 0) return false
   const { lines = [] } = (await store.read(SESSION)) ?? {}
   const records = lines.map((line) => line.replaceAll(/"(?:at|sum|durationMs|waitedMs)":[^,}]+/g, ''))
   const { executions, answers, recorded, told, observed } = world
   const tools = executions.map(({ process: _process, ...execution }) => execution)
-  const what = canonical([change, records, tools, answers, recorded, [...told], [...observed]])
+  const what = JSON.stringify([wayOf(life), records, tools, answers, recorded, [...told], [...observed]])
   return found.size === found.add(what).size
 }
 
 /** Where the process dies (default: where the scenario says), how, and how its agent works. */
-type Dying = { readonly at?: number | undefined; readonly life?: Life; readonly options?: MortalOptions }
+type Dying = { readonly at?: number | undefined; readonly life?: Life; readonly options?: MortalOptions | undefined }
 
 /** A message is sent, and the process dies, or it does not if the scenario does not say where. */
 export async function dying(place: Place, { at, life = place.life, options = {} }: Dying = {}): Promise<void> {
@@ -195,14 +178,19 @@ export async function dying(place: Place, { at, life = place.life, options = {} 
     return
   }
   const line = at ?? Number(where)
-  const way = canonical({ ...life, ...options, world: 0, spec: 0, store: 0, variant: kind === 'expiry' ? variant : '' })
-  await shared(place, `${way} ${line}`, () => {
+  const name = JSON.stringify([line, wayOf(life), options, kind === 'expiry' ? variant : ''])
+  await shared(place, name, () => {
     const work = async (mine: Life): Promise<void> => {
       await send(mine, 'go')
       await finish(mine)
     }
     return die(life, work, { at: line, ...options })
   })
+}
+
+/** How the agent works, in words. */
+function wayOf({ world: _world, spec: _spec, store: _store, ...way }: Life): unknown {
+  return way
 }
 
 /** Works in a process until it dies. */
@@ -236,7 +224,7 @@ export function checkEnd(world: World, expected: Summary | undefined, got: Summa
 /** Another message, whatever has happened before. After the same conversation, the same agent does the same. */
 export async function goOn(life: Life, { continued }: Pick<Reference, 'continued'>): Promise<void> {
   const { messages, metadata } = summaryOf(await stateOf(life))
-  const end = `${life.change} ${canonical([messages, metadata])}`
+  const end = JSON.stringify([life.change, messages, metadata])
   if (continued.has(end)) return
   continued.add(end)
   await send(life, 'again')
@@ -246,14 +234,14 @@ export async function goOn(life: Life, { continued }: Pick<Reference, 'continued
 
 /** The process stalls, two others take over at once, and then the first wakes up. */
 const takeover: Kind = async ({ scenario, reference, life, world, store }) => {
-  const stalling = stallingStore(store, Number(scenario.at))
+  const stalling = mortalStore(store, Number(scenario.at), { stalls: true })
   const first = refusable(async () => {
     const mine = { ...life, store: stalling }
     await send(mine, 'go')
     await finish(mine)
   })
-  await Promise.race([stalling.stalled, first])
-  await stalling.takeOver()
+  await Promise.race([stalling.failed, first])
+  await stalling.unlock()
   world.isDisturbed = true
   await leftBehind(life)
   world.pauseMs = 0 // the others work at the same time
@@ -292,14 +280,15 @@ async function refusable(work: () => Promise<void>): Promise<string> {
 }
 
 export const runKinds: { readonly [kind: string]: Kind } = {
-  crash,
-  'two-crashes': crash,
-  unheard: crashBy({ isUnheard: true }),
-  'slow-store': crashBy({ isSlow: true }),
+  crash: crashOf(),
+  'two-crashes': crashOf(),
+  unheard: crashOf({}, { options: { isUnheard: true } }),
+  'slow-store': crashOf({}, { options: { isSlow: true } }),
   takeover,
   live: crashOf({ approver: 'live' }),
   passed: crashOf({ approver: 'passed' }),
   stream: crashOf({ streams: true }),
+  drain: crashOf({ drains: true }),
   'partial-first': partial('first'),
   'partial-last': partial('last'),
 }
