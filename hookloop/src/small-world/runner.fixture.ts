@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
+import type { StoreKind } from './stores.fixture.ts'
 
 // Runs many scenarios, in threads: promises are many times slower where the test runner tracks each of them.
 
@@ -11,6 +12,8 @@ export type Choice = {
   readonly kinds?: readonly string[] | undefined
   /** The names of agents. Default: all. */
   readonly agents?: readonly string[] | undefined
+  /** Default: in memory. */
+  readonly store?: StoreKind | undefined
   /** Whether it ends with the first violation. */
   readonly isUntilFirst?: boolean
   /** Only scenarios whose name contains this text. Default: all. */

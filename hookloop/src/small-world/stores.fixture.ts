@@ -10,15 +10,22 @@ import {
 } from '../sessions/stores/index.ts'
 import { startPostgres, type PostgresServer } from '../sessions/stores/postgres.fixture.ts'
 
-// The stores of scenarios. HOOKLOOP_TEST_STORE is `memory`, `sqlite` or `postgres`. A database is used again when its sessions
-// are deleted: creating one takes longer than a scenario.
+// The stores of scenarios. A database is used again when its sessions are deleted: creating one takes longer than a scenario.
 
-const kind = process.env['HOOKLOOP_TEST_STORE'] ?? 'memory'
+export const storeKinds = ['memory', 'sqlite', 'postgres'] as const
+export type StoreKind = (typeof storeKinds)[number]
+
+let kind: StoreKind = 'memory'
 const free: SessionStore[] = []
 const used: SessionStore[] = []
 let opened = 0
 let folder: string | undefined
 let server: PostgresServer | undefined
+
+/** Which stores this thread uses from now on. */
+export function useStores(chosen: StoreKind): void {
+  kind = chosen
+}
 
 export async function newStore(): Promise<SessionStore> {
   const store = kind === 'memory' ? memoryStore() : (free.pop() ?? (await openStore()))

@@ -3,7 +3,7 @@ import { answerKinds } from './drive.fixture.ts'
 import { found, type Explored, type Found, type Job } from './runner.fixture.ts'
 import { nameOf, runScenario, scenariosOf } from './scenarios.fixture.ts'
 import { specs } from './specs.fixture.ts'
-import { closeStores, freeStores } from './stores.fixture.ts'
+import { closeStores, freeStores, useStores } from './stores.fixture.ts'
 
 // A thread of `runner.fixture.ts`.
 
@@ -14,10 +14,12 @@ async function exploreShard({
   kinds,
   agents: names,
   only = '',
+  store = 'memory',
   isUntilFirst,
   shard,
   shards,
 }: Job): Promise<Explored> {
+  useStores(store)
   const startedAt = performance.now()
   const counts: Record<string, number> = {}
   const violations: Record<string, Found> = {}
