@@ -54,7 +54,10 @@ export function isAnswered(run: RunContext, question: Question): boolean {
   return run.effects.find(toAsked(run, question).key)?.end !== undefined
 }
 
-/** Asks the approver, as the agent's `approval` says. Throws `Suspended` if the question stays open. */
+/**
+ * Asks the approver, as the agent's `approval` says. Throws `Suspended` if the question stays open. The caller notes the answer:
+ * questions that are put together are answered in any order, and are noted in that of the calls.
+ */
 export async function ask(run: RunContext, question: Question): Promise<Answer> {
   const { answer: policy } = run.parts.approval
   const { key, approval } = toAsked(run, question)
@@ -76,7 +79,6 @@ export async function ask(run: RunContext, question: Question): Promise<Answer> 
     if (run.effects.time.end === undefined) noteFailure(run, question, failure)
   }
   run.setDeadline() // waiting time does not count
-  noteAnswer(run, question, given, approval.message)
   return given
 }
 
@@ -100,7 +102,7 @@ async function askNow(run: RunContext, question: Question, approval: Approval, s
   try {
     const given = fittingAnswer(approval, await time.wait(run.approvals.run(askApprover), untilEnd))
     if (given === 'suspend') {
-      noteAnswer(run, question, given, approval.message)
+      noteAnswer(run, question, given)
       throw new Suspended([approval])
     }
     emitAnswered(run, approval, given)
@@ -136,6 +138,7 @@ export async function askAt(
     return undefined
   }
   const given = await ask(run, question)
+  noteAnswer(run, question, given)
   if (given === 'allow') return undefined
   if (!hasBegun && run.ended !== undefined) return undefined // no approver was asked: the run ends
   if ('block' in given) return given
@@ -190,8 +193,9 @@ export function checkedAnswer(answer: unknown): AskedAnswer {
   )
 }
 
-function noteAnswer(run: RunContext, question: Question, answer: AskedAnswer, message = ''): void {
-  const { at } = question
+export function noteAnswer(run: RunContext, question: Question, answer: AskedAnswer): void {
+  const { at, asks } = question
+  const message = asks.map((each) => each.message).join('; ')
   // The result of a blocked call has the reason. Without a call it is only here.
   const reason = at !== undefined && typeof answer === 'object' && 'block' in answer ? { value: answer.block } : {}
   noteAbout(run, question, { decision: toDecision(answer), message, ...reason })

@@ -3,7 +3,7 @@ import { withheldExecution, type Answer, type Ask, type ToolExecution } from '..
 import { Suspended } from '../../effects/journal.ts'
 import { modelText } from '../../hooks/failure-text.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
-import { ask, isAnswered, type Question } from '../context/ask.ts'
+import { ask, isAnswered, noteAnswer, type Question } from '../context/ask.ts'
 import { fireTrigger } from '../context/fire-trigger.ts'
 import { toToolCall, type ActiveCall, type OpenStep } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
@@ -53,8 +53,12 @@ async function runPutOff(run: RunContext, putOff: readonly Judged[], questions: 
   const answered = await settle(edited.map((each) => askFor(run, each)))
   const ready: Answered[] = []
   for (const each of answered) {
-    if (each instanceof Suspended) questions.push(each)
-    else ready.push(each)
+    if (each instanceof Suspended) {
+      questions.push(each)
+      continue
+    }
+    if (each.answer !== undefined) noteAnswer(run, questionOf(each.judged, each.shown), each.answer)
+    ready.push(each)
   }
   for (const group of groupsOf(run, ready, ({ judged }) => judged.call)) {
     const agreed: Judged[] = []
@@ -110,6 +114,7 @@ async function followAnswer(run: RunContext, { judged, answer, shown }: Answered
   const question = questionOf(again, asks)
   if (again.begun !== undefined && !isAnswered(run, question)) return again
   const given = await ask(run, question)
+  noteAnswer(run, question, given)
   return followAnswer(run, { judged: again, answer: given, shown: [...shown, ...asks] })
 }
 

@@ -118,6 +118,21 @@ test('tools that ran together with hooks around them leave the same ledger in a 
   assert.deepEqual(order, ['call-1-1', 'call-1-2', 'call-1-3'])
 })
 
+test('approvals that are asked for together are recorded in the order of the calls, whichever is given first', async () => {
+  const run = await recordAndReplay((world) => ({
+    model: world.model(inTurn(calls('send', 10, 0))),
+    use: [
+      world.tool('send', { ask: true }, (n) => n),
+      approval(async ({ toolCall }) => {
+        await delay(Number(toolCall.args['n']))
+        return world.really('allow' as const)
+      }),
+    ],
+  }))
+  const approved = run.ledger.filter(({ decision }) => decision === 'approved').map(({ call }) => call)
+  assert.deepEqual(approved, ['call-1-1', 'call-1-2'])
+})
+
 test('hooks that retry around the model and around a tool replay, attempts and all', async () => {
   let [modelTries, toolTries] = [0, 0]
   const run = await recordAndReplay((world) => ({
