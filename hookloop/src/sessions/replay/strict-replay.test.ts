@@ -118,19 +118,30 @@ test('tools that ran together with hooks around them leave the same ledger in a 
   assert.deepEqual(order, ['call-1-1', 'call-1-2', 'call-1-3'])
 })
 
-test('approvals that are asked for together are recorded in the order of the calls, whichever is given first', async () => {
-  const run = await recordAndReplay((world) => ({
-    model: world.model(inTurn(calls('send', 10, 0))),
-    use: [
-      world.tool('send', { ask: true }, (n) => n),
-      approval(async ({ toolCall }) => {
-        await delay(Number(toolCall.args['n']))
-        return world.really('allow' as const)
-      }),
-    ],
-  }))
+test('answers to questions that are asked together are recorded in the order of the calls', async () => {
+  const make =
+    (question: string): Make =>
+    (world) => ({
+      model: world.model(inTurn({ toolCalls: ['send', 'look'].map((name) => ({ name, args: { n: 0 } })) })),
+      use: [
+        world.tool('send', {}, (n) => n),
+        world.tool('look', {}, (n) => n),
+        guard('beforeToolUse', (ctx) => ctx.ask(ctx.toolCall.name === 'send' ? question : 'Look?')),
+        approval(() => world.really('allow' as const)),
+      ],
+    })
+  const first = new RecordedSession(createAgent(make('Send?')(alive)))
+  await first.run('go')
+  const lines = await first.lines()
+  const died = lines.findIndex((line) => line.includes('"kind":"tool"'))
+  const session = new RecordedSession(createAgent(make('Send to all?')(alive)))
+  const writer = await session.store.open('s', { create: true })
+  await writer.append(lines.slice(0, died))
+  await writer.release()
+  const run = await session.resume() // the first question has changed and is asked again; the answer to the second is known
   const approved = run.ledger.filter(({ decision }) => decision === 'approved').map(({ call }) => call)
   assert.deepEqual(approved, ['call-1-1', 'call-1-2'])
+  await assertReplays(make('Send to all?'), run, session)
 })
 
 test('hooks that retry around the model and around a tool replay, attempts and all', async () => {
