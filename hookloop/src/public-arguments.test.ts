@@ -7,8 +7,6 @@ import { createAgent } from './create-agent.ts'
 import { AgentError } from './errors.ts'
 import { guard } from './hooks/hook.ts'
 import { scriptedModel } from './models/scripted.ts'
-import { replay } from './sessions/replay/replay.ts'
-import { diffRuns } from './sessions/replay/diff-runs.ts'
 import { memoryStore } from './sessions/stores/memory-store.ts'
 import { tool } from './agent/tool.ts'
 
@@ -38,6 +36,14 @@ type Row = {
   readonly options?: readonly [index: number, ...names: string[]]
 }
 
+/** Functions whose arguments only TypeScript checks. */
+const unchecked: ReadonlySet<string> = new Set([
+  './replay diffRuns',
+  './replay formatDiff',
+  './replay formatReplay',
+  './replay replay',
+])
+
 const folder = mkdtempSync(join(tmpdir(), 'arguments-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -48,8 +54,6 @@ const run = await agent.run('go', { session: 'known' })
 const { state } = run
 const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'ok' })
 const judge = guard('beforeToolUse', (ctx) => ctx, { name: 'judge' })
-const stored = (await store.read('known'))!
-const report = await replay(stored, { agent, hooks: [judge] })
 const definition = { name: 'helper', description: 'Helps.', instructions: 'Help.' }
 const any = Object.keys(kinds).join(' ')
 const schema = { type: 'object' }
@@ -248,11 +252,7 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
     },
   },
   './replay': {
-    diffRuns: { args: [run, run] },
-    formatDiff: { args: [diffRuns(run, run)] },
-    formatReplay: { args: [report] },
     liveEffects: { args: [{}], accepts: ['undefined object'], options: [0, 'clock'] },
-    replay: { args: [stored, { agent }], options: [1, 'agent', 'hooks'] },
   },
 }
 
@@ -348,7 +348,9 @@ function show(thrown: unknown): string {
 }
 
 test('every public function has a row', () => {
-  const missing = [...functions].filter(([, { row }]) => row === undefined).map(([name]) => name)
+  const missing = [...functions]
+    .filter(([name, { row }]) => row === undefined && !unchecked.has(name))
+    .map(([name]) => name)
   assert.deepEqual(missing, [])
 })
 

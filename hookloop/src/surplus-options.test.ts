@@ -18,9 +18,6 @@ import { isAround, triggerNames, type GuardTrigger, type HookTrigger } from './h
 import { scriptedModel } from './models/scripted.ts'
 import { toNodeListener } from './serve/node-listener.ts'
 import { agentRunner } from './serve/session-runner.ts'
-import { diffRuns } from './sessions/replay/diff-runs.ts'
-import { formatDiff } from './sessions/replay/format-diff.ts'
-import { formatReplay } from './sessions/replay/format-replay.ts'
 import { listPoints } from './sessions/session/fork-session.ts'
 import { memoryStore } from './sessions/stores/memory-store.ts'
 import { fire } from './testing/fire.ts'
@@ -47,7 +44,6 @@ const calls: { readonly [name: string]: readonly [call: Call, args: readonly unk
   approval: [approval as Call, ['suspend'], 'expiresInMs'],
   errorPolicy: [errorPolicy as Call, ['patient'], 'maxRetries'],
   explanation: [explanation as Call, [run], 'verbose'],
-  diffRuns: [diffRuns as Call, [run, run], 'verbose'],
   listPoints: [listPoints as Call, [store, 's'], 'limit'],
   'agent.session': [agent.session as Call, ['s'], 'metadata'],
   'agent.describe': [agent.describe, [], 'verbose'],
@@ -65,8 +61,6 @@ const calls: { readonly [name: string]: readonly [call: Call, args: readonly unk
   toNodeListener: [toNodeListener as Call, [() => new Response()], 'timeout'],
   cancellationSource: [cancellationSource, [], 'reason'],
   cancellationFile: [cancellationFile as Call, ['stop'], 'pollMs'],
-  formatDiff: [formatDiff as Call, [diffRuns(run, run)], 'color'],
-  formatReplay: [formatReplay as Call, [{ differences: [] }], 'color'],
   recordEvents: [recordEvents as Call, [agent.stream('go')], 'deltas'],
   hookFilesOf: [hookFilesOf as Call, ['.'], 'home'],
   withTasks: [withTasks as Call, [run.state, []], 'maxTasks'],

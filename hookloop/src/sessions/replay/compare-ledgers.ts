@@ -24,6 +24,13 @@ export type ReplayDifference = ReplayPlace & {
   readonly divergence?: string
 }
 
+/** What differs in a run, or in a step. */
+export type ReplayDifferences = {
+  readonly differences: readonly ReplayDifference[]
+  /** Where a live run would diverge from the record first. Later differences are less reliable. */
+  readonly divergesAt?: ReplayPlace & { readonly why: string }
+}
+
 type Place = Pick<Opinion, 'step' | 'trigger' | 'call' | 'path' | 'tool'>
 type Found = Place & { readonly why: string }
 type Compared = {
@@ -37,24 +44,19 @@ type Compared = {
 export function compareStep(
   { was, would, divergences }: ReplayedStep,
   toolOf: (step: number, call: string) => string,
-): {
-  readonly places: number
-  readonly differences: ReplayDifference[]
-  readonly divergesAt?: ReplayPlace & { why: string }
-} {
+): ReplayDifferences & { readonly places: number } {
   const [before, after] = [opinionsIn(was), opinionsIn(would)]
-  const places = new Map<string, Opinion>()
-  for (const each of [...before, ...after].filter(isDecision).toSorted(byOrder))
-    if (!places.has(keyOf(each))) places.set(keyOf(each), each)
-  const compared = [...places].map(([key, at]): Compared => {
+  const places = Map.groupBy([...before, ...after].filter(isDecision).toSorted(byOrder), keyOf)
+  const compared = [...places].map(([key, [at]]): Compared => {
     const [old, now] = [before, after].map((each) => each.filter((one) => isDecision(one) && keyOf(one) === key))
-    return { at, was: onlyIn(old!, now!), would: onlyIn(now!, old!) }
+    return { at: at!, was: onlyIn(old!, now!), would: onlyIn(now!, old!) }
   })
   const different = compared.filter((each) => each.was.length + each.would.length > 0)
+  const overruled = onlyIn(after, before).filter(({ mode, decision }) => mode === 'loop' && decision === 'overridden')
   const found: readonly Found[] = [
-    ...onlyIn(after, before).flatMap(overruled),
+    ...overruled.map((each) => ({ ...each, why: whyOf(each) })),
     ...divergences,
-    ...different.flatMap(unasked),
+    ...different.filter(isUnasked).map(({ at }) => ({ ...at, why: 'no approver would be asked' })),
   ].toSorted(byOrder)
   for (const each of found) {
     const cause = causeOf(each, different)
@@ -65,13 +67,14 @@ export function compareStep(
     const call = id === undefined ? undefined : { id, name: tool ?? toolOf(step, id) }
     return { step, trigger, call, path }
   }
-  return {
-    places: places.size,
-    differences: different.map(({ at, ...rest }) => toJson({ ...placeOf(at), ...shown(rest) }) as never),
-    ...(first && {
-      divergesAt: toJson({ ...placeOf(causeOf(first, different)?.at ?? first), why: first.why }) as never,
-    }),
-  }
+  const divergesAt = first && { ...placeOf(causeOf(first, different)?.at ?? first), why: first.why }
+  const differences = different.map((each) => ({
+    ...placeOf(each.at),
+    was: each.was.map(decisionIn),
+    would: each.would.map(decisionIn),
+    divergence: each.divergence,
+  }))
+  return { places: places.size, ...(toJson({ differences, divergesAt }) as unknown as ReplayDifferences) }
 }
 
 /** A hook that was skipped has decided nothing. That something had begun before is a property of the replay. */
@@ -122,16 +125,15 @@ const decided: { readonly [decision: string]: string } = {
   continue: 'the run would continue',
 }
 
-function overruled({ mode, decision, value, ...place }: Opinion): readonly Found[] {
-  if (mode !== 'loop' || decision !== 'overridden') return []
-  const asked = place.trigger === 'beforeToolUse' ? 'the call would wait for approval' : 'an approver would be asked'
-  return [{ ...place, why: (typeof value === 'string' ? decided[value] : undefined) ?? asked }]
+function whyOf({ value, trigger }: Opinion): string {
+  const asked = trigger === 'beforeToolUse' ? 'the call would wait for approval' : 'an approver would be asked'
+  return (typeof value === 'string' ? decided[value] : undefined) ?? asked
 }
 
-function unasked({ at, was, would }: Compared): readonly Found[] {
+function isUnasked({ was, would }: Compared): boolean {
   const isAnswered = ({ mode, decision = '' }: Opinion): boolean =>
     mode === 'loop' && /^(approved|denied)/.test(decision)
-  return was.some(isAnswered) && !would.some(isAnswered) ? [{ ...at, why: 'no approver would be asked' }] : []
+  return was.some(isAnswered) && !would.some(isAnswered)
 }
 
 /** The difference that leads to a divergence: that about the same call, or the first one. Metadata alone changes nothing. */
@@ -146,16 +148,6 @@ function isEffective({ changes = [], decision, error }: Opinion): boolean {
   return (decision ?? error) !== undefined || changes.some(({ path }) => !path.startsWith('state.metadata'))
 }
 
-function shown({ was, would, divergence }: Omit<Compared, 'at'>) {
-  const [before, after] = [was, would].map((each) =>
-    each.map(({ hook, decision, message, value, error, changes }) => ({
-      hook,
-      decision,
-      message,
-      value,
-      error,
-      changes,
-    })),
-  )
-  return { was: before, would: after, divergence }
+function decisionIn({ hook, decision, message, value, error, changes }: Opinion): ReplayDecision {
+  return { hook, decision, message, value, error, changes } as ReplayDecision
 }

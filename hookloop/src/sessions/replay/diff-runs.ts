@@ -1,9 +1,6 @@
-import { isJsonObject } from '../../state/json.ts'
-import { checkArgument, checkNoOptions } from '../../state/check-options.ts'
-import { isStringList } from '../../state/option-types.ts'
 import type { Run } from '../../agent/run.ts'
 import { AgentState } from '../../state/agent-state.ts'
-import type { ErrorRecord, Execution, ExecutionStatus, FinalRecord, HookRecord, Step } from '../../state/execution.ts'
+import type { ErrorRecord, ExecutionStatus, FinalRecord, HookRecord, Step } from '../../state/execution.ts'
 import { sameJson, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { Change } from '../../state/ledger.ts'
 import type { Message, Part } from '../../state/message.ts'
@@ -17,8 +14,8 @@ import { toStoredRun } from '../log/stored-run.ts'
 import type { StoredSession } from '../stores/store.ts'
 
 /**
- * A run, a saved run, a stored run from `readRuns`, or a session, of which the conversation and the last run are compared. The
- * conversation of a stored run is its input and its steps.
+ * A run, a saved run, a stored run from `readRuns`, or a session, of which the conversation and the last run are compared. A
+ * stored run has no conversation but its input and its steps.
  */
 export type DiffedRun = Run<unknown> | SavedRun | StoredRun | StoredSession | readonly string[]
 
@@ -78,10 +75,7 @@ export type RunDiff = {
  * @example
  * console.log(formatDiff(diffRuns(before, after)))
  */
-export function diffRuns(a: DiffedRun, b: DiffedRun, ...more: []): RunDiff {
-  checkNoOptions('diffRuns', more)
-  checkRun('a', a)
-  checkRun('b', b)
+export function diffRuns(a: DiffedRun, b: DiffedRun): RunDiff {
   const [first, second] = [comparedRun(a), comparedRun(b)]
   const steps = stepDiffs(first.steps, second.steps)
   const messages = sharedMessages(first.messages, second.messages)
@@ -113,80 +107,62 @@ type ComparedRun = {
   readonly hooks: readonly HookRecord[]
 }
 
-function checkRun(name: string, run: unknown): void {
-  const isRun =
-    isStringList(run) || (isJsonObject(run) && ('state' in run || 'steps' in run || isStringList(run['lines'])))
-  checkArgument('diffRuns', [name, run], isRun, 'a run, or a session as store.read() returns it')
-}
-
 function comparedRun(run: DiffedRun): ComparedRun {
-  if ('steps' in run) return ofStoredRun(run)
+  if ('steps' in run) return { ...ofState(undefined), ...ofStoredRun(run), messages: [run.input], usage: run.usage }
   if (!('state' in run)) {
     const { runs, state } = readRecordedRuns('lines' in run ? run.lines : run)
     const last = runs.at(-1)
-    const stored = last && ofStoredRun(toStoredRun(last))
-    return {
-      ...ofState(state, undefined),
-      ...(stored && { steps: stored.steps, end: stored.end, hooks: stored.hooks }),
-    }
+    return { ...ofState(state), ...(last && ofStoredRun(toStoredRun(last))) }
   }
   const state = run.state instanceof AgentState ? run.state : fromSavedRun(run).state
   const { execution } = state
   const final = 'final' in run ? run.final : execution?.final
   // A blocked input has no execution; the state may still have an earlier one.
   const isOwn = 'final' in run ? execution?.final === run.final : execution?.status === run.status
+  const known = 'final' in run || isOwn ? final : undefined
   return {
-    ...ofState(state, isOwn ? execution : undefined),
-    end: endOf(
-      run.status as ExecutionStatus,
-      isOwn || 'final' in run ? final : undefined,
-      'pending' in run ? run.pending : [],
-    ),
+    ...ofState(state),
+    ...(isOwn && {
+      steps: execution?.steps.map((step) => comparedStep(step, step.toolExecutions)) ?? [],
+      hooks: execution?.hooks ?? [],
+    }),
+    end: endOf(run.status as ExecutionStatus, known, 'pending' in run ? run.pending : []),
   }
 }
 
-function ofState(state: AgentState | undefined, execution: Execution | undefined): ComparedRun {
+/** What of a run is in the state that it led to, whichever run that was. */
+function ofState(state: AgentState | undefined): ComparedRun {
   return {
-    steps: execution?.steps.map((step) => comparedStep(step, step.toolExecutions)) ?? [],
+    steps: [],
     messages: state?.messages ?? [],
-    end: endOf(),
+    end: { status: 'idle' },
     usage: state?.usage ?? noUsage,
     settings: {
       systemPrompt: state?.systemPrompt ?? '',
       responseFormat: state?.responseFormat ?? null,
       metadata: { ...state?.metadata },
     },
-    hooks: execution?.hooks ?? [],
+    hooks: [],
   }
 }
 
-function ofStoredRun({ steps, input, usage, hooks, status, final, pending }: StoredRun): ComparedRun {
+function ofStoredRun({
+  steps,
+  hooks,
+  status,
+  final,
+  pending,
+}: StoredRun): Pick<ComparedRun, 'steps' | 'end' | 'hooks'> {
   const closed = steps.filter(({ isOpen }) => isOpen !== true)
   const results = (step: StoredStep) => step.toolCalls.flatMap(({ result }) => result ?? [])
   return {
     steps: closed.map((step) => comparedStep(step, results(step))),
-    messages: [input, ...closed.flatMap(messagesOf)],
     end: endOf(status, final, pending),
-    usage,
-    settings: {},
     hooks,
   }
 }
 
-/** The messages that a step has added, if no hook added others. */
-function messagesOf({ text, toolCalls }: StoredStep): readonly Message[] {
-  const said: readonly Part[] = text === '' ? [] : [{ type: 'text', text }]
-  const calls = toolCalls.map(({ id, name, args, sentArgs = args }): Part => {
-    return { type: 'tool-call', toolCallId: id, toolName: name, input: sentArgs }
-  })
-  const results = toolCalls.map(({ id, name, result }): Part => {
-    return { type: 'tool-result', toolCallId: id, toolName: name, output: result?.output ?? null }
-  })
-  const asked: Message = { role: 'assistant', content: [...said, ...calls] }
-  return results.length === 0 ? [asked] : [asked, { role: 'tool', content: results }]
-}
-
-function endOf(status: RunEnd['status'] = 'idle', final?: FinalRecord, asked: readonly Approval[] = []): RunEnd {
+function endOf(status: RunEnd['status'], final: FinalRecord | undefined, asked: readonly Approval[]): RunEnd {
   const pending = asked.map(({ toolCall: { name, args } }) => ({ name, args }))
   if (final === undefined) return { status, ...(pending.length > 0 && { pending }) }
   return { status, reason: final.reason, by: final.by, message: final.message }
@@ -247,10 +223,8 @@ function textsOf(messages: Iterable<Message>): readonly string[] {
 }
 
 function hooksOf(a: readonly HookRecord[], b: readonly HookRecord[]): RunDiff['hooks'] {
-  const [first, second] = [a, b].map((hooks) => hooks.map(({ name }) => name))
-  const only = {
-    a: first!.filter((name) => !second!.includes(name)),
-    b: second!.filter((name) => !first!.includes(name)),
-  }
-  return only.a.length === 0 && only.b.length === 0 ? undefined : only
+  const only = (these: readonly HookRecord[], others: readonly HookRecord[]): readonly string[] =>
+    these.filter(({ name }) => !others.some((each) => each.name === name)).map(({ name }) => name)
+  const found = { a: only(a, b), b: only(b, a) }
+  return found.a.length + found.b.length === 0 ? undefined : found
 }

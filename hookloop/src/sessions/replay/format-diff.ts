@@ -1,15 +1,11 @@
 import { count, shorten } from '../../state/text.ts'
-import { checkArgument, checkNoOptions } from '../../state/check-options.ts'
-import { isJsonObject, type Json } from '../../state/json.ts'
+import type { Json } from '../../state/json.ts'
 import type { ComparedStep, RunDiff, RunEnd, StepDiff } from './diff-runs.ts'
 
 const MAX_VALUE = 100
 
 /** A diff of two runs as text: `-` is the first run, `+` the second. Steps are counted from one. */
-export function formatDiff(diff: RunDiff, ...more: []): string {
-  checkNoOptions('formatDiff', more)
-  const isDiff = isJsonObject(diff) && typeof diff.same === 'boolean'
-  checkArgument('formatDiff', ['diff', diff], isDiff, 'the result of diffRuns()')
+export function formatDiff(diff: RunDiff): string {
   const { same, partsAt, steps, messages, end, usage, changes, hooks } = diff
   if (same) return 'The runs are the same.'
   return [

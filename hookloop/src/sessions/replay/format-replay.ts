@@ -1,5 +1,3 @@
-import { checkArgument, checkNoOptions } from '../../state/check-options.ts'
-import { isJsonObject } from '../../state/json.ts'
 import { count, shorten } from '../../state/text.ts'
 import type { Change } from '../../state/ledger.ts'
 import type { ReplayDecision, ReplayDifference, ReplayPlace } from './compare-ledgers.ts'
@@ -13,10 +11,7 @@ const MAX_VALUE = 80
  * @example
  * console.log(formatReplay(await replay(stored, { agent, hooks: [noPush] })))
  */
-export function formatReplay(report: Omit<ReplayReport, 'run'>, ...more: []): string {
-  checkNoOptions('formatReplay', more)
-  const isReport = isJsonObject(report) && Array.isArray(report.differences)
-  checkArgument('formatReplay', ['report', report], isReport, 'the report of replay()')
+export function formatReplay(report: Omit<ReplayReport, 'run'>): string {
   const { events, differences, divergesAt, unjudged, record } = report
   return [
     `${count(events, 'decision')} judged again: ${differences.length === 0 ? 'nothing' : count(differences.length, 'decision')} would have differed.`,

@@ -1,6 +1,3 @@
-import { isJsonObject } from '../../state/json.ts'
-import { checkArgument, checkOptions, optionNames } from '../../state/check-options.ts'
-import { isStringList } from '../../state/option-types.ts'
 import type { Agent } from '../../agent/agent.ts'
 import { partsOf, type AgentParts } from '../../agent/agent-parts.ts'
 import type { Capability } from '../../agent/capability.ts'
@@ -20,7 +17,7 @@ import { readRecordedRuns } from '../log/read-session.ts'
 import type { RecordedRun } from '../log/recorded-run.ts'
 import { isOfRun } from '../log/session-reader.ts'
 import type { StoredSession } from '../stores/store.ts'
-import { compareStep, type ReplayDifference, type ReplayPlace } from './compare-ledgers.ts'
+import { compareStep, type ReplayDifferences } from './compare-ledgers.ts'
 
 /** Options of `replay`. */
 export type ReplayOptions = OtherHooks & {
@@ -38,12 +35,9 @@ type OtherHooks = {
 }
 
 /** What `replay` found. */
-export type ReplayReport = {
+export type ReplayReport = ReplayDifferences & {
   /** The number of places at which hooks decided something, in the record or now. */
   readonly events: number
-  readonly differences: readonly ReplayDifference[]
-  /** Where a live run would diverge from the record first. Later differences are less reliable. */
-  readonly divergesAt?: ReplayPlace & { readonly why: string }
   readonly unjudged: readonly Unjudged[]
   /** Whether the record is what this agent does: it may have no end, or be of another agent. */
   readonly record: { readonly status: 'complete' | 'incomplete' | 'diverged'; readonly message?: string }
@@ -65,9 +59,6 @@ type Unjudged = { readonly hook: string; readonly why: string }
  * console.log(formatReplay(await replay(stored, { agent, hooks: [noPush] })))
  */
 export async function replay(record: StoredSession | readonly string[], options: ReplayOptions): Promise<ReplayReport> {
-  checkOptions('replay', options, optionNames<ReplayOptions>({ agent: true, hooks: true, without: true, run: true }))
-  const isRecord = isStringList(record) || (isJsonObject(record) && isStringList(record['lines']))
-  checkArgument('replay', ['record', record], isRecord, 'a session as store.read() returns it')
   const parts = partsOf(options.agent)
   const { hooks, given, gone } = changedHooks(parts, options)
   const recorded = runIn(record, options.run)
