@@ -30,7 +30,7 @@ type Row = {
   readonly args: readonly unknown[]
   /** For each argument, the kinds that it may have; other kinds must be rejected. */
   readonly accepts?: readonly string[]
-  /** The kinds that are not tried, because the function declares tests. */
+  /** The kinds that are not tried. */
   readonly skips?: readonly string[]
   /** The index of the argument with options, and the options. */
   readonly options?: readonly [index: number, ...names: string[]]
@@ -195,8 +195,16 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
       args: [store, { session: 'known', approval: 'x', answer: 'allow' }],
       options: [1, 'session', 'answer'],
     },
-    budget: { args: [{ store, maxCost: 1 }], options: [0, 'store', 'maxCost', 'perMs', 'name'] },
-    callLimit: { args: [{ store, maxCalls: 1 }], options: [0, 'store', 'maxCalls', 'maxWaitMs', 'leaseMs', 'name'] },
+    budget: {
+      args: [{ store, maxCost: 1 }],
+      skips: ['undefined null'],
+      options: [0, 'store', 'maxCost', 'perMs', 'name'],
+    },
+    callLimit: {
+      args: [{ store, maxCalls: 1 }],
+      skips: ['undefined null'],
+      options: [0, 'store', 'maxCalls', 'maxWaitMs', 'leaseMs', 'name'],
+    },
     executionHistory: { args: [{}], accepts: ['undefined object'], options: [0, 'maxEntries'] },
     exportSession: { args: [store, 'known', {}], accepts: thirdOptional },
     forkSession: { args: [store, 'known', { as: 'fork' }], accepts: thirdOptional, options: [2, 'message'] },
@@ -210,7 +218,11 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
       args: [{ query: () => undefined, connect: () => undefined }, {}],
       accepts: ['string', 'undefined object'],
     },
-    rateLimit: { args: [{ store }], options: [0, 'store', 'maxRequestsPerMinute', 'maxWaitMs', 'name'] },
+    rateLimit: {
+      args: [{ store }],
+      skips: ['undefined null'],
+      options: [0, 'store', 'maxRequestsPerMinute', 'maxWaitMs', 'name'],
+    },
     readRuns: { args: [store, 'known', {}], accepts: thirdOptional },
     requestStop: { args: [store, { session: 'known' }], options: [1, 'session', 'by', 'reason'] },
     pruneSessions: { args: [store, { olderThan: 0 }], options: [1, 'olderThan', 'status', 'agent', 'user'] },
@@ -220,7 +232,11 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
       options: [2, 'after', 'follow', 'signal'],
     },
     rewindSession: { args: [store, 'known', {}], accepts: thirdOptional, options: [2, 'message'] },
-    runLimit: { args: [{ store, maxRuns: 1 }], options: [0, 'store', 'maxRuns', 'maxWaitMs', 'leaseMs', 'name'] },
+    runLimit: {
+      args: [{ store, maxRuns: 1 }],
+      skips: ['undefined null'],
+      options: [0, 'store', 'maxRuns', 'maxWaitMs', 'leaseMs', 'name'],
+    },
     retrospective: { args: [{}], accepts: ['undefined object'], options: [0, 'maxRewinds'] },
     sqliteStore: { args: [join(folder, 'a.db'), {}], accepts: ['string', 'undefined object'] },
   },

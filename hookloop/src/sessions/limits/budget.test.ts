@@ -25,6 +25,9 @@ after(() => rmSync(folder, { recursive: true }))
 /** What a call is estimated to need, at least: the answer without a limit. */
 const ESTIMATE = 4_096
 
+/** With them, a call is estimated to need 600 tokens and its prompt. */
+const settings = { maxOutputTokens: 600 }
+
 /** Answers with 1,000 tokens at one cent each, and waits for `gate` first. */
 function model(gate: () => Promise<unknown> = async () => undefined): LanguageModel {
   return {
@@ -43,13 +46,14 @@ function model(gate: () => Promise<unknown> = async () => undefined): LanguageMo
 }
 
 async function account(store: SessionStore, key: string): Promise<JsonObject> {
-  return (await store.update(`budget ${key}`, (value) => value ?? {})) as JsonObject
+  const { answer: _answer, ...amounts } = (await store.update(`budget ${key}`, (value) => value ?? {})) as JsonObject
+  return amounts
 }
 
 test('runs of one key share a budget, across sessions and agents, and the run that would exceed it stops', async () => {
   const store = memoryStore()
   const agents = [0, 1].map(() =>
-    createAgent({ model: model(), store, use: [budget({ store, key: 'ann', maxTokens: ESTIMATE + 2_500 })] }),
+    createAgent({ model: model(), settings, store, use: [budget({ store, key: 'ann', maxTokens: 3_500 })] }),
   )
   const statuses: string[] = []
   for (let i = 0; i < 5; i++) {
@@ -57,7 +61,7 @@ test('runs of one key share a budget, across sessions and agents, and the run th
     statuses.push(run.status)
     if (run.status === 'stopped') {
       assert.deepEqual([run.reason, run.by], ['tokenLimit', 'budget.reserve'])
-      assert.match(run.final.message, /The budget ann is used up: 3000 of 6596 tokens/)
+      assert.match(run.final.message, /The budget ann is used up: 3000 of 3500 tokens/)
     }
   }
   assert.deepEqual(statuses, ['completed', 'completed', 'completed', 'stopped', 'stopped'])
@@ -66,7 +70,7 @@ test('runs of one key share a budget, across sessions and agents, and the run th
 
 test('without a key each conversation has its own budget', async () => {
   const store = memoryStore()
-  const agent = createAgent({ model: model(), store, use: [budget({ store, maxTokens: ESTIMATE + 1_500 })] })
+  const agent = createAgent({ model: model(), settings, store, use: [budget({ store, maxTokens: 1_900 })] })
   const statuses: string[] = []
   for (const session of ['a', 'a', 'a', 'b', 'b', 'b']) statuses.push((await agent.run('Go.', { session })).status)
   assert.deepEqual(statuses, ['completed', 'completed', 'stopped', 'completed', 'completed', 'stopped'])
@@ -84,7 +88,7 @@ test('two stores that spend at the same time reserve before they call the model,
   }
   const runs = await Promise.all(
     stores.map(async (store, i) => {
-      const use = [budget({ store, key: 'tenant', maxCost: (2 * ESTIMATE + 1_000) / 100 })]
+      const use = [budget({ store, key: 'tenant', maxCost: (2 * ESTIMATE + 1_000) / 100, maxWaitMs: 0 })]
       const run = await createAgent({ model: model(gate), store, use }).run('Go.', { session: `s${i}` })
       if (run.status === 'stopped' && ++decided === 4) opened.resolve()
       return run.status
@@ -96,12 +100,31 @@ test('two stores that spend at the same time reserve before they call the model,
   for (const store of stores) await store.close()
 })
 
+test('a hundred jobs that fit in a budget complete: a call waits for what others reserve, and learns the size of answers', async () => {
+  const store = memoryStore()
+  const tiny: LanguageModel = {
+    ...model(() => new Promise((resolve) => setImmediate(resolve))),
+    cost: ({ outputTokens }) => outputTokens / 100_000,
+    infer: async () => ({
+      content: [{ type: 'text', text: 'ok' }],
+      finishReason: 'stop',
+      usage: { inputTokens: 10, outputTokens: 50 }, // 0.0005 USD; the first call is expected to cost 0.04
+    }),
+  }
+  const agent = createAgent({ model: tiny, use: [budget({ store, key: 'jobs', maxCost: 0.1 })] })
+  const runs = await Promise.all(Array.from({ length: 100 }, () => agent.run('Go.')))
+  assert.deepEqual(new Set(runs.map(({ status }) => status)), new Set(['completed']))
+  const { costUsd, reserved } = await account(store, 'jobs')
+  assert.deepEqual([Math.round(Number(costUsd) * 1e6), reserved], [50_000, {}])
+})
+
 suite('a reservation', () => {
   test('of a process that died expires', async () => {
     const store = memoryStore()
     const dead = { costUsd: 0, tokens: 5_000, until: Date.now() - 1 }
     const alive = { costUsd: 0, tokens: 5_000, until: Date.now() + 60_000 }
-    const agent = createAgent({ model: model(), store, use: [budget({ store, key: 'ann', maxTokens: 8_000 })] })
+    const use = [budget({ store, key: 'ann', maxTokens: 8_000, maxWaitMs: 0 })]
+    const agent = createAgent({ model: model(), store, use })
     const set = (reserved: Json): Promise<Json> =>
       store.update('budget ann', () => ({ period: 0, costUsd: 0, tokens: 0, reserved }))
     await set({ other: alive })
@@ -247,7 +270,7 @@ test('a call is counted once if its process died after it was counted and before
 
 test('a reservation that has expired is counted when its call is settled after all, by the clock of the store', async () => {
   const [store, gated] = [clockedStore(), gatedModel()]
-  const agent = createAgent({ model: gated, use: [budget({ store, key: 'ann', maxTokens: 5_000 })] })
+  const agent = createAgent({ model: gated, use: [budget({ store, key: 'ann', maxTokens: 5_000, maxWaitMs: 0 })] })
   const slow = agent.run('slow')
   await gated.started(1)
   assert.equal((await agent.run('full')).status, 'stopped')
@@ -268,7 +291,7 @@ test('a run that would exceed the cost stops at the limit of the cost, and one t
   }
   const stopped = await run('ann', 0.5)
   assert.ok(stopped.status === 'stopped' && stopped.reason === 'costLimit')
-  const estimate = Number(/the call may cost ([\d.]*\d)/.exec(stopped.final.message)![1])
+  const estimate = Number(/the call may need ([\d.]*\d)/.exec(stopped.final.message)![1])
   assert.match(stopped.final.message, /^The budget ann is used up: 0 of 0.5 USD are spent or reserved/)
   assert.equal((await run('ann', estimate)).status, 'completed')
   assert.equal((await run('bob', estimate - 0.001)).status, 'stopped')
@@ -358,11 +381,11 @@ test('a budget with a period starts again in the next one', async (t) => {
     budget({
       store,
       key: (state) => `user ${JSON.stringify(state.metadata['user'])}`,
-      maxTokens: ESTIMATE + 500,
+      maxTokens: 1_500,
       perMs: 86_400_000,
     }),
   ]
-  const agent = createAgent({ model: model(), use })
+  const agent = createAgent({ model: model(), settings, use })
   const status = async (): Promise<string> => (await agent.run('Go.', { metadata: { user: 'ann' } })).status
   assert.deepEqual([await status(), await status()], ['completed', 'stopped'])
   t.mock.timers.setTime(86_400_000 * 101)
@@ -384,14 +407,8 @@ test('a run stops if its budget cannot be checked: the store fails, or the price
 
 test('options of a budget that make no sense are rejected', () => {
   const store = memoryStore()
-  for (const options of [
-    { store },
-    { store, maxCost: 0 },
-    { store, maxTokens: Number.NaN },
-    { store, maxCost: 1, perMs: -1 },
-    { maxCost: 1 },
-  ])
+  for (const options of [{ store }, { store, maxTokens: Number.NaN }, { store, maxCost: 1, perMs: -1 }, { maxCost: 1 }])
     assert.throws(() => budget(options as never), { code: 'AGENT_INVALID_OPTION', message: /^budget: / })
-  for (const options of [{ maxCost: 0.5 }, { maxTokens: 0.5 }, { maxCost: 1, perMs: 0.5 }])
+  for (const options of [{ maxCost: 0.5 }, { maxTokens: 0.5 }, { maxCost: 1, perMs: 1 }])
     assert.equal(budget({ store, ...options }).name, 'budget')
 })

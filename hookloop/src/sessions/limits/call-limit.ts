@@ -2,24 +2,15 @@ import type { Capability } from '../../agent/capability.ts'
 import type { InferenceRequest } from '../../state/inference.ts'
 import { hook, inherited } from '../../hooks/hook.ts'
 import { AgentError } from '../../errors.ts'
-import type { SessionStore } from '../stores/store.ts'
-import { checkLimit, keyFor, noteWait } from './limit-waits.ts'
+import { checkLimit, keyFor, noteWait, type LimitOptions } from './limit-waits.ts'
 import { Slots } from './slots.ts'
 
 /** Options of `callLimit`. */
-export type CallLimitOptions = {
-  /** Where calls are counted, for all processes that use the store. */
-  readonly store: SessionStore
+export type CallLimitOptions = LimitOptions<InferenceRequest> & {
   /** How many model calls with the same key may run at once. */
   readonly maxCalls: number
-  /** What is limited: a text, or a function of the request. Default: each model, such as `openai/gpt-5.5`. */
-  readonly key?: string | ((request: InferenceRequest) => string)
-  /** How long a call waits for another one to end, before it fails with MODEL_RATE_LIMITED. Default 60,000. */
-  readonly maxWaitMs?: number
   /** After this time, a call whose process died no longer counts. Default 30,000. */
   readonly leaseMs?: number
-  /** The name in the ledger and in the store. Two limits in one agent need different names. Default `callLimit`. */
-  readonly name?: string
 }
 
 /**
@@ -31,8 +22,8 @@ export type CallLimitOptions = {
  * createAgent({ model, store, use: [callLimit({ store, maxCalls: 20 })] })
  */
 export function callLimit(options: CallLimitOptions): Capability {
-  const { store, maxCalls, key = modelName, maxWaitMs = 60_000, leaseMs = 30_000, name = 'callLimit' } = options ?? {}
-  checkLimit('callLimit', options, { maxCalls: 1, maxWaitMs: 0, leaseMs: 100 })
+  const { store, maxCalls, key = modelName, maxWaitMs = 60_000, leaseMs = 30_000, name = 'callLimit' } = options
+  checkLimit('callLimit', options, { maxCalls: 1, leaseMs: 100 })
   const slots = new Slots({ store, max: maxCalls, leaseMs })
   const limit = hook(
     'aroundInference',

@@ -20,17 +20,12 @@ const limits: { readonly [name: string]: (key: never) => Use } = {
 suite('a limit without a key for a run fails instead of being shared by all such runs', () => {
   for (const [name, limit] of Object.entries(limits)) {
     test(name, async () => {
-      for (const key of ['', null, 5, []])
-        assert.throws(() => limit(key as never), {
-          code: 'AGENT_INVALID_OPTION',
-          message: RegExp(`^${name}: "key" must be a non-empty string or a function, not `),
-        })
       for (const made of [undefined, '', null, 5, Promise.resolve('ann')]) {
         const model = scriptedModel(['ok'])
         const run = await createAgent({ model, use: [limit((() => made) as never)] }).run('Go.')
         assert.equal(model.requests.length, 0, 'the model is not called')
         const said = [...run.ledger.map(({ error }) => error), run.status === 'failed' ? run.error.message : '']
-        assert.match(said.join('\n'), RegExp(`${name}: the function "key" must return a non-empty string, not `))
+        assert.match(said.join('\n'), RegExp(`${name}: "key" must be, or return, a non-empty string, not `))
         assert.notEqual(run.status, 'completed')
       }
     })

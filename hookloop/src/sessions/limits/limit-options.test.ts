@@ -64,7 +64,7 @@ suite('the options of limits', () => {
         /^runLimit: "leaseMs" must be a number, 100 or more, not 99/,
       ],
       [() => callLimit({ store, maxCalls: 1, leaseMs: 99 }), /^callLimit: "leaseMs" must be a number, 100 or more/],
-      [() => runLimit({ store, maxRuns: 0 }), /^runLimit: "maxRuns" must be a whole number, 1 or more/],
+      [() => runLimit({ store, maxRuns: 0 }), /^runLimit: "maxRuns" must be a number, 1 or more/],
       [
         () => rateLimit({ store, maxRequestsPerMinute: 0.9 }),
         /^rateLimit: "maxRequestsPerMinute" must be a number, 1 /,

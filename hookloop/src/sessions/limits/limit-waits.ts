@@ -1,7 +1,7 @@
 import type { EntryWarning } from '../../state/ledger.ts'
 import { checkArgument, checkOptions, invalidOption } from '../../state/check-options.ts'
 import { describeValue } from '../../state/describe-value.ts'
-import { checkStore } from '../stores/store.ts'
+import { checkStore, type SessionStore } from '../stores/store.ts'
 import { BaseContext } from '../../hooks/base-context.ts'
 import type { HookHost } from '../../hooks/hook-host.ts'
 
@@ -12,6 +12,12 @@ const REPORTED_MS = 100
 export function waitWarnings(waitedMs: number, why: string): readonly EntryWarning[] | undefined {
   if (waitedMs < REPORTED_MS) return undefined
   return [{ code: 'LIMIT_WAITED', message: `Waited ${waitedMs} ms: ${why}.` }]
+}
+
+/** The context of a guard with the report of a wait. */
+export function withWait<C extends object>(ctx: C, waitedMs: number, why: string): C {
+  const warnings = waitWarnings(waitedMs, why)
+  return warnings === undefined ? ctx : (BaseContext.change(ctx as never, { warnings }) as never)
 }
 
 /** Adds the report of a wait before a model call to the record of the call. */
@@ -26,26 +32,34 @@ export function hostOf(ctx: object): HookHost {
   return BaseContext.hostOf(ctx as BaseContext)
 }
 
-type LimitOptions = { readonly store: unknown; readonly name?: string; readonly key?: unknown }
+/** Options of every limit over processes. */
+export type LimitOptions<Of> = {
+  /** Where it is counted, for all processes that use the store. */
+  readonly store: SessionStore
+  /** What is limited: a text, such as the name of a tenant, or a function. */
+  readonly key?: string | ((of: Of) => string)
+  /** How long to wait until there is room. 0: not at all. Default 60,000. */
+  readonly maxWaitMs?: number
+  /** The name in the ledger and in the store. Two limits of one kind in one agent need different names. Default: the kind. */
+  readonly name?: string
+}
 
-/** Checks the options of a limit over processes: a store, a key, a name, and numbers with the smallest that is valid. */
-export function checkLimit<O extends LimitOptions>(
+/**
+ * Checks the names of the options of a limit, its store, and its numbers: NaN would limit nothing. `numbers` are the smallest
+ * that are valid.
+ */
+export function checkLimit<O extends LimitOptions<never>>(
   where: string,
   options: O,
-  numbers: { readonly [option in Exclude<keyof O, keyof LimitOptions>]-?: number },
+  own: { readonly [option in Exclude<keyof O, keyof LimitOptions<never>>]-?: number },
 ): void {
+  const numbers = { maxWaitMs: 0, ...own }
   checkOptions(where, options, ['store', 'key', 'name', ...Object.keys(numbers)])
   checkStore(where, options.store)
-  const { name = where, key = where } = options
-  checkArgument(where, ['name', name], typeof name === 'string' && name !== '', 'a non-empty string')
-  const isKey = (typeof key === 'string' && key !== '') || typeof key === 'function'
-  checkArgument(where, ['key', key], isKey, 'a non-empty string or a function')
   for (const [option, min] of Object.entries<number>(numbers)) {
-    const value = options[option as keyof O] as unknown
-    const isCount = option === 'maxCalls' || option === 'maxRuns'
-    const isNumber = isCount ? Number.isSafeInteger(value) : typeof value === 'number'
-    const isValid = (isNumber && (value as number) >= min) || (value === undefined && !isCount)
-    checkArgument(where, [option, value], isValid, `a ${isCount ? 'whole ' : ''}number, ${min} or more`)
+    const { [option as keyof O]: value } = options
+    if (value === undefined && option !== 'maxCalls' && option !== 'maxRuns') continue
+    checkArgument(where, [option, value], Number(value) >= min, `a number, ${min} or more`)
   }
 }
 
@@ -54,8 +68,7 @@ export function checkLimit<O extends LimitOptions>(
  * unnoticed.
  */
 export function keyFor<T>(where: string, key: string | ((of: T) => string), of: T): string {
-  if (typeof key === 'string') return key
-  const made: unknown = key(of)
+  const made: unknown = typeof key === 'function' ? key(of) : key
   if (typeof made === 'string' && made !== '') return made
-  throw invalidOption(where, `the function "key" must return a non-empty string, not ${describeValue(made)}`, made)
+  throw invalidOption(where, `"key" must be, or return, a non-empty string, not ${describeValue(made)}`, made)
 }

@@ -21,7 +21,7 @@ const [kind = '', place = '', limit = ''] = process.argv.slice(2)
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 const store = openStore(kind, place)
 const limits: { readonly [name: string]: Use } = {
-  budget: budget({ store, key: 'ann', maxTokens: 5 * 4_200 }),
+  budget: budget({ store, key: 'ann', maxTokens: 5 * 4_200, maxWaitMs: 0 }),
   runs: runLimit({ store, maxRuns: 2, leaseMs: 4_000 }),
   calls: callLimit({ store, maxCalls: 2, leaseMs: 4_000 }),
   rate: rateLimit({ store }),

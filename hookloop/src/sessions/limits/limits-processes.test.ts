@@ -83,7 +83,13 @@ for (const kind of ['sqlite', 'postgres'])
       const ended = await Promise.all(workers.map((each) => each.heard(/^ended/, 4)))
       assert.equal(ended.flat().filter((line) => line.includes('completed')).length, 5)
       assert.equal(ended.flat().filter((line) => line.includes('stopped')).length, 7)
-      assert.deepEqual(await valueOf(store, 'budget ann'), { period: 0, costUsd: 0, tokens: 5_000, reserved: {} })
+      assert.deepEqual(await valueOf(store, 'budget ann'), {
+        period: 0,
+        costUsd: 0,
+        tokens: 5_000,
+        reserved: {},
+        answer: 600,
+      })
       await Promise.all(workers.map((each) => each.end()))
     })
 
@@ -101,7 +107,13 @@ for (const kind of ['sqlite', 'postgres'])
       assert.equal(await reserved(), 1)
       second.tell('answer s')
       await second.heard(/^ended s completed/)
-      assert.deepEqual(await valueOf(store, 'budget ann'), { period: 0, costUsd: 0, tokens: 1_000, reserved: {} })
+      assert.deepEqual(await valueOf(store, 'budget ann'), {
+        period: 0,
+        costUsd: 0,
+        tokens: 1_000,
+        reserved: {},
+        answer: 600,
+      })
       await second.end()
     })
 

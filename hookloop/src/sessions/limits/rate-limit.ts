@@ -6,26 +6,17 @@ import { isJsonObject, type Json } from '../../state/json.ts'
 import { totalTokens } from '../../state/usage.ts'
 import { hook, inherited } from '../../hooks/hook.ts'
 import { toAgentError } from '../../errors.ts'
-import type { SessionStore } from '../stores/store.ts'
 import { callRejected, modelName } from './call-limit.ts'
-import { checkLimit, keyFor, noteWait } from './limit-waits.ts'
+import { checkLimit, keyFor, noteWait, type LimitOptions } from './limit-waits.ts'
 
 /** Options of `rateLimit`. */
-export type RateLimitOptions = {
-  /** Where requests are counted, for all processes that use the store. */
-  readonly store: SessionStore
-  /** What is limited: a text, or a function of the request. Default: each model, such as `openai/gpt-5.5`. */
-  readonly key?: string | ((request: InferenceRequest) => string)
+export type RateLimitOptions = LimitOptions<InferenceRequest> & {
   /** Requests per minute. Default: no limit but the answers of the provider. */
   readonly maxRequestsPerMinute?: number
   /** Input and output tokens per minute. Default: no limit but the answers of the provider. */
   readonly maxTokensPerMinute?: number
-  /** How long a call may wait. If it would be longer, it fails with MODEL_RATE_LIMITED at once. Default 60,000. */
-  readonly maxWaitMs?: number
   /** The longest wait after an answer 429 that does not ask for one. The first is a second, each further one twice as long. Default 60,000. */
   readonly maxBackoffMs?: number
-  /** The name in the ledger and in the store. Two limits in one agent need different names. Default `rateLimit`. */
-  readonly name?: string
 }
 
 /**
@@ -37,9 +28,9 @@ export type RateLimitOptions = {
  * createAgent({ model, store, use: [retry(), rateLimit({ store, maxRequestsPerMinute: 500 })] })
  */
 export function rateLimit(options: RateLimitOptions): Capability {
-  const { store, key = modelName, maxWaitMs = 60_000, maxBackoffMs = 60_000, name = 'rateLimit' } = options ?? {}
-  const { maxRequestsPerMinute: requests = Infinity, maxTokensPerMinute: tokens = Infinity } = options ?? {}
-  checkLimit('rateLimit', options, { maxRequestsPerMinute: 1, maxTokensPerMinute: 1, maxWaitMs: 0, maxBackoffMs: 0 })
+  const { store, key = modelName, maxWaitMs = 60_000, maxBackoffMs = 60_000, name = 'rateLimit' } = options
+  const { maxRequestsPerMinute: requests = Infinity, maxTokensPerMinute: tokens = Infinity } = options
+  checkLimit('rateLimit', options, { maxRequestsPerMinute: 1, maxTokensPerMinute: 1, maxBackoffMs: 0 })
   /** The time that tokens take of the minute; none if they are not limited. */
   const tokensMs = (used: number): number => (MINUTE_MS * used) / tokens
   const limit = hook(

@@ -1,27 +1,17 @@
 import type { Capability } from '../../agent/capability.ts'
 import type { AgentState } from '../../state/agent-state.ts'
-import { BaseContext } from '../../hooks/base-context.ts'
 import { guard } from '../../hooks/hook.ts'
 import { onLeave, type Effects } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
-import type { SessionStore } from '../stores/store.ts'
-import { checkLimit, hostOf, keyFor, waitWarnings } from './limit-waits.ts'
+import { checkLimit, hostOf, keyFor, withWait, type LimitOptions } from './limit-waits.ts'
 import { Slots, type Taken } from './slots.ts'
 
 /** Options of `runLimit`. */
-export type RunLimitOptions = {
-  /** Where runs are counted, for all processes that use the store. */
-  readonly store: SessionStore
+export type RunLimitOptions = LimitOptions<AgentState> & {
   /** How many runs with the same key may run at once. */
   readonly maxRuns: number
-  /** What is limited: a text, such as the name of a tenant, or a function of the state. Default: all runs together. */
-  readonly key?: string | ((state: AgentState) => string)
-  /** How long a run waits for another one to end, before it stops. 0: not at all. Default 60,000. */
-  readonly maxWaitMs?: number
   /** After this time, a run whose process died no longer counts. Default 30,000. */
   readonly leaseMs?: number
-  /** The name in the ledger and in the store. Two limits in one agent need different names. Default `runLimit`. */
-  readonly name?: string
 }
 
 /**
@@ -33,8 +23,8 @@ export type RunLimitOptions = {
  * createAgent({ model, store, use: [perUser] })
  */
 export function runLimit(options: RunLimitOptions): Capability {
-  const { store, maxRuns, key = 'all', maxWaitMs = 60_000, leaseMs = 30_000, name = 'runLimit' } = options ?? {}
-  checkLimit('runLimit', options, { maxRuns: 1, maxWaitMs: 0, leaseMs: 100 })
+  const { store, maxRuns, key = 'all', maxWaitMs = 60_000, leaseMs = 30_000, name = 'runLimit' } = options
+  checkLimit('runLimit', options, { maxRuns: 1, leaseMs: 100 })
   const slots = new Slots({ store, max: maxRuns, leaseMs })
   const nameOf = (state: AgentState): string => `${name} ${keyFor('runLimit', key, state)}`
   /** The slot of a run has its id, so a process that resumes it takes over the same one. */
@@ -53,8 +43,7 @@ export function runLimit(options: RunLimitOptions): Capability {
         return ctx.stop(`${full(ctx.state, taken.used)}. None ended within ${maxWaitMs} ms.`, { value })
       }
       onLeave(effects, taken.release)
-      const warnings = waitWarnings(taken.waitedMs, full(ctx.state, maxRuns))
-      return warnings === undefined ? ctx : (BaseContext.change(ctx as never, { warnings }) as never)
+      return withWait(ctx, taken.waitedMs, full(ctx.state, maxRuns))
     },
     {
       name,

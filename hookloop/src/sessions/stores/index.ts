@@ -18,6 +18,7 @@ export type {
 } from './store.ts'
 export type { StopRequest } from '../../state/stop-request.ts'
 export { budget, type BudgetOptions } from '../limits/budget.ts'
+export type { LimitOptions } from '../limits/limit-waits.ts'
 export { callLimit, type CallLimitOptions } from '../limits/call-limit.ts'
 export { rateLimit, type RateLimitOptions } from '../limits/rate-limit.ts'
 export { runLimit, type RunLimitOptions } from '../limits/run-limit.ts'
