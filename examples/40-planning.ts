@@ -3,13 +3,21 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { approval, createAgent, tool } from 'hookloop'
-import { agentDefinitions, planning } from 'hookloop/subagents'
+import { agentTool, approval, createAgent, tool } from 'hookloop'
+import { agentDefinitions } from 'hookloop/subagents'
 import { scriptedModel } from 'hookloop/testing'
 
 const writeTo = await mkdtemp(join(tmpdir(), 'agents-'))
 const file = (name: string, does: string) =>
   tool({ name, description: does, input: { type: 'object' }, execute: () => `${name}: done` })
+
+const planner = { instructions: 'You make plans. Change nothing.', tools: ['read_file'], limits: { maxSteps: 10 } }
+const plan = agentTool({
+  name: 'plan_with_subagent',
+  description: 'Asks a planner for a plan. It can read but changes nothing.',
+  input: { type: 'object', properties: { specification: { type: 'string' } }, required: ['specification'] },
+  to: ({ specification }) => ({ name: 'planner', to: planner, input: String(specification) }),
+})
 
 const model = scriptedModel(({ system, messages }) => {
   const last = messages.at(-1)
@@ -36,7 +44,7 @@ const agent = createAgent({
   use: [
     file('read_file', 'Reads a file.'),
     file('write_file', 'Writes a file.'),
-    planning(),
+    plan,
     agentDefinitions({ writeTo }),
     approval((question) => {
       console.log(`${question.message} Yes.`)

@@ -55,10 +55,6 @@ const telling = {
   '33-tool-registry.ts': /step 4: 3 of 501 tools/,
   '34-mcp.ts':
     /asked about mcp__shelf__borrow(.*\n)+.*burn +blocked +Books are not burned\.\n.*crash +failed .*exit code 1/,
-  '35-execution-history.ts': /2\. stopped after 3 steps .* by guards\.maxSteps/,
-  '36-retrospective.ts': /^1 rewind, and still 5 steps$/m,
-  '38-cancellation.ts': /stopped userRequested after 2 files; asked by a file: true/,
-  '39-self-description.ts': /I can search, within ten steps\./,
   '40-planning.ts': /The agent "fixer" is defined\./,
   '41-actions.ts':
     /blocked  Agents never push\.\nok       ran npm ci\nblocked  It deletes(.*\n)+.*after step 4 by tested/,

@@ -36,7 +36,6 @@ const beside: { readonly [folder: string]: readonly string[] } = {
   'sessions/log': ['sessions/stores'],
   'sessions/session': ['sessions/log', 'sessions/stores'],
   'sessions/replay': ['sessions/log', 'sessions/stores'],
-  'sessions/history': [],
   'hook-files/trust': [],
   'hook-files/claude': ['hook-files/trust'],
   'system/files': [],

@@ -4,17 +4,12 @@ import { after, suite, test } from 'node:test'
 import { tool, type Capability } from 'hookloop'
 import { agentDefinitions, agentDefinitionsDefaults } from '../hookloop/src/capabilities/subagents/agent-definitions.ts'
 import { bash, bashDefaults } from '../hookloop/src/capabilities/bash/bash.ts'
-import { cancellation, cancellationDefaults } from '../hookloop/src/capabilities/cancellation.ts'
-import { executionHistory, executionHistoryDefaults } from '../hookloop/src/sessions/history/execution-history.ts'
 import { files } from '../hookloop/src/capabilities/files/files.ts'
 import { filesDefaults } from '../hookloop/src/capabilities/files/options.ts'
 import { mcp } from '../hookloop/src/capabilities/mcp/mcp.ts'
 import { mcpDefaults } from '../hookloop/src/capabilities/mcp/settings.ts'
 import { metadata, metadataDefaults } from '../hookloop/src/capabilities/metadata.ts'
-import { planning, planningDefaults } from '../hookloop/src/capabilities/subagents/planning.ts'
-import { retrospective, retrospectiveDefaults } from '../hookloop/src/sessions/history/retrospective.ts'
 import { selfCritique, selfCritiqueDefaults } from '../hookloop/src/capabilities/self-critique.ts'
-import { selfDescription, selfDescriptionDefaults } from '../hookloop/src/capabilities/self-description.ts'
 import { skillsDefaults } from '../hookloop/src/capabilities/skills/options.ts'
 import { skills } from '../hookloop/src/capabilities/skills/skills.ts'
 import {
@@ -44,15 +39,10 @@ const external = /^(?:spare|mcp__.*)$/
 const pages: { readonly [page: string]: { readonly capability: Capability; readonly defaults: object } } = {
   'agent-definitions': { capability: agentDefinitions(), defaults: agentDefinitionsDefaults },
   bash: { capability: bash({ sandbox: 'off' }), defaults: bashDefaults },
-  cancellation: { capability: cancellation(() => false), defaults: cancellationDefaults },
-  'execution-history': { capability: executionHistory(), defaults: executionHistoryDefaults },
   files: { capability: files({ root: '.' }), defaults: filesDefaults },
   mcp: { capability: connected, defaults: mcpDefaults },
   metadata: { capability: metadata(), defaults: metadataDefaults },
-  planning: { capability: planning(), defaults: planningDefaults },
-  retrospective: { capability: retrospective(), defaults: retrospectiveDefaults },
   'self-critique': { capability: selfCritique(), defaults: selfCritiqueDefaults },
-  'self-description': { capability: selfDescription(), defaults: selfDescriptionDefaults },
   skills: { capability: skills({ dirs: [] }), defaults: skillsDefaults },
   subagents: { capability: subagents({ agents: { reader } }), defaults: subagentsDefaults },
   'structured-output': { capability: structuredOutput({ schemas: { invoice } }), defaults: structuredOutputDefaults },

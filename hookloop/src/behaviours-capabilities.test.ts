@@ -12,14 +12,11 @@ import { bash } from './capabilities/bash/bash.ts'
 import { files } from './capabilities/files/files.ts'
 import { getMetadata, metadata } from './capabilities/metadata.ts'
 import { skills } from './capabilities/skills/skills.ts'
-import { planning } from './capabilities/subagents/planning.ts'
 import { subagents } from './capabilities/subagents/subagents.ts'
 import { summarization } from './capabilities/summarization/summarization.ts'
 import { getTasks, tasks } from './capabilities/tasks/tasks.ts'
 import { createAgent } from './create-agent.ts'
 import { scriptedModel, type Script, type ScriptedCall } from './models/scripted.ts'
-import { executionHistory, getExecutionHistory } from './sessions/history/execution-history.ts'
-import { getRewinds, retrospective } from './sessions/history/retrospective.ts'
 import { memoryStore } from './sessions/stores/memory-store.ts'
 import { textOf } from './state/message.ts'
 
@@ -35,6 +32,9 @@ const different: { readonly [id: string]: string } = {
   B29: 'Inference hooks fire for every model: a guard that is silently skipped is worse than none.',
   B32: 'The start time is in the execution, so a time limit needs no hook to start it, and runs do not share it.',
   B44: 'Messages have no tags. A step knows its messages by `messageCount`, a result its call by `toolCallId`.',
+  B54: 'A rewind by the model is a recipe in the docs, which runs as a test.',
+  B57: 'A planner is a recipe in the docs: a subagent with a list of tools, which runs as a test.',
+  B59: 'A history of runs is a recipe in the docs, which runs as a test.',
   X1: 'There is no fake tool: tests use `tool()`, and the model gets the message that the tool threw.',
   X3: 'The CLI shows a run live. There is no separate console formatter.',
   X5: 'There is no message compiler: hooks change the request at `beforeInference`.',
@@ -111,22 +111,6 @@ test('B52: old messages are replaced by a summary, and the next summary includes
   assert.ok(seen.slice(1).every((text, i) => text.includes(`Summary ${i + 1}.`)) && seen.length > 1, seen.join('\n'))
 })
 
-test('B54: a rewind removes everything after the checkpoint and adds the guidance, at most maxRewinds times', async () => {
-  const rewind = (id: number): ScriptedCall => {
-    return { name: 'execution_retrospective', args: { checkpoint_id: id, guidance: 'Look elsewhere.' } }
-  }
-  const run = await runWith([retrospective({ maxRewinds: 1 })], rewind(0), rewind(1))
-  assert.deepEqual([getRewinds(run.state), run.status], [1, 'completed'])
-  assert.match(
-    run.state.messages
-      .slice()
-      .map(({ content }) => textOf(content))
-      .join('\n'),
-    /Look elsewhere\./,
-  )
-  assert.match(resultsOf(run)[1]!, /^blocked: .*rewound 1 times already/)
-})
-
 test('B55: an unknown or too deeply nested subagent is a failed call, and the parent has no message of a subagent', async () => {
   const spawn = (subagent: string): ScriptedCall => ({ name: 'spawn_subagent', args: { subagent, prompt: 'Look.' } })
   const helper = createAgent({ model: scriptedModel(['A secret detail.', 'A secret detail.']) })
@@ -142,20 +126,6 @@ test('B55: an unknown or too deeply nested subagent is a failed call, and the pa
   assert.ok(nested.ledger.some(({ message }) => /nested at most 1 deep/.test(message ?? '')))
 })
 
-test('B57: a planner never gets the tools to plan or to spawn, even if they are listed', async () => {
-  const offered: string[][] = []
-  const model = scriptedModel(({ system, tools }) => {
-    if (!system.startsWith('PLAN')) return { toolCalls: [{ name: 'plan_with_subagent', args: { specification: 'x' } }] }
-    offered.push(tools.map(({ name }) => name))
-    return 'A plan.'
-  })
-  const plan = planning({ plannerInstructions: 'PLAN', tools: ['plan_with_subagent', 'spawn_subagent', 'look'] })
-  const look = tool({ name: 'look', description: 'Looks.', input: { type: 'object' }, execute: () => '' })
-  const helper = { description: 'Helps.' }
-  await createAgent({ model, use: [plan, look, subagents({ agents: { helper } })] }).run('Go.')
-  assert.ok(offered.length > 0 && offered.every((names) => names.join() === 'look'), JSON.stringify(offered))
-})
-
 test('B58: the allowed tools of a skill block all other tools, but never load_skill', async () => {
   const look = tool({ name: 'look', description: 'Looks.', input: { type: 'object' }, execute: () => 'seen' })
   const quiet = { name: 'quiet', description: 'Be quiet.', body: 'Say nothing.', allowedTools: [] }
@@ -164,16 +134,6 @@ test('B58: the allowed tools of a skill block all other tools, but never load_sk
   assert.deepEqual(
     resultsOf(run).map((result) => result.split(':')[0]),
     ['ok', 'blocked', 'ok'],
-  )
-})
-
-test('B59: the history has one summary for each execution, with its status', async () => {
-  const agent = createAgent({ model: scriptedModel(['One.', { error: 'down' }]), use: [executionHistory()] })
-  const first = await agent.run('Go.')
-  const second = await agent.run('Go.', { from: first })
-  assert.deepEqual(
-    getExecutionHistory(second.state).map(({ status }) => status),
-    ['completed', 'failed'],
   )
 })
 

@@ -18,13 +18,6 @@ export { triggers, type HookTrigger } from './hooks/triggers.ts'
 
 export { approval, type ApprovalHandler, type ApprovalOptions } from './capabilities/approval.ts'
 export { cacheResponses, type CacheResponsesOptions, type ResponseStore } from './capabilities/cache-responses.ts'
-export {
-  cancellation,
-  cancellationFile,
-  cancellationSource,
-  type CancellationOptions,
-  type CancellationSource,
-} from './capabilities/cancellation.ts'
 export { completion } from './capabilities/completion.ts'
 export { contextConfig } from './capabilities/context-config.ts'
 export { errorPolicies, errorPolicy, type ErrorPolicy } from './capabilities/error-policy.ts'
@@ -36,7 +29,6 @@ export { responseContent } from './capabilities/response-content.ts'
 export { retry, retryableErrorCodes, type RetryOptions } from './capabilities/retry.ts'
 export { retryLimit } from './capabilities/retry-limit.ts'
 export { getCritique, selfCritique, type SelfCritiqueOptions } from './capabilities/self-critique.ts'
-export { selfDescription, type SelfDescriptionOptions } from './capabilities/self-description.ts'
 
 export { languageModel } from './models/to-model.ts'
 export type { Prices } from './models/price-list.ts'

@@ -14,8 +14,7 @@ import { skills } from './capabilities/skills/skills.ts'
 import { structuredOutput } from './capabilities/structured-output/structured-output.ts'
 import { tasks } from './capabilities/tasks/tasks.ts'
 import { toolRegistry } from './capabilities/tool-registry/tool-registry.ts'
-import { executionHistory } from './sessions/history/execution-history.ts'
-import { planning, subagents } from './capabilities/subagents/index.ts'
+import { subagents } from './capabilities/subagents/index.ts'
 import { createAgent } from './create-agent.ts'
 import { AgentError } from './errors.ts'
 import { guard, hook, observe } from './hooks/hook.ts'
@@ -72,7 +71,6 @@ const functions: { readonly [name: string]: (options: Options) => unknown } = {
   outputOptions: (options) => createAgent({ model, output: { type: 'object' }, outputOptions: options }),
   structuredOutput: (options) => structuredOutput({ schemas: { a: { type: 'object' } }, ...options }),
   retryLimit: (options) => retryLimit(options),
-  executionHistory: (options) => executionHistory(options),
   tasks: (options) => tasks(options),
   toolRegistry: (options) => toolRegistry({ tools: [], ...options }),
   metadata: (options) => metadata(options),
@@ -153,7 +151,6 @@ const names: readonly (readonly [name: string, given: string, hint: string])[] =
   ['outputOptions', 'tries', 'It is called "maxRetries" here.'],
   ['structuredOutput', 'tries', 'It is called "maxRetries" here.'],
   ['retryLimit', 'attempts', 'It is called "maxRetries" here.'],
-  ['executionHistory', 'max', 'It is called "maxEntries" here.'],
   ['tasks', 'maxItems', 'It is called "maxTasks" here.'],
   ['tasks', 'maxChars', 'It is called "maxTaskChars" here.'],
   ['toolRegistry', 'maxLoaded', 'It is called "maxLoadedTools" here.'],
@@ -225,10 +222,6 @@ const nested: { readonly [what: string]: readonly [call: () => unknown, message:
   'the limits of a subagent': [
     () => failureOf(delegating({ limits: { maxStep: 5 } })),
     /subagent "c": limits: unknown option "maxStep"\. Did you mean "maxSteps"/,
-  ],
-  'the limits of a planner': [
-    () => planning({ limits: { maxTurns: 5 } as never }),
-    /planning: limits: unknown option "maxTurns"\. It is called "maxSteps" here/,
   ],
   'the limits of an agent that judges': [
     () => subagent({ prompt: 'x', definition: { limits: { maxTurns: 5 } as never } }),

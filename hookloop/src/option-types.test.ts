@@ -14,7 +14,6 @@ import { redactSecrets } from './capabilities/redact-secrets.ts'
 import { retry } from './capabilities/retry.ts'
 import { selfCritique } from './capabilities/self-critique.ts'
 import { skills } from './capabilities/skills/skills.ts'
-import { planning } from './capabilities/subagents/planning.ts'
 import { summarization } from './capabilities/summarization/summarization.ts'
 import { createAgent } from './create-agent.ts'
 import { liveEffects } from './effects/effects.ts'
@@ -26,7 +25,6 @@ import { action } from './hooks/action.ts'
 import { guard, hook, observe } from './hooks/hook.ts'
 import { scriptedModel } from './models/scripted.ts'
 import { languageModel } from './models/to-model.ts'
-import { executionHistory } from './sessions/history/execution-history.ts'
 import { answerApproval, listApprovals } from './sessions/session/approvals.ts'
 import { exportSession, importSession } from './sessions/session/export-session.ts'
 import { forkSession } from './sessions/session/fork-session.ts'
@@ -101,9 +99,7 @@ const rows: { readonly [name: string]: Row } = {
   redactSecrets: [redactSecrets, { also: ['secret', /secret/, null, [5], {}] }],
   selfCritique: [selfCritique, { model: notModels }],
   summarization: [summarization, { model: notModels }],
-  planning: [planning, { model: notModels, limits: [5, 'x', []] }],
   skills: [skills, { cwd: [5, null, ''], skills: ['x', {}, [null], [5]] }],
-  executionHistory: [executionHistory, { store: [null, {}, []] }],
   'languageModel.ask': [
     (options) => languageModel(model).ask('hi', options),
     { signal: [null, {}, 5], system: [5, null], responseFormat: ['json', []] },

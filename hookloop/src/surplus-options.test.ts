@@ -3,7 +3,6 @@ import { suite, test } from 'node:test'
 import { explanation } from './agent/explain/explanation.ts'
 import { tool } from './agent/tool.ts'
 import { approval } from './capabilities/approval.ts'
-import { cancellationFile, cancellationSource } from './capabilities/cancellation.ts'
 import { completion } from './capabilities/completion.ts'
 import { errorPolicy } from './capabilities/error-policy.ts'
 import { mcp } from './capabilities/mcp/mcp.ts'
@@ -59,8 +58,6 @@ const calls: { readonly [name: string]: readonly [call: Call, args: readonly unk
   'runner.resume': [method(runner, 'resume'), ['s'], 'signal'],
   'runner.close': [method(runner, 'close'), [], 'timeout'],
   toNodeListener: [toNodeListener as Call, [() => new Response()], 'timeout'],
-  cancellationSource: [cancellationSource, [], 'reason'],
-  cancellationFile: [cancellationFile as Call, ['stop'], 'pollMs'],
   recordEvents: [recordEvents as Call, [agent.stream('go')], 'deltas'],
   hookFilesOf: [hookFilesOf as Call, ['.'], 'home'],
   withTasks: [withTasks as Call, [run.state, []], 'maxTasks'],

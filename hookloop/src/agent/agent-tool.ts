@@ -53,7 +53,7 @@ export function checkSpec(where: string, spec: unknown): asserts spec is AgentSp
   if ('settings' in spec && spec.settings !== undefined) checkedSettings(where, spec.settings)
 }
 
-export function checkChildLimits(where: string, limits: unknown): void {
+function checkChildLimits(where: string, limits: unknown): void {
   checkOptions(`${where}: limits`, limits, Object.fromEntries(limitNames.map((name) => [name, optionTypes.amount])))
 }
 

@@ -7,5 +7,4 @@ export {
   type AgentFileProblem,
   type AgentFiles,
 } from './agent-files.ts'
-export { planning, type PlanningOptions } from './planning.ts'
 export { agentDefinitions, type AgentDefinitionsOptions } from './agent-definitions.ts'

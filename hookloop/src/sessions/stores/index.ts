@@ -41,11 +41,3 @@ export { requestStop } from '../session/request-stop.ts'
 export { watchSession, type WatchOptions } from '../log/watch-session.ts'
 export { rewindSession, type RewindOptions } from '../session/rewind-session.ts'
 export type { SessionHead } from '../session/session-head.ts'
-export {
-  executionHistory,
-  getExecutionHistory,
-  type ExecutionHistoryOptions,
-  type ExecutionStore,
-  type ExecutionSummary,
-} from '../history/execution-history.ts'
-export { getRewinds, retrospective, type RetrospectiveOptions } from '../history/retrospective.ts'
