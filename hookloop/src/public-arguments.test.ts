@@ -37,12 +37,7 @@ type Row = {
 }
 
 /** Functions whose arguments only TypeScript checks. */
-const unchecked: ReadonlySet<string> = new Set([
-  './replay diffRuns',
-  './replay formatDiff',
-  './replay formatReplay',
-  './replay replay',
-])
+const unchecked = /^\.\/replay (replay|diffRuns|formatDiff|formatReplay)$/
 
 const folder = mkdtempSync(join(tmpdir(), 'arguments-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -356,7 +351,7 @@ function show(thrown: unknown): string {
 
 test('every public function has a row', () => {
   const missing = [...functions]
-    .filter(([name, { row }]) => row === undefined && !unchecked.has(name))
+    .filter(([name, { row }]) => row === undefined && !unchecked.test(name))
     .map(([name]) => name)
   assert.deepEqual(missing, [])
 })
