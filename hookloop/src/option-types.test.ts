@@ -3,9 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, suite, test } from 'node:test'
-import { agentTool } from './agent/agent-tool.ts'
 import { explain } from './agent/explain/explain.ts'
-import { tool } from './agent/tool.ts'
 import { approval } from './capabilities/approval.ts'
 import { cacheResponses } from './capabilities/cache-responses.ts'
 import { errorPolicy } from './capabilities/error-policy.ts'
@@ -48,7 +46,6 @@ const store = memoryStore()
 const agent = createAgent({ model, store })
 const run = await agent.run('go', { session: 's' })
 const exported = await exportSession(store, 's')
-const [description, input] = ['Works.', { type: 'object' }]
 
 type Options = { readonly [name: string]: never }
 type Row = readonly [make: (options: Options) => unknown, options: { readonly [name: string]: readonly unknown[] }]
@@ -62,14 +59,6 @@ const rows: { readonly [name: string]: Row } = {
     (options) => createAgent({ model, ...options }),
     { settings: [null, 0, ''], prices: [[], 5, 'x'], outputOptions: [{ strategy: 'tool' }] },
   ],
-  tool: [
-    (options) => tool({ name: 'a', description, input, execute: () => 1, ...options }),
-    { ask: notFlags, concurrent: notFlags, idempotent: notFlags, timeoutMs: notPositive, maxOutputChars: notPositive },
-  ],
-  agentTool: [
-    (options) => agentTool({ name: 'a', description, input, to: () => ({ name: 'b', to: {}, input: '' }), ...options }),
-    { ask: notFlags, concurrent: notFlags },
-  ],
   guard: [
     (options) => guard('beforeStep', (ctx) => ctx, options),
     { timeoutMs: notPositive, effect: [1, 'no', null], priority: ['1', null], name: [null, ''], when: [true, {}] },
@@ -79,14 +68,6 @@ const rows: { readonly [name: string]: Row } = {
   action: [
     (options) => action({ kind: 'a', label: 'b', perform: async () => ({}), ...options }),
     { timeoutMs: notPositive, asks: ['no', 1] },
-  ],
-  'agent.run': [
-    (options) => agent.run('go', options),
-    { from: [0, '', false, null], onNewInput: ['denied', true], deltas: notFlags, signal: [null, {}] },
-  ],
-  'agent.resume': [
-    (options) => agent.resume('s', options),
-    { acceptMissing: [[5], 'all', null, false], answers: [[], new Map()] },
   ],
   approval: [
     (options) => approval({ answer: 'deny', ...options }),

@@ -44,8 +44,6 @@ const calls: { readonly [name: string]: readonly [call: Call, args: readonly unk
   errorPolicy: [errorPolicy as Call, ['patient'], 'maxRetries'],
   explanation: [explanation as Call, [run], 'verbose'],
   listPoints: [listPoints as Call, [store, 's'], 'limit'],
-  'agent.session': [agent.session as Call, ['s'], 'metadata'],
-  'agent.describe': [agent.describe, [], 'verbose'],
   'session.state': [session.state, [], 'at'],
   'session.clear': [session.clear, [], 'all'],
   'session.compact': [session.compact, [], 'keep'],

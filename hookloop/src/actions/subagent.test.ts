@@ -138,14 +138,9 @@ suite('subagent as a guard', () => {
 test('subagent throws for an invalid definition', () => {
   const wrong = [
     {},
-    { definition: 7, prompt: 'x' },
     { definition: { tool: [] }, prompt: 'x' },
     { definition: { settings: { maxTokens: 5 } }, prompt: 'x' },
     { definition: { settings: { temperature: 'hot' } }, prompt: 'x' },
-    { definition: { tools: 'read_file' }, prompt: 'x' },
-    { definition: { model: 5 }, prompt: 'x' },
-    { definition: { use: {} }, prompt: 'x' },
-    { definition: { instructions: 5 }, prompt: 'x' },
     { definition: {}, prompt: '' },
   ]
   for (const options of wrong) {

@@ -111,14 +111,8 @@ export function partsOf(agent: object): AgentParts {
 /** Creates the parts of an agent. Throws AGENT_INVALID_OPTION, HOOK_DUPLICATE or TOOL_DUPLICATE. */
 export function createParts(options: PlainAgentOptions, defaults: AgentDefaults): AgentParts {
   const { capabilities, toModel, output } = defaults
-  const { instructions = '', use = [], settings, maxConcurrentTools = 8 } = options
+  const { name = 'agent', instructions = '', use = [], settings, maxConcurrentTools = 8 } = options
   const model = toModel(options.model)
-  const { name = 'agent' } = options
-  if (typeof name !== 'string') throw invalid('"name" must be a string', name)
-  if (typeof instructions !== 'string') throw invalid('"instructions" must be a string', instructions)
-  if (!Number.isInteger(maxConcurrentTools) || maxConcurrentTools < 1) {
-    throw invalid('"maxConcurrentTools" must be a whole number, 1 or more', maxConcurrentTools)
-  }
   const brought = flatUse(use).map(toCapability)
   const hasTools = brought.some(({ tools = [] }) => tools.length > 0)
   const own = output === undefined ? brought : [...brought, output.capability(model, hasTools)]
@@ -255,9 +249,7 @@ const capabilityParts: readonly string[] = [
 
 /** The parts of a list, which may have lists and falsy values in it. */
 export function flatUse(use: readonly Use[]): readonly UsePart[] {
-  if (!Array.isArray(use))
-    throw invalid(`"use" must be a list, such as [bash(), retry()], not ${describeValue(use)}`, use)
-  return (use as readonly Use[]).flatMap((each) => {
+  return use.flatMap((each) => {
     if (!each) return []
     return isList(each) ? flatUse(each) : [each]
   })
@@ -271,20 +263,9 @@ function isList(use: Use): use is readonly Use[] {
 function toCapability(use: UsePart): Capability {
   if (isHook(use)) return { name: '', hooks: [use] }
   if (isTool(use)) return { name: '', tools: [use] }
-  const capability = use as Capability | undefined
-  const parts = typeof capability === 'object' && capability !== null ? Object.keys(capability) : []
-  const fits = parts.includes('name') && parts.every((part) => capabilityParts.includes(part))
-  const wrong = (['redact', 'beforeResume'] as const).find(
-    (part) => !['undefined', 'function'].includes(typeof capability?.[part]),
-  )
-  if (fits && wrong !== undefined) {
-    const value: unknown = capability![wrong]
-    throw invalid(
-      `"${wrong}" of the capability "${capability!.name}" must be a function, not ${describeValue(value)}`,
-      use,
-    )
-  }
-  if (fits && areAll(capability!.hooks, isHook) && areAll(capability!.tools, isTool)) return capability!
+  const isCapability =
+    isObject(use) && 'name' in use && Object.keys(use).every((part) => capabilityParts.includes(part))
+  if (isCapability && areAll(use.hooks, isHook) && areAll(use.tools, isTool)) return use
   const hint = typeof use === 'function' ? '. Call the function' : isThenable(use) ? '. Await it' : ''
   throw invalid(
     `"use" takes hooks, tools and capabilities, created by hook(), guard(), observe(), tool() and the like, not ${describeValue(use)}${hint}`,
@@ -292,8 +273,8 @@ function toCapability(use: UsePart): Capability {
   )
 }
 
-function areAll(list: unknown, is: (value: unknown) => boolean): boolean {
-  return list === undefined || (Array.isArray(list) && list.every(is))
+function areAll(list: readonly unknown[] | undefined, is: (value: unknown) => boolean): boolean {
+  return list === undefined || list.every(is)
 }
 
 /** Two capabilities with one name are rejected: dropping one would drop its limits or rules. */

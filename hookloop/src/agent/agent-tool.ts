@@ -1,5 +1,4 @@
-import { checkArgument, checkOptions } from '../state/check-options.ts'
-import { optionTypes } from '../state/option-types.ts'
+import { checkOptions } from '../state/check-options.ts'
 import type { ModelSettings, ModelSource } from '../state/inference.ts'
 import type { JsonObject } from '../state/json.ts'
 import { checkedSettings } from '../state/model-settings.ts'
@@ -35,26 +34,19 @@ export type ChildLimits = {
   readonly maxToolCalls?: number
 }
 
-const limitNames = ['maxSteps', 'maxTokens', 'maxTimeMs', 'maxCost', 'maxToolCalls'] as const
-const specTypes = {
-  instructions: optionTypes.string,
-  tools: optionTypes.strings,
-  disallowedTools: optionTypes.strings,
-  model: optionTypes.model,
-  settings: optionTypes.object,
-  use: optionTypes.list,
-  limits: optionTypes.object,
+const limitNames = ['maxSteps', 'maxTokens', 'maxTimeMs', 'maxCost', 'maxToolCalls']
+const specNames = ['instructions', 'tools', 'disallowedTools', 'model', 'settings', 'use', 'limits']
+
+/** Throws for a field that a spec does not have: with `tool` instead of `tools`, the subagent would get all tools. */
+export function checkSpec(where: string, spec: object): asserts spec is AgentSpec {
+  checkOptions(where, spec, specNames)
+  const { limits, settings }: AgentSpec = spec
+  if (limits !== undefined) checkChildLimits(where, limits)
+  if (settings !== undefined) checkedSettings(where, settings)
 }
 
-/** Throws for a field that a spec does not have, or of a wrong kind: with `tool` instead of `tools`, the subagent would get all tools. */
-export function checkSpec(where: string, spec: unknown): asserts spec is AgentSpec {
-  checkOptions(where, spec, specTypes)
-  if ('limits' in spec && spec.limits !== undefined) checkChildLimits(where, spec.limits)
-  if ('settings' in spec && spec.settings !== undefined) checkedSettings(where, spec.settings)
-}
-
-function checkChildLimits(where: string, limits: unknown): void {
-  checkOptions(`${where}: limits`, limits, Object.fromEntries(limitNames.map((name) => [name, optionTypes.amount])))
+function checkChildLimits(where: string, limits: ChildLimits): void {
+  checkOptions(`${where}: limits`, limits, limitNames)
 }
 
 /** Which agent works on a call of an `agentTool`, and with which input. */
@@ -90,7 +82,6 @@ export function agentTool<S extends Schema | JsonObject>(definition: {
 }): Tool<InputOf<S>, OutputOf<S>> {
   checkOptions('agentTool', definition, names, 'TOOL_INVALID')
   const { to, ...rest } = definition
-  checkArgument('agentTool', ['to', to], typeof to === 'function', 'a function that selects the agent')
   return declareTool<S>({ ...rest, execute: notExecuted, idempotent: true }, to)
 }
 

@@ -1,4 +1,3 @@
-import { checkNoOptions } from '../state/check-options.ts'
 import { AgentState } from '../state/agent-state.ts'
 import type { AgentEvent, EventListener } from '../state/event.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
@@ -122,14 +121,8 @@ export function buildAgent(options: PlainAgentOptions, defaults: AgentSetup): Ag
     resume: (from, given) => resume(from, given),
     resumeStream: (from, given) => streamRun((listener) => resume(from, given, { listener })),
     resumeIterate: (from, given) => iterateRun((shouldPause) => resume(from, given, { shouldPause })),
-    session: (id, ...more: readonly unknown[]) => {
-      checkNoOptions('agent.session', more)
-      return sessionsOf(defaults).session(parts, id)
-    },
-    describe: (...more: readonly unknown[]) => {
-      checkNoOptions('agent.describe', more)
-      return describeAgent(parts)
-    },
+    session: (id) => sessionsOf(defaults).session(parts, id),
+    describe: () => describeAgent(parts),
   } satisfies Agent)
   rememberAgent(agent, parts, defaults.sessions?.store)
   return agent

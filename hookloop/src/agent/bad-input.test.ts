@@ -120,13 +120,6 @@ const numbers: readonly Refused[] = [
     /positive/,
   ],
   [
-    'createAgent({ maxConcurrentTools })',
-    (maxConcurrentTools) => createAgent({ model: scriptedModel([]), maxConcurrentTools }),
-    [0, -1, 1.5, NaN],
-    'AGENT_INVALID_OPTION',
-    /1 or more/,
-  ],
-  [
     'hook({ timeoutMs })',
     (timeoutMs) => hook('beforeStep', (ctx) => ctx, { timeoutMs }),
     [0, -1, NaN],
@@ -139,14 +132,6 @@ const numbers: readonly Refused[] = [
     [NaN, Infinity, 'high'],
     'HOOK_INVALID_OPTION',
     /must be a number/,
-  ],
-  ['tool({ timeoutMs })', (timeoutMs) => tool({ ...plain, timeoutMs }), [0, -1, NaN], 'TOOL_INVALID', /positive/],
-  [
-    'tool({ maxOutputChars })',
-    (maxOutputChars) => tool({ ...plain, maxOutputChars }),
-    [0, -1, NaN],
-    'TOOL_INVALID',
-    /positive/,
   ],
 ]
 for (const [what, make, values, code, wayOut] of numbers) {

@@ -1,10 +1,8 @@
-import { isStringList, choiceOf, optionTypes, type OptionType, type OptionTypes } from '../state/option-types.ts'
 import type { EffectsOptions } from '../effects/effects.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { SavedRun } from '../state/saved-run.ts'
 import { checkOptions } from '../state/check-options.ts'
-import { isPlainObject } from '../state/describe-value.ts'
 import type { ResumeOptions } from './loop/resume.ts'
 import type { Run } from './run.ts'
 import type { SendOptions, WaitOptions } from './session.ts'
@@ -43,47 +41,27 @@ export type RunOptions = {
   readonly recordRequests?: boolean
 } & WaitOptions
 
-const waitTypes = { waitMs: optionTypes.amount, drain: optionTypes.signal } satisfies Types<WaitOptions>
-const sendTypes = {
-  signal: optionTypes.signal,
-  metadata: optionTypes.object,
-  deltas: optionTypes.flag,
-  onNewInput: choiceOf('reject', 'deny'),
-  turn: [isId, 'a text of 1 to 256 characters'],
-  recordRequests: optionTypes.flag,
-  ...waitTypes,
-} satisfies Types<SendOptions>
-const answerTypes = {
-  answers: [isPlainObject, 'an object by approval id'],
-  acceptMissing: [(value) => value === true || isStringList(value), 'true, or a list of names of guards'],
-} satisfies Types<ResumeOptions>
-const { signal, deltas, recordRequests } = sendTypes
-const effects: OptionType = [
-  (value) => typeof value === 'object' && value !== null && 'clock' in value,
-  'the result of liveEffects()',
-]
+const waiting = ['waitMs', 'drain'] as const satisfies Names<WaitOptions>
+const watching = ['signal', 'deltas', 'recordRequests'] as const
+const send = [...watching, ...waiting, 'metadata', 'onNewInput', 'turn'] as const satisfies Names<SendOptions>
+const answer = ['answers', 'acceptMissing'] as const satisfies Names<ResumeOptions>
 
-type Types<O> = { readonly [K in keyof Required<O>]: OptionType }
+type Names<O> = readonly (keyof O)[]
 
 /** The options of each way to start or continue a run. */
-const types = {
-  run: {
-    ...sendTypes,
-    from: [(value) => typeof value === 'object' && value !== null, 'a finished run, a saved run, or a state'],
-    effects,
-    session: [(value) => typeof value === 'string', 'the id of a session'],
-  } satisfies Types<RunOptions>,
-  resume: { ...answerTypes, ...waitTypes, signal, deltas, effects, recordRequests },
-  'session.send': sendTypes,
-  'session.resume': { ...answerTypes, ...sendTypes },
-  'session.stop': { by: optionTypes.any, reason: optionTypes.any, waitMs: waitTypes.waitMs },
-} as const satisfies { readonly [where: string]: OptionTypes }
+const names = {
+  run: [...send, 'from', 'effects', 'session'] satisfies Names<RunOptions>,
+  resume: [...answer, ...waiting, ...watching, 'effects'],
+  'session.send': send,
+  'session.resume': [...answer, ...send],
+  'session.stop': ['by', 'reason', 'waitMs'],
+} as const
 
-/** Throws for unknown options, and for values of the wrong kind. Whether a session or a state exists is checked later. */
-export function checkRunOptions(where: keyof typeof types, options: unknown): void {
-  checkOptions(where, options, types[where])
+export function checkRunOptions(where: keyof typeof names, options: object): void {
+  checkOptions(where, options, names[where])
 }
 
+/** Whether a text can be the id of a turn. */
 export function isId(value: unknown): boolean {
   return typeof value === 'string' && value !== '' && value.length <= 256 && value.isWellFormed()
 }

@@ -302,13 +302,8 @@ for (const [what, make] of notable) {
 const unusable: readonly [string, () => unknown, RegExp][] = [
   ['no name', () => tool({ name: '', description: '', input: anything, execute: () => 1 }), /name/],
   ['a name with a space', () => tool({ name: 'a b', description: '', input: anything, execute: () => 1 }), /name/],
-  ['no description', () => tool({ ...made, description: undefined as unknown as string }), /description/],
-  ['no function', () => tool({ ...made, execute: undefined as unknown as () => 1 }), /execute/],
   ['no schema', () => tool({ ...made, input: null as unknown as typeof anything }), /schema/],
   ['a schema that has no JSON Schema', () => tool({ ...made, input: v.object({}) as never }), /toStandardJsonSchema/],
-  ['a timeout of nothing', () => tool({ ...made, timeoutMs: 0 }), /timeoutMs/],
-  ['a timeout that is no number', () => tool({ ...made, timeoutMs: Number.NaN }), /timeoutMs/],
-  ['a negative cap', () => tool({ ...made, maxOutputChars: -1 }), /maxOutputChars/],
 ]
 const made = { name: 'made', description: 'Is made.', input: anything, execute: () => 1 }
 

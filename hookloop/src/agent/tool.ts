@@ -1,5 +1,3 @@
-import { describeValue } from '../state/describe-value.ts'
-import { choiceOf, optionTypes, type OptionType } from '../state/option-types.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { Message } from '../state/message.ts'
@@ -84,18 +82,18 @@ type ToolDefinition<S extends Schema | JsonObject> = {
   readonly maxOutputChars?: number
 }
 
-const options = {
-  name: optionTypes.any,
-  description: optionTypes.any,
-  input: optionTypes.any,
-  execute: optionTypes.any,
-  concurrent: optionTypes.flag,
-  ask: optionTypes.flag,
-  idempotent: optionTypes.flag,
-  onUnknownOutcome: choiceOf('tell', 'ask'),
-  timeoutMs: optionTypes.positive,
-  maxOutputChars: optionTypes.positive,
-} satisfies { readonly [K in keyof Required<ToolDefinition<Schema>>]: OptionType }
+const options = [
+  'name',
+  'description',
+  'input',
+  'execute',
+  'concurrent',
+  'ask',
+  'idempotent',
+  'onUnknownOutcome',
+  'timeoutMs',
+  'maxOutputChars',
+] as const satisfies readonly (keyof ToolDefinition<Schema>)[]
 const NAME = /^[A-Za-z0-9_.:-]{1,128}$/
 const MAX_OUTPUT_CHARS = 65_536
 
@@ -119,17 +117,9 @@ export function declareTool<S extends Schema | JsonObject>(
   definition: ToolDefinition<S>,
   delegate?: Tool['delegate'],
 ): Tool<InputOf<S>, OutputOf<S>> {
-  checkOptions(toolTitle(definition), definition, options, 'TOOL_INVALID')
   const { name, description, input, execute, timeoutMs, onUnknownOutcome, idempotent = false } = definition
-  if (typeof name !== 'string' || !NAME.test(name)) {
-    throw invalid(
-      name === undefined ? 'without a name' : describeValue(name),
-      'its name must be 1 to 128 letters, digits and _ . : -',
-      name,
-    )
-  }
-  if (typeof description !== 'string') throw invalid(name, 'it needs a description for the model', description)
-  if (typeof execute !== 'function') throw invalid(name, 'it needs an execute function', execute)
+  checkOptions(`tool "${name}"`, definition, options, 'TOOL_INVALID')
+  if (!NAME.test(name)) throw invalid(name, 'its name must be 1 to 128 letters, digits and _ . : -', name)
   if (onUnknownOutcome !== undefined && idempotent) {
     throw invalid(name, 'an "idempotent" tool is run again, so "onUnknownOutcome" has no effect', onUnknownOutcome)
   }
@@ -139,7 +129,7 @@ export function declareTool<S extends Schema | JsonObject>(
     description,
     input: input as Schema<InputOf<S>, OutputOf<S>> | JsonObject,
     inputSchema: inputSchemaOf(name, input),
-    execute: execute,
+    execute,
     parse: parserOf(input),
     concurrent: definition.concurrent ?? false,
     ask: definition.ask ?? false,
@@ -153,20 +143,11 @@ export function declareTool<S extends Schema | JsonObject>(
   return made
 }
 
-function toolTitle(definition: { readonly name?: unknown } | null | undefined): string {
-  const name = definition?.name
-  return typeof name === 'string' ? `tool "${name}"` : 'tool'
-}
-
 export function isTool(value: unknown): value is Tool {
   return typeof value === 'object' && value !== null && declared.has(value)
 }
 
 const declared = new WeakSet<object>()
-
-export function isOnUnknownOutcome(value: unknown): value is OnUnknownOutcome {
-  return value === 'tell' || value === 'ask'
-}
 
 function inputSchemaOf(name: string, input: Schema | JsonObject): JsonObject {
   let schema: JsonObject

@@ -41,11 +41,6 @@ export function withHooks({ stack }: AgentParts, before: readonly HookRecord[]):
 
 function checkGuards(parts: AgentParts, hooks: readonly HookRecord[], accepted: true | readonly string[]): void {
   if (accepted === true) return
-  if (!Array.isArray(accepted)) {
-    throw new AgentError('AGENT_INVALID_OPTION', '"acceptMissing" must be a list of names, or true.', {
-      value: accepted,
-    })
-  }
   const missing = hooks.flatMap((hook) => {
     if (hook.mode !== 'guard' || accepted.includes(hook.name)) return []
     const left = unprotected(parts, hook)
