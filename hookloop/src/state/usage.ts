@@ -29,11 +29,6 @@ export const noUsage: Usage = Object.freeze({ ...noTokens, steps: 0, toolCalls: 
 
 /** The sum of two usages. */
 export function addUsage(a: Usage, b: Partial<Usage>): Usage {
-  return addSpent(a, b, b.steps ?? 0, b.toolCalls ?? 0)
-}
-
-/** The sum of a usage and of the tokens, steps and tool calls that it does not include. */
-export function addSpent(a: Usage, b: Partial<TokenUsage>, steps: number, toolCalls: number): Usage {
   return Object.freeze({
     inputTokens: a.inputTokens + (b.inputTokens ?? 0),
     outputTokens: a.outputTokens + (b.outputTokens ?? 0),
@@ -41,8 +36,8 @@ export function addSpent(a: Usage, b: Partial<TokenUsage>, steps: number, toolCa
     cacheWriteTokens: a.cacheWriteTokens + (b.cacheWriteTokens ?? 0),
     reasoningTokens: a.reasoningTokens + (b.reasoningTokens ?? 0),
     costUsd: a.costUsd + (b.costUsd ?? 0),
-    steps: a.steps + steps,
-    toolCalls: a.toolCalls + toolCalls,
+    steps: a.steps + (b.steps ?? 0),
+    toolCalls: a.toolCalls + (b.toolCalls ?? 0),
   })
 }
 

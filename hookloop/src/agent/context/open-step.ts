@@ -6,7 +6,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../../state/ledger.ts'
 import { withUniqueIds, type Message, type Part, type ToolCallPart } from '../../state/message.ts'
 import type { ToolCall, ToolExecution } from '../../state/tool-call.ts'
-import { addSpent, addTokens, noTokens, type TokenUsage, type Usage } from '../../state/usage.ts'
+import { noTokens, type TokenUsage } from '../../state/usage.ts'
 
 /** A tool call while its step is open. */
 export type ActiveCall = {
@@ -36,12 +36,8 @@ export class OpenStep {
   text = ''
   finishReason: FinishReason = 'other'
   usage: TokenUsage = noTokens
-  /** What attempts at the current model call have cost. Billed when the call has ended. */
+  /** What attempts at the current model call have cost. The execution is billed when the call has ended. */
   inFlight = noTokens
-  /** What was spent since the execution was billed last. Counted in place: a usage is created when one is needed. */
-  #unbilled = noTokens
-  #unbilledSteps = 0
-  #unbilledCalls = 0
   /** The position of the results: after the message with the calls. */
   resultsAt = 0
   /** The tools that the model was offered: hooks may have removed some. */
@@ -67,46 +63,6 @@ export class OpenStep {
     this.calls = callsIn(content)
     this.asked = Object.freeze({ role: 'assistant', content })
     return this.asked
-  }
-
-  /** Counts what the model call of the step has spent. */
-  spend(usage: TokenUsage): void {
-    this.usage = sum(this.usage, usage)
-    this.count(usage)
-    this.inFlight = noTokens
-  }
-
-  /** Counts what a hook or a tool has spent on models of its own. */
-  count(usage: TokenUsage): void {
-    this.#unbilled = sum(this.#unbilled, usage)
-  }
-
-  /** Counts what a subagent has spent. */
-  countChild(usage: Usage): void {
-    this.count(usage)
-    this.#unbilledSteps += usage.steps
-    this.#unbilledCalls += usage.toolCalls
-  }
-
-  /** Counts a call of the model, whether or not it will run. */
-  countCall(): void {
-    this.#unbilledCalls++
-  }
-
-  get isBilled(): boolean {
-    return this.#unbilled === noTokens && this.#unbilledCalls === 0 && this.#unbilledSteps === 0
-  }
-
-  /** A usage and what was spent since the execution was billed last. */
-  addUnbilled(usage: Usage, steps = 0): Usage {
-    return addSpent(usage, this.#unbilled, this.#unbilledSteps + steps, this.#unbilledCalls)
-  }
-
-  /** The execution is billed for everything that was spent. */
-  setBilled(): void {
-    this.#unbilled = noTokens
-    this.#unbilledSteps = 0
-    this.#unbilledCalls = 0
   }
 
   /** The results in the order of the calls, as one message. */
@@ -139,11 +95,6 @@ export class OpenStep {
 function typeOfStep(step: Pick<Step, 'toolCalls'>, answered: boolean): StepType {
   if (!answered) return 'error'
   return step.toolCalls.length > 0 ? 'toolExecution' : 'finalResponse'
-}
-
-/** Most steps spend once: then nothing is created. */
-function sum(before: TokenUsage, usage: TokenUsage): TokenUsage {
-  return before === noTokens ? usage : addTokens(before, usage)
 }
 
 /** A call as hooks and the record see it: its arguments as JSON, as they are now. */

@@ -10,7 +10,7 @@ import type { ToModel } from '../../state/inference.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Message } from '../../state/message.ts'
 import type { AgentPath, Above } from '../../state/subagent.ts'
-import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../../state/usage.ts'
+import { addTokens, addUsage, noTokens, noUsage, type Usage } from '../../state/usage.ts'
 import type { Effects } from '../../effects/effects.ts'
 import { passes } from '../../effects/journal.ts'
 import { cancelVote, earliestLimit, limitVote, newInputVote, type RunEnd } from '../../effects/run-time.ts'
@@ -79,9 +79,8 @@ export class RunContext implements HookHost {
   readonly streams: boolean
   /** In a subagent: its connection to the run that it is part of. */
   readonly parent: ParentLink | undefined
-  /** What was spent before there was an execution to bill, and what hooks at `onPause` spend. */
+  /** What was spent before there was an execution to bill. */
   spentEarly = noTokens
-  spentAside: TokenUsage | undefined
   /** The step that was closed since the last checkpoint. */
   closed: Step | undefined
   readonly ledgerOf: Ledger
@@ -184,10 +183,7 @@ export class RunContext implements HookHost {
 
   /** What was spent without the current model call. */
   get spentBefore(): Usage {
-    const { open } = this
-    if (!this.hasExecution) return noUsage
-    const { usage } = this.execution
-    return open === undefined || open.isBilled ? usage : open.addUnbilled(usage)
+    return this.hasExecution ? this.execution.usage : noUsage
   }
 
   get now(): number {
@@ -274,19 +270,10 @@ export class RunContext implements HookHost {
     }
   }
 
-  /** Counts what a hook or a tool has spent on models of its own. */
-  spend(usage: TokenUsage): void {
-    if (this.spentAside !== undefined) this.spentAside = addTokens(this.spentAside, usage)
-    else if (!this.hasExecution) this.spentEarly = addTokens(this.spentEarly, usage)
-    else if (this.open !== undefined) this.open.count(usage)
-    else this.updateExecution({ usage: addUsage(this.execution.usage, usage) })
-  }
-
-  /** Bills the execution for what was spent since the open step was billed last. */
-  billOpen(): void {
-    if (this.open === undefined || this.open.isBilled) return
-    this.updateExecution({ usage: this.open.addUnbilled(this.execution.usage) })
-    this.open.setBilled()
+  /** Bills the execution. */
+  spend(usage: Partial<Usage>): void {
+    if (this.hasExecution) this.updateExecution({ usage: addUsage(this.execution.usage, usage) })
+    else this.spentEarly = addTokens(this.spentEarly, { ...noTokens, ...usage })
   }
 
   get execution(): ExecutionFields {

@@ -266,7 +266,9 @@ function applyRecord(
     const { message } = error!
     run.cast([Object.freeze({ decision: 'forbidContinuation', reason: 'timeLimit', message, source: by })])
   }
-  step.spend(record.usage)
+  step.usage = addTokens(step.usage, record.usage)
+  step.inFlight = noTokens
+  run.spend(record.usage)
 }
 
 /** Warnings of the provider are for people; they change nothing. */

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Warning } from '../../state/warning.ts'
 import type { Approval, Answers } from '../../state/tool-call.ts'
-import { addUsage, noTokens, noUsage, subtractUsage, type Usage } from '../../state/usage.ts'
+import { addUsage, noTokens, subtractUsage, type Usage } from '../../state/usage.ts'
 import { AgentError, messageOf, toAgentError } from '../../errors.ts'
 import { leaveRun } from '../../effects/effects.ts'
 import { recordedChange, Suspended } from '../../effects/journal.ts'
@@ -150,9 +150,9 @@ async function pause(run: RunContext, pending: readonly Approval[]): Promise<boo
   const { state, hasExecution, failure } = run
   const base = atCheckpoint(run)
   const before = journal.log.openUsage('')
-  run.spentAside = noTokens
+  run.spentEarly = noTokens
   await fireTrigger(run, 'onPause', { pending: Object.freeze(pending) })
-  noteSpent(run, subtractUsage(journal.log.openUsage(''), before))
+  noteSpent(run, base, subtractUsage(journal.log.openUsage(''), before))
   const change = recordedChange(base, run.state)
   Object.assign(run, { state, hasExecution, failure }) // a failure must not end a run that waits for people
   if (run.effects.time.end !== undefined) return false
@@ -172,9 +172,9 @@ function atCheckpoint(run: RunContext): AgentState {
 }
 
 /** Records what hooks at `onPause` have spent, besides what is recorded of hooks with an effect. */
-function noteSpent(run: RunContext, recorded: Usage): void {
-  const { steps: _steps, toolCalls: _calls, ...usage } = subtractUsage(addUsage(noUsage, run.spentAside!), recorded)
-  run.spentAside = undefined
+function noteSpent(run: RunContext, base: AgentState, recorded: Usage): void {
+  const spent = addUsage(subtractUsage(run.state.usage, base.usage), run.spentEarly)
+  const { steps: _steps, toolCalls: _calls, ...usage } = subtractUsage(spent, recorded)
   if (Object.values(usage).every((amount) => amount === 0)) return
   const { journal, scopeLog } = run.effects
   const key = { step: run.step, kind: 'hook', trigger: 'onPause', n: `spent ${scopeLog.entries.size}` } as const

@@ -107,13 +107,12 @@ async function closeStep(run: RunContext, open: OpenStep): Promise<ContinuationO
     steps: steps.append(step),
     failures: failuresAfter(step, succeeded, failures),
     continuations: continuations.inRow > 0 && succeeded ? Object.freeze({ ...continuations, inRow: 0 }) : continuations,
-    usage: open.addUnbilled(usage, 1), // steps of subagents count as well
+    usage: addUsage(usage, { steps: 1 }),
   }
   run.state = AgentState.patch(run.state, {
     messages: open.calls.length > 0 ? withResults(messages, open) : messages,
     execution: Object.freeze(closed),
   })
-  open.setBilled()
   if (step.type !== 'error') setRequested(run)
   await fireTrigger(run, 'afterStep', { step })
   // A cancel that came with the last effect is part of this count, and so is the time limit if hooks were left behind.
@@ -122,7 +121,6 @@ async function closeStep(run: RunContext, open: OpenStep): Promise<ContinuationO
   const outcome = countStep(run)
   if (outcome !== step.outcome || open.errors.length > step.errors.length)
     run.updateExecution({ steps: steps.append(Object.freeze({ ...open.close(), outcome })) })
-  run.billOpen() // what hooks at afterStep have spent
   run.open = undefined
   run.closed = { ...step, outcome }
   return outcome
@@ -235,9 +233,7 @@ function billUnread(run: RunContext): void {
   if (journal.log.unread === 0 || (journal.tape !== undefined && !run.isRoot)) return // a replay has those of later steps
   const usage = journal.log.unreadUsage(scopeLog.id)
   if (usage === noTokens) return
-  if (run.hasExecution) run.updateExecution({ usage: addUsage(run.execution.usage, usage) })
-  else
-    run.state = AgentState.patch(run.state, {
-      spentBefore: addUsage(AgentState.fieldsOf(run.state).spentBefore, usage),
-    })
+  if (run.hasExecution) return run.spend(usage)
+  const { spentBefore } = AgentState.fieldsOf(run.state)
+  run.state = AgentState.patch(run.state, { spentBefore: addUsage(spentBefore, usage) })
 }

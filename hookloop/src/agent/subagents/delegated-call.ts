@@ -116,7 +116,7 @@ async function performChild(run: RunContext, judged: Judged, how: Performing): P
     const names = state === undefined ? new Map<string, string>() : toolNames(state)
     tell(ledgerInside({ agent, step: run.step, call: call.id }, { entries, names }))
   }
-  run.open!.countChild(end.usage)
+  run.spend(end.usage)
   for (const what of end.left ?? []) run.leave(`${what} of the subagent "${agent}"`)
   return end
 }

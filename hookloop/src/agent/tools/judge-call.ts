@@ -50,7 +50,7 @@ export async function judgeCall(run: RunContext, call: ActiveCall): Promise<Judg
   const place = { call, begun, tool: run.parts.tools.get(call.name) }
   const stopped = run.stoppedBy()
   if (stopped !== undefined && begun === undefined) return rejected(place, stoppedExecution(stopped))
-  run.open!.countCall()
+  run.spend({ toolCalls: 1 })
   const { tool } = place
   if (tool === undefined) return unusable(run, place, `There is no tool "${call.name}". Use one of: ${offered(run)}.`)
   if (!run.open!.offered.includes(call.name)) {
