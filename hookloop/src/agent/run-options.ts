@@ -2,7 +2,7 @@ import type { EffectsOptions } from '../effects/effects.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { JsonObject } from '../state/json.ts'
 import type { SavedRun } from '../state/saved-run.ts'
-import { checkOptions } from '../state/check-options.ts'
+import { checkOptions, invalidOption } from '../state/check-options.ts'
 import type { ResumeOptions } from './loop/resume.ts'
 import type { Run } from './run.ts'
 import type { SendOptions, WaitOptions } from './session.ts'
@@ -59,6 +59,9 @@ const names = {
 
 export function checkRunOptions(where: keyof typeof names, options: object): void {
   checkOptions(where, options, names[where])
+  const { turn }: { readonly turn?: string } = options // often from a request
+  if (turn !== undefined && !isId(turn))
+    throw invalidOption(where, '"turn" must be a text of 1 to 256 characters', turn)
 }
 
 /** Whether a text can be the id of a turn. */

@@ -79,7 +79,7 @@ export async function finishInvocation(
 
 /** Adopts the state and the votes of the hooks, and starts the observers. */
 function conclude(run: RunContext, invocation: Invocation): void {
-  if (invocation.state !== run.state) run.adoptState(invocation.state)
+  run.state = invocation.state
   // Votes at onSubagentStop are about the subagent.
   if (invocation.votes.length > 0 && invocation.trigger !== 'onSubagentStop') run.cast(invocation.votes)
   const { observers } = invocation.plan

@@ -66,14 +66,16 @@ const none: readonly never[] = Object.freeze([])
 export class RunContext implements HookHost {
   readonly parts: AgentParts
   readonly effects: Effects
-  state: AgentState
+  #state: AgentState
+  /** The execution of this run. Until its input is taken there is none, and the state may still show an earlier one. */
+  #execution: ExecutionFields | undefined
+  /** Whether the state still has an earlier execution. */
+  #isOutdated = false
   open: OpenStep | undefined
   /** The first error that ended the run, if one did. */
   failure: AgentError | undefined
   /** The typed answer, once it is read. */
   output: { readonly value: unknown } | undefined
-  /** Whether this run has an execution. Until then, the state may still show an earlier one. */
-  hasExecution = false
   /** How it ended, if its input opened no execution. */
   blocked: FinalRecord | undefined
   readonly streams: boolean
@@ -100,8 +102,8 @@ export class RunContext implements HookHost {
   constructor(parts: AgentParts, effects: Effects, state: AgentState, options: RunContextOptions = {}) {
     this.parts = parts
     this.effects = effects
-    this.state = state
-    this.hasExecution = state.execution?.status === 'running'
+    this.#state = state
+    this.load(state)
     this.options = options
     this.start = state
     this.streams = options.streams ?? false
@@ -116,7 +118,7 @@ export class RunContext implements HookHost {
   fromCheckpoint(state = this.base): RunContext {
     const { log } = this.effects.journal
     const effects = this.effects.fromCheckpoint()
-    const from = state.execution?.status === 'running' ? state : this.start
+    const from = isRunning(state) ? state : this.start
     return new RunContext(this.parts, effects, from, { ...this.options, ledger: log.ledger })
   }
 
@@ -149,7 +151,7 @@ export class RunContext implements HookHost {
   /** The state at the last checkpoint of this run, or when it started. */
   get base(): AgentState {
     const { state } = this.effects.scopeLog
-    return state?.execution?.status === 'running' ? state : this.start
+    return state !== undefined && isRunning(state) ? state : this.start
   }
 
   get isRoot(): boolean {
@@ -163,15 +165,15 @@ export class RunContext implements HookHost {
   setDeadline(): void {
     const { budgets } = this.parts
     const { log } = this.effects.journal
-    const from = this.hasExecution ? this.execution.startedAt : this.now
-    const start = from + log.waitedMs(from) + (this.hasExecution ? this.execution.waitedMs : 0)
+    const { startedAt: from, waitedMs } = this.#execution ?? { startedAt: this.now, waitedMs: 0 }
+    const start = from + log.waitedMs(from) + waitedMs
     const [first, limit] = earliestLimit(budgets, start, this.ancestors)
     if (limit !== undefined) this.effects.time.setDeadline(first, limit)
   }
 
   get workedMs(): number {
-    if (!this.hasExecution) return 0
-    const { startedAt, waitedMs } = this.execution
+    if (this.#execution === undefined) return 0
+    const { startedAt, waitedMs } = this.#execution
     const { now } = this
     return Math.max(0, now - startedAt - waitedMs - this.effects.journal.log.waitedMs(startedAt, now)) // a clock may be set back
   }
@@ -183,7 +185,7 @@ export class RunContext implements HookHost {
 
   /** What was spent without the current model call. */
   get spentBefore(): Usage {
-    return this.hasExecution ? this.execution.usage : noUsage
+    return this.#execution?.usage ?? noUsage
   }
 
   get now(): number {
@@ -222,12 +224,12 @@ export class RunContext implements HookHost {
   }
 
   get step(): number {
-    return this.open?.index ?? (this.hasExecution ? this.state.stepCount : 0)
+    return this.open?.index ?? this.#execution?.steps.length ?? 0
   }
 
   /** The step in progress, or the last one. */
   get lastStep(): number {
-    return this.open?.index ?? (this.hasExecution ? Math.max(0, this.state.stepCount - 1) : 0)
+    return this.open?.index ?? Math.max(0, this.step - 1)
   }
 
   note(at: LedgerPlace, hook: LedgerHook, durationMs: number, what?: Partial<LedgerEntry>): void {
@@ -276,19 +278,42 @@ export class RunContext implements HookHost {
     else this.spentEarly = addTokens(this.spentEarly, { ...noTokens, ...usage })
   }
 
+  /** Continues with a state and its execution, if it is one of this run. */
+  load(state: AgentState, hasExecution = isRunning(state)): void {
+    this.#state = state
+    this.#execution = hasExecution ? AgentState.fieldsOf(state).execution : undefined
+    this.#isOutdated = false
+  }
+
+  /** The conversation and the metadata, which hooks write, with the execution, which only the loop writes. */
+  get state(): AgentState {
+    if (this.#isOutdated) this.#state = AgentState.patch(this.#state, { execution: this.#execution })
+    this.#isOutdated = false
+    return this.#state
+  }
+
+  /** The execution stays as it is. */
+  set state(state: AgentState) {
+    if (state === this.#state) return
+    this.#state = state
+    this.#isOutdated = this.#execution !== undefined
+  }
+
+  get hasExecution(): boolean {
+    return this.#execution !== undefined
+  }
+
   get execution(): ExecutionFields {
-    return AgentState.fieldsOf(this.state).execution!
+    return this.#execution!
+  }
+
+  set execution(execution: ExecutionFields) {
+    this.#execution = Object.freeze(execution)
+    this.#isOutdated = true
   }
 
   updateExecution(change: Partial<ExecutionFields>): void {
-    this.state = AgentState.patchExecution(this.state, change)
-  }
-
-  /** Adopts a state from hooks. They write the conversation and the metadata; only the loop writes the execution. */
-  adoptState(state: AgentState): void {
-    const { execution } = AgentState.fieldsOf(this.state)
-    const isSame = execution === undefined || AgentState.fieldsOf(state).execution === execution
-    this.state = isSame ? state : AgentState.patch(state, { execution })
+    this.execution = { ...this.execution, ...change }
   }
 
   cast(votes: readonly ContinuationEvaluation[]): void {
@@ -298,9 +323,7 @@ export class RunContext implements HookHost {
 
   /** The vote that forbids the run to continue, if there is one. */
   get forbidden(): ContinuationEvaluation | undefined {
-    if (!this.hasExecution) return undefined
-    const { votes } = this.execution
-    return votes.length === 0 ? undefined : votes.find(isForbid)
+    return this.#execution?.votes.find(isForbid)
   }
 
   /**
@@ -379,4 +402,8 @@ export class RunContext implements HookHost {
     this.effects.emit?.({ type: 'error', step: this.step, at: this.now, error: record })
     return record
   }
+}
+
+function isRunning(state: AgentState): boolean {
+  return AgentState.fieldsOf(state).execution?.status === 'running'
 }

@@ -312,7 +312,8 @@ test('explain of an input that was rejected later in a conversation leaves earli
   const never = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'never' })
   const agent = agentWith([call('echo'), 'done'], manners, never)
   const { blocked, votes, spent } = explanation(await agent.run('again', { from: await agent.run('go') }))
-  assert.deepEqual({ blocked, votes, steps: spent.steps }, { blocked: [], votes: [], steps: 0 })
+  const sources = votes.map(({ source }) => source)
+  assert.deepEqual({ blocked, sources, steps: spent.steps }, { blocked: [], sources: ['manners'], steps: 0 })
 })
 
 // ── the ledger

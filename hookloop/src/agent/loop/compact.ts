@@ -37,7 +37,7 @@ export async function compact(run: RunContext, asked: Requested): Promise<void> 
     if (passes(thrown)) throw thrown
     const error = thrown
     // State changes of hooks are dropped as well: they may say that the compaction was done.
-    run.state = AgentState.patch(state, { execution: run.execution })
+    run.state = state
     if (error instanceof AgentError && isFatal(error)) return run.fail(error, 'beforeCompaction')
     const message = `The conversation is not compacted: ${messageOf(error)}`
     run.noteLoop('beforeCompaction', {

@@ -19,7 +19,6 @@ import { fireTrigger } from '../context/fire-trigger.ts'
 import { runLoop } from './loop.ts'
 import { withHooks } from './resume.ts'
 import type { RunContext } from '../context/run-context.ts'
-import { recordOf } from './take-input.ts'
 
 /** The input as a message, redacted. */
 export function inputFor({ redact }: AgentParts, input: string | Message): Message {
@@ -65,7 +64,10 @@ export async function resumeRun(run: RunContext, input: Message, resuming: Resum
       const { state, failure } = run
       const fired = await fireTrigger(run, 'onResume', { answers })
       change = recordedChange(state, run.state)
-      Object.assign(run, { state, failure })
+      const spent = subtractUsage(run.state.usage, state.usage)
+      run.load(state)
+      run.spend(spent)
+      run.failure = failure
       if (fired?.failure !== undefined) return await concludeRun(run, { pending }) // the answers are not used
     }
   } catch (thrown) {
@@ -129,7 +131,6 @@ async function driveRun(first: RunContext, input: Message): Promise<Run> {
 async function driveChild(run: RunContext, input: Message): Promise<FinalRecord> {
   const { execution } = run.state
   if (run.effects.scopeLog.isOver) return execution!.final! // its parent does not know it yet
-  run.hasExecution = execution?.status === 'running'
   run.effects.emit?.({ type: 'input', step: 0, at: run.now, message: input })
   const final = await runLoop(run, input)
   await run.background?.drainObservers()
@@ -148,13 +149,15 @@ function noteCapabilities(run: RunContext): void {
 async function pause(run: RunContext, pending: readonly Approval[]): Promise<boolean> {
   const { journal } = run.effects
   const { state, hasExecution, failure } = run
-  const base = atCheckpoint(run)
+  const { base } = run
+  run.load(base) // changes of hooks are made to the state of the last checkpoint
   const before = journal.log.openUsage('')
   run.spentEarly = noTokens
   await fireTrigger(run, 'onPause', { pending: Object.freeze(pending) })
   noteSpent(run, base, subtractUsage(journal.log.openUsage(''), before))
   const change = recordedChange(base, run.state)
-  Object.assign(run, { state, hasExecution, failure }) // a failure must not end a run that waits for people
+  run.load(state, hasExecution)
+  run.failure = failure // a failure must not end a run that waits for people
   if (run.effects.time.end !== undefined) return false
   await run.background?.settleShadows()
   const ids = pending.map(({ id }) => id)
@@ -162,13 +165,6 @@ async function pause(run: RunContext, pending: readonly Approval[]): Promise<boo
   const what = { ...(change !== undefined && { change }), ...(ledger.length > 0 && { ledger }) }
   journal.pause({ t: 'pause', at: run.now, step: run.lastStep, pending: ids, ...what }, run.state)
   return true
-}
-
-/** Shows hooks the state of the last checkpoint, for changes that are made to it later. */
-function atCheckpoint(run: RunContext): AgentState {
-  run.state = run.base
-  run.hasExecution = run.state.execution?.status === 'running'
-  return run.state
 }
 
 /** Records what hooks at `onPause` have spent, besides what is recorded of hooks with an effect. */
@@ -187,7 +183,8 @@ function brokenRecord(run: RunContext, thrown: unknown): FinalRecord {
   const { message, code } = run.failure
   const isStored = code !== 'STORE_FAILED' && code !== 'SESSION_FENCED'
   const reason = isStored ? 'errorForbade' : 'persistenceFailed'
-  const final = recordOf(run, { status: 'failed', reason, by: isStored ? 'hookloop' : 'store', message })
+  const by = isStored ? 'hookloop' : 'store'
+  const final = Object.freeze({ status: 'failed', reason, by, message, votes: Object.freeze([]), at: run.now } as const)
   if (run.hasExecution) run.updateExecution({ status: 'failed', final })
   return final
 }

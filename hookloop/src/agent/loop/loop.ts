@@ -7,13 +7,7 @@ import {
   type ContinuationEvaluation,
   type ContinuationOutcome,
 } from '../../state/continuation.ts'
-import {
-  stepFinished,
-  type ExecutionFields,
-  type FinalRecord,
-  type FinalStatus,
-  type Step,
-} from '../../state/execution.ts'
+import { stepFinished, type FinalRecord, type FinalStatus, type Step } from '../../state/execution.ts'
 import type { List } from '../../state/list.ts'
 import type { Message } from '../../state/message.ts'
 import { addUsage, noTokens } from '../../state/usage.ts'
@@ -26,7 +20,7 @@ import { asRecorded, countStep, readOutput, reconsider, setRequested } from './o
 import { fireQuietly, fireTrigger, hasQuestion } from '../context/fire-trigger.ts'
 import { OpenStep } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
-import { takeInput, withLeft } from './take-input.ts'
+import { takeInput } from './take-input.ts'
 
 // The lifecycle. The loop decides nothing: hooks vote, and the loop counts the votes and follows the result. It knows nothing
 // about crashes, approvals and replays: it runs from the last checkpoint, and the journal returns what was done before.
@@ -97,22 +91,17 @@ function countBeforeStep(run: RunContext): ContinuationOutcome | undefined {
 
 /** The step becomes a part of the state: the results follow the message with the calls. Then afterStep, and the votes. */
 async function closeStep(run: RunContext, open: OpenStep): Promise<ContinuationOutcome> {
-  const { execution } = run
   const { messages } = AgentState.fieldsOf(run.state)
-  const { failures, continuations, steps, usage } = execution
+  const { failures, continuations, steps, usage } = run.execution
   const step = open.close()
   const succeeded = step.toolExecutions.some(({ status }) => status === 'ok')
-  const closed: ExecutionFields = {
-    ...execution,
+  run.updateExecution({
     steps: steps.append(step),
     failures: failuresAfter(step, succeeded, failures),
     continuations: continuations.inRow > 0 && succeeded ? Object.freeze({ ...continuations, inRow: 0 }) : continuations,
     usage: addUsage(usage, { steps: 1 }),
-  }
-  run.state = AgentState.patch(run.state, {
-    messages: open.calls.length > 0 ? withResults(messages, open) : messages,
-    execution: Object.freeze(closed),
   })
+  if (open.calls.length > 0) run.state = AgentState.patch(run.state, { messages: withResults(messages, open) })
   if (step.type !== 'error') setRequested(run)
   await fireTrigger(run, 'afterStep', { step })
   // A cancel that came with the last effect is part of this count, and so is the time limit if hooks were left behind.
@@ -182,11 +171,12 @@ async function finish(run: RunContext, outcome: ContinuationOutcome): Promise<Fi
 function finalRecord(run: RunContext, outcome: ContinuationOutcome): FinalRecord {
   const vote = decidingVote(outcome)
   const reason = outcome.stopReason ?? 'completed'
+  const message = stopMessage(outcome)
   return Object.freeze({
     status: finalStatus(run, reason),
     reason,
     by: outcome.resolvedBy ?? 'hookloop',
-    message: run.left.length === 0 ? stopMessage(outcome) : withLeft(run.left, stopMessage(outcome)),
+    message: run.left.length === 0 ? message : `${message} Left behind: ${run.left.join(', ')}.`,
     ...(vote?.value !== undefined && { value: vote.value }),
     votes: outcome.evaluations,
     at: run.now,
@@ -200,10 +190,10 @@ function finalStatus(run: RunContext, reason: FinalRecord['reason']): FinalStatu
 }
 
 /** The input was blocked, or the run ended before it was taken: there is no execution. */
-async function endBlocked(run: RunContext, final: FinalRecord): Promise<FinalRecord> {
-  run.blocked = final
+async function endBlocked(run: RunContext, outcome: ContinuationOutcome): Promise<FinalRecord> {
+  run.blocked = finalRecord(run, outcome)
   await checkpoint(run, { isFinal: true })
-  return final
+  return run.blocked
 }
 
 /** Stores the state between two steps, or at the end. What was recorded of the step is not needed any more. */
@@ -221,7 +211,7 @@ async function checkpoint(run: RunContext, { isFinal = false }: { readonly isFin
   const { unstored: ledger } = ledgerOf
   const ended = isFinal ? run.lastStep : undefined
   const how = { state: run.state, ledger, at: run.now, final: run.blocked, ended }
-  run.state = await journal.checkpoint(scope, how)
+  run.load(await journal.checkpoint(scope, how), run.hasExecution)
   ledgerOf.setStored()
   effects.stamp(scope.at)
   effects.nextStep()

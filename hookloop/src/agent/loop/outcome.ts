@@ -1,4 +1,3 @@
-import { AgentState } from '../../state/agent-state.ts'
 import {
   countVotes,
   isForbidden,
@@ -23,8 +22,7 @@ function requestedBy({ execution }: RunContext): readonly ContinuationEvaluation
 export function setRequested(run: RunContext, votes: readonly ContinuationEvaluation[] = none): void {
   if (votes.length === 0 && requestedBy(run).length === 0) return
   const { requested: _before, ...rest } = run.execution
-  const execution = votes.length === 0 ? rest : { ...rest, requested: Object.freeze(votes) }
-  run.state = AgentState.patch(run.state, { execution: Object.freeze(execution) })
+  run.execution = votes.length === 0 ? rest : { ...rest, requested: Object.freeze(votes) }
 }
 
 /** Counts the votes at the end of a step. A step taken despite an `allowStop` is a continuation; these are limited. */

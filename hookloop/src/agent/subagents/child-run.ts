@@ -99,7 +99,7 @@ function initialState(parent: RunContext, parts: AgentParts, start: ChildStart, 
 
 function outcomeOf(run: RunContext, final: FinalRecord): ChildOutcome {
   const { status, reason, by, message, votes } = final
-  const { output, state, spentEarly, left, failure, blocked } = run
+  const { output, state, left, failure, blocked } = run
   const text = blocked === undefined ? (state.lastStep?.text ?? '') : ''
   return {
     status,
@@ -109,7 +109,7 @@ function outcomeOf(run: RunContext, final: FinalRecord): ChildOutcome {
         : { shouldContinue: false, stopReason: reason, resolvedBy: by, evaluations: votes },
     message,
     output: output === undefined ? text : output.value,
-    usage: blocked === undefined ? state.usage : addUsage(noUsage, spentEarly),
+    usage: state.usage,
     hasWorked: blocked === undefined && stepsOf(state).some(({ toolExecutions }) => toolExecutions.some(isOk)),
     left,
     failure,

@@ -29,7 +29,7 @@ export async function restoreRun(
     run.blocked = cancelled
     return toRun(run, { final: cancelled })
   }
-  run.hasExecution = true
+  run.load(known, true)
   const { execution } = run
   const { final } = execution
   if (final?.status === 'failed') run.failure = new AgentError(codeOf(execution, final), final.message)

@@ -141,6 +141,6 @@ test('a session that is suspended is suspended once, with its reason, and starts
 test('options of session.stop are checked, and the error names it', async () => {
   const session = clerk(memoryStore()).session('s')
   assert.equal(await session.stop({ by: 'ann', reason: 'lunch', waitMs: 0 }), false)
-  for (const options of [{ waitMs: -1 }, { resaon: 'lunch' }])
-    await assert.rejects(session.stop(options), { code: 'AGENT_INVALID_OPTION', message: /^session\.stop: / })
+  const typo = { resaon: 'lunch' } as object
+  await assert.rejects(session.stop(typo), { code: 'AGENT_INVALID_OPTION', message: /^session\.stop: / })
 })
