@@ -9,7 +9,7 @@ export interface Clock {
   now(): number
   /** Resolves after `ms`, or at once when the signal aborts. Never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Calls a function after `ms`, for time limits. Returns a function that prevents that. Default: by `sleep`. */
+  /** Calls a function after `ms`, for time limits. Returns a function that prevents that. Default: a timer of the system. */
   after?(ms: number, act: () => void): () => void
 }
 
@@ -31,28 +31,17 @@ export interface WorkLimit {
   leave(end: RunEnd | undefined, error: AgentError | undefined): unknown
 }
 
-/** Work that is waited for. */
-interface Wait {
-  readonly limit: WorkLimit
-  /** Called with the error of `leave` when the work has not ended in time. */
-  reject(reason: unknown): void
-  /** Its position in the list; -1 when it is no longer waited for. */
-  index: number
-  /** When something must be done about it: it is aborted, or left behind. */
-  due: number
-  isAborted: boolean
-}
-
 /**
- * The time of one run: its cancel signal, its deadline, and everything that it waits for. Work that ends at once costs no
- * timer: only what is still waited for in the next turn of the event loop is given one, and all of it shares the same.
+ * The time of one run: its cancel signal, its deadline, and what must be done about the work it waits for when it ends. A child
+ * ends with its parent.
  */
 export class RunTime {
   readonly #clock: Clock | undefined
   readonly #parent: RunTime | undefined
   readonly #cancelSignal: AbortSignal | undefined
-  #waits: Wait[] | undefined
-  #children: Set<RunTime> | undefined
+  /** For each piece of work that is waited for. */
+  readonly #onEnd = new Set<(end: RunEnd) => void>()
+  readonly #children = new Set<RunTime>()
   #controller: AbortController | undefined
   #onCancel: (() => void) | undefined
   #end: RunEnd | undefined
@@ -64,11 +53,9 @@ export class RunTime {
   #holds = 0
   #heldSince = 0
   #isOpen = false
-  #isChecking = false
   #stopTimer: (() => void) | undefined
-  #timerDue = Infinity
 
-  /** Without a clock, as in a replay, nothing times out by itself. A child ends with its parent. */
+  /** Without a clock, as in a replay, nothing times out by itself. */
   constructor(clock: Clock | undefined, from: AbortSignal | RunTime | undefined) {
     this.#clock = clock
     this.#parent = from instanceof RunTime ? from : undefined
@@ -113,7 +100,6 @@ export class RunTime {
     this.#isOpen = true
     if (this.#parent !== undefined) {
       this.#parent.#open()
-      this.#parent.#children ??= new Set()
       this.#parent.#children.add(this)
       if (this.#parent.#end !== undefined) this.#endBy(this.#parent.#end, this.#parent.#error!)
     } else if (this.#cancelSignal !== undefined) {
@@ -126,10 +112,10 @@ export class RunTime {
   /** Removes the listener from a signal that may live as long as the process, and stops the timer. */
   close(): void {
     this.#isOpen = true // from now on it listens to nothing
-    if (this.#parent !== undefined) this.#parent.#children?.delete(this)
+    if (this.#parent !== undefined) this.#parent.#children.delete(this)
     if (this.#onCancel !== undefined) this.#cancelSignal!.removeEventListener('abort', this.#onCancel)
     this.#deadline = Infinity
-    this.#clearTimer()
+    this.#startTimer()
   }
 
   cancel(): void {
@@ -141,7 +127,7 @@ export class RunTime {
     if (at === this.#deadline) return
     this.#deadline = at
     this.#limit = limit
-    if (this.#stopTimer !== undefined && at < this.#timerDue) this.#check()
+    this.#startTimer()
   }
 
   get deadline(): number {
@@ -159,137 +145,87 @@ export class RunTime {
 
   /** Suspends the deadline while an approver is asked: no limit counts that time. */
   hold(): void {
-    if (this.#holds++ === 0) this.#heldSince = this.#clock?.now() ?? 0
+    if (this.#holds++ === 0) this.#heldSince = this.clockTime(0)
+    this.#startTimer()
     this.#parent?.hold()
   }
 
   release(): void {
-    if (--this.#holds === 0) this.#deadline += (this.#clock?.now() ?? 0) - this.#heldSince
+    if (--this.#holds === 0) this.#deadline += this.clockTime(0) - this.#heldSince
+    this.#startTimer()
     this.#parent?.release()
+  }
+
+  /** Starts the timer of the deadline, unless it is suspended. A time beyond the longest timer is only checked between effects. */
+  #startTimer(): void {
+    this.#stopTimer?.()
+    this.#stopTimer = undefined
+    if (this.#clock === undefined || this.#holds > 0 || this.#end !== undefined) return
+    const left = this.#deadline - this.#clock.now()
+    if (left <= MAX_TIMER_MS) this.#stopTimer = startTimer(this.#clock, left, () => this.expire())
   }
 
   /** Waits for work. Rejects with the error of `leave` when it has not ended in time; the work itself may continue. */
   wait<T>(work: PromiseLike<T>, limit: WorkLimit): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      const wait = this.#enter({ limit, reject, index: -1, due: Infinity, isAborted: false })
-      work.then(
-        (value) => void (this.#exit(wait) && resolve(value)),
-        (error: unknown) => void (this.#exit(wait) && reject(error)),
-      )
-    })
-  }
-
-  #enter(wait: Wait): Wait {
     this.#open()
-    const { ms } = wait.limit
-    const waits = (this.#waits ??= [])
-    if (ms !== Infinity && this.#clock !== undefined) wait.due = this.#clock.now() + ms
-    wait.index = waits.push(wait) - 1
-    if (this.#end !== undefined) this.#abort(wait, this.#end)
-    if (!this.#isChecking) {
-      this.#isChecking = true
-      setImmediate(look, this)
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    let isAborted = false
+    const timers: (() => void)[] = []
+    const stop = (): void => {
+      this.#onEnd.delete(onEnd)
+      for (const stopTimer of timers) stopTimer()
     }
-    return wait
-  }
-
-  /** Ends a wait. Returns false if it had ended already. */
-  #exit(wait: Wait): boolean {
-    const { index } = wait
-    if (index === -1) return false
-    const waits = this.#waits! // not a Set: it mostly has one member, and a Set that loses its only member allocates again
-    const last = waits.pop()! // takes the place of the removed one: the order does not matter
-    if (last !== wait) waits[(last.index = index)] = last
-    wait.index = -1
-    if (waits.length === 0 && this.#stopTimer !== undefined) this.#clearTimer()
-    return true
-  }
-
-  /** Called in the next turn of the event loop. */
-  look(): void {
-    this.#isChecking = false
-    this.#check()
-  }
-
-  /** Aborts and leaves what is due, and sets the timer for what is due next. */
-  #check(atLeast = 0): void {
-    const waits = this.#waits
-    if (waits === undefined || waits.length === 0 || this.#clock === undefined) return
-    const now = Math.max(this.#clock.now(), atLeast) // a timer may fire a moment before its time by the clock
-    if (now >= this.#deadline && this.#holds === 0) this.expire()
-    let next = this.#end === undefined && this.#holds === 0 ? this.#deadline : Infinity
-    for (const wait of waits.slice()) {
-      if (wait.due <= now) this.#timeOut(wait, now)
-      if (wait.index !== -1 && wait.due < next) next = wait.due
+    const leaveAfter = (ms: number, end: () => RunEnd | undefined): void => {
+      isAborted = true
+      const leave = (): void => {
+        stop()
+        reject(limit.leave(end(), end() && this.error))
+      }
+      if (ms === 0) leave()
+      else if (this.#clock !== undefined) timers.push(startTimer(this.#clock, ms, leave))
     }
-    this.#setTimer(next, now)
-  }
-
-  #timeOut(wait: Wait, now: number): void {
-    if (!wait.isAborted) {
-      wait.isAborted = true
-      const grace = wait.limit.abort()
-      wait.due = now + grace
-      if (grace > 0) return
-      this.#leave(wait, undefined)
-    } else {
-      this.#leave(wait, this.#end)
+    const onEnd = (end: RunEnd): void => {
+      if (!isAborted) leaveAfter(limit.graceMs(end), () => end)
     }
-  }
-
-  #leave(wait: Wait, end: RunEnd | undefined): void {
-    this.#exit(wait)
-    wait.reject(wait.limit.leave(end, end && this.error))
-  }
-
-  #setTimer(due: number, now: number): void {
-    if (this.#stopTimer !== undefined && this.#timerDue <= due && this.#timerDue > now) return
-    this.#clearTimer()
-    if (due === Infinity || this.#waits!.length === 0) return
-    this.#timerDue = due
-    this.#stopTimer = startTimer(this.#clock!, due - now, () => {
-      this.#stopTimer = undefined
-      this.#check(due)
-    })
-  }
-
-  #clearTimer(): void {
-    this.#stopTimer?.()
-    this.#stopTimer = undefined
-    this.#timerDue = Infinity
+    const onTimeout = (): void => leaveAfter(isAborted ? 0 : limit.abort(), () => this.#end)
+    this.#onEnd.add(onEnd)
+    if (limit.ms !== Infinity && this.#clock !== undefined) timers.push(startTimer(this.#clock, limit.ms, onTimeout))
+    work.then(
+      (value) => {
+        stop()
+        resolve(value)
+      },
+      (error: unknown) => {
+        stop()
+        reject(error)
+      },
+    )
+    if (this.#end !== undefined) onEnd(this.#end)
+    return promise
   }
 
   #endBy(end: RunEnd, error: AgentError, reason: unknown = error): void {
     if (this.#end !== undefined) return
     this.#end = end
     this.#error = error
+    this.#startTimer()
     this.#controller?.abort(reason)
-    for (const wait of this.#waits?.slice() ?? []) this.#abort(wait, end)
-    for (const child of this.#children ?? []) child.#endBy(end, error, reason)
-    this.#check()
-  }
-
-  #abort(wait: Wait, end: RunEnd): void {
-    if (wait.isAborted) return
-    const grace = wait.limit.graceMs(end)
-    if (grace === 0) return this.#leave(wait, end)
-    wait.isAborted = true
-    if (this.#clock !== undefined) wait.due = Math.min(wait.due, this.#clock.now() + grace)
+    for (const onEnd of [...this.#onEnd]) onEnd(end)
+    for (const child of this.#children) child.#endBy(end, error, reason)
   }
 }
-
-const look = (time: RunTime): void => time.look()
 
 /** The limit of work that is given up at once when the run ends. */
 export const untilEnd: WorkLimit = { ms: Infinity, abort: () => 0, graceMs: () => 0, leave: (_end, error) => error }
 
 function startTimer(clock: Clock, ms: number, act: () => void): () => void {
-  if (clock.after !== undefined) return clock.after(ms, act)
-  const stopped = new AbortController()
-  void clock.sleep(ms, stopped.signal).then(() => {
-    if (!stopped.signal.aborted) act()
-  })
-  return () => stopped.abort()
+  return clock.after === undefined ? systemTimer(ms, act) : clock.after(ms, act)
+}
+
+function systemTimer(ms: number, act: () => void): () => void {
+  const timer = setTimeout(act, Math.min(Math.max(0, ms), MAX_TIMER_MS))
+  if (ms > MAX_TIMER_MS) timer.unref() // a sleep without an end must not keep a process alive that has nothing else to do
+  return () => clearTimeout(timer)
 }
 
 function timeIsOver({ ms, by }: RunLimit): AgentError {
@@ -363,15 +299,11 @@ export const systemClock: Clock = {
     if (signal?.aborted === true) return
     const { promise, resolve } = Promise.withResolvers<void>()
     const wake = (): void => resolve()
-    const stop = systemClock.after!(ms, wake)
+    const stop = systemTimer(ms, wake)
     signal?.addEventListener('abort', wake, { once: true })
     await promise
     signal?.removeEventListener('abort', wake)
     stop()
   },
-  after(ms, act) {
-    const timer = setTimeout(act, Math.min(Math.max(0, ms), MAX_TIMER_MS))
-    if (ms > MAX_TIMER_MS) timer.unref() // a sleep without an end must not keep a process alive that has nothing else to do
-    return () => clearTimeout(timer)
-  },
+  after: systemTimer,
 }

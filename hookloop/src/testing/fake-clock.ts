@@ -55,9 +55,13 @@ export function fakeClock(options: { readonly startAt?: number; readonly auto?: 
           act()
         })
       }
-      const sleeper = { until, wake: act }
+      let timer: NodeJS.Immediate | undefined
+      const sleeper = { until, wake: () => void (timer = setImmediate(act)) } // like a timer, not amid the work that advances it
       sleepers.push(sleeper)
-      return () => void (sleepers = sleepers.filter((each) => each !== sleeper))
+      return () => {
+        clearImmediate(timer)
+        sleepers = sleepers.filter((each) => each !== sleeper)
+      }
     },
     async advance(ms) {
       now += ms

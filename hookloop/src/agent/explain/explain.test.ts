@@ -113,8 +113,8 @@ const rows: Readonly<Record<StopReason, Row>> = {
     options: { effects: liveEffects({ clock }) },
     status: 'stopped',
     by: 'guards.maxTimeMs',
-    value: { value: 1200, limit: 1000 },
-    says: [/1200\/1000 ms/, /to continue .*maxTimeMs/],
+    value: { value: 1000, limit: 1000 },
+    says: [/1000\/1000 ms/, /to continue .*maxTimeMs/],
   },
   costLimit: {
     script: many({ toolCalls: [{ name: 'echo' }], usage: { costUsd: 0.25 } }),
