@@ -34,15 +34,10 @@ export type RunOptions = {
    * the run is resumed, or returned if it has ended or waits for an answer. It is part of the `input` event. The last 256 turns of a session are known.
    */
   readonly turn?: string
-  /**
-   * Whether the session stores each model request as a whole: system prompt, messages, tools and settings. `readRuns` returns
-   * them. Default false: a fingerprint is stored.
-   */
-  readonly recordRequests?: boolean
 } & WaitOptions
 
 const waiting = ['waitMs', 'drain'] as const satisfies Names<WaitOptions>
-const watching = ['signal', 'deltas', 'recordRequests'] as const
+const watching = ['signal', 'deltas'] as const
 const send = [...watching, ...waiting, 'metadata', 'onNewInput', 'turn'] as const satisfies Names<SendOptions>
 const answer = ['answers', 'acceptMissing'] as const satisfies Names<ResumeOptions>
 

@@ -34,8 +34,6 @@ export type SendOptions = {
   readonly onNewInput?: 'reject' | 'deny'
   /** An id of the request: the same turn is the same run, see `RunOptions`. */
   readonly turn?: string
-  /** Whether each model request is stored as a whole: see `RunOptions`. Default false. */
-  readonly recordRequests?: boolean
 } & WaitOptions
 
 /**

@@ -1,5 +1,5 @@
 import type { AgentState } from '../state/agent-state.ts'
-import { sameJson, type Json, type JsonObject } from '../state/json.ts'
+import { sameJson, type Json } from '../state/json.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import type { FinalRecord } from '../state/execution.ts'
 import { diffState, stateChange } from '../state/state-diff.ts'
@@ -38,8 +38,6 @@ export type Effect = {
   readonly isScope?: boolean
   /** The result of an effect that began in a process that died. Without it, the effect is performed again. */
   readonly unknown?: (() => Json) | undefined
-  /** The whole request of a model call, for runs that store requests. */
-  readonly request?: () => JsonObject
 }
 
 /** Where the records of a run are stored. */
@@ -53,7 +51,6 @@ export interface RecordSink {
   check?(): void
   /** Called with each new state of the run. */
   checkpoint?(state: AgentState, record: RunRecord): void
-  readonly storesRequests?: boolean
   /** Whether it recognizes events that were emitted before. Then it also gets those of what is repeated. */
   readonly knowsEvents?: boolean
   /** Called when this process runs the open step again. */
@@ -186,7 +183,6 @@ export class Journal {
 
   #end(scope: Scope, effect: Effect, { began, ...ended }: Pick<EndRecord, 'value' | 'error' | 'at' | 'began'>): void {
     const isBegun = effect.isStoredFirst === true
-    const request = this.#sink?.storesRequests === true ? effect.request?.() : undefined
     this.append({
       t: 'end',
       ...pathOf(scope),
@@ -194,7 +190,6 @@ export class Journal {
       ...ended,
       ...(!isBegun && began !== undefined && { began }),
       ...(!isBegun && this.#sink !== undefined && { input: effect.input() }),
-      ...(request !== undefined && { request }),
     })
     this.#sink?.flushSoon()
   }

@@ -30,8 +30,6 @@ export type InputRecord = Circumstances & {
   readonly turn?: string
   /** The agent, if it is another one than that of the session. */
   readonly agent?: string
-  /** Whether the whole requests of model calls are stored. */
-  readonly requests?: true
   /** The hooks in force. None of its guards may be missing when another process continues the run. */
   readonly hooks?: readonly HookRecord[]
 }
@@ -59,8 +57,6 @@ export type EndRecord = {
   /** When it began, and a fingerprint of its input, if its begin is not stored. */
   readonly began?: number
   readonly input?: Json
-  /** The whole request of a model call, if the run stores requests. */
-  readonly request?: JsonObject
 }
 
 /** A question is answered, by this process or another one. */

@@ -89,10 +89,9 @@ export type StoredCall = {
   readonly began?: number
   /** When it ended. Undefined while it runs, or if its process has ended. */
   readonly ended?: number
-  /** Of a model call: the model, what it cost, and the whole request if the run has `recordRequests`. */
+  /** Of a model call: the model, and what it cost. */
   readonly model?: string
   readonly usage?: TokenUsage
-  readonly request?: JsonObject
   /** Name and arguments of a tool; the question to an approver. A model call and a hook have a fingerprint. */
   readonly input: Json
   /** The content of an answer, the result of a tool before hooks changed it, the outcome of a hook, an answer. */

@@ -23,7 +23,7 @@ import { passes, type Effect } from '../../effects/journal.ts'
 import type { EffectKey } from '../../effects/keys.ts'
 import { limitedBy, untilEnd } from '../../effects/run-time.ts'
 import { AroundInference, usageOfFailed, type Attempt, type ModelCall } from './attempts.ts'
-import { describeRequest, fingerprintRequest } from '../model/fingerprint-request.ts'
+import { fingerprintRequest } from '../model/fingerprint-request.ts'
 import {
   answeredRecord,
   failedRecord,
@@ -164,7 +164,6 @@ async function performCall(
   const effect: Effect = {
     key: modelKey(step, attempt),
     input: () => fingerprintRequest(call.request),
-    request: () => describeRequest(call.request, run.parts.descriptions),
   }
   let started: number | undefined
   const record = await run.effects.perform<ModelCallRecord>(effect, (signal) => {

@@ -1,5 +1,5 @@
-import { messagesOf, withoutMessages, type InferenceRequest, type ToolDescription } from '../../state/inference.ts'
-import { hashJson, hashText, toJson, type Json, type JsonObject } from '../../state/json.ts'
+import { messagesOf, withoutMessages, type InferenceRequest } from '../../state/inference.ts'
+import { hashJson, hashText, toJson, type Json } from '../../state/json.ts'
 import type { FoldCache, List } from '../../state/list.ts'
 import type { Message } from '../../state/message.ts'
 
@@ -12,21 +12,6 @@ export function fingerprintRequest(request: InferenceRequest): Json {
     messages: messages.length,
     conversation: fingerprintConversation(messages),
     rest: fingerprintRest(rest),
-  }
-}
-
-type Descriptions = ReadonlyMap<string, ToolDescription>
-
-/** A whole request as JSON, with the descriptions of its tools. */
-export function describeRequest(
-  { model, messages, tools, ...rest }: InferenceRequest,
-  known: Descriptions,
-): JsonObject {
-  const described = tools.map((name) => known.get(name) ?? { name })
-  return {
-    model: `${model.provider}/${model.modelId}`,
-    ...(toJson({ ...rest, tools: described }) as JsonObject),
-    messages,
   }
 }
 

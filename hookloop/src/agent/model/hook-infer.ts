@@ -16,7 +16,7 @@ import { runAround } from '../../hooks/run-around.ts'
 import { isFatal, runGuards } from '../../hooks/run-hooks.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import { estimateStarted, estimateUsage, incompleteCall, toWarning } from './estimate-usage.ts'
-import { describeRequest, fingerprintRequest } from './fingerprint-request.ts'
+import { fingerprintRequest } from './fingerprint-request.ts'
 import { inferFor, type InferCall } from './infer.ts'
 import {
   answeredRecord,
@@ -157,7 +157,6 @@ export class HookModelCalls implements HookInference {
         key,
         input: () => fingerprint,
         isKept: true,
-        request: () => describeRequest(request, this.#run.parts.descriptions),
       }
       const record = await this.#effects.perform<ModelCallRecord>(effect, (signal) =>
         this.#call(call, { signal, limit, number }),

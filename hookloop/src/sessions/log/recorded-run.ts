@@ -1,7 +1,6 @@
 import type { AgentState } from '../../state/agent-state.ts'
 import type { RunLog } from '../../effects/log.ts'
 import type { Circumstances } from '../../effects/records.ts'
-import { RequestDiffs } from './request-diffs.ts'
 import { isOfRun, type SessionReader } from './session-reader.ts'
 import type { NumberedRecord, SessionStart } from './session-records.ts'
 
@@ -42,17 +41,14 @@ export class RunCollector {
   readonly rewound: RewoundRecord[]
   /** The last run, if it is not shared with another collector. */
   #last: OpenRecord | undefined
-  readonly #requests: RequestDiffs
 
   constructor(before?: RunCollector) {
     this.runs = before?.runs.slice() ?? []
     this.rewound = before?.rewound.slice() ?? []
-    this.#requests = before === undefined ? new RequestDiffs() : before.#requests
   }
 
   /** Called with each record after the reader has followed it. */
-  add(stored: NumberedRecord, { start, runs, state, log }: SessionReader): void {
-    const record = this.#requests.restore(stored)
+  add(record: NumberedRecord, { start, runs, state, log }: SessionReader): void {
     if (record.t === 'input') {
       const { cwd, limits } = record
       const circumstances = { ...(cwd !== undefined && { cwd }), ...(limits !== undefined && { limits }) }

@@ -6,7 +6,6 @@ import { AgentError } from '../../errors.ts'
 import { isThenable } from '../../state/thenable.ts'
 import { storeFailed, type Piece, type SessionWriter } from '../stores/store.ts'
 import type { LoadedSession } from './read-session.ts'
-import { RequestDiffs } from './request-diffs.ts'
 import { LineEncoder } from './session-log.ts'
 import type { SessionReader } from './session-reader.ts'
 import type { RewoundRecord, SessionRecord } from './session-records.ts'
@@ -36,7 +35,6 @@ export class SessionJournal {
   readonly reader: SessionReader
   readonly #writer: SessionWriter
   readonly #encoder: LineEncoder
-  readonly #requests = new RequestDiffs()
   #lastLine: string
   #snapshotChars: number
   #tailChars: number
@@ -84,7 +82,7 @@ export class SessionJournal {
   /** Appends a record. The log of a run follows its own records. */
   append(record: SessionRecord): void {
     if (record.t === 'input') this.#startsTurn = true
-    this.#push(this.#requests.shorten(record))
+    this.#push(record)
     this.reader.follow(record, this.seq)
   }
 

@@ -111,12 +111,11 @@ function idOf({ path = rootPath, key }: Pick<BeginRecord, 'path' | 'key'>): stri
   return `${pathId(path)} ${keyId(key)}`
 }
 
-function end(made: Made | undefined, { at, value, error, request }: Partial<EndRecord>): void {
+function end(made: Made | undefined, { at, value, error }: Partial<EndRecord>): void {
   if (made === undefined || made.call.ended !== undefined) return
   const { call } = made
   made.value = value
   if (at !== undefined) call.ended = at
-  if (request !== undefined) call.request = request
   if (error !== undefined) call.error = { code: error.code, message: error.message }
   else if (call.kind === 'inference') noteAnswer(call, value!)
   else call.output = (call.kind === 'tool' ? partsOfEnd(value).execution : undefined) ?? value!

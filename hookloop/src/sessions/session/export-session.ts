@@ -39,8 +39,8 @@ export async function exportSession(store: SessionStore, id: string, options: Ex
       : redactor([...secretPatterns, ...redact], (name) => secretName.test(name))
   const header = { type: 'export', version: EXPORT_VERSION, id, redacted: redact !== false }
   const lines = records.flatMap((record) => {
-    // Each request repeats the conversation, and a snapshot all other records.
-    const { seq: _seq, request: _request, ...rest } = record as unknown as JsonObject
+    // A snapshot repeats all other records.
+    const { seq: _seq, ...rest } = record as unknown as JsonObject
     return record.t === 'snapshot' ? [] : [JSON.stringify(clean(rest))]
   })
   const body = escapeInJson([JSON.stringify(header), ...lines].join('\n')) // it is printed, and looked at with other programs

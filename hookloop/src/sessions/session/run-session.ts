@@ -74,7 +74,7 @@ async function startInSession(work: Work, message: Message, metadata: JsonObject
   const { parts, session, how } = work
   const { clock, id } = how.effects ?? liveEffects()
   const [at, run] = [clock.now(), how.run ?? id ?? newRunId()]
-  const { turn, recordRequests = false } = how
+  const { turn } = how
   const { createdAt, agent } = session.snapshot
   const log = session.journal.reader.beginRun()
   const context = openContext(work, { log, at, run, metadata, isNew: true })
@@ -88,7 +88,6 @@ async function startInSession(work: Work, message: Message, metadata: JsonObject
     ...(turn !== undefined && { turn }),
     ...(createdAt !== undefined && agent !== parts.name && { agent: parts.name }),
     ...circumstances(parts),
-    ...(recordRequests && { requests: true }),
     hooks: parts.stack.records,
   })
   context.effects.stamp(at)
@@ -184,12 +183,12 @@ const denied = Object.freeze({ block: 'Denied: the user sent a new message inste
 
 async function continueRun(work: Work, open: RunLog, resuming: Resuming): Promise<Run> {
   const { parts, session, how } = work
-  const { message, metadata, run, turn, requests } = open.input!
+  const { message, metadata, run, turn } = open.input!
   const isNew = isPrepared(open) // a fork or a rewind has stored its input
   open.unreadAll()
   const { snapshot } = session
   const logged = await session.answer(readLogged(work))
-  const context = openContext(work, { log: open, at: resuming.at, run, metadata, turn, requests, logged, isNew })
+  const context = openContext(work, { log: open, at: resuming.at, run, metadata, turn, logged, isNew })
   setHead(session, context.state, {
     agent: parts.name,
     cwd: process.cwd(),
@@ -229,7 +228,6 @@ type Opening = {
   readonly run: string
   readonly metadata: JsonObject | undefined
   readonly turn?: string | undefined
-  readonly requests?: true | undefined
   readonly logged?: LoggedEvents
   readonly isNew: boolean
 }
@@ -245,7 +243,6 @@ function openContext({ parts, how, session, environment }: Work, opening: Openin
   const sink: RecordSink = {
     knowsEvents: true,
     startAgain: () => events.startAgain(),
-    storesRequests: opening.requests === true || how.recordRequests === true,
     append: (record) => events.append(record),
     flush: () => journal.flush(),
     flushSoon: () => journal.flushSoon(),
