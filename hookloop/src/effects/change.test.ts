@@ -6,7 +6,7 @@ import type { Run } from '../agent/run.ts'
 import type { Use } from '../agent/capability.ts'
 import { hook } from '../hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
-import { readSession } from '../sessions/log/read-session.ts'
+import { historyOf } from '../sessions/log/history.fixture.ts'
 import { memoryStore } from '../sessions/stores/memory-store.ts'
 import { RunLog } from './log.ts'
 import { runRecordShapes, type RunRecord } from './records.ts'
@@ -22,7 +22,7 @@ async function recordsOf(
   const store = memoryStore()
   const model = scriptedModel([{ text: answer, toolCalls: [{ name: 'clock', id: 'c' }] }, 'Done.'])
   const run = await createAgent({ model, store, use: [clock, ...use] }).run('What time is it?', { session: 's' })
-  const { records } = readSession((await store.read('s'))!.lines)
+  const { records } = historyOf((await store.read('s'))!.lines)
   const isOfRun = (record: object): record is RunRecord => Object.hasOwn(runRecordShapes, (record as RunRecord).t)
   return { records: (records as readonly object[]).filter(isOfRun), run }
 }

@@ -1,7 +1,8 @@
 import { explanationText } from '../agent/explain/explain.ts'
 import { explanation } from '../agent/explain/explanation.ts'
-import { followRuns, type LoadedRuns } from '../sessions/log/read-session.ts'
-import type { RecordedRun } from '../sessions/log/recorded-run.ts'
+import { loadSession } from '../sessions/log/read-session.ts'
+import type { RecordedRun, RecordedRuns } from '../sessions/log/recorded-run.ts'
+import type { SessionReader } from '../sessions/log/session-reader.ts'
 import { toStoredRun } from '../sessions/log/stored-run.ts'
 import { sessionUnknown, type SessionStore } from '../sessions/stores/store.ts'
 import { BoundedMap } from '../state/bounded-map.ts'
@@ -26,8 +27,13 @@ export type RunView = {
   readonly whole: () => StoredRun
 }
 
-type Viewed = { readonly view: RunView; readonly recorded: RecordedRun; readonly rewinds: number }
-type Known = { readonly loaded: LoadedRuns; readonly views: Map<number, Viewed> }
+type Viewed = {
+  readonly view: RunView
+  readonly recorded: RecordedRun
+  readonly records: number
+  readonly rewinds: number
+}
+type Known = { reading: Promise<SessionReader | undefined>; readonly views: Map<number, Viewed> }
 
 const MAX_SESSIONS = 16
 
@@ -44,17 +50,19 @@ export class RunReader {
   }
 
   async runs(session: string): Promise<readonly StoredRun[]> {
-    const { runs, rewound } = (await this.#read(session)).loaded.collector
+    const { runs, rewound } = (await this.#read(session)).recorded
     return runs.map((run) => toStoredRun(run, rewound))
   }
 
   async view(ref: RunRef): Promise<RunView> {
-    const { loaded, views } = await this.#read(ref.session)
-    const recorded = runIn(loaded.collector.runs, ref)
+    const { recorded: found } = await this.#read(ref.session)
+    const { views } = this.#known.get(ref.session)!
+    const recorded = runIn(found.runs, ref)
     const known = views.get(recorded.index)
-    const viewed = known?.recorded === recorded ? known : viewOf(recorded, loaded, known)
+    const isSame = known?.recorded === recorded && known.records === recorded.records.length
+    const viewed = isSame ? known : viewOf(recorded, found, known)
     views.set(recorded.index, viewed)
-    return { ...viewed.view, runs: loaded.collector.runs.length }
+    return { ...viewed.view, runs: found.runs.length }
   }
 
   /** Whether a process works on a session. */
@@ -62,16 +70,18 @@ export class RunReader {
     return (await this.#store.list({ status: 'running' })).some(({ id }) => id === session)
   }
 
-  async #read(session: string): Promise<Known> {
-    const known = this.#known.get(session)
-    const loaded = await followRuns(this.#store, session, known?.loaded)
-    const read = { loaded, views: known?.views ?? new Map<number, Viewed>() }
-    this.#known.set(session, read)
-    return read
+  /** One reading at a time: each one reads on where the one before has ended. */
+  async #read(id: string): Promise<SessionReader> {
+    const known = this.#known.getOrAdd(id, () => ({ reading: Promise.resolve(undefined), views: new Map() }))
+    const reading = known.reading.then((before) => loadSession(this.#store, id, { known: before, runs: 'all' }))
+    known.reading = reading.catch(() => undefined)
+    const reader = await reading
+    if (reader === undefined) throw sessionUnknown(id)
+    return reader
   }
 }
 
-function viewOf(recorded: RecordedRun, { collector: { runs, rewound } }: LoadedRuns, known?: Viewed): Viewed {
+function viewOf(recorded: RecordedRun, { runs, rewound }: RecordedRuns, known?: Viewed): Viewed {
   const rewinds = rewound.length
   const isContinued = known?.recorded.input === recorded.input && known.rewinds === rewinds
   const settled = isContinued ? known.view.matrix.settled : nothingSettled
@@ -80,7 +90,8 @@ function viewOf(recorded: RecordedRun, { collector: { runs, rewound } }: LoadedR
   if (changesInput(tail, before)) [before, tail] = [nothingSettled, toStoredRun(recorded, rewound)]
   const matrix = matrixOf(tail, before)
   const whole = (): StoredRun => (before.step === 0 ? tail : toStoredRun(recorded, rewound))
-  return { view: { tail, before, matrix, runs: runs.length, whole }, recorded, rewinds }
+  const view = { tail, before, matrix, runs: runs.length, whole }
+  return { view, recorded, records: recorded.records.length, rewinds }
 }
 
 function runIn(runs: readonly RecordedRun[], { session, run = -1 }: RunRef): RecordedRun {

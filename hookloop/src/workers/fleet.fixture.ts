@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { readStoredSession } from '../sessions/log/read-session.ts'
+import { historyOf } from '../sessions/log/history.fixture.ts'
 import { postgresStore } from '../sessions/stores/postgres-store.ts'
 import { startPostgres, type PostgresServer } from '../sessions/stores/postgres.fixture.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
@@ -171,7 +171,7 @@ export class TestFleet {
 
   /** What a session came to: its status, how often it ended, and the outcomes of its calls. */
   async outcome(id: string) {
-    const { records, state } = await readStoredSession(this.store, id)
+    const { records, state } = historyOf((await this.store.read(id))!.lines, id)
     const ends = records.filter((record) => record.t === 'final').length
     const { steps = [], status } = state?.execution ?? {}
     const results = [...steps].flatMap((step) => step.toolExecutions.map((each) => each.status))

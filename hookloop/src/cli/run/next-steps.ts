@@ -1,5 +1,5 @@
 import type { Run } from '../../agent/run.ts'
-import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
+import type { SessionReader } from '../../sessions/log/session-reader.ts'
 import { isPrepared, takesNoInput } from '../../sessions/session/unfinished-run.ts'
 import type { Approval } from '../../state/tool-call.ts'
 import { shortId } from '../sessions/approval-ids.ts'
@@ -23,7 +23,7 @@ export function nextSteps(run: Run<unknown>, ref: SessionRef): readonly string[]
 }
 
 /** Why a session takes no message, with command lines to copy. */
-export function unfinishedLines(saved: SessionSnapshot, ref: SessionRef): string {
+export function unfinishedLines(saved: SessionReader, ref: SessionRef): string {
   const { session, command, options } = ref
   const { open } = saved
   const asked = open?.pending === undefined ? [] : open.questions()

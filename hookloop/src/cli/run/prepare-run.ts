@@ -2,7 +2,7 @@ import type { Agent } from '../../agent/agent.ts'
 import { partsOf } from '../../agent/agent-parts.ts'
 import type { Session } from '../../agent/session.ts'
 import { messageOf } from '../../errors.ts'
-import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
+import type { SessionReader } from '../../sessions/log/session-reader.ts'
 import { sessionPort } from '../../sessions/session/session.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { BoundedMap } from '../../state/bounded-map.ts'
@@ -27,7 +27,7 @@ export type CommandFlags = AgentFlags & StoreFlags & HooksFlags & Partial<ShowFl
 export type SessionTarget = OpenStore & {
   readonly session: string
   /** Its content, if it exists already. */
-  readonly saved?: SessionSnapshot | undefined
+  readonly saved?: SessionReader | undefined
   /** It ends with this process, so nothing can be answered later. */
   readonly isEphemeral?: boolean
 }

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { hashJson, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import type { Environment } from '../../models/providers.ts'
-import type { SessionSnapshot } from '../../sessions/log/read-session.ts'
+import type { SessionReader } from '../../sessions/log/session-reader.ts'
 import type { AgentFlags } from '../agents/create-cli-agent.ts'
 import type { CliContext } from '../cli-context.ts'
 import { dataFolder } from '../sessions/open-store.ts'
@@ -44,10 +44,10 @@ export function signedFlags(stored: Json | undefined, env: Environment): AgentFl
   return Object.fromEntries(names.flatMap((name) => ((options[name] ?? null) === null ? [] : [[name, options[name]]])))
 }
 
-type StartedSession = { readonly session: string; readonly saved?: SessionSnapshot | undefined }
+type StartedSession = { readonly session: string; readonly saved?: SessionReader | undefined }
 
 /** The state does not have the input of a run before its first step is closed. */
-function storedIn(saved: SessionSnapshot | undefined): Json | undefined {
+function storedIn(saved: SessionReader | undefined): Json | undefined {
   return (saved?.open?.input?.metadata ?? saved?.state?.metadata)?.[SESSION_OPTIONS_KEY]
 }
 
@@ -79,7 +79,7 @@ export function restoreOptions<F extends AgentFlags & Quietness>(
  * The options that name the agent of a session, for a command line that continues it: none if they are stored with the
  * session, or those of this command line.
  */
-export function agentOptionsFor(given: AgentFlags, saved: SessionSnapshot | undefined, env: Environment): string {
+export function agentOptionsFor(given: AgentFlags, saved: SessionReader | undefined, env: Environment): string {
   if (given.agent !== undefined) return ` --agent ${shellQuote(given.agent)}`
   const stored = storedIn(saved)
   const { signature, ...options } = isJsonObject(stored) ? stored : {}

@@ -1,4 +1,5 @@
-import { readCurrent, type SessionSnapshot } from '../../sessions/log/read-session.ts'
+import { loadSession as readSession } from '../../sessions/log/read-session.ts'
+import type { SessionReader } from '../../sessions/log/session-reader.ts'
 import { checkSessionId, sessionUnknown, type SessionStore } from '../../sessions/stores/store.ts'
 import { UsageError } from '../usage-error.ts'
 
@@ -22,7 +23,7 @@ export async function findSession(store: SessionStore, given: string | undefined
   throw new UsageError(`"${given}" matches ${matches.length} sessions: ${matches.map(({ id }) => id).join(', ')}.`)
 }
 
-type FoundSession = { readonly id: string; readonly saved: SessionSnapshot }
+type FoundSession = { readonly id: string; readonly saved: SessionReader }
 
 /** The content of an existing session, found like `findSession`. */
 export async function loadSession(store: SessionStore, given: string | undefined): Promise<FoundSession> {
@@ -33,8 +34,8 @@ export async function loadSession(store: SessionStore, given: string | undefined
 }
 
 /** The content of a session; undefined if it does not exist yet. */
-export async function loadIfPresent(store: SessionStore, id: string): Promise<SessionSnapshot | undefined> {
-  const saved = await readCurrent(store, id)
+export async function loadIfPresent(store: SessionStore, id: string): Promise<SessionReader | undefined> {
+  const saved = await readSession(store, id)
   return saved?.createdAt === undefined ? undefined : saved
 }
 

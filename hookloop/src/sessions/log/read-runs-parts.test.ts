@@ -7,9 +7,11 @@ import { scriptedModel } from '../../models/scripted.ts'
 import { storeOf } from '../session/dying-store.fixture.ts'
 import { rewindSession } from '../session/rewind-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
+import type { StoredRun } from '../../state/stored-run.ts'
 import type { ReadOptions, SessionStore } from '../stores/store.ts'
 import { readRuns } from './read-runs.ts'
-import { followRuns, type LoadedRuns } from './read-session.ts'
+import { loadSession } from './read-session.ts'
+import type { SessionReader } from './session-reader.ts'
 import { toStoredRun } from './stored-run.ts'
 
 const echo = tool({ name: 'echo', description: 'Repeats.', input: { type: 'object' }, execute: (args) => args })
@@ -71,18 +73,6 @@ suite('one run of a long session', () => {
     assert.ok(lines() < all / 2, `${lines()} of ${all} lines`)
   })
 
-  test('is read although lines after it are damaged', async () => {
-    const { lines } = (await store.read('s'))!
-    const [first] = await readRuns(fresh(store).store, 's', { run: 0 })
-    const damaged = await storeOf(
-      's',
-      lines.map((line, i) => (i > first!.lines.last + 1 ? line.replace('x', 'y') : line)),
-    )
-    assert.deepEqual(await readRuns(damaged, 's', { run: 0 }), [first])
-    await assert.rejects(readRuns(damaged, 's', { run: 1 }), { code: 'SESSION_CORRUPT' })
-    await assert.rejects(readRuns(damaged, 's'), { code: 'SESSION_CORRUPT' })
-  })
-
   test('is marked as rewound by a line after it', async () => {
     const copy = await storeOf('s', (await store.read('s'))!.lines)
     const [, second] = await readRuns(copy, 's')
@@ -93,62 +83,44 @@ suite('one run of a long session', () => {
   })
 })
 
-test('following a session only reads what was appended, and returns the same objects for what has not changed', async () => {
+test('a session that was read before is read on: only what was appended, into the same runs', async () => {
   const store = memoryStore()
   const { store: other, reads, lines } = fresh(store)
   await agentOf(store).run('30', { session: 's' })
-  const first = await followRuns(other, 's')
-  const [run] = first.collector.runs
-  assert.equal(await followRuns(other, 's', first), first)
+  const known = (await loadSession(other, 's', { runs: 'all' }))!
+  const [run] = known.recorded.runs
   await agentOf(store).run('1', { session: 's' })
   const [before, reading] = [lines(), reads.length]
-  const again = await followRuns(other, 's', first)
-  const [same, second] = again.collector.runs
+  assert.equal(await loadSession(other, 's', { known, runs: 'all' }), known)
+  const [same, second] = known.recorded.runs
   assert.equal(same, run)
   assert.equal(second!.stepStarts.length, 2)
   const appended = second!.records.length + 1
   assert.deepEqual([reads.length - reading, lines() - before], [1, appended + 1]) // the line before is compared
-  const stored = again.collector.runs.map((each) => toStoredRun(each))
-  assert.deepEqual(await readRuns(fresh(store).store, 's'), stored)
-})
-
-test('two readers that continue after the same lines do not disturb each other', async () => {
-  const store = memoryStore()
-  await agentOf(store).run('3', { session: 's' })
-  const first = await followRuns(store, 's')
-  await agentOf(store).run('1', { session: 's' })
-  const both = await Promise.all([followRuns(store, 's', first), followRuns(store, 's', first)])
-  const stored = await readRuns(store, 's')
-  for (const { collector } of both)
-    assert.deepEqual(
-      collector.runs.map((run) => toStoredRun(run)),
-      stored,
-    )
+  assert.deepEqual(await readRuns(fresh(store).store, 's'), storedIn(known))
 })
 
 test('a run that is followed while it runs is the same as when it is read at once', async () => {
   const store = memoryStore()
-  let followed: LoadedRuns | undefined
+  let known: SessionReader | undefined
   const follows = tool({
     name: 'echo',
     description: 'Follows the session.',
     input: { type: 'object' },
     execute: async () => {
-      followed = await followRuns(store, 's', followed)
-      assert.deepEqual(
-        followed.collector.runs.map((run) => toStoredRun(run)),
-        await readRuns(store, 's'),
-      )
+      known = await loadSession(store, 's', { known, runs: 'all' })
+      assert.deepEqual(storedIn(known!), await readRuns(store, 's'))
       return 'followed'
     },
   })
   await createAgent({ model, store, use: [follows] }).run('5', { session: 's' })
-  const { runs } = (await followRuns(store, 's', followed)).collector
-  assert.deepEqual(
-    runs.map((run) => toStoredRun(run)),
-    await readRuns(store, 's'),
-  )
+  known = await loadSession(store, 's', { known, runs: 'all' })
+  assert.deepEqual(storedIn(known!), await readRuns(store, 's'))
 })
+
+function storedIn({ recorded }: SessionReader): readonly StoredRun[] {
+  return recorded.runs.map((run) => toStoredRun(run))
+}
 
 test('a session that was deleted and created again is read from its first line', async () => {
   const store = memoryStore()

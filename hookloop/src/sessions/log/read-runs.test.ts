@@ -380,6 +380,5 @@ test('readRuns with { run } returns one run, counted from the start or from the 
   ] as const)
     assert.deepEqual(await readRuns(store, 's', { run }), [all[index]])
   assert.deepEqual([await readRuns(store, 's', { run: 3 }), await readRuns(store, 's', { run: -4 })], [[], []])
-  await assert.rejects(readRuns(store, 's', { run: 0.5 }), { code: 'AGENT_INVALID_OPTION' })
   await assert.rejects(readRuns(store, 'other'), { code: 'SESSION_UNKNOWN' })
 })

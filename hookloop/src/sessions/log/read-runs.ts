@@ -1,7 +1,7 @@
-import { checkArgument, checkOptions } from '../../state/check-options.ts'
+import { checkOptions } from '../../state/check-options.ts'
 import type { StoredRun } from '../../state/stored-run.ts'
-import { checkSessionId, checkStore, type SessionStore } from '../stores/store.ts'
-import { readStoredRuns } from './read-session.ts'
+import { sessionUnknown, type SessionStore } from '../stores/store.ts'
+import { loadSession } from './read-session.ts'
 import { toStoredRun } from './stored-run.ts'
 
 /** Options of `readRuns`. */
@@ -23,11 +23,13 @@ export async function readRuns(
   id: string,
   options: ReadRunsOptions = {},
 ): Promise<readonly StoredRun[]> {
-  checkStore('readRuns', store)
-  checkSessionId(id)
   checkOptions('readRuns', options, ['run'])
   const { run } = options
-  checkArgument('readRuns', ['run', run], run === undefined || Number.isInteger(run), 'the index of a run')
-  const { runs, rewound } = await readStoredRuns(store, id, run)
-  return runs.map((each) => toStoredRun(each, rewound))
+  const recent = run === -1 ? await loadSession(store, id, { runs: 'recent' }) : undefined
+  const isEnough = recent !== undefined && recent.recorded.runs.length > 0
+  const reader = isEnough ? recent : await loadSession(store, id, { runs: 'all' })
+  if (reader === undefined) throw sessionUnknown(id)
+  const { runs, rewound } = reader.recorded
+  const chosen = run === undefined ? runs : [runs.at(run)]
+  return chosen.flatMap((each) => (each === undefined ? [] : [toStoredRun(each, rewound)]))
 }

@@ -9,7 +9,7 @@ import { storeOf } from '../session/dying-store.fixture.ts'
 import { drive, eventfulAgent } from '../session/eventful-run.fixture.ts'
 import { exportSession } from '../session/export-session.ts'
 import { forkSession, listPoints } from '../session/fork-session.ts'
-import { readSession } from './read-session.ts'
+import { historyOf } from './history.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { NO_SUM } from './session-log.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
@@ -193,7 +193,7 @@ test('D09: keys and values of a session are plain data: nothing is revived, and 
   const at = records.findIndex((record) => (record as Line).t === 'input')
   const { t: _t, metadata: _metadata, ...input } = records[at] as Line
   records[at] = `"t":"input",${JSON.stringify(input).slice(1, -1)},"metadata":{${payload}}`
-  const { state, records: read } = readSession(resealed(records), 'eventful')
+  const { state, records: read } = historyOf(resealed(records), 'eventful')
   assert.deepEqual(Object.keys((read[at] as { metadata: JsonObject }).metadata), [
     'constructor',
     'toJSON',
@@ -207,7 +207,7 @@ test('D09: keys and values of a session are plain data: nothing is revived, and 
 })
 
 test('a session that was interrupted after it resumed is read with the answers it had resumed with', () => {
-  const open = readSession(cutOff).open!
+  const open = historyOf(cutOff).open!
   const answers = [...open.root.entries.values()].flatMap(({ key, end }) => (key.kind === 'ask' ? [end?.value] : []))
   assert.deepEqual([open.pending, answers, open.questions().length], [undefined, ['allow', undefined], 1])
 })

@@ -1,14 +1,13 @@
 import type { AgentState } from '../../state/agent-state.ts'
 import type { RunLog } from '../../effects/log.ts'
 import type { Circumstances } from '../../effects/records.ts'
-import { isOfRun, type SessionReader } from './session-reader.ts'
-import type { NumberedRecord, SessionStart } from './session-records.ts'
+import { isOfRun, type NumberedRecord, type SessionStart } from './session-records.ts'
 
 type Numbered<T> = T & { readonly seq: number }
 type InputRecord = Numbered<Extract<NumberedRecord, { t: 'input' }>>
 export type RewoundRecord = Numbered<Extract<NumberedRecord, { t: 'rewound' }>>
 
-/** One run of a session: its records, and the states before and after them. */
+/** One run of a session: its records, and the states before and after them. It grows while its session is read. */
 export type RecordedRun = {
   readonly start: SessionStart
   readonly index: number
@@ -17,7 +16,7 @@ export type RecordedRun = {
   readonly before: AgentState | undefined
   /** What follows its input, up to the next run. */
   readonly records: readonly NumberedRecord[]
-  /** What they amount to. Its log is that of the session, so it may grow. */
+  /** What they amount to. */
   readonly state: AgentState | undefined
   readonly log: RunLog
   /** Where it started, and the limits that it had last. */
@@ -27,57 +26,50 @@ export type RecordedRun = {
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-type OpenRecord = Mutable<Omit<RecordedRun, 'records' | 'stepStarts'>> & {
+type GrowingRun = Mutable<Omit<RecordedRun, 'records' | 'stepStarts'>> & {
   readonly records: NumberedRecord[]
   readonly stepStarts: number[]
 }
 
+type Followed = Pick<RecordedRun, 'state' | 'log'> & {
+  readonly start: SessionStart | undefined
+  readonly runs: number
+}
+
 /** The runs of a session, and when it was rewound. */
-export type RecordedRuns = Pick<RunCollector, 'runs' | 'rewound'>
+export class RecordedRuns {
+  readonly rewound: RewoundRecord[] = []
+  readonly #runs: GrowingRun[] = []
 
-/** Collects the runs of a session while its records are read. One that continues another one replaces it. */
-export class RunCollector {
-  readonly runs: RecordedRun[]
-  readonly rewound: RewoundRecord[]
-  /** The last run, if it is not shared with another collector. */
-  #last: OpenRecord | undefined
-
-  constructor(before?: RunCollector) {
-    this.runs = before?.runs.slice() ?? []
-    this.rewound = before?.rewound.slice() ?? []
+  get runs(): readonly RecordedRun[] {
+    return this.#runs
   }
 
   /** Called with each record after the reader has followed it. */
-  add(record: NumberedRecord, { start, runs, state, log }: SessionReader): void {
+  add(record: NumberedRecord, { start, runs, state, log }: Followed): void {
     if (record.t === 'input') {
-      const { cwd, limits } = record
-      const circumstances = { ...(cwd !== undefined && { cwd }), ...(limits !== undefined && { limits }) }
       const begin = { start: start!, index: runs - 1, input: record, before: state, records: [], state, log }
-      this.#last = { ...begin, circumstances, stepStarts: [0] }
-      this.runs.push(this.#last)
+      this.#runs.push({ ...begin, circumstances: circumstancesIn(record), stepStarts: [0] })
       return
     }
     if (record.t === 'rewound') this.rewound.push(record)
-    this.#last ??= this.#copyLast()
-    if (this.#last === undefined || record.t === 'snapshot') return // it was changed before its first run
-    const { records, stepStarts, circumstances } = this.#last
+    const last = this.#runs.at(-1)
+    if (last === undefined || record.t === 'snapshot') return // it was changed before its first run
+    const { records, stepStarts } = last
     records.push(record)
-    if (isOfRun(record)) this.#last.state = state
+    if (isOfRun(record)) last.state = state
     if (record.t === 'resume') {
-      const { cwd, limits } = record
-      const known = { ...(cwd !== undefined && { cwd }), ...circumstances }
-      this.#last.circumstances = limits === undefined ? known : { ...known, limits }
+      const { limits = last.circumstances.limits, cwd } = record
+      last.circumstances = circumstancesIn({ cwd: last.circumstances.cwd ?? cwd, limits })
     }
     if (record.t !== 'step' || record.path !== undefined) return
     const closed = state?.stepCount ?? 0
     while (stepStarts.length <= closed) stepStarts.push(records.length)
   }
+}
 
-  #copyLast(): OpenRecord | undefined {
-    const last = this.runs.pop()
-    if (last === undefined) return undefined
-    const copy = { ...last, records: last.records.slice(), stepStarts: last.stepStarts.slice() }
-    this.runs.push(copy)
-    return copy
-  }
+type Known = { readonly [K in keyof Circumstances]: Circumstances[K] | undefined }
+
+function circumstancesIn({ cwd, limits }: Known): Circumstances {
+  return { ...(cwd !== undefined && { cwd }), ...(limits !== undefined && { limits }) }
 }

@@ -1,3 +1,5 @@
+import type { SessionReader } from './session-reader.ts'
+
 const MAX_CHARS = 32_000_000
 const CLEAR_AFTER_MS = 60_000
 
@@ -5,23 +7,23 @@ const CLEAR_AFTER_MS = 60_000
  * Sessions that were used recently, so that the next message of a conversation only reads what was appended since. The one that
  * was used last stays, however long it is; all are dropped after a minute without use.
  */
-export class SessionCache<T extends { readonly chars: number }> {
+export class SessionCache {
   /** In order of their last use. */
-  readonly #sessions = new Map<string, T>()
+  readonly #sessions = new Map<string, SessionReader>()
   readonly #stores = new WeakMap<object, number>()
   #lastStore = 0
   #chars = 0
   #clearing: NodeJS.Timeout | undefined
 
   /** Removes a session and returns it. */
-  take(store: object, id: string): T | undefined {
+  take(store: object, id: string): SessionReader | undefined {
     const key = this.#key(store, id)
     const found = this.#sessions.get(key)
     this.#remove(key)
     return found
   }
 
-  set(store: object, id: string, session: T): void {
+  set(store: object, id: string, session: SessionReader): void {
     const key = this.#key(store, id)
     this.#remove(key)
     this.#sessions.set(key, session)

@@ -4,16 +4,16 @@ import { test } from 'node:test'
 import { AgentState } from '../../state/agent-state.ts'
 import { textMessage } from '../../state/message.ts'
 import { memoryStore } from '../stores/memory-store.ts'
-import { loadSession, readCurrent, readSession } from './read-session.ts'
+import { loadSession, readSession } from './read-session.ts'
 import { SessionJournal } from './session-journal.ts'
+import { SessionReader } from './session-reader.ts'
 import { SESSION_VERSION } from './session-records.ts'
 
 /** The journal of a new session, and the lines that are stored. */
 async function newSession() {
   const store = memoryStore()
   const writer = await store.open('s', { create: true })
-  const read = async (options = {}) => (await store.read('s', options))!
-  const journal = new SessionJournal(writer, await loadSession(store, { id: 's', head: writer.head, read }))
+  const journal = new SessionJournal(writer, new SessionReader({ id: 's' }))
   const lines = async (): Promise<readonly string[]> => (await store.read('s'))!.lines
   journal.append({ t: 'session', version: SESSION_VERSION, id: 's', at: 0, agent: 'clerk' })
   return { journal, lines, store }
@@ -33,7 +33,7 @@ test('the size that limits how many sessions are held in memory counts every lin
   const { journal, lines } = await newSession()
   for (let at = 1; at < 5; at++) journal.append({ t: 'suspended', at })
   await journal.flush()
-  assert.equal(journal.loaded!.chars, (await lines()).join('').length)
+  assert.equal(journal.reader.chars, (await lines()).join('').length)
 })
 
 test('what waits is stored when the journal is closed, and nothing of it after a failure', async () => {
@@ -69,7 +69,7 @@ test('a session with two large states in one write is read with the last one', a
     journal.appendState(AgentState.create({ agentId: 'a' }).withMessages(messages.slice(0, at)), at)
   await journal.flush()
   assert.deepEqual((await lines()).map(kindOf), ['session', 'state', 'snapshot', 'state', 'snapshot'])
-  for (const { state } of [readSession(await lines(), 's'), (await readCurrent(store, 's'))!])
+  for (const { state } of [readSession(await lines(), 's'), (await loadSession(store, 's'))!])
     assert.equal(state!.messages.length, 2)
 })
 

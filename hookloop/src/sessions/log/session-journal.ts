@@ -5,8 +5,7 @@ import type { RunTime, WorkLimit } from '../../effects/run-time.ts'
 import { AgentError } from '../../errors.ts'
 import { isThenable } from '../../state/thenable.ts'
 import { storeFailed, type Piece, type SessionWriter } from '../stores/store.ts'
-import type { LoadedSession } from './read-session.ts'
-import { LineEncoder } from './session-log.ts'
+import { endInHead } from './read-session.ts'
 import type { SessionReader } from './session-reader.ts'
 import type { RewoundRecord, SessionRecord } from './session-records.ts'
 
@@ -34,14 +33,9 @@ export class SessionJournal {
   time: RunTime | undefined
   readonly reader: SessionReader
   readonly #writer: SessionWriter
-  readonly #encoder: LineEncoder
-  #lastLine: string
-  #snapshotChars: number
-  #tailChars: number
-  #chars: number
   #lines: string[] = []
   #head: JsonObject
-  #newHead: JsonObject | undefined
+  #isNewHead = false
   #pieces: Piece[] = []
   #startsTurn = false
   #timer: NodeJS.Timeout | undefined
@@ -49,48 +43,32 @@ export class SessionJournal {
   #failure: Error | undefined
   #isScheduled = false
 
-  constructor(writer: SessionWriter, loaded: LoadedSession) {
+  constructor(writer: SessionWriter, reader: SessionReader) {
     this.#writer = writer
-    this.reader = loaded.reader
-    this.#encoder = new LineEncoder(loaded.end)
-    this.#lastLine = loaded.lastLine
-    this.#snapshotChars = loaded.snapshotChars
-    this.#tailChars = loaded.tailChars
-    this.#chars = loaded.chars
+    this.reader = reader
     this.#head = writer.head
   }
 
-  /** The session with everything that was appended; undefined if not all of it is stored. */
-  get loaded(): LoadedSession | undefined {
-    const isStored = this.#lines.length === 0 && this.#writing === undefined
-    if (!isStored || this.#failure !== undefined) return undefined
-    return {
-      reader: this.reader,
-      end: this.#encoder.end,
-      lastLine: this.#lastLine,
-      snapshotChars: this.#snapshotChars,
-      tailChars: this.#tailChars,
-      chars: this.#chars,
-    }
+  /** Whether all that was appended is stored. */
+  get isStored(): boolean {
+    return this.#lines.length === 0 && this.#writing === undefined && this.#failure === undefined
   }
 
   /** The number of the last line. */
   get seq(): number {
-    return this.#encoder.end.seq
+    return this.reader.end.seq
   }
 
   /** Appends a record. The log of a run follows its own records. */
   append(record: SessionRecord): void {
     if (record.t === 'input') this.#startsTurn = true
-    this.#push(record)
-    this.reader.follow(record, this.seq)
+    this.#lines.push(this.reader.append(record))
   }
 
   /** Appends a state that was changed between two runs. */
   appendState(state: AgentState, at: number): void {
     const change = diffState(this.reader.state, state) as unknown as JsonObject
-    this.#push({ t: 'state', at, change })
-    this.reader.at = at
+    this.append({ t: 'state', at, change })
     this.reader.state = state
     this.takeSnapshotIfDue()
   }
@@ -104,14 +82,10 @@ export class SessionJournal {
 
   /** Between two steps: a snapshot keeps reading as fast as it is, however long the session is. */
   takeSnapshotIfDue(): void {
-    if (this.#tailChars < Math.max(SNAPSHOT_CHARS, this.#snapshotChars)) return
-    if (this.reader.state === undefined) return
-    const { seq, sum } = this.#encoder.end
-    this.#push(this.reader.snapshot())
-    this.#snapshotChars = this.#lastLine.length
-    this.#tailChars = 0
-    this.#head = { ...this.#head, snapshot: { line: seq + 1, sum } }
-    this.#newHead = this.#head
+    const { state, tailChars, snapshotChars, end } = this.reader
+    if (state === undefined || tailChars < Math.max(SNAPSHOT_CHARS, snapshotChars)) return
+    this.append(this.reader.snapshot())
+    this.#head = { ...this.#head, snapshot: { line: end.seq + 1, sum: end.sum } }
   }
 
   /** Adds a piece. It is stored with the next lines, or soon. */
@@ -129,18 +103,21 @@ export class SessionJournal {
   setHead(head: JsonObject): void {
     const { snapshot } = this.#head
     this.#head = snapshot === undefined ? head : { ...head, snapshot }
-    this.#newHead = this.#head
+    this.#isNewHead = true
   }
 
   /** One write at a time, in order. After a failure nothing is written, because a line would be missing. */
   flush(): void | Promise<void> {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#writing !== undefined) return this.#writing.then(() => this.flush())
-    const [lines, pieces, head, startsTurn] = [this.#lines, this.#pieces, this.#newHead, this.#startsTurn]
-    if (lines.length === 0 && pieces.length === 0 && head === undefined) return undefined
+    const [lines, pieces, startsTurn] = [this.#lines, this.#pieces, this.#startsTurn]
+    const hasNews = lines.length > 0 || this.#isNewHead
+    if (!hasNews && pieces.length === 0) return undefined
+    // With its last line, so that it is noticed if lines are removed at the end.
+    const head = hasNews ? { ...this.#head, end: endInHead(this.reader.end) } : undefined
     this.#lines = []
     this.#pieces = []
-    this.#newHead = undefined
+    this.#isNewHead = false
     this.#startsTurn = false
     try {
       const writing = this.#writer.append(lines, { head, pieces, startsTurn })
@@ -194,14 +171,6 @@ export class SessionJournal {
     } catch {
       // the next flush reports it
     }
-  }
-
-  #push(record: SessionRecord): void {
-    const line = this.#encoder.encode(record as unknown as JsonObject)
-    this.#lines.push(line)
-    this.#lastLine = line
-    this.#tailChars += line.length
-    this.#chars += line.length
   }
 
   #fail(thrown: unknown): never {

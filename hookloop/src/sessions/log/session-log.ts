@@ -16,52 +16,31 @@ export type LineEnd = { readonly seq: number; readonly sum: string }
 export const noLine: LineEnd = Object.freeze({ seq: -1, sum: NO_SUM })
 
 /**
- * Encodes records as lines of JSON. Each line has its number, and a checksum of itself and the checksum before it. So a line
- * that was edited, moved, removed or inserted is detected. A log without its last lines is valid, as after a crash. The
+ * Encodes a record as a line of JSON, with its number, and a checksum of itself and the checksum before it. So a line that was
+ * edited, moved, removed or inserted is detected; lines that are missing at the end are detected by the head of the session. The
  * checksum detects damage, not an attacker who computes it.
  */
-export class LineEncoder {
-  #seq: number
-  #sum: string
-
-  constructor(after: LineEnd = noLine) {
-    this.#seq = after.seq
-    this.#sum = after.sum
-  }
-
-  /** The number and the checksum of the last line. */
-  get end(): LineEnd {
-    return { seq: this.#seq, sum: this.#sum }
-  }
-
-  encode(record: JsonObject): string {
-    const rest = JSON.stringify(record).slice(1)
-    const chained = `${this.#sum}{"seq":${++this.#seq}${rest === '}' ? '' : ','}${rest}`
-    this.#sum = sumOf(chained)
-    return `${chained.slice(SUM_LENGTH, -1)}${BEFORE_SUM}${this.#sum}${AFTER_SUM}` // one string for both, because copying a line costs as much as its checksum
-  }
+export function encodeLine(
+  record: JsonObject,
+  after: LineEnd = noLine,
+): { readonly line: string; readonly end: LineEnd } {
+  const seq = after.seq + 1
+  const rest = JSON.stringify(record).slice(1)
+  const chained = `${after.sum}{"seq":${seq}${rest === '}' ? '' : ','}${rest}`
+  const sum = sumOf(chained) // one string for both, because copying a line costs as much as its checksum
+  return { line: `${chained.slice(SUM_LENGTH, -1)}${BEFORE_SUM}${sum}${AFTER_SUM}`, end: { seq, sum } }
 }
 
-/** The records of lines, and where the next line continues. */
-export type ReadLines = {
-  readonly records: readonly JsonObject[]
-  readonly end: LineEnd
-}
-
-/** Decodes lines that follow the line `after`. Throws SESSION_CORRUPT with the number of the invalid line. */
-export function readLines(lines: readonly string[], after: LineEnd = noLine): ReadLines {
-  let { sum } = after
-  const records = lines.map((line, i) => {
-    const seq = after.seq + 1 + i
-    const chained = `${sum}${line.slice(0, -END_LENGTH)}}`
-    sum = sumOf(chained)
-    if (!line.endsWith(`${BEFORE_SUM}${sum}${AFTER_SUM}`))
-      throw corrupt(seq, 'its checksum is wrong: it was changed, or a line before it was removed')
-    const record = parse(chained.slice(SUM_LENGTH), seq) // a part of the text whose checksum was made: it is not copied
-    if (record['seq'] !== seq) throw corrupt(seq, 'it has the number of another line')
-    return record
-  })
-  return { records, end: { seq: after.seq + lines.length, sum } }
+/** Decodes the line that follows another one. Throws SESSION_CORRUPT with its number. */
+export function decodeLine(line: string, after: LineEnd): { readonly record: JsonObject; readonly end: LineEnd } {
+  const seq = after.seq + 1
+  const chained = `${after.sum}${line.slice(0, -END_LENGTH)}}`
+  const sum = sumOf(chained)
+  if (!line.endsWith(`${BEFORE_SUM}${sum}${AFTER_SUM}`))
+    throw corruptLine(seq, 'its checksum is wrong: it was changed, or a line before it was removed')
+  const record = parse(chained.slice(SUM_LENGTH), seq) // a part of the text whose checksum was made: it is not copied
+  if (record['seq'] !== seq) throw corruptLine(seq, 'it has the number of another line')
+  return { record, end: { seq, sum } }
 }
 
 function parse(body: string, seq: number): JsonObject {
@@ -69,10 +48,10 @@ function parse(body: string, seq: number): JsonObject {
   try {
     value = parsedJson(/__proto__|\\u005f/i.test(body) ? JSON.parse(body, rejectProto) : JSON.parse(body), 'record')
   } catch (error) {
-    throw corrupt(seq, messageOf(error))
+    throw corruptLine(seq, messageOf(error))
   }
   if (isJsonObject(value)) return value
-  throw corrupt(seq, 'it is not an object')
+  throw corruptLine(seq, 'it is not an object')
 }
 
 /** Hookloop never writes this key: it is an attempt to set a prototype. */
@@ -86,7 +65,7 @@ function sumOf(chained: string): string {
   return hashText(chained).slice(0, SUM_LENGTH)
 }
 
-function corrupt(seq: number, why: string): AgentError {
+export function corruptLine(seq: number, why: string): AgentError {
   return new AgentError('SESSION_CORRUPT', `Line ${seq + 1} of the session cannot be read: ${clause(why)}.`, {
     value: seq,
   })

@@ -1,26 +1,40 @@
 import type { AgentState } from '../../state/agent-state.ts'
 import type { EmittedEvent } from '../../state/event.ts'
 import type { FinalRecord } from '../../state/execution.ts'
-import { hashText } from '../../state/json.ts'
+import { hashText, type JsonObject } from '../../state/json.ts'
 import { fromStateJson } from '../../state/saved-run.ts'
 import { applyDiff } from '../../state/state-diff.ts'
 import { decodeChange } from '../../effects/change.ts'
 import { RunLog } from '../../effects/log.ts'
-import type { RunRecord } from '../../effects/records.ts'
+import { AgentError } from '../../errors.ts'
+import { sessionCorrupt } from '../stores/store.ts'
 import { readEvent } from './record-events.ts'
-import type { NumberedRecord, SessionRecord, SessionStart, SnapshotRecord, Turns } from './session-records.ts'
+import { RecordedRuns } from './recorded-run.ts'
+import { decodeLine, encodeLine, noLine, type LineEnd } from './session-log.ts'
+import {
+  checkVersion,
+  isOfRun,
+  toRecord,
+  type NumberedRecord,
+  type SessionRecord,
+  type SessionStart,
+  type SnapshotRecord,
+  type Turns,
+} from './session-records.ts'
 
-/** What the records of a session amount to, one record after the other. */
+/**
+ * The fold of the records of a session: what they amount to, one record after the other. It is what a process has of a session
+ * in memory, to append to it, or to read only what was appended since.
+ */
 export class SessionReader {
   start: SessionStart | undefined
   /** The state between two runs, or at the last checkpoint of the open one. */
   state: AgentState | undefined
   /** The latest run. */
   log = new RunLog()
+  /** Whether the user has suspended the session. */
   isSuspended = false
-  /** Whether the session ever had a message. */
-  hasInput = false
-  /** The number of runs. */
+  /** How many runs it has had. */
   runs = 0
   turns: Turns = noTurns
   /** The id of the latest run. */
@@ -31,36 +45,105 @@ export class SessionReader {
   checkpoint = 0
   /** The time of the last record. */
   at = 0
+  /** Its last line. */
+  end: LineEnd
+  lastLine = ''
+  /** The length of the last snapshot, of the lines after it, and of everything that was read. */
+  snapshotChars = 0
+  tailChars = 0
+  chars = 0
+  /** The runs that were read, with all their records, if they are collected. */
+  readonly recorded = new RecordedRuns()
+  readonly #id: string | undefined
+  readonly #collects: boolean
+
+  /** `id`: the session that the lines must be of. `after`: the line that the first one follows. */
+  constructor({ id, after = noLine, collects = false }: ReaderOptions = {}) {
+    this.#id = id
+    this.end = after
+    this.#collects = collects
+  }
+
+  /** The agent that started the session, and when. `createdAt` is undefined if the session is empty. */
+  get agent(): string {
+    return this.start?.agent ?? 'agent'
+  }
+
+  get createdAt(): number | undefined {
+    return this.start?.at
+  }
+
+  get isFork(): boolean {
+    return this.start?.from !== undefined
+  }
 
   /** The run that has not ended, if there is one. */
   get open(): RunLog | undefined {
     return this.log.input === undefined || this.log.isOver ? undefined : this.log
   }
 
-  /** Follows a record that is read. */
-  add(record: NumberedRecord): void {
-    if (record.t === 'input') this.beginRun()
-    if (isOfRun(record)) {
-      this.log.apply(record)
-      if (this.log.root.state !== undefined) this.state = this.log.root.state
-    }
-    this.follow(record, record.seq)
+  /** Reads lines that follow. Throws SESSION_CORRUPT, and STATE_VERSION if they are of another version. */
+  read(lines: readonly string[]): void {
+    for (const record of this.decode(lines)) this.add(record)
   }
 
-  /** Follows a record that this process has made. Those of a run are in its log already. */
-  follow(record: SessionRecord, line: number): void {
+  /** The records in lines that follow, one after the other. `add` each of them before the next one. */
+  *decode(lines: readonly string[]): Generator<NumberedRecord> {
+    if (this.end.seq < 0) checkVersion(lines[0])
+    for (const line of lines) {
+      const { record: value, end } = decodeLine(line, this.end)
+      const record = toRecord(value, end.seq) as NumberedRecord
+      this.#passed(record, line, end)
+      yield record
+    }
+  }
+
+  /** Follows a record that was read. */
+  add(record: NumberedRecord): void {
+    try {
+      if (record.t === 'input') this.beginRun()
+      if (isOfRun(record)) {
+        this.log.apply(record)
+        if (this.log.root.state !== undefined) this.state = this.log.root.state
+      }
+      this.#follow(record)
+    } catch (error) {
+      if (!(error instanceof AgentError) || error.code !== 'STATE_INVALID') throw error
+      throw sessionCorrupt(this.#id ?? this.start?.id ?? '', error.message)
+    }
+    if (this.#collects) this.recorded.add(record, this)
+  }
+
+  /** Follows a record that this process makes, and returns its line. Those of a run are in its log already. */
+  append(record: SessionRecord): string {
+    const { line, end } = encodeLine(record as unknown as JsonObject, this.end)
+    this.#passed(record, line, end)
+    if (record.t !== 'snapshot') this.#follow(record)
+    return line
+  }
+
+  #passed({ t }: SessionRecord, line: string, end: LineEnd): void {
+    this.end = end
+    this.lastLine = line
+    this.chars += line.length
+    this.tailChars += line.length
+    if (t !== 'snapshot') return
+    this.snapshotChars = line.length
+    this.tailChars = 0
+  }
+
+  #follow(record: SessionRecord): void {
     this.at = record.at
     const isCheckpoint = record.t === 'step' && record.path === undefined
     if (isCheckpoint || record.t === 'input' || record.t === 'final' || record.t === 'rewound') {
       this.events = []
-      this.checkpoint = line
+      this.checkpoint = this.end.seq
     }
     switch (record.t) {
       case 'session':
-        this.start = record
+        this.#begin(record)
         return
       case 'input':
-        this.hasInput = true
         this.run = record.run
         this.runs++
         this.turns = addTurn(this.turns, record.turn)
@@ -84,9 +167,16 @@ export class SessionReader {
         this.state = applyDiff(this.state, decodeChange(record.change, nothingRecorded))
         return
       case 'snapshot':
-        return this.#restore(record)
+        if (this.start === undefined) this.#restore(record) // otherwise all records before it were read
+        return
       default:
     }
+  }
+
+  #begin(start: SessionStart): void {
+    if (this.#id !== undefined && this.#id !== start.id)
+      throw sessionCorrupt(this.#id, `its lines are those of the session "${start.id}"`)
+    this.start = start
   }
 
   /** A run starts from the current state. Its input is the next record. */
@@ -97,7 +187,7 @@ export class SessionReader {
   }
 
   snapshot(): SnapshotRecord {
-    const { log, start, state, run, isSuspended, hasInput, runs, turns, at, open } = this
+    const { log, start, state, run, isSuspended, runs, turns, at, open } = this
     const { input, hooks, root, waits } = log
     return {
       t: 'snapshot',
@@ -108,15 +198,13 @@ export class SessionReader {
       run,
       ledger: log.ledger,
       isSuspended,
-      hasInput,
       runs,
       turns,
     }
   }
 
-  #restore({ start, state, open, run = '', ledger, isSuspended, hasInput, runs, turns }: SnapshotRecord): void {
-    if (this.start !== undefined) return // all records before it were read
-    this.start = start
+  #restore({ start, state, open, run = '', ledger, isSuspended, runs, turns }: SnapshotRecord): void {
+    this.#begin(start)
     this.state = fromStateJson(state)
     const log = this.beginRun()
     if (open !== undefined) {
@@ -126,46 +214,27 @@ export class SessionReader {
       log.waits = open.waits
     }
     log.ledger = [...ledger]
-    Object.assign(this, { run, isSuspended, hasInput, runs, turns })
+    Object.assign(this, { run, isSuspended, runs, turns })
   }
 }
 
-const nothingRecorded = { keyOf: () => undefined, valueOf: () => undefined }
-const ofRun: ReadonlySet<string> = new Set<RunRecord['t']>([
-  'input',
-  'begin',
-  'end',
-  'answer',
-  'cancel',
-  'pause',
-  'resume',
-  'step',
-  'final',
-])
-
-export function isOfRun(record: SessionRecord): record is RunRecord {
-  return ofRun.has(record.t)
+type ReaderOptions = {
+  readonly id?: string | undefined
+  readonly after?: LineEnd
+  readonly collects?: boolean
 }
 
+const nothingRecorded = { keyOf: () => undefined, valueOf: () => undefined }
 const noTurns: Turns = Object.freeze({ known: [] })
-const MAX_KNOWN_TURNS = 256
-
-/** A bounded number of short hashes, because every snapshot has them. */
+/** Short, because every snapshot has the hashes of all turns. */
 export function hashTurn(turn: string): string {
   return hashText(turn).slice(0, 16)
 }
 
 function addTurn({ known }: Turns, turn: string | undefined): Turns {
-  return turn === undefined ? { known } : { latest: turn, known: [...known.slice(1 - MAX_KNOWN_TURNS), hashTurn(turn)] }
+  return turn === undefined ? { known } : { latest: turn, known: [...known, hashTurn(turn)] }
 }
 
 function withoutLatest({ latest, known }: Turns, final: FinalRecord): Turns {
   return latest === undefined || final.status === 'cancelled' ? { known } : { known: known.slice(0, -1) }
-}
-
-/** The state after some records of a session. */
-export function stateOf(records: readonly NumberedRecord[]): AgentState | undefined {
-  const reader = new SessionReader()
-  for (const record of records) reader.add(record)
-  return reader.state
 }

@@ -17,7 +17,8 @@ import type { StoredChange } from '../../effects/change.ts'
 import type { AgentPath } from '../../state/subagent.ts'
 import type { Wait } from '../../effects/log.ts'
 import { runRecordShapes, time, type InputRecord, type RunRecord } from '../../effects/records.ts'
-import { AgentError, clause } from '../../errors.ts'
+import { AgentError } from '../../errors.ts'
+import { corruptLine } from './session-log.ts'
 
 export const SESSION_VERSION = 3
 
@@ -49,12 +50,11 @@ export type SnapshotRecord = {
   readonly run?: string
   readonly ledger: readonly TimedLedgerEntry[]
   readonly isSuspended: boolean
-  readonly hasInput: boolean
   readonly runs: number
   readonly turns: Turns
 }
 
-/** The turns of a session: the one of the latest input, if it has one, and hashes of the last ones. */
+/** The turns of a session: the one of the latest input, if it has one, and hashes of all. */
 export type Turns = { readonly latest?: string; readonly known: readonly string[] }
 
 /** What no other record says of a run, such as a warning, or a result as hooks let it pass. */
@@ -99,6 +99,10 @@ export function rewoundAt(at: number): FinalRecord {
   return Object.freeze({ status: 'stopped', reason: 'userRequested', by: 'rewind', message, votes: [], at })
 }
 
+export function isOfRun(record: SessionRecord): record is RunRecord {
+  return Object.hasOwn(runRecordShapes, record.t)
+}
+
 /** A record and the number of its line. */
 export type NumberedRecord = SessionRecord & { readonly seq: number }
 
@@ -124,9 +128,7 @@ export function checkVersion(line: string | undefined): void {
 export function toRecord(value: JsonObject, seq: number): SessionRecord {
   const problem = problemOf(value, seq)
   if (problem === undefined) return value as unknown as SessionRecord
-  throw new AgentError('SESSION_CORRUPT', `Line ${seq + 1} of the session cannot be read: ${clause(problem)}.`, {
-    value: seq,
-  })
+  throw corruptLine(seq, problem)
 }
 
 const onlyTime = shapeOf({ at: time })
@@ -154,7 +156,6 @@ const shapes: { readonly [t in SessionRecord['t']]: Shape } = {
     run: optional(string),
     ledger: listOf(object),
     isSuspended: boolean,
-    hasInput: boolean,
     runs: number,
     turns: shapeOf({ latest: optional(string), known: must(Array.isArray, 'must be an array') }),
   }),

@@ -17,7 +17,8 @@ import { exportSession, importSession } from '../session/export-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
 import type { SessionStore, StoredSession } from '../stores/store.ts'
-import { readCurrent, readSession, type SessionSnapshot } from './read-session.ts'
+import { loadSession, readSession } from './read-session.ts'
+import type { SessionReader } from './session-reader.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-snapshots-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -87,7 +88,8 @@ function headFor(lines: readonly string[]): JsonObject {
 }
 
 /** What a session amounts to, as JSON. */
-function contentOf({ log: _log, open, state, ...rest }: SessionSnapshot): unknown {
+function contentOf({ open, ...session }: SessionReader): unknown {
+  const { start, state, isSuspended, runs, turns, run: id, at, end } = session
   const run = open && {
     input: open.input,
     hooks: open.hooks,
@@ -99,7 +101,9 @@ function contentOf({ log: _log, open, state, ...rest }: SessionSnapshot): unknow
     ends: open.ends,
   }
   return JSON.parse(
-    JSON.stringify({ ...rest, state, run }, (key, value: unknown) => (key === 'seq' ? undefined : value)),
+    JSON.stringify({ start, state, isSuspended, runs, turns, id, at, end, run }, (key, value: unknown) =>
+      key === 'seq' ? undefined : value,
+    ),
   )
 }
 
@@ -194,8 +198,8 @@ test('a session is the same from its last snapshot as from all lines, whatever l
   for (let length = lines.findIndex(isSnapshot) + 1; length <= lines.length; length += 7) {
     const some = lines.slice(0, length)
     const { store: other, taken } = counted(await storeWith({ lines: some, head: headFor(some) }, 'long'))
-    const { records: _records, ...whole } = readSession(some, 'long')
-    assert.deepEqual(contentOf((await readCurrent(other, 'long'))!), contentOf(whole), `line ${length}`)
+    const whole = readSession(some, 'long')
+    assert.deepEqual(contentOf((await loadSession(other, 'long'))!), contentOf(whole), `line ${length}`)
     assert.equal(taken(), length - some.findLastIndex(isSnapshot))
   }
 })
@@ -277,7 +281,7 @@ test('a conversation that was replaced by a summary is stored as it is', async (
   )
   const agent = createAgent({ model: talker, store, use: [summarize] })
   for (let i = 0; i < 160; i++) await agent.run(`Message ${i}.`, { session: 'chat' })
-  const { state } = (await readCurrent({ ...store }, 'chat'))!
+  const { state } = (await loadSession({ ...store }, 'chat'))!
   assert.deepEqual(state!.toJSON(), readSession((await storedIn(store)).lines, 'chat').state!.toJSON())
   const [first] = state!.messages.slice()
   assert.deepEqual(first, textMessage('user', 'Summary.'))
@@ -300,6 +304,6 @@ test('a long session is exported and imported without snapshots', async () => {
   const text = await exportSession(store, 'chat')
   assert.ok((await storedIn(store)).lines.some(isSnapshot) && !text.includes('"t":"snapshot"'))
   await importSession(store, text, { as: 'copy' })
-  const [one, copy] = await Promise.all(['chat', 'copy'].map((id) => readCurrent(store, id)))
+  const [one, copy] = await Promise.all(['chat', 'copy'].map((id) => loadSession(store, id)))
   assert.deepEqual(copy!.state!.toJSON(), one!.state!.toJSON())
 })

@@ -1,15 +1,14 @@
-import { AgentState } from '../../state/agent-state.ts'
-import { checkOptions, invalidOption } from '../../state/check-options.ts'
+import { checkOptions } from '../../state/check-options.ts'
 import type { AgentEvent, EmittedEvent } from '../../state/event.ts'
 import { isJsonObject } from '../../state/json.ts'
-import { RunLog } from '../../effects/log.ts'
 import { placedEvent } from '../../agent/event-stamp.ts'
 import { AgentError } from '../../errors.ts'
-import { checkSessionId, checkStore, sessionCorrupt, type SessionStore, type StoredSession } from '../stores/store.ts'
+import { sessionCorrupt, type SessionStore } from '../stores/store.ts'
 import { eventsOf } from './record-events.ts'
-import { noLine, readLines, type LineEnd } from './session-log.ts'
-import { isOfRun } from './session-reader.ts'
-import { checkVersion, toRecord } from './session-records.ts'
+import { snapshotIn } from './read-session.ts'
+import { noLine, type LineEnd } from './session-log.ts'
+import { SessionReader } from './session-reader.ts'
+import type { NumberedRecord } from './session-records.ts'
 
 /** From where to follow the events of a session, and until when. */
 export type WatchOptions = {
@@ -45,12 +44,8 @@ export function pieceSeq(line: number, index: number): number {
  * for await (const event of watchSession(store, 'chat-1')) if (event.type === 'text') process.stdout.write(event.delta)
  */
 export function watchSession(store: SessionStore, id: string, options: WatchOptions = {}): AsyncIterable<AgentEvent> {
-  checkStore('watchSession', store)
-  checkSessionId(id)
   checkOptions('watchSession', options, ['after', 'follow', 'signal'])
   const { after = 0, follow = true, signal } = options
-  if (!(Number.isSafeInteger(after) && after >= 0) && after !== Infinity)
-    throw invalidOption('watchSession', '"after" must be a whole number, 0 or more, or Infinity', after)
   // "From now on" is from this call, not from the first event that is waited for.
   const start = after === Infinity ? lastSeq(store, id) : Promise.resolve(after)
   start.catch(() => undefined) // reported to the reader
@@ -172,95 +167,76 @@ function isConnectionLost(error: unknown): boolean {
 /** The number of the last event that is stored now. */
 async function lastSeq(store: SessionStore, id: string): Promise<number> {
   const { head = {} } = (await store.read(id, { after: Infinity })) ?? {}
-  const first = lineOf(head)
+  const first = (snapshotIn(head)?.seq ?? -1) + 1
   const part = { after: first - 1, pieces: { after: eventSeq(first, 0), before: Infinity } }
   const { lines = [], pieces = [] } = (await store.read(id, part)) ?? {}
   const last = first + lines.length - 1
   return Math.max(0, pieceSeq(last, 0) - 1, pieces.at(-1)?.seq ?? 0)
 }
 
-/** The line of the last snapshot; 0 if there is none. */
-function lineOf(head: StoredSession['head']): number {
-  const snapshot = isJsonObject(head['snapshot']) ? head['snapshot'] : {}
-  return typeof snapshot['line'] === 'number' ? snapshot['line'] : 0
-}
-
 /** A reader of the events after a number. Undefined if there is no session. */
 export async function openReader(store: SessionStore, id: string, after = 0): Promise<EventReader | undefined> {
   const stored = await store.read(id, { after: Infinity })
   if (stored === undefined) return undefined
-  const snapshot = isJsonObject(stored.head['snapshot']) ? stored.head['snapshot'] : {}
-  const line = lineOf(stored.head)
-  const isAfter = line > 0 && after >= eventSeq(line, 0) && typeof snapshot['sum'] === 'string'
-  return new EventReader(store, id, isAfter ? { seq: line - 1, sum: snapshot['sum'] as string } : noLine)
+  const snapshot = snapshotIn(stored.head)
+  const isAfter = snapshot !== undefined && after >= eventSeq(snapshot.seq + 1, 0)
+  return new EventReader(store, id, isAfter ? snapshot : noLine)
 }
 
 type Page = { readonly events: readonly AgentEvent[]; readonly hasMore: boolean }
 
 const PAGE_LINES = 256
-/** The events of a run do not depend on its states. */
-const noState = AgentState.create({ agentId: '' })
-
 /** Reads the events of a session, page by page. */
 export class EventReader {
   readonly #store: SessionStore
   readonly #id: string
-  #end: LineEnd
-  #log = new RunLog()
-  #run = ''
+  readonly #reader: SessionReader
   #key: string | undefined
 
-  constructor(store: SessionStore, id: string, end: LineEnd) {
+  constructor(store: SessionStore, id: string, after: LineEnd) {
     this.#store = store
     this.#id = id
-    this.#end = end
+    this.#reader = new SessionReader({ id, after })
   }
 
   /** The next events after a number. */
   async read(after: number): Promise<Page | 'deleted' | undefined> {
-    const first = this.#end.seq + 1
-    const range = { after, before: eventSeq(first + PAGE_LINES, 0) }
-    const part = { after: first - 1, before: first + PAGE_LINES, pieces: range }
+    const { seq } = this.#reader.end
+    const before = seq + 1 + PAGE_LINES
+    const part = { after: seq, before, pieces: { after, before: eventSeq(before, 0) } }
     const stored = await this.#store.read(this.#id, part)
     this.#key ??= stored?.key
     if (stored === undefined || stored.key !== this.#key) return 'deleted'
     const { lines, pieces = [] } = stored
-    if (first === 0) checkVersion(lines[0])
-    const events = [...this.#recorded(lines)]
-    const end = eventSeq(this.#end.seq + 1, 0)
-    for (const { seq, text } of pieces)
-      if (seq < end) events.push(placedEvent(toEvent(this.#id, seq, text), { seq, session: this.#id, run: this.#run }))
+    const events = this.#eventsIn(lines)
+    const end = eventSeq(this.#reader.end.seq + 1, 0)
+    for (const { seq: number, text } of pieces)
+      if (number < end) events.push(this.#placed(toEvent(this.#id, number, text), number))
     events.sort((a, b) => a.seq - b.seq)
-    return { events: events.filter(({ seq }) => seq > after), hasMore: lines.length === PAGE_LINES }
+    return { events: events.filter((event) => event.seq > after), hasMore: lines.length === PAGE_LINES }
   }
 
-  *#recorded(lines: readonly string[]): Generator<AgentEvent> {
-    const { records, end } = readLines(lines, this.#end)
-    for (const [i, value] of records.entries()) {
-      const line = this.#end.seq + 1 + i
-      const record = toRecord(value, line)
-      if (record.t === 'input') {
-        this.#run = record.run
-        this.#log = new RunLog()
-      }
-      if (record.t === 'snapshot' && record.run !== undefined) this.#run = record.run
-      const run = record.t === 'event' && record.run !== undefined ? record.run : this.#run
-      for (const [j, event] of this.#eventsOf(record).entries())
-        yield placedEvent(event, { seq: eventSeq(line, j), session: this.#id, run })
-      if (record.t === 'snapshot' && record.open !== undefined && this.#log.input === undefined)
-        this.#log.apply(record.open.input)
-      if (isOfRun(record)) this.#log.apply(record, false, noState)
-      this.#log.ledger = []
+  #eventsIn(lines: readonly string[]): AgentEvent[] {
+    const events: AgentEvent[] = []
+    for (const record of this.#reader.decode(lines)) {
+      const stoodFor = this.#stoodFor(record)
+      this.#reader.add(record)
+      const run = record.t === 'event' ? record.run : undefined
+      for (const [i, event] of stoodFor.entries()) events.push(this.#placed(event, eventSeq(record.seq, i), run))
     }
-    this.#end = end
+    return events
   }
 
-  #eventsOf(record: ReturnType<typeof toRecord>): ReturnType<typeof eventsOf> {
+  #stoodFor(record: NumberedRecord): readonly EmittedEvent[] {
     try {
-      return eventsOf(record, this.#log)
+      return eventsOf(record, this.#reader.log)
     } catch (error) {
       throw error instanceof AgentError ? sessionCorrupt(this.#id, error.message) : error
     }
+  }
+
+  #placed(event: EmittedEvent, seq: number, run = this.#reader.run): AgentEvent {
+    return placedEvent(event, { seq, session: this.#id, run })
   }
 }
 

@@ -9,7 +9,7 @@ import type { StoredRun, StoredStep } from '../../state/stored-run.ts'
 import { jsonChanges } from '../../state/state-diff.ts'
 import type { Approval, ToolExecution } from '../../state/tool-call.ts'
 import { noUsage, type Usage } from '../../state/usage.ts'
-import { readRecordedRuns } from '../log/read-session.ts'
+import { readSession } from '../log/read-session.ts'
 import { toStoredRun } from '../log/stored-run.ts'
 import type { StoredSession } from '../stores/store.ts'
 
@@ -110,8 +110,8 @@ type ComparedRun = {
 function comparedRun(run: DiffedRun): ComparedRun {
   if ('steps' in run) return { ...ofState(undefined), ...ofStoredRun(run), messages: [run.input], usage: run.usage }
   if (!('state' in run)) {
-    const { runs, state } = readRecordedRuns('lines' in run ? run.lines : run)
-    const last = runs.at(-1)
+    const { recorded, state } = readSession('lines' in run ? run.lines : run)
+    const last = recorded.runs.at(-1)
     return { ...ofState(state), ...(last && ofStoredRun(toStoredRun(last))) }
   }
   const state = run.state instanceof AgentState ? run.state : fromSavedRun(run).state

@@ -13,9 +13,9 @@ import { RecordTape, type TapeMode } from '../../effects/tape.ts'
 import { isHook, type Hook } from '../../hooks/hook.ts'
 import { HookStack } from '../../hooks/stack.ts'
 import { isAround } from '../../hooks/triggers.ts'
-import { readRecordedRuns } from '../log/read-session.ts'
+import { readSession } from '../log/read-session.ts'
 import type { RecordedRun } from '../log/recorded-run.ts'
-import { isOfRun } from '../log/session-reader.ts'
+import { isOfRun } from '../log/session-records.ts'
 import type { StoredSession } from '../stores/store.ts'
 import { compareStep, type ReplayDifferences } from './compare-ledgers.ts'
 
@@ -85,7 +85,7 @@ export async function replay(record: StoredSession | readonly string[], options:
 }
 
 function runIn(record: StoredSession | readonly string[], index = -1): RecordedRun {
-  const { runs } = readRecordedRuns('lines' in record ? record.lines : record)
+  const { runs } = readSession('lines' in record ? record.lines : record).recorded
   const run = Number.isInteger(index) ? runs.at(index) : undefined
   if (run !== undefined) return run
   throw invalid(`There is no run ${index}: the session has ${runs.length} runs.`, index)

@@ -4,7 +4,7 @@ import type { Agent } from '../../agent/agent.ts'
 import { inputFor } from '../../agent/loop/drive.ts'
 import type { RunOptions } from '../../agent/run-options.ts'
 import type { Run } from '../../agent/run.ts'
-import { readSession } from '../log/read-session.ts'
+import { historyOf } from '../log/history.fixture.ts'
 import type { NumberedRecord } from '../log/session-records.ts'
 import { runInSession } from '../session/run-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
@@ -30,7 +30,7 @@ export async function recordedRun(
 ): Promise<{ readonly run: Run; readonly store: SessionStore; readonly records: readonly NumberedRecord[] }> {
   const store = memoryStore()
   const run = await runIn(store, agent, input, options)
-  const { state, records } = readSession((await store.read('s'))!.lines)
+  const { state, records } = historyOf((await store.read('s'))!.lines)
   if (run.status !== 'suspended') assert.equal(JSON.stringify(state), JSON.stringify(run.state))
   return { run, store, records }
 }

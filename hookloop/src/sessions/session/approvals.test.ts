@@ -11,9 +11,9 @@ import { guard } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
 import { dyingStore, storeOf, toolBegin } from './dying-store.fixture.ts'
-import { readSession } from '../log/read-session.ts'
+import { historyOf } from '../log/history.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
-import { LineEncoder } from '../log/session-log.ts'
+import { encodeLine, noLine } from '../log/session-log.ts'
 import type { SessionStore } from '../stores/store.ts'
 
 type Options = { readonly to?: readonly string[]; readonly use?: readonly Use[]; readonly expiresInMs?: number }
@@ -50,7 +50,7 @@ async function waiting(options: Options = {}) {
 }
 
 async function resultsIn(store: SessionStore): Promise<readonly (readonly [string, unknown])[]> {
-  const { state } = readSession((await store.read('s'))!.lines)
+  const { state } = historyOf((await store.read('s'))!.lines)
   return state!.execution!.steps.at(0)!.toolExecutions.map(({ status, output }) => [status, output] as const)
 }
 
@@ -108,7 +108,7 @@ test('D06: a yes lets the call run, once; who said so is written down', async ()
   await answerApproval(store, { session: 's', approval: pending[0]!.id, answer: 'allow', by: 'eve' })
   const run = await agent.resume('s')
   assert.deepEqual([run.status, paid], ['completed', ['ann']])
-  const { records } = readSession((await store.read('s'))!.lines)
+  const { records } = historyOf((await store.read('s'))!.lines)
   assert.ok(records.some((record) => record.t === 'answer' && record.by === 'eve'))
 })
 
@@ -229,14 +229,16 @@ suite('D07: is rejected, and nothing runs:', () => {
     const { store, pending } = await waiting()
     const { lines } = (await store.read('s'))!
     const forged = lines.map((line) => line.replaceAll('"to":"ann"', '"to":"eve"'))
-    const encoder = new LineEncoder()
+    let end = noLine
     const onlyCall = lines.map((line) => {
       const {
         seq: _seq,
         sum: _sum,
         ...record
       } = JSON.parse(line.replace(/"args":\{"to":"ann"\}/, '"args":{"to":"eve"}')) as JsonObject
-      return encoder.encode(record)
+      const encoded = encodeLine(record, end)
+      end = encoded.end
+      return encoded.line
     })
     for (const [changed, code] of [
       [forged, 'SESSION_CORRUPT'],
@@ -314,15 +316,6 @@ test('an answer waits for a session that is locked for as long as waitMs says', 
   const answering = answer(600_000)
   await writer.release()
   await answering
-  for (const waitMs of [-1, Number.NaN])
-    await assert.rejects(answer(waitMs), { code: 'AGENT_INVALID_OPTION', message: /waitMs/ })
-})
-
-test('a store that is none is rejected, with the name of the function', async () => {
-  await assert.rejects(listApprovals(undefined as never), { message: /^listApprovals: / })
-  await assert.rejects(answerApproval(undefined as never, { session: 's', approval: 'a', answer: 'allow' }), {
-    message: /^answerApproval: /,
-  })
 })
 
 test('an answer with arguments that are not JSON is rejected', async () => {

@@ -1,12 +1,11 @@
 import { pageTypes } from '../stores/list-sessions.ts'
-import { optionTypes } from '../../state/option-types.ts'
 import { checkOptions } from '../../state/check-options.ts'
 import { checkedAnswer } from '../../agent/context/ask.ts'
 import { askedIn, checkAnswerTo } from '../../agent/loop/resume.ts'
 import { toJson, type JsonObject } from '../../state/json.ts'
 import type { Answer, Approval } from '../../state/tool-call.ts'
 import { AgentError } from '../../errors.ts'
-import { checkStore, type ListedSession, type ListOptions, type SessionStore } from '../stores/store.ts'
+import type { ListedSession, ListOptions, SessionStore } from '../stores/store.ts'
 import { lockSession } from './session-lock.ts'
 
 /** An approval that waits for an answer, and the id of its session. */
@@ -23,7 +22,6 @@ export async function listApprovals(
   /** `limit` counts sessions, and `after` is the last session of the page before. */
   options: Omit<ListOptions, 'status'> = {},
 ): Promise<readonly PendingApproval[]> {
-  checkStore('listApprovals', store)
   checkOptions('listApprovals', options, pageTypes)
   const asking = await listAsking(store, options)
   return asking.flatMap(({ id, pending }) => pending.map((approval) => ({ ...approval, session: id })))
@@ -69,22 +67,14 @@ export async function answerApproval(
     readonly waitMs?: number
   },
 ): Promise<void> {
-  checkStore('answerApproval', store)
-  checkOptions('answerApproval', options, {
-    session: optionTypes.any,
-    approval: optionTypes.string,
-    answer: optionTypes.any,
-    by: optionTypes.string,
-    now: optionTypes.finite,
-    waitMs: optionTypes.amount,
-  })
+  checkOptions('answerApproval', options, ['session', 'approval', 'answer', 'by', 'now', 'waitMs'])
   const { session: id, approval, answer: given, by, now = Date.now(), waitMs } = options
   if (checkedAnswer(given) === 'suspend') {
     throw new AgentError('ANSWER_INVALID', 'To leave an approval open, do not answer it.', { value: given })
   }
   await lockSession(store, { id, waitMs }, async (session) => {
-    const { snapshot, journal } = session
-    const { open } = snapshot
+    const { reader, journal } = session
+    const { open } = reader
     if (open === undefined) {
       throw new AgentError('ANSWER_UNKNOWN', `The session does not wait for "${approval}".`, { value: approval })
     }

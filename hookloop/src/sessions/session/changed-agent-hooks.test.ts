@@ -6,7 +6,7 @@ import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
 import { guard, hook, observe } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import { readSession } from '../log/read-session.ts'
+import { historyOf } from '../log/history.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { dyingStore, toolBegin, toolEnd } from './dying-store.fixture.ts'
@@ -77,7 +77,7 @@ async function* afterDeaths(at: Asking['at'], changed: Partial<Asking>) {
     const dying = dyingStore(inner, { at: write, stored: true })
     const first = allowAll(dying, asking(dying, { at, temperature: 0 }, called)).then(() => false)
     isDead = await Promise.race([first, dying.died.then(() => true)])
-    const { records, state } = readSession((await inner.read('s'))!.lines, 's')
+    const { records, state } = historyOf((await inner.read('s'))!.lines, 's')
     const answered = records.flatMap((record) => (record.t === 'answer' ? [record.approval] : []))
     const allowed = await allowAll(inner, asking(inner, { at, temperature: 1, ...changed }, later))
     const steps = state?.stepCount ?? 0

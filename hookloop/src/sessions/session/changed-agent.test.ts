@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { isSoak } from '../stores/kills.fixture.ts'
-import { readSession } from '../log/read-session.ts'
+import { historyOf } from '../log/history.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { Death } from './dying-store.fixture.ts'
 import { changedAgent, changes, questions, summaryChanges, work } from './changed-agent.fixture.ts'
@@ -68,7 +68,7 @@ test('is resumed without a lost or repeated effect, if an agent that asked asks 
 test('the agent that summarizes does so more than once in these tests', async () => {
   const store = memoryStore()
   await work(changedAgent(store, { note: () => undefined }, summarizes), store)
-  const { records } = readSession((await store.read('s'))!.lines, 's')
+  const { records } = historyOf((await store.read('s'))!.lines, 's')
   const summaries = records.filter((record) => record.t === 'end' && record.key.trigger === 'beforeCompaction')
   assert.ok(summaries.length > 1, String(summaries.length))
 })

@@ -7,7 +7,7 @@ import type { Run } from '../../agent/run.ts'
 import { createAgent } from '../../create-agent.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import { readSession } from '../log/read-session.ts'
+import { historyOf } from '../log/history.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { dyingStore, toolBegin, type Death } from './dying-store.fixture.ts'
@@ -124,7 +124,7 @@ async function* afterDeaths(hooks: Hooks = {}): AsyncGenerator<After> {
     const store = memoryStore()
     const dying = dyingStore(store, death)
     await Promise.race([familyOver(dying, hooks).run('Go.', { session: 's' }), dying.died])
-    const { open, records } = readSession((await store.read('s'))!.lines, 's')
+    const { open, records } = historyOf((await store.read('s'))!.lines, 's')
     assert.notEqual(open, undefined, String(death.at))
     const has = (t: string, kind: string): boolean =>
       records.some((each) => each.t === t && 'key' in each && each.key.kind === kind)

@@ -6,7 +6,7 @@ import { tool } from '../../agent/tool.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { AgentError } from '../../errors.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import { readSession } from '../log/read-session.ts'
+import { historyOf } from '../log/history.fixture.ts'
 import { isSoak, killPoints } from '../stores/kills.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
@@ -66,7 +66,7 @@ for (const [kind, open] of [
     assert.equal(ends.filter((end) => end === 'SESSION_BUSY').length, COUNT - 1)
     assert.ok(done.length > before)
     assert.deepEqual(done, [...new Set(done)])
-    const { open: left, state } = readSession((await first.read('s'))!.lines, 's')
+    const { open: left, state } = historyOf((await first.read('s'))!.lines, 's')
     assert.deepEqual([left, state!.execution!.status], [undefined, 'completed'])
     for (const store of new Set([first, ...stores])) await store.close()
   })
@@ -110,7 +110,7 @@ test('a session whose process is killed is resumed by a process with a changed a
   const last = start(place, ['end', ids.join(',')], { CHANGED: '1' })
   assert.equal(await last.ended, 0, last.errors())
   for (const id of ids) {
-    const { state, open, records } = readSession((await store.read(id))!.lines, id)
+    const { state, open, records } = historyOf((await store.read(id))!.lines, id)
     assert.deepEqual([open, state!.execution!.status], [undefined, 'completed'], id)
     assert.equal(records.filter(({ t }) => t === 'final').length, 1)
     const results = resultsOf(state!)

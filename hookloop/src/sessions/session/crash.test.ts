@@ -4,12 +4,12 @@ import type { JsonObject } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import { dyingStore, storeOf, type Death } from './dying-store.fixture.ts'
 import { alwaysOnce, drive, eventfulAgent, onlyOnce } from './eventful-run.fixture.ts'
-import { readSession, type SessionHistory } from '../log/read-session.ts'
+import { historyOf, type History } from '../log/history.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 
 type Done = { readonly what: string; readonly key: string }
-type Ended = { readonly kept: SessionHistory; readonly done: readonly Done[] }
+type Ended = { readonly kept: History; readonly done: readonly Done[] }
 
 /** The run with nothing in its way; of each write, how much of the session and of the world was there before it. */
 const undisturbed = await (async () => {
@@ -30,7 +30,7 @@ const undisturbed = await (async () => {
   }
   await drive(eventfulAgent(store, { note: (what, key) => done.push({ what, key }) }), store)
   const text = (await inner.read('eventful'))!.lines
-  return { kept: readSession(text), done, lines: text, before }
+  return { kept: historyOf(text), done, lines: text, before }
 })()
 
 /** Lets processes die one after the other, then one live, all over the same sessions and the same world. */
@@ -44,14 +44,14 @@ async function survive(inner: SessionStore, deaths: readonly Death[], done: Done
     alive = false
   }
   await drive(eventfulAgent(inner, { note: (what, key) => done.push({ what, key }) }), inner, { isDone })
-  return { kept: readSession((await inner.read('eventful'))!.lines), done }
+  return { kept: historyOf((await inner.read('eventful'))!.lines), done }
 }
 
 type Execution = { readonly status: string; readonly interrupted?: true }
 type Comparable = { messages: { content: JsonObject[] }[]; steps: { calls: { id: string }[]; results: Execution[] }[] }
 
 /** A state without its times, and without the results of the given calls. */
-function comparable({ state }: SessionHistory, without: ReadonlySet<string>): Comparable {
+function comparable({ state }: History, without: ReadonlySet<string>): Comparable {
   const { messages, execution, ...rest } = JSON.parse(JSON.stringify(state)) as never as {
     messages: Comparable['messages']
     execution: { steps: { toolCalls: { id: string }[]; toolExecutions: Execution[] }[]; final: JsonObject }
@@ -76,7 +76,7 @@ function comparable({ state }: SessionHistory, without: ReadonlySet<string>): Co
   }
 }
 
-function interrupted(kept: SessionHistory): ReadonlySet<string> {
+function interrupted(kept: History): ReadonlySet<string> {
   const steps = comparable(kept, new Set()).steps
   return new Set(
     steps.flatMap(({ calls, results }) => calls.flatMap(({ id }, i) => (results[i]!.interrupted === true ? [id] : []))),

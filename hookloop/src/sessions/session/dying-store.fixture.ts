@@ -34,7 +34,10 @@ export function dyingStore(
       isDead = typeof at === 'number' ? writes === at : last !== -1
       if (!isDead) return slow ? soon().then(() => writer.append(lines, options)) : writer.append(lines, options)
       if (stored) void writer.append(lines, options)
-      else if (last > 0) void writer.append(lines.slice(0, last), { head: { ...options?.head, status: 'running' } })
+      else if (last > 0) {
+        const { end: _end, ...head } = options?.head ?? {}
+        void writer.append(lines.slice(0, last), { head: { ...head, status: 'running' } })
+      }
       void writer.release() // as the next process finds it
       die()
       return forEver

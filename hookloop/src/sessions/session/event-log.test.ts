@@ -10,7 +10,7 @@ import { scriptedModel } from '../../models/scripted.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import type { AgentEvent } from '../../state/event.ts'
 import type { LanguageModel } from '../../state/inference.ts'
-import { readCurrent } from '../log/read-session.ts'
+import { loadSession } from '../log/read-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { answerApproval } from './approvals.ts'
@@ -321,7 +321,7 @@ test('however the agent has changed after a crash at any write, the events have 
       try {
         checkStory(logged, { isChanged: true })
         assert.equal(logged.at(-1)!.type, 'finished')
-        const ended = results((await readCurrent(store, 's'))!.state!, logged)
+        const ended = results((await loadSession(store, 's'))!.state!, logged)
         assert.deepEqual(ended.events, ended.state)
       } catch (error) {
         throw new Error(`${changed}, write ${at}`, { cause: error })

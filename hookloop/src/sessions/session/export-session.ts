@@ -1,14 +1,14 @@
 import { optionTypes, type OptionType } from '../../state/option-types.ts'
-import { checkArgument, checkOptions } from '../../state/check-options.ts'
+import { checkOptions } from '../../state/check-options.ts'
 import { hashText, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { redactor, secretName, secretPatterns } from '../../state/secrets.ts'
 import { AgentError, messageOf, clause } from '../../errors.ts'
 import { escapeInJson } from '../../system/sanitize-text.ts'
-import { readSession, readStoredSession } from '../log/read-session.ts'
+import { endInHead, readHistory, readSession } from '../log/read-session.ts'
 import { headOf } from './session-head.ts'
-import { LineEncoder } from '../log/session-log.ts'
+import { encodeLine, noLine } from '../log/session-log.ts'
 import { toRecord } from '../log/session-records.ts'
-import { checkSessionId, checkStore, type SessionStore } from '../stores/store.ts'
+import { checkSessionId, type SessionStore } from '../stores/store.ts'
 
 /** Version 1 had no checksum. */
 export const EXPORT_VERSION = 3
@@ -29,19 +29,17 @@ export type ExportOptions = {
  * await writeFile('chat-1.jsonl', await exportSession(store, 'chat-1', { redact: [/ACME-\d+/g] }))
  */
 export async function exportSession(store: SessionStore, id: string, options: ExportOptions = {}): Promise<string> {
-  checkStore('exportSession', store)
   checkOptions('exportSession', options, { redact: redactType })
   const { redact = [] } = options
-  const { records } = await readStoredSession(store, id)
+  const { lines: stored } = await readHistory(store, id)
   const clean =
     redact === false
       ? (value: Json): Json => value
       : redactor([...secretPatterns, ...redact], (name) => secretName.test(name))
   const header = { type: 'export', version: EXPORT_VERSION, id, redacted: redact !== false }
-  const lines = records.flatMap((record) => {
-    // A snapshot repeats all other records.
-    const { seq: _seq, ...rest } = record as unknown as JsonObject
-    return record.t === 'snapshot' ? [] : [JSON.stringify(clean(rest))]
+  const lines = stored.flatMap((line) => {
+    const { seq: _seq, sum: _sum, ...record } = JSON.parse(line) as JsonObject
+    return record['t'] === 'snapshot' ? [] : [JSON.stringify(clean(record))] // a snapshot repeats all other records
   })
   const body = escapeInJson([JSON.stringify(header), ...lines].join('\n')) // it is printed, and looked at with other programs
   return `${body}\n${JSON.stringify({ type: 'exportEnd', lines: lines.length + 1, sum: hashText(body) })}\n`
@@ -69,9 +67,7 @@ export type ImportOptions = {
  * await importSession(store, await readFile('chat-1.jsonl', 'utf8'), { as: 'chat-1-copy' })
  */
 export async function importSession(store: SessionStore, text: string, options: ImportOptions = {}): Promise<string> {
-  checkStore('importSession', store)
-  checkOptions('importSession', options, { as: optionTypes.any, maxBytes: optionTypes.count })
-  checkArgument('importSession', ['text', text], typeof text === 'string', 'the text of an exported session')
+  checkOptions('importSession', options, ['as', 'maxBytes'])
   const { maxBytes = MAX_BYTES } = options
   if (Buffer.byteLength(text) > maxBytes)
     throw new AgentError(
@@ -91,15 +87,17 @@ export async function importSession(store: SessionStore, text: string, options: 
   }
   const id = checkSessionId(options.as ?? header['id'])
   const body = checkedBody(text) // before anything else is parsed
-  const encoder = new LineEncoder()
   const lines: string[] = []
+  let end = noLine
   for (const [i, line] of body.split('\n').entries()) {
     if (i === 0 || line === '') continue
     const record = parseLine(line, i)
     toRecord({ ...record, seq: lines.length }, lines.length) // the first invalid record ends the import
-    lines.push(encoder.encode(record['t'] === 'session' ? { ...record, id } : record))
+    const encoded = encodeLine(record['t'] === 'session' ? { ...record, id } : record, end)
+    lines.push(encoded.line)
+    end = encoded.end
   }
-  const snapshot = readSession(lines, id) // checks how the records fit together before any is stored
+  const { agent, createdAt = 0, state } = readSession(lines, id) // checks how the records fit together before any is stored
   const writer = await store.open(id, { create: true })
   try {
     if (writer.length > 0) {
@@ -107,8 +105,8 @@ export async function importSession(store: SessionStore, text: string, options: 
         value: id,
       })
     }
-    const { agent, createdAt = 0, state } = snapshot
-    await writer.append(lines, { head: state === undefined ? {} : headOf(state, { agent, createdAt }) })
+    const head = state === undefined ? {} : headOf(state, { agent, createdAt })
+    await writer.append(lines, { head: { ...head, end: endInHead(end) } })
   } finally {
     await writer.release()
   }

@@ -1,5 +1,4 @@
-import { optionTypes } from '../../state/option-types.ts'
-import { checkNoOptions, checkOptions } from '../../state/check-options.ts'
+import { checkOptions } from '../../state/check-options.ts'
 import { AgentState } from '../../state/agent-state.ts'
 import { sameJson } from '../../state/json.ts'
 import { textOf, toInput, type Message } from '../../state/message.ts'
@@ -8,10 +7,10 @@ import { AgentError } from '../../errors.ts'
 import { appendSessionStart, appendState, lockSession, prepareInput } from './session-lock.ts'
 import { isPrepared } from './unfinished-run.ts'
 import { readRuns } from '../log/read-runs.ts'
-import type { NumberedRecord } from '../log/session-records.ts'
-import { readStoredSession, type SessionHistory } from '../log/read-session.ts'
-import { stateOf } from '../log/session-reader.ts'
-import { checkStore, type SessionStore } from '../stores/store.ts'
+import { readHistory, readSession, type StoredHistory } from '../log/read-session.ts'
+import type { SessionReader } from '../log/session-reader.ts'
+import { toStoredRun } from '../log/stored-run.ts'
+import type { SessionStore } from '../stores/store.ts'
 
 /** A point of a session to fork from or to rewind to: the end of a step. */
 export type SessionPoint = {
@@ -35,11 +34,8 @@ export type SessionPoint = {
  * const points = await listPoints(store, 'chat-1')
  * await forkSession(store, 'chat-1', { at: points[2].seq })
  */
-export async function listPoints(store: SessionStore, id: string, ...more: []): Promise<readonly SessionPoint[]> {
-  checkNoOptions('listPoints', more)
-  checkStore('listPoints', store)
-  const runs = await readRuns(store, id)
-  return runs.flatMap((run) => run.steps.flatMap((step) => pointOf(run, step)))
+export async function listPoints(store: SessionStore, id: string): Promise<readonly SessionPoint[]> {
+  return pointsOf(await readRuns(store, id))
 }
 
 /** Options of `forkSession`. */
@@ -62,20 +58,20 @@ export type ForkOptions = {
  * await agent.resume(id)
  */
 export async function forkSession(store: SessionStore, id: string, options: ForkOptions = {}): Promise<string> {
-  checkStore('forkSession', store)
-  checkOptions('forkSession', options, { at: optionTypes.whole, as: optionTypes.any, message: optionTypes.any })
-  const snapshot = await readStoredSession(store, id)
-  await checkPoint(store, id, options.at)
-  const seq = options.at ?? snapshot.end.seq
-  const message = options.message === undefined ? unanswered(snapshot, options.at) : toInput(options.message)
-  const state = options.message === undefined ? settledState(stateAt(snapshot, seq)) : stateBeforeInput(snapshot, seq)
+  checkOptions('forkSession', options, ['at', 'as', 'message'])
+  const history = await readHistory(store, id)
+  checkPoint(history, options.at)
+  const { reader, lines } = history
+  const at = options.at ?? lines.length - 1
+  const message = options.message === undefined ? unanswered(reader, options.at) : toInput(options.message)
+  const state = options.message === undefined ? settledState(stateAt(history, at)) : stateBeforeInput(history, at)
   const as = options.as ?? `${id.slice(0, 100).replace(/[\ud800-\udbff]$/, '')}-${crypto.randomUUID().slice(0, 8)}`
   await lockSession(store, { id: as, create: true }, async (session) => {
-    if (session.snapshot.createdAt !== undefined) {
+    if (session.reader.createdAt !== undefined) {
       throw new AgentError('SESSION_BUSY', `The session "${as}" already exists. Fork to another id.`, { value: as })
     }
-    const origin = { agent: snapshot.agent, at: Date.now() }
-    appendSessionStart(session, { ...origin, from: { id, seq } })
+    const origin = { agent: reader.agent, at: Date.now() }
+    appendSessionStart(session, { ...origin, from: { id, seq: at } })
     appendState(session, state, origin)
     if (message !== undefined) prepareInput(session, { t: 'input', run: crypto.randomUUID(), at: origin.at, message })
     await session.journal.flush()
@@ -84,11 +80,17 @@ export async function forkSession(store: SessionStore, id: string, options: Fork
 }
 
 /** Throws unless a line is the end of a step of the session. */
-export async function checkPoint(store: SessionStore, id: string, at: number | undefined): Promise<void> {
-  if (at === undefined || (await listPoints(store, id)).some(({ seq }) => seq === at)) return
+export function checkPoint({ reader: { recorded } }: StoredHistory, at: number | undefined): void {
+  if (at === undefined) return
+  const points = pointsOf(recorded.runs.map((run) => toStoredRun(run)))
+  if (points.some(({ seq }) => seq === at)) return
   throw new AgentError('AGENT_INVALID_OPTION', `The session has no step ${at}. listPoints returns its steps.`, {
     value: at,
   })
+}
+
+function pointsOf(runs: readonly StoredRun[]): readonly SessionPoint[] {
+  return runs.flatMap((run) => run.steps.flatMap((step) => pointOf(run, step)))
 }
 
 function pointOf({ index: execution, input }: StoredRun, step: StoredStep): readonly SessionPoint[] {
@@ -108,9 +110,13 @@ function pointOf({ index: execution, input }: StoredRun, step: StoredStep): read
   ]
 }
 
-export function stateAt({ records }: Pick<SessionHistory, 'records'>, at: number): AgentState {
-  const state = stateOf(records.filter(({ seq }) => seq <= at))
-  return state ?? AgentState.create({ agentId: crypto.randomUUID() }) // its first run has no checkpoint yet
+/** The state after a line. Undefined: its first run has no checkpoint yet. */
+function storedState({ lines }: StoredHistory, at: number): AgentState | undefined {
+  return readSession(lines.slice(0, at + 1)).state
+}
+
+export function stateAt(history: StoredHistory, at: number): AgentState {
+  return storedState(history, at) ?? AgentState.create({ agentId: crypto.randomUUID() })
 }
 
 /** The state as between two runs: its usage is counted, and it has no execution and no approvals. */
@@ -119,28 +125,20 @@ export function settledState(state: AgentState): AgentState {
 }
 
 /** The message that a rewind or a fork has stored to be answered. One of a run that was interrupted right then is not copied. */
-function unanswered({ open, records }: SessionHistory, at: number | undefined): Message | undefined {
-  const last = records.findLast((record) => record.t === 'input')
-  return at === undefined && open !== undefined && isPrepared(open) ? last?.message : undefined
+function unanswered({ open }: SessionReader, at: number | undefined): Message | undefined {
+  return at === undefined && open !== undefined && isPrepared(open) ? open.input!.message : undefined
 }
 
 /** The state at a line, with the conversation before the last message of the user, which is to be replaced. */
-export function stateBeforeInput(history: SessionHistory, at: number): AgentState {
+export function stateBeforeInput(history: StoredHistory, at: number): AgentState {
   const settled = settledState(stateAt(history, at))
   const { messages } = settled
-  const inputs = history.records.filter((record) => record.t === 'input')
-  const input = inputs.findLast(({ seq }) => seq <= at)
+  const input = history.reader.recorded.runs.findLast((run) => run.input.seq <= at)?.input
   const index = messages.findLastIndex((each) =>
     input === undefined ? each.role === 'user' : sameJson(each, input.message),
   )
   if (index !== -1) return settled.withMessages(messages.slice(0, index))
   if (input === undefined) return settled
   // A summary contains the message, or a hook has changed it.
-  const isStored = history.records.some(({ t, seq }) => hasState(t) && seq < input.seq)
-  return settled.withMessages(isStored ? stateAt(history, input.seq - 1).messages : [])
-}
-
-/** Whether a record of this kind has a state. */
-export function hasState(t: NumberedRecord['t']): boolean {
-  return t === 'state' || t === 'step' || t === 'final' || t === 'rewound'
+  return settled.withMessages(storedState(history, input.seq - 1)?.messages ?? [])
 }

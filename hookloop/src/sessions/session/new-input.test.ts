@@ -9,7 +9,7 @@ import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import type { ModelRequest } from '../../state/inference.ts'
 import type { AgentEvent } from '../../state/event.ts'
-import { readSession } from '../log/read-session.ts'
+import { historyOf } from '../log/history.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
@@ -39,7 +39,7 @@ function shop(store: SessionStore, { use = [] as readonly Use[], first = undefin
 }
 
 async function kept(store: SessionStore) {
-  return readSession((await store.read('s'))!.lines, 's')
+  return historyOf((await store.read('s'))!.lines, 's')
 }
 
 suite('new input to a session that waits for an answer', () => {

@@ -14,8 +14,8 @@ export type Found = {
 }
 
 export async function findSession(store: SessionStore, id: string): Promise<Found> {
-  const { open, state, hasInput } = readSession((await store.read(id))?.lines ?? [], id)
+  const { open, state, runs } = readSession((await store.read(id))?.lines ?? [], id)
   const waiting = open === undefined ? [] : open.questions()
   const isAnswered = (open?.pending ?? []).some((each) => !waiting.some((approval) => approval.id === each))
-  return { state, hasInput, open, asked: open?.pending === undefined || isAnswered ? [] : waiting }
+  return { state, hasInput: runs > 0, open, asked: open?.pending === undefined || isAnswered ? [] : waiting }
 }

@@ -7,14 +7,14 @@ import { Effects } from '../../effects/effects.ts'
 import { Journal } from '../../effects/journal.ts'
 import { RunTime, systemClock } from '../../effects/run-time.ts'
 import { AgentError, type ErrorCode } from '../../errors.ts'
-import { readSession, type SessionHistory, type SessionSnapshot } from '../log/read-session.ts'
-import type { NumberedRecord } from '../log/session-records.ts'
-import { sessionUnknown, type SessionStore } from '../stores/store.ts'
+import { readHistory, readSession } from '../log/read-session.ts'
+import type { SessionReader } from '../log/session-reader.ts'
+import type { SessionStore } from '../stores/store.ts'
 
 /** The last run of a session, as `agent.run` returned it: it has ended, or waits for an answer. */
 export async function restoreRun(
   parts: AgentParts,
-  { state, log, open, cancelled }: Pick<SessionSnapshot, 'state' | 'log' | 'open'> & Pick<StoredTurn, 'cancelled'>,
+  { state, log, open, cancelled }: StoredTurn,
   session: string,
 ): Promise<Run> {
   const journal = new Journal(log, { clock: systemClock })
@@ -47,18 +47,17 @@ function codeOf({ steps }: ExecutionFields, { message }: FinalRecord): ErrorCode
   return errors.findLast((error) => error.message === message)?.code ?? 'HOOK_FAILED'
 }
 
-/** A session as it was at the end of a turn. `cancelled`: why the turn ended before its input was taken, if it did. */
-type StoredTurn = SessionHistory & { readonly cancelled?: FinalRecord | undefined }
+type StoredTurn = Pick<SessionReader, 'state' | 'log' | 'open'> & {
+  /** Why the turn ended before its input was taken, if it did. */
+  readonly cancelled?: FinalRecord | undefined
+}
 
-/** A turn that is not the one of the last execution. Undefined if the session has no such turn. */
+/** A turn that is not the one of the last execution, as it ended. Undefined if the session has no such turn. */
 export async function readTurn(store: SessionStore, id: string, turn: string): Promise<StoredTurn | undefined> {
-  const stored = await store.read(id)
-  if (stored === undefined) throw sessionUnknown(id)
-  const { records } = readSession(stored.lines, id)
-  const input = records.findLastIndex((record) => record.t === 'input' && record.turn === turn)
-  if (input === -1) return undefined // another turn has the same hash
-  const isEnd = ({ t }: NumberedRecord): boolean => t === 'final' || t === 'state' || t === 'rewound'
-  const end = records.slice(input).find(isEnd)
-  const history = readSession(stored.lines.slice(0, (end?.seq ?? stored.lines.length) + 1), id)
-  return { ...history, cancelled: end?.t === 'final' ? end.final : undefined }
+  const { reader, lines } = await readHistory(store, id)
+  const run = reader.recorded.runs.findLast(({ input }) => input.turn === turn)
+  if (run === undefined) return undefined // another turn has the same hash
+  const end = run.records.find(({ t }) => t === 'final' || t === 'state' || t === 'rewound')
+  const { state, log, open } = readSession(lines.slice(0, (end?.seq ?? lines.length) + 1), id)
+  return { state, log, open, cancelled: end?.t === 'final' ? end.final : undefined }
 }

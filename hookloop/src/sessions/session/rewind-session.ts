@@ -1,4 +1,3 @@
-import { optionTypes } from '../../state/option-types.ts'
 import { AgentState } from '../../state/agent-state.ts'
 import { checkOptions } from '../../state/check-options.ts'
 import { lastStepOf } from '../../state/execution.ts'
@@ -7,10 +6,10 @@ import { toInput, type Message } from '../../state/message.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
 import type { RunLog } from '../../effects/log.ts'
 import { AgentError } from '../../errors.ts'
-import { readStoredSession, type SessionHistory } from '../log/read-session.ts'
+import { readHistory, type StoredHistory } from '../log/read-session.ts'
 import { rewoundAt } from '../log/session-records.ts'
-import { checkStore, type SessionStore } from '../stores/store.ts'
-import { checkPoint, hasState, settledState, stateAt, stateBeforeInput } from './fork-session.ts'
+import type { SessionStore } from '../stores/store.ts'
+import { checkPoint, settledState, stateAt, stateBeforeInput } from './fork-session.ts'
 import { lockSession, prepareInput, setHead } from './session-lock.ts'
 
 /** Options of `rewindSession`. */
@@ -31,27 +30,23 @@ export type RewindOptions = {
  * await agent.resume('chat-1')
  */
 export async function rewindSession(store: SessionStore, id: string, options: RewindOptions = {}): Promise<void> {
-  checkStore('rewindSession', store)
-  checkOptions('rewindSession', options, { at: optionTypes.whole, message: optionTypes.any })
+  checkOptions('rewindSession', options, ['at', 'message'])
   const replacement = options.message === undefined ? undefined : toInput(options.message)
   await lockSession(store, { id }, async (session) => {
-    const history = await readStoredSession(store, id)
-    await checkPoint(store, id, options.at)
+    const history = await readHistory(store, id)
+    checkPoint(history, options.at)
     const { to, before, input } = targetOf(history, options.at)
     const message = replacement ?? input
     const base = replacement === undefined || input !== undefined ? before : stateBeforeInput(history, to)
     const at = Date.now()
-    const now = session.snapshot.state
-    const state =
-      now === undefined
-        ? withOpenUsage(base, session.snapshot.open)
-        : rewound(withOpenUsage(now, session.snapshot.open), base, at)
-    const inputs = history.records.filter((record) => record.t === 'input')
+    const { state: now, open } = session.reader
+    const state = now === undefined ? withOpenUsage(base, open) : rewound(withOpenUsage(now, open), base, at)
+    const inputs = history.reader.recorded.runs.map(({ input: each }) => each)
     const replaced = message && inputs.findLast(({ seq }) => options.at === undefined || seq <= to)
     const runs = inputs.filter((each) => each.seq > to || each === replaced).map(({ run }) => run)
     const step = now?.execution === undefined ? 0 : lastStepOf(now.execution)
     session.journal.appendRewound(state, { to, at, step, runs })
-    setHead(session, state, { agent: history.agent, at })
+    setHead(session, state, { at })
     if (message !== undefined) {
       const turn = replaced?.turn === undefined ? {} : { turn: replaced.turn }
       prepareInput(session, { t: 'input', run: crypto.randomUUID(), at, message, ...turn })
@@ -63,17 +58,13 @@ export async function rewindSession(store: SessionStore, id: string, options: Re
 type Target = { readonly to: number; readonly before: AgentState; readonly input?: Message }
 
 /** The line to go back to, the state there, and the message that is to be answered again. */
-function targetOf(history: SessionHistory, at: number | undefined): Target {
+function targetOf(history: StoredHistory, at: number | undefined): Target {
   if (at !== undefined) return { to: at, before: settledState(stateAt(history, at)) }
-  const last = history.records.findLast((record) => record.t === 'input')
+  const last = history.reader.recorded.runs.at(-1)
   if (last === undefined)
     throw new AgentError('AGENT_INVALID_OPTION', 'The session has no message whose answer could be regenerated.')
-  const to = last.seq - 1
-  const isStored = history.records.some(({ t, seq }) => hasState(t) && seq <= to)
-  const before = isStored
-    ? settledState(stateAt(history, to))
-    : settledState(history.state ?? emptyState()).withMessages([])
-  return { to, before, input: last.message }
+  const { before = (history.reader.state ?? emptyState()).withMessages([]), input } = last
+  return { to: input.seq - 1, before: settledState(before), input: input.message }
 }
 
 /** What an open run has spent since its last checkpoint stays counted. */

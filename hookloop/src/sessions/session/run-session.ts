@@ -19,7 +19,6 @@ import { toRequestedStop } from '../../state/stop-request.ts'
 import { AgentError } from '../../errors.ts'
 import { LoggedEvents } from '../log/logged-events.ts'
 import { eventSeq } from '../log/watch-session.ts'
-import { snapshotOf } from '../log/read-session.ts'
 import { SessionEvents } from '../log/session-events.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { hashTurn } from '../log/session-reader.ts'
@@ -52,20 +51,15 @@ export function runInSession(
   checkChoice('run', 'onNewInput', onNewInput, ['reject', 'deny'])
   const metadata = how.metadata && (exactJson(how.metadata, 'metadata') as JsonObject)
   return lockSession(store, { ...lockingOf(how, parts), create: true }, async (locked) => {
-    const { open, isSuspended } = locked.snapshot
+    const { open, isSuspended } = locked.reader
     const work = { store, parts, session: locked }
     const isNew = isSuspended || how.turn === undefined
     const same = isNew ? undefined : await withStop(locked, how, (stoppable) => runOfTurn({ ...work, how: stoppable }))
     if (same !== undefined) return same
     const canEnd = onNewInput === 'deny' && open !== undefined && !isPrepared(open)
-    if (isSuspended || (open !== undefined && !canEnd)) throw unfinished(how.session, locked.snapshot)
-    const session =
-      open === undefined
-        ? locked
-        : await withStop(locked, how, (stoppable) => endOpenRun({ ...work, how: stoppable }, open))
-    return withStop(session, how, (stoppable) =>
-      startInSession({ store, parts, session, how: stoppable }, input, metadata),
-    )
+    if (isSuspended || (open !== undefined && !canEnd)) throw unfinished(how.session, locked.reader)
+    if (open !== undefined) await withStop(locked, how, (stoppable) => endOpenRun({ ...work, how: stoppable }, open))
+    return withStop(locked, how, (stoppable) => startInSession({ ...work, how: stoppable }, input, metadata))
   })
 }
 
@@ -75,8 +69,8 @@ async function startInSession(work: Work, message: Message, metadata: JsonObject
   const { clock, id } = how.effects ?? liveEffects()
   const [at, run] = [clock.now(), how.run ?? id ?? newRunId()]
   const { turn } = how
-  const { createdAt, agent } = session.snapshot
-  const log = session.journal.reader.beginRun()
+  const { createdAt, agent } = session.reader
+  const log = session.reader.beginRun()
   const context = openContext(work, { log, at, run, metadata, isNew: true })
   appendSessionStart(session, { agent: parts.name, at })
   context.effects.journal.append({
@@ -125,7 +119,7 @@ export function resumeSession(
 export function endStoppedRun(store: SessionStore, { parts, how }: Pick<Work, 'parts' | 'how'>): Promise<void> {
   return lockSession(store, lockingOf(how, parts), (session) =>
     withStop(session, how, async (stoppable) => {
-      const isOpen = session.snapshot.open !== undefined && isStopped(stoppable)
+      const isOpen = session.reader.open !== undefined && isStopped(stoppable)
       if (isOpen) await resumeLocked({ store, parts, session, how: stoppable })
     }),
   )
@@ -141,25 +135,25 @@ function isStopped({ signal }: SessionRunOptions): boolean {
  */
 async function runOfTurn(work: Work): Promise<Run | undefined> {
   const { store, parts, session, how } = work
-  const { snapshot } = session
+  const { reader } = session
   const { turn } = how
-  if (turn === undefined || !snapshot.turns.known.includes(hashTurn(turn))) return undefined
-  if (snapshot.turns.latest !== turn) {
+  if (turn === undefined || !reader.turns.known.includes(hashTurn(turn))) return undefined
+  if (reader.turns.latest !== turn) {
     const ended = await session.answer(readTurn(store, session.id, turn))
     return ended && restoreRun(parts, ended, session.id)
   }
-  const { open } = snapshot
+  const { open } = reader
   const isWaiting = open?.pending !== undefined && hasQuestions(open)
   return open === undefined || (isWaiting && !isStopped(how))
-    ? restoreRun(parts, snapshot, session.id)
+    ? restoreRun(parts, reader, session.id)
     : resumeLocked(work)
 }
 
 async function resumeLocked(work: Work): Promise<Run> {
   const { parts, session, how } = work
-  const { snapshot } = session
-  const { open, isSuspended } = snapshot
-  if (open === undefined) throw isSuspended ? unfinished(how.session, snapshot) : nothingToResume(how.session)
+  const { reader } = session
+  const { open, isSuspended } = reader
+  if (open === undefined) throw isSuspended ? unfinished(how.session, reader) : nothingToResume(how.session)
   const { clock } = how.effects ?? liveEffects()
   const at = clock.now()
   const answers = await checkResume(parts, open, { ...how, now: at })
@@ -167,16 +161,15 @@ async function resumeLocked(work: Work): Promise<Run> {
   return continueRun(work, open, { answers, at })
 }
 
-/** Denies what an open run waits for, and ends it. Returns the session without it. */
-async function endOpenRun({ store, parts, session, how }: Work, open: RunLog): Promise<LockedSession> {
+/** Denies what an open run waits for, and ends it. */
+async function endOpenRun({ store, parts, session, how }: Work, open: RunLog): Promise<void> {
   const { listener: _unheard, shouldPause: _not, ...quiet } = how // the listener gets the events of the new run
   const { clock } = how.effects ?? liveEffects()
   const at = clock.now()
   const answers: Answers = Object.fromEntries(open.questions().map(({ id }) => [id, denied]))
   const run = await continueRun({ store, parts, session, how: quiet }, open, { answers, at, ends: true })
-  const stored = session.journal.loaded && snapshotOf(session.journal.loaded, session.id)
-  if (stored !== undefined && stored.open === undefined) return { ...session, snapshot: stored }
-  throw run.status === 'failed' ? run.error : unfinished(session.id, session.snapshot)
+  if (session.journal.isStored && session.reader.open === undefined) return
+  throw run.status === 'failed' ? run.error : unfinished(session.id, session.reader)
 }
 
 const denied = Object.freeze({ block: 'Denied: the user sent a new message instead of an answer.' })
@@ -186,13 +179,12 @@ async function continueRun(work: Work, open: RunLog, resuming: Resuming): Promis
   const { message, metadata, run, turn } = open.input!
   const isNew = isPrepared(open) // a fork or a rewind has stored its input
   open.unreadAll()
-  const { snapshot } = session
   const logged = await session.answer(readLogged(work))
   const context = openContext(work, { log: open, at: resuming.at, run, metadata, turn, logged, isNew })
   setHead(session, context.state, {
     agent: parts.name,
     cwd: process.cwd(),
-    at: snapshot.createdAt ?? resuming.at,
+    at: resuming.at,
     status: 'running',
     open: open.openUsage(''),
     pending: open.questions().filter(({ id: asked }) => !Object.hasOwn(resuming.answers, asked)),
@@ -205,8 +197,8 @@ async function continueRun(work: Work, open: RunLog, resuming: Resuming): Promis
 }
 
 /** What earlier processes have recorded of events since the last checkpoint. */
-async function readLogged({ store, session: { id, journal } }: Work): Promise<LoggedEvents> {
-  const { events, checkpoint } = journal.reader
+async function readLogged({ store, session: { id, reader } }: Work): Promise<LoggedEvents> {
+  const { events, checkpoint } = reader
   const range = { after: eventSeq(checkpoint, 0) - 1, before: Infinity }
   const { pieces = [] } = (await store.read(id, { after: Infinity, pieces: range })) ?? {}
   return new LoggedEvents(
@@ -235,11 +227,11 @@ type Opening = {
 /** The context of a run in a session: its records, its states and its events are stored there. */
 function openContext({ parts, how, session, environment }: Work, opening: Opening): RunContext {
   const { log, run, metadata, logged, isNew } = opening
-  const { snapshot, journal } = session
+  const { reader, journal } = session
   const { clock } = how.effects ?? liveEffects()
   const { session: id, listener } = how
   const events = new SessionEvents(journal, { session: id, run, log, listener, logged })
-  const origin = { agent: parts.name, cwd: process.cwd(), at: snapshot.createdAt ?? opening.at }
+  const origin = { agent: parts.name, cwd: process.cwd(), at: opening.at }
   const sink: RecordSink = {
     knowsEvents: true,
     startAgain: () => events.startAgain(),
@@ -255,7 +247,7 @@ function openContext({ parts, how, session, environment }: Work, opening: Openin
           pending: log.questions(),
           open: log.openUsage(''),
         })
-      journal.reader.state = state
+      reader.state = state
       // Not with each step of a long run: it would be a fourth of what is written.
       const isNews = record.t !== 'step' || state.stepCount < HEAD_STEPS || state.stepCount % HEAD_STEPS === 0
       if (isNews) setHead(session, state, origin)
@@ -275,9 +267,9 @@ function openContext({ parts, how, session, environment }: Work, opening: Openin
     emit: toBoth(ifLive(core, how.effects?.emit), events.emit),
     now: scope.at,
   })
-  const isRunning = snapshot.state?.execution?.status === 'running'
-  const from = snapshot.state
-  const state: AgentState = isRunning ? from! : stateFor(parts, { from, agentId: effects.agentId, metadata })
+  const { state: from } = reader
+  const isRunning = from?.execution?.status === 'running'
+  const state: AgentState = isRunning ? from : stateFor(parts, { from, agentId: effects.agentId, metadata })
   const known = environment === undefined ? state : state.withMetadata(ENVIRONMENT_KEY, environment)
   const context = new RunContext(parts, effects, known, {
     shouldPause: pauseWhen(how),

@@ -3,28 +3,25 @@ import type { AgentState } from '../../state/agent-state.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
 import type { Approval } from '../../state/tool-call.ts'
 import type { Usage } from '../../state/usage.ts'
-import { loadSession, rememberSession, snapshotOf, type SessionSnapshot } from '../log/read-session.ts'
+import { loadSession } from '../log/read-session.ts'
+import { SessionCache } from '../log/session-cache.ts'
 import { SessionJournal, STORE_GRACE_MS, storeLimit } from '../log/session-journal.ts'
+import { SessionReader } from '../log/session-reader.ts'
 import { SESSION_VERSION } from '../log/session-records.ts'
 import type { InputRecord } from '../../effects/records.ts'
 import { RunTime, systemClock, type RunLimit } from '../../effects/run-time.ts'
 import { waitAtMost } from '../../system/timeout.ts'
 import { AgentError } from '../../errors.ts'
-import {
-  sessionUnknown,
-  storeFailed,
-  type SessionStore,
-  type SessionWriter,
-  type StoredSession,
-} from '../stores/store.ts'
+import { sessionUnknown, storeFailed, type SessionStore, type SessionWriter } from '../stores/store.ts'
 import { headOf } from './session-head.ts'
 
-/** A session that this process has locked: what it was when it was locked, and where to append to it. */
+/** A session that this process has locked, and where to append to it. */
 export type LockedSession = {
   readonly id: string
   /** What lists showed of it then. */
   readonly head: JsonObject
-  readonly snapshot: SessionSnapshot
+  /** The session, with what is appended to it. */
+  readonly reader: SessionReader
   readonly journal: SessionJournal
   /** See `SessionWriter`. A store without `requestStop` never calls the listener. */
   readonly onStop: SessionWriter['onStop']
@@ -85,22 +82,18 @@ async function openIn(
   }
 }
 
-/** A store of an application may fail with any error, or return something else. */
 async function openWriter(
   store: SessionStore,
   { id, create }: { readonly id: string; readonly create: boolean },
 ): Promise<SessionWriter> {
   try {
-    const writer = (await store.open(id, { create })) as SessionWriter | undefined | null
-    if (typeof writer?.append === 'function') return writer
-    throw new Error('the store returned no writer')
+    return await store.open(id, { create })
   } catch (thrown) {
-    if (thrown instanceof AgentError) throw thrown
     throw storeFailed(`The session "${id}" cannot be opened`, thrown)
   }
 }
 
-const noSession: StoredSession = { head: {}, lines: [] }
+const cache = new SessionCache()
 
 type Opened = Pick<LockedSession, 'id' | 'answer'> & { readonly create: boolean; readonly writer: SessionWriter }
 
@@ -110,23 +103,19 @@ async function withWriter<T>(
   work: (session: LockedSession) => Promise<T>,
 ): Promise<T> {
   try {
-    if (writer.length === 0 && !create) throw sessionUnknown(id)
-    const loaded = await answer(
-      loadSession(store, {
-        id,
-        head: writer.head,
-        read: async (options) => (await store.read(id, options)) ?? noSession,
-      }),
-    )
-    const journal = new SessionJournal(writer, loaded)
+    const known = cache.take(store, id) // it is changed from now on, and remembered when all of it is stored
+    const found = await answer(loadSession(store, id, { known, head: writer.head }))
+    const reader = found ?? new SessionReader({ id })
+    if (reader.end.seq < 0 && !create) throw sessionUnknown(id)
+    const journal = new SessionJournal(writer, reader)
     const onStop: SessionWriter['onStop'] = (listener) => (writer as Partial<SessionWriter>).onStop?.(listener)
-    const locked = { id, head: writer.head, snapshot: snapshotOf(loaded, id), journal, onStop, answer }
+    const locked = { id, head: writer.head, reader, journal, onStop, answer }
     const result = await work(locked).catch((thrown: unknown) => {
       journal.abandon()
       throw thrown
     })
     await answer(journal.close())
-    if (journal.loaded !== undefined) rememberSession(store, id, journal.loaded)
+    if (journal.isStored) cache.set(store, id, reader)
     if (writer.head['status'] === 'running') takenOver.add(Object(result) as object)
     return result
   } finally {
@@ -183,10 +172,10 @@ export function prepareInput({ journal }: LockedSession, input: InputRecord): vo
 
 /** Updates what lists show of the session: `pending` are the questions that wait for an answer, `open` is what the open step has cost. */
 export function setHead(
-  { head: before, snapshot, journal }: LockedSession,
+  { head: before, reader, journal }: LockedSession,
   state: AgentState,
   {
-    agent = snapshot.agent,
+    agent = reader.agent,
     cwd = before['cwd'],
     at,
     pending = [],
@@ -201,6 +190,6 @@ export function setHead(
     readonly open?: Usage
   },
 ): void {
-  const origin = { agent, createdAt: snapshot.createdAt ?? at, ...(typeof cwd === 'string' && { cwd }) }
+  const origin = { agent, createdAt: reader.createdAt ?? at, ...(typeof cwd === 'string' && { cwd }) }
   journal.setHead(headOf(state, origin, { pending, status, open }))
 }

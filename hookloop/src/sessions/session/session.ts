@@ -2,7 +2,7 @@ import { inCode } from '../../state/text.ts'
 import { optionTypes } from '../../state/option-types.ts'
 import { warningsOf } from '../../agent/explain/warnings.ts'
 import { checkRunOptions } from '../../agent/run-options.ts'
-import { checkArgument, checkNoOptions, checkOptions } from '../../state/check-options.ts'
+import { checkOptions } from '../../state/check-options.ts'
 import type { SessionPort, SessionRunOptions } from '../../agent/agent.ts'
 import { inputFor, stateFor } from '../../agent/loop/drive.ts'
 import type { Run } from '../../agent/run.ts'
@@ -21,8 +21,9 @@ import { applyChange, stateChange, type StateChange } from '../../state/state-di
 import { getSessionVariables, setSessionVariables } from '../../system/processes/session-variables.ts'
 import { looseEffects } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
-import { readCurrent, type SessionSnapshot } from '../log/read-session.ts'
+import { loadSession } from '../log/read-session.ts'
 import { SessionEvents } from '../log/session-events.ts'
+import type { SessionReader } from '../log/session-reader.ts'
 import { checkSessionId, type SessionStore } from '../stores/store.ts'
 import { forkSession, type ForkOptions } from './fork-session.ts'
 import { rewindSession } from './rewind-session.ts'
@@ -73,9 +74,8 @@ class SessionHandle implements Session {
     this.#parts = parts
   }
 
-  readonly state = async (...more: []): Promise<AgentState | undefined> => {
-    checkNoOptions('session.state', more)
-    return (await readCurrent(this.#store, this.id))?.state
+  readonly state = async (): Promise<AgentState | undefined> => {
+    return (await loadSession(this.#store, this.id))?.state
   }
 
   readonly send = (input: string | Message, options: SendOptions = {}): Promise<Run> => this.#send(input, options)
@@ -83,11 +83,9 @@ class SessionHandle implements Session {
   readonly stream: Session['stream'] = (input, options = {}) =>
     streamRun((listener) => this.#send(input, options, listener))
 
-  readonly suspend = async (reason?: string, ...more: []): Promise<void> => {
-    checkNoOptions('session.suspend', more)
-    checkArgument('session.suspend', ['reason', reason], ['undefined', 'string'].includes(typeof reason), 'a string')
-    await this.#lock(async ({ snapshot, journal }) => {
-      if (snapshot.isSuspended) return
+  readonly suspend = async (reason?: string): Promise<void> => {
+    await this.#lock(async ({ reader, journal }) => {
+      if (reader.isSuspended) return
       journal.append({ t: 'suspended', at: Date.now(), ...(reason !== undefined && { reason }) })
       await journal.flush()
     })
@@ -95,12 +93,12 @@ class SessionHandle implements Session {
 
   readonly resume: Session['resume'] = async (options = {}) => {
     checkRunOptions('session.resume', options)
-    const hasOpenRun = await this.#lock(async ({ snapshot, journal }) => {
-      if (snapshot.isSuspended) {
+    const hasOpenRun = await this.#lock(async ({ reader, journal }) => {
+      if (reader.isSuspended) {
         journal.append({ t: 'continued', at: Date.now() })
         await journal.flush()
       }
-      return snapshot.open !== undefined
+      return reader.open !== undefined
     })
     if (hasOpenRun) return this.#resume(options)
     await this.#start()
@@ -110,16 +108,15 @@ class SessionHandle implements Session {
   readonly resumeStream: Session['resumeStream'] = (options = {}) =>
     streamRun((listener) => this.#resume(options, listener))
 
-  readonly clear = async (...more: []): Promise<void> => {
-    checkNoOptions('session.clear', more)
+  readonly clear = async (): Promise<void> => {
     await this.#lock(
       async (session) => {
-        const { snapshot } = session
-        checkNotSuspended(this.id, snapshot)
-        checkNoOpenRun(this.id, snapshot)
+        const { reader } = session
+        checkNotSuspended(this.id, reader)
+        checkNoOpenRun(this.id, reader)
         const ended =
-          snapshot.state &&
-          (await this.#fire(session, { state: snapshot.state, trigger: 'onSessionEnd', facts: { reason: 'clear' } }))
+          reader.state &&
+          (await this.#fire(session, { state: reader.state, trigger: 'onSessionEnd', facts: { reason: 'clear' } }))
         const cleared = (ended ?? this.#newState()).withMessages([])
         const start = { trigger: 'onSessionStart', facts: { source: 'clear' } } as const
         await this.#appendState(session, await this.#fire(session, { state: cleared, ...start }))
@@ -129,8 +126,7 @@ class SessionHandle implements Session {
     )
   }
 
-  readonly compact = async (...more: []): Promise<void> => {
-    checkNoOptions('session.compact', more)
+  readonly compact = async (): Promise<void> => {
     await this.#change((state) => state.withMetadata(COMPACT_KEY, true), { unlessSuspended: true })
   }
 
@@ -148,25 +144,21 @@ class SessionHandle implements Session {
     return rewindSession(this.#store, this.id, { ...options, ...input })
   }
 
-  readonly changeModel = async (model: string, ...more: []): Promise<void> => {
-    checkNoOptions('session.changeModel', more)
+  readonly changeModel = async (model: string): Promise<void> => {
     this.#parts.toModel(model) // an invalid name is rejected now, not at the next message
     await this.#change((state) => state.withMetadata(MODEL_KEY, model))
   }
 
-  readonly changeSystemPrompt = async (text: string, ...more: []): Promise<void> => {
-    checkNoOptions('session.changeSystemPrompt', more)
+  readonly changeSystemPrompt = async (text: string): Promise<void> => {
     await this.#change((state) => state.withSystemPrompt(text))
   }
 
-  readonly writeMetadata = async (key: string, value: Json, ...more: []): Promise<void> => {
-    checkNoOptions('session.writeMetadata', more)
+  readonly writeMetadata = async (key: string, value: Json): Promise<void> => {
     if (key === MODEL_KEY && typeof value === 'string') await this.changeModel(value)
     else await this.#change((state) => state.withMetadata(key, value))
   }
 
-  readonly updateTasks = async (tasks: readonly Task[], ...more: []): Promise<void> => {
-    checkNoOptions('session.updateTasks', more)
+  readonly updateTasks = async (tasks: readonly Task[]): Promise<void> => {
     const checked = checkTasks('session.updateTasks', tasks)
     await this.#change((state) => state.withMetadata(TASKS_KEY, checked))
   }
@@ -175,11 +167,11 @@ class SessionHandle implements Session {
     checkOptions('session.end', options, { signal: optionTypes.signal })
     this.#isStarted = false
     this.#deferred = undefined // onSessionStart fires again when the session is next used
-    if ((await readCurrent(this.#store, this.id))?.createdAt === undefined) return [] // it was never used
+    if ((await loadSession(this.#store, this.id))?.createdAt === undefined) return [] // it was never used
     await this.#lock(async (session) => {
-      const before = session.snapshot.state ?? this.#newState()
+      const before = session.reader.state ?? this.#newState()
       const state = await this.#fire(session, { state: before, trigger: 'onSessionEnd', facts: { reason }, ...options })
-      if (session.snapshot.open === undefined && state !== before) await this.#appendState(session, state)
+      if (session.reader.open === undefined && state !== before) await this.#appendState(session, state)
     })
     return warningsOf(this.#takeBetweenRuns())
   }
@@ -214,10 +206,10 @@ class SessionHandle implements Session {
   async #startWithOpenRun(caller: Caller): Promise<void> {
     if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
     await this.#lock(async (session) => {
-      const { snapshot } = session
-      if (snapshot.open === undefined) return
-      const before = snapshot.state ?? this.#newState()
-      const facts = { source: sourceOf(snapshot) }
+      const { reader } = session
+      if (reader.open === undefined) return
+      const before = reader.state ?? this.#newState()
+      const facts = { source: sourceOf(reader) }
       const after = await this.#fire(session, { state: before, trigger: 'onSessionStart', facts, ...caller })
       this.#deferred = deferStart(before, after)
       this.#isStarted = true
@@ -230,12 +222,12 @@ class SessionHandle implements Session {
     if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
     await this.#lock(
       async (session) => {
-        const { snapshot } = session
-        if (snapshot.open !== undefined) return // an open run is resumed first
-        const before = snapshot.state ?? this.#newState()
-        const facts = { source: sourceOf(snapshot) }
+        const { reader } = session
+        if (reader.open !== undefined) return // an open run is resumed first
+        const before = reader.state ?? this.#newState()
+        const facts = { source: sourceOf(reader) }
         const state = await this.#fire(session, { state: before, trigger: 'onSessionStart', facts, ...caller })
-        if (state !== snapshot.state) await this.#appendState(session, state)
+        if (state !== reader.state) await this.#appendState(session, state)
         this.#isStarted = true
       },
       { create: true, ...caller },
@@ -244,11 +236,11 @@ class SessionHandle implements Session {
 
   #applyDeferred({ change }: DeferredStart): Promise<void> {
     return this.#lock(async (session) => {
-      const { snapshot } = session
-      if (snapshot.open !== undefined) return
+      const { reader } = session
+      if (reader.open !== undefined) return
       this.#deferred = undefined
-      const state = applyChange(snapshot.state ?? this.#newState(), change)
-      if (state !== snapshot.state) await this.#appendState(session, state)
+      const state = applyChange(reader.state ?? this.#newState(), change)
+      if (state !== reader.state) await this.#appendState(session, state)
     })
   }
 
@@ -256,11 +248,11 @@ class SessionHandle implements Session {
   #change(change: (state: AgentState) => AgentState, { unlessSuspended = false } = {}): Promise<void> {
     return this.#lock(
       async (session) => {
-        const { snapshot } = session
-        if (unlessSuspended) checkNotSuspended(this.id, snapshot)
-        checkNoOpenRun(this.id, snapshot)
-        const state = change(snapshot.state ?? this.#newState())
-        if (state !== snapshot.state) await this.#appendState(session, state)
+        const { reader } = session
+        if (unlessSuspended) checkNotSuspended(this.id, reader)
+        checkNoOpenRun(this.id, reader)
+        const state = change(reader.state ?? this.#newState())
+        if (state !== reader.state) await this.#appendState(session, state)
       },
       { create: true },
     )
@@ -271,9 +263,9 @@ class SessionHandle implements Session {
     session: LockedSession,
     { state, trigger, facts, signal = new AbortController().signal, listener, run }: Firing,
   ): Promise<AgentState> {
-    const { snapshot, journal } = session
-    const id = run ?? snapshot.open?.input!.run ?? journal.reader.run
-    const events = new SessionEvents(journal, { session: this.id, run: id, log: journal.reader.log, listener })
+    const { reader, journal } = session
+    const id = run ?? reader.open?.input!.run ?? reader.run
+    const events = new SessionEvents(journal, { session: this.id, run: id, log: reader.log, listener })
     const emit: Emit = (event) => {
       if (event.type !== 'warning' && event.type !== 'hook') return
       appendSessionStart(session, { agent: this.#parts.name, at: Date.now() })
@@ -343,13 +335,13 @@ function deferStart(before: AgentState, after: AgentState): DeferredStart {
 }
 
 /** Why the session starts: it is new, a fork of another one, or was used before. */
-function sourceOf({ hasInput, isFork }: SessionSnapshot): string {
-  if (hasInput) return 'resume'
+function sourceOf({ runs, isFork }: SessionReader): string {
+  if (runs > 0) return 'resume'
   return isFork ? 'fork' : 'startup'
 }
 
 /** Throws STATE_SUSPENDED if a run has not ended, with what it waits for and what to do about it. */
-function checkNoOpenRun(id: string, { open }: SessionSnapshot): void {
+function checkNoOpenRun(id: string, { open }: SessionReader): void {
   if (open === undefined) return
   const [first, ...others] = open.pending === undefined ? [] : open.questions()
   const why =
@@ -363,7 +355,7 @@ function checkNoOpenRun(id: string, { open }: SessionSnapshot): void {
   })
 }
 
-function checkNotSuspended(id: string, { isSuspended }: SessionSnapshot): void {
+function checkNotSuspended(id: string, { isSuspended }: SessionReader): void {
   if (!isSuspended) return
   throw new AgentError(
     'STATE_SUSPENDED',

@@ -24,7 +24,7 @@ import { replay } from '../replay/replay.ts'
 import { dyingStore, toolBegin } from './dying-store.fixture.ts'
 import { findSession } from './open-session.fixture.ts'
 import { quietClock } from './eventful-run.fixture.ts'
-import { readSession } from '../log/read-session.ts'
+import { historyOf } from '../log/history.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
 import type { SessionStore } from '../stores/store.ts'
@@ -72,7 +72,7 @@ async function drive({ agent }: World, store: SessionStore, id = 's'): Promise<R
 }
 
 async function endOf(store: SessionStore, id = 's') {
-  const { state } = readSession((await store.read(id))!.lines, id)
+  const { state } = historyOf((await store.read(id))!.lines, id)
   const { usage, final } = state!.execution!
   return {
     status: final!.status,
@@ -104,7 +104,7 @@ test('D01, D04: subagents of a run that is interrupted before or after any write
       const text = JSON.stringify(state)
       const isLost = everything.filter((each) => !looked.includes(each))
       if (isLost.length > 0)
-        assert.match(JSON.stringify(readSession((await inner.read('s'))!.lines).records), /interrupted/)
+        assert.match(JSON.stringify(historyOf((await inner.read('s'))!.lines).records), /interrupted/)
       assert.deepEqual(ended, amounts, `${at} ${stored}`)
       assert.ok(!text.includes('"child"'))
     }

@@ -1,18 +1,18 @@
 // One process works on a session until it dies, and another one with a changed agent ends it.
 import assert from 'node:assert/strict'
-import { readSession, type SessionHistory } from '../log/read-session.ts'
+import { historyOf, type History } from '../log/history.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { changedAgent, effects, work } from './changed-agent.fixture.ts'
 import { dyingStore, type Death } from './dying-store.fixture.ts'
 
 type Ended = {
-  readonly kept: SessionHistory
+  readonly kept: History
   readonly done: readonly string[]
   /** What of it was done by the changed agent. */
   readonly later: readonly string[]
   /** The tools that a guard of the changed agent asked about. */
   readonly asked: readonly string[]
-  readonly atDeath: SessionHistory
+  readonly atDeath: History
 }
 
 /** One process works on the session until it dies; another one with a changed agent ends it. */
@@ -24,18 +24,18 @@ async function survive(death: Death, { before = [], after }: Deploy): Promise<En
   const note = (what: string): void => void (isAlive && done.push(what))
   await Promise.race([work(changedAgent(dying, { note }, before), dying), dying.died])
   isAlive = false
-  const atDeath = readSession((await inner.read('s'))?.lines ?? [], 's')
+  const atDeath = historyOf((await inner.read('s'))?.lines ?? [], 's')
   const [later, asked]: [string[], string[]] = [[], []]
   const world = { note: (what: string) => later.push(what), noteAsked: (tool: string) => asked.push(tool) }
   await work(changedAgent(inner, world, after), inner)
-  return { kept: readSession((await inner.read('s'))!.lines, 's'), done: [...done, ...later], later, asked, atDeath }
+  return { kept: historyOf((await inner.read('s'))!.lines, 's'), done: [...done, ...later], later, asked, atDeath }
 }
 
 /** What was done of an effect when the process died. */
 type Begun = { readonly begun: readonly string[]; readonly ended: readonly string[] }
 
 /** The effects that have begun in a session, and those of them that have a recorded end. */
-function recordedEffects({ records }: SessionHistory): Begun {
+function recordedEffects({ records }: History): Begun {
   const begun = new Map<string, string>()
   const ended: string[] = []
   for (const record of records) {

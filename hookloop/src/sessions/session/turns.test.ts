@@ -68,6 +68,16 @@ suite('a turn', () => {
     assert.equal(done.length, 4)
   })
 
+  test('is answered from the record however many others have followed', async () => {
+    const store = memoryStore()
+    const { agent, done } = scene(store, { calls: 0 })
+    const first = await agent.run('Go.', request)
+    for (let i = 0; i < 300; i++) await agent.run('More.', { session: 's', turn: `turn ${i}` })
+    const { length } = (await store.read('s'))!.lines
+    assert.deepEqual(seen(await agent.run('Go.', request)), seen(first))
+    assert.deepEqual([done, (await store.read('s'))!.lines.length], [[], length])
+  })
+
   test('is known in a process that reads the session from a snapshot', async () => {
     const path = join(mkdtempSync(join(tmpdir(), 'hookloop-turns-')), 's.db')
     const long = 'x'.repeat(60_000)

@@ -1,11 +1,11 @@
 import { inCode } from '../../state/text.ts'
 import type { RunLog } from '../../effects/log.ts'
 import { AgentError } from '../../errors.ts'
-import type { SessionSnapshot } from '../log/read-session.ts'
+import type { SessionReader } from '../log/session-reader.ts'
 
 /** The error of a session that takes no new input, with what to do first. */
-export function unfinished(id: string, snapshot: SessionSnapshot): AgentError {
-  const { open } = snapshot
+export function unfinished(id: string, reader: SessionReader): AgentError {
+  const { open } = reader
   const answers = isWaiting(open) ? ', { answers }' : ''
   const session = `agent.session(${inCode(id)})`
   const way = open === undefined ? `${session}.resume()` : `agent.resume(${inCode(id)}${answers})`
@@ -15,12 +15,12 @@ export function unfinished(id: string, snapshot: SessionSnapshot): AgentError {
       : isPrepared(open)
         ? ` Or replace the message with ${session}.rewind({ message }).`
         : ` Or pass { onNewInput: 'deny' } to end it and take the input.`
-  const message = `${takesNoInput(id, snapshot)} Use ${way} first.${other}`
+  const message = `${takesNoInput(id, reader)} Use ${way} first.${other}`
   return new AgentError('STATE_SUSPENDED', message, { value: id })
 }
 
 /** Why a session takes no new input. */
-export function takesNoInput(id: string, { open }: Pick<SessionSnapshot, 'open'>): string {
+export function takesNoInput(id: string, { open }: Pick<SessionReader, 'open'>): string {
   return `The session "${id}" ${stateOf(open)} and takes no new input.`
 }
 

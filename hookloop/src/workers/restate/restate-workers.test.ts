@@ -9,7 +9,7 @@ import { after, afterEach, suite, test } from 'node:test'
 import { createAgent } from '../../create-agent.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
-import { readStoredSession } from '../../sessions/log/read-session.ts'
+import { readHistory } from '../../sessions/log/read-session.ts'
 import { freePort } from '../../system/network/free-port.fixture.ts'
 import { engines, TestFleet, until } from '../fleet.fixture.ts'
 import { Network } from '../network.fixture.ts'
@@ -35,7 +35,7 @@ if (engines.includes('restate'))
       const steps = fleet.calls().map(({ step }) => step)
       assert.deepEqual(steps, [0, 1, 2, 3])
       assert.equal(new Set(fleet.calls().map(({ pid }) => pid)).size, 2)
-      const { state } = await readStoredSession(fleet.store, 'deployed')
+      const { state } = (await readHistory(fleet.store, 'deployed')).reader
       assert.equal(state!.systemPrompt, 'Version 1.', 'a session keeps its prompt')
     })
 
