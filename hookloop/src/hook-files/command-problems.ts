@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseCommands } from '../capabilities/bash/policy/parse-commands.ts'
 import { executableProblem } from '../system/processes/executable-problem.ts'
-import { fillVariables } from './trust/shell-words.ts'
+import { fillVariables } from './trust/named-files.ts'
 
 /** Why the command of a hook could not run: a program or script that does not exist or is not executable. Nothing is run. */
 export function commandProblems(

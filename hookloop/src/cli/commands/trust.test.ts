@@ -46,7 +46,6 @@ test('hookloop trust asks at a terminal, and only yes trusts the files', async (
 test('hookloop trust does not trust a file that changes between being shown and being trusted', async () => {
   const changes: readonly ((project: ProjectWithHooks) => void)[] = [
     (project) => void project.write('hooks/judge', 'exit 0'),
-    (project) => void project.write('hooks/more', 'exit 0'),
     (project) => project.hooks({ name: 'judge', on: 'beforeToolUse', mode: 'guard', shell: 'exit 0' }),
   ]
   for (const change of changes) {

@@ -23,7 +23,7 @@ export function missingVariables(
 ): readonly string[] {
   const texts = groups.flatMap((group) => [
     ...group.handlers.map(commandLineOf),
-    ...scriptsOf(group, rules.dir, { folders: false }).map(({ path }) => textOf(path)),
+    ...scriptsOf(group, rules.dir).map(({ path }) => textOf(path)),
   ])
   const passed = environmentFor(rules)
   const withheld = Object.keys(rules.env).filter((name) => !Object.hasOwn(passed, name))

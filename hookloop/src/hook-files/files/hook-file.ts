@@ -9,7 +9,6 @@ import { shortPath } from '../../hooks/caller-place.ts'
 import { definedIn, guard, hook, observe, type Hook } from '../../hooks/hook.ts'
 import { all, any, hasMetadata, not, stepType, type Matcher } from '../../hooks/matchers.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
-import { ignoredCaches } from '../claude/run/hook-environment.ts'
 import { claudeAction } from '../claude/claude-action.ts'
 import { claudeEventNames, eventSpec, triggersOfEvent, type ClaudeEvent } from '../claude/events/claude-events.ts'
 import { actionKinds, entrySchema, fileSchema, fileTriggers, type ActionKind, type modes } from './hook-file-schema.ts'
@@ -206,7 +205,7 @@ function toAction(kind: ActionKind, given: Json, { cwd, projectDir, source, allo
   switch (kind) {
     case 'shell': {
       const { env, ...rest } = options as ShellOptions
-      return shell({ cwd, ...rest, env: { HOOKLOOP_PROJECT_DIR: projectDir, ...env, ...ignoredCaches } })
+      return shell({ cwd, ...rest, env: { HOOKLOOP_PROJECT_DIR: projectDir, ...env } })
     }
     case 'http':
       return http(options as HttpOptions)

@@ -2,7 +2,7 @@ import { choiceOf, optionTypes, type OptionTypes } from '../../state/option-type
 import { basename, join, resolve } from 'node:path'
 import { configFolder, homeFolder } from '../../system/files/user-folders.ts'
 import type { Capability } from '../../agent/capability.ts'
-import { checkNoOptions, checkOptions, invalidOption } from '../../state/check-options.ts'
+import { checkOptions, invalidOption } from '../../state/check-options.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { checkExists } from '../../system/files/check-exists.ts'
@@ -16,7 +16,7 @@ import {
   uniqueByPath,
   type Fingerprint,
 } from '../trust/fingerprint.ts'
-import { codeOf } from '../trust/code-files.ts'
+import { namedFiles } from '../trust/named-files.ts'
 import { statusText, TrustStore, type UntrustedFile } from '../trust/trust-store.ts'
 import { optionsOf, readHookFile, readHooks, type Allowed, type FileHook, type FileSource } from './hook-file.ts'
 import {
@@ -290,25 +290,21 @@ function tightened({ decision, message, state, ...outcome }: HookOutcome, kind: 
   }
 }
 
-/** Every file of a project that decides what its hooks do: hook files and the scripts they run. For `TrustStore.trust`. */
-export function hookFilesOf(dir: string, ...more: []): readonly Fingerprint[] {
-  checkNoOptions('hookFilesOf', more)
+/** The hook files of a project and the files that their commands name. For `TrustStore.trust`. */
+export function hookFilesOf(dir: string): readonly Fingerprint[] {
   const { hooks, files } = findAllHooks({ dir, home: false })
   return uniqueByPath([...files, ...hooks.flatMap(({ entry, cwd }) => scriptsOfEntry(entry, cwd))])
 }
 
-/** The code of a project that an entry runs. */
+/** The files of a project that the command of an entry names. */
 export function scriptsOfEntry(entry: JsonObject, root: string): readonly Fingerprint[] {
   const { command, args, cwd, env, pluginRoot } = optionsOf('shell', entry['shell'] ?? entry['claude'] ?? {})
-  const words = [...(typeof command === 'string' ? [command] : []), ...((args ?? []) as readonly string[])]
-  if (words.length === 0) return []
-  return codeOf(args === undefined ? words[0]! : words, {
+  const own = (env ?? {}) as Readonly<Record<string, string>>
+  const texts = [command ?? [], args ?? [], Object.values(own)].flat().filter((each) => typeof each === 'string')
+  return namedFiles(texts, {
     dir: root,
     ...(typeof cwd === 'string' && { cwd: resolve(root, cwd) }),
-    variables: {
-      ...((env ?? {}) as Readonly<Record<string, string>>),
-      ...(typeof pluginRoot === 'string' && { CLAUDE_PLUGIN_ROOT: resolve(root, pluginRoot) }),
-    },
+    variables: { ...own, ...(typeof pluginRoot === 'string' && { CLAUDE_PLUGIN_ROOT: resolve(root, pluginRoot) }) },
   })
 }
 

@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto'
 import { lstatSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { isAbsolute, relative, resolve } from 'node:path'
 import { realPathOf } from '../../system/files/real-path.ts'
-import { BoundedMap } from '../../state/bounded-map.ts'
 
-/** The real path of a file and the hash of its content, or of a folder and the hash of the names in it. */
+/** The real path of a file and the hash of its content. */
 export type Fingerprint = {
   readonly path: string
   /** Empty if it cannot be trusted. */
@@ -34,31 +33,10 @@ export function pathExists(path: string): boolean {
   }
 }
 
-const known = new BoundedMap<string, { readonly hash: string; readonly mark: string }>(10_000)
-/** File systems have coarse clocks: two changes within one tick have the same time. */
-const TICK_NS = 2_000_000_000n
-
-/**
- * The fingerprint of a file, or undefined if it is not a readable file. In a new process the content is always read. Later it
- * is read again only if it may have changed: by inode, size and times, or because the last change is too recent for the
- * clock of the file system. The kernel sets the change time with every write, and a program cannot set it back.
- */
+/** The fingerprint of a file, or undefined if it is not a readable file. */
 export function fingerprint(path: string): Fingerprint | undefined {
-  try {
-    const real = realpathSync(path)
-    const stat = statSync(real, { bigint: true })
-    if (!stat.isFile()) return undefined
-    const { dev, ino, size, mtimeNs, ctimeNs } = stat
-    const mark = [dev, ino, size, mtimeNs, ctimeNs].join()
-    const last = known.get(real)
-    if (last?.mark === mark) return { path: real, hash: last.hash }
-    const start = BigInt(Date.now()) * 1_000_000n
-    const hash = hashed(readFileSync(real))
-    if (start - ctimeNs > TICK_NS) known.set(real, { hash, mark })
-    return { path: real, hash }
-  } catch {
-    return undefined
-  }
+  const read = readWithFingerprint(path)
+  return read && { path: read.path, hash: read.hash }
 }
 
 export function hashed(content: Buffer | string): string {

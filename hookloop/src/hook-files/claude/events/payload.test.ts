@@ -72,7 +72,7 @@ describe('events of a call', { concurrency: 2 }, () => {
   test('TaskCreated and TaskCompleted: a block leaves the list unchanged', async () => {
     using project = new HookProject()
     const fields = 'hook_event_name task_id task_subject'
-    const no = 'grep -q Shout seen && { echo "No shouting." >&2; exit 2; } || true'
+    const no = 'grep -q Shout seen* && { echo "No shouting." >&2; exit 2; } || true'
     project.settings({
       hooks: {
         TaskCreated: [{ hooks: [log(fields, no)] }],
@@ -109,7 +109,7 @@ describe('events of a call', { concurrency: 2 }, () => {
     project.settings({
       hooks: {
         PreToolUse: [{ hooks: [{ type: 'command', command: changes }] }],
-        TaskCreated: [{ hooks: [log('task_subject', 'grep -q Shout seen && exit 2; exit 0')] }],
+        TaskCreated: [{ hooks: [log('task_subject', 'grep -q Shout seen* && exit 2; exit 0')] }],
       },
     })
     const replies = [{ toolCalls: [{ name: 'todo_write', args: todos('Sing') }] }, 'Done.']
@@ -213,11 +213,11 @@ describe('display and compaction', { concurrency: 2 }, () => {
   test('MessageDisplay: streaming does not wait for it', async () => {
     using project = new HookProject()
     project.handlers('MessageDisplay', [
-      { type: 'command', command: 'until [ -e shown ]; do sleep 0.02; done; touch seen' },
+      { type: 'command', command: 'until [ -e shown.log ]; do sleep 0.02; done; touch seen.log' },
     ])
     const { agent } = agentIn(project, { replies: ['Done.'] })
-    for await (const event of agent.stream('Go.')) if (event.type === 'text') project.write('shown', '')
-    assert.ok(existsSync(project.path('seen')))
+    for await (const event of agent.stream('Go.')) if (event.type === 'text') project.write('shown.log', '')
+    assert.ok(existsSync(project.path('seen.log')))
   })
 
   test('PreCompact, SessionStart and PostCompact fire in this order, and know the cause', async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { agentIn } from '../agent-in-project.fixture.ts'
-import { HookProject, isHere } from '../hook-project.fixture.ts'
+import { HookProject } from '../hook-project.fixture.ts'
 import { TrustStore } from '../../trust/trust-store.ts'
 import { filesOf } from './trusted-groups.ts'
 import { readSettings } from './read-settings.ts'
@@ -84,35 +84,15 @@ describe('Claude Code hooks of a project', { concurrency: 2 }, () => {
     assert.ok(files.includes(project.path('plugin/check')), files.join())
   })
 
-  test('do not run if a file was added beside their script', async () => {
-    using project = new Marked()
-    project.accept()
-    project.write('hooks/extra.sh', '')
-    assert.deepEqual((await project.run()).marks, ['command-ran'])
-  })
-
-  test('block calls if their script changes, or a file is added beside it, while the agent exists', async () => {
+  test('block calls if a file that their command names changes or is removed while the agent exists', async () => {
     for (const change of [
-      (project: Marked) => appendFileSync(project.path('hooks/guard'), '# changed\n'),
-      (project: Marked) => void project.write('hooks/extra.sh', ''),
+      (path: string) => appendFileSync(path, '# changed\n'),
+      (path: string) => rmSync(path),
     ]) {
       using project = new Marked()
       project.accept()
-      const { marks, ran } = await project.run({ change: () => change(project) })
+      const { marks, ran } = await project.run({ change: () => change(project.path('hooks/guard')) })
       assert.deepEqual([marks, ran], [['command-ran'], []])
-    }
-  })
-
-  test('block calls if their script in the project folder is removed, or what it loads appears, while the agent exists', async () => {
-    for (const change of [
-      (project: Marked) => rmSync(project.path('guard')),
-      (project: Marked) => void project.write('part', ''),
-    ]) {
-      using project = new Marked()
-      project.write('guard', '. ./part\n')
-      project.group('bash guard')
-      project.accept()
-      assert.deepEqual((await project.run({ change: () => change(project) })).ran, [])
     }
   })
 
@@ -147,20 +127,6 @@ describe('Claude Code hooks of a project', { concurrency: 2 }, () => {
     assert.deepEqual(filesOf(readSettings({ dir: project.dir, home: false, managed }).groups, project.dir), [])
     assert.deepEqual((await project.run({ managed })).marks, ['script-ran'])
   })
-
-  test(
-    'do not run code from the cache of Python, which is not trusted',
-    { skip: !isHere('python3') && 'no Python' },
-    async () => {
-      using project = new Marked()
-      project.write('hooks/guard.py', 'import rules\n')
-      project.write('hooks/rules.py', `open(${JSON.stringify(project.path('script-ran'))}, "w")\n`)
-      project.group('python3 hooks/guard.py')
-      project.accept()
-      const first = await project.run()
-      assert.deepEqual([first.marks, existsSync(project.path('hooks/__pycache__'))], [['script-ran'], false])
-    },
-  )
 })
 
 test('a copy of a trusted file that was changed is not shown as the trusted content', () => {

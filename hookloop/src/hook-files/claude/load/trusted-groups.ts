@@ -1,10 +1,10 @@
 import { fingerprint, isInside, realPath, uniqueByPath, type Fingerprint } from '../../trust/fingerprint.ts'
 import type { TrustStore, UntrustedFile } from '../../trust/trust-store.ts'
-import { codeOf } from '../../trust/code-files.ts'
+import { namedFiles } from '../../trust/named-files.ts'
 import { identityOf, type Handler, type HookGroup, type HookSource } from './handlers.ts'
 import type { Settings } from './read-settings.ts'
 
-/** Every file of the project that decides what the groups run: their settings files, and the scripts they run. */
+/** The settings files of the project with the groups, and the files that their commands name. */
 export function filesOf(groups: readonly HookGroup[], dir: string): readonly Fingerprint[] {
   const root = realPath(dir)
   const configs = groups.flatMap(({ source }) => configOf(source, root))
@@ -15,7 +15,7 @@ export function filesOf(groups: readonly HookGroup[], dir: string): readonly Fin
 }
 
 /**
- * The groups that may run. A group of the project runs only if its file and all its scripts are trusted. Groups of the user
+ * The groups that may run. A group of the project runs only if its file and all files that its commands name are trusted. Groups of the user
  * always run.
  */
 export function trustedGroups(
@@ -45,18 +45,17 @@ function configOf({ file, kind, print = fingerprint(file) }: HookSource, root: s
   return print !== undefined && isInside(root, print.path) ? [print] : []
 }
 
-/** The code of a project that a group runs. */
+/** The files of a project that the commands of a group, and the variables of its file, name. */
 export function scriptsOf(
   { handlers, source }: Pick<HookGroup, 'handlers' | 'source'>,
   dir: string,
-  { folders = true }: { readonly folders?: boolean } = {},
 ): readonly Fingerprint[] {
-  const { root, plugin = root, env } = source
+  const { root, plugin = root, env = {} } = source
   const variables = { ...env, ...(plugin !== undefined && { CLAUDE_PLUGIN_ROOT: plugin }) }
   return handlers.flatMap((handler) => {
     if (handler.type !== 'command') return []
-    const { command, args } = handler
-    return codeOf(args === undefined ? command : [command, ...args], { dir, variables, folders })
+    const texts = [handler.command, ...(handler.args ?? []), ...Object.values(env)]
+    return namedFiles(texts, { dir, variables })
   })
 }
 

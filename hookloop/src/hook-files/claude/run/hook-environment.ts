@@ -72,9 +72,6 @@ export function configDir(env: NodeJS.ProcessEnv = process.env): string {
   return named === undefined || named === '' ? join(homeFolder(), '.claude') : named
 }
 
-/** Python would run the files in `__pycache__` without looking at the trusted source. */
-export const ignoredCaches = { PYTHONPYCACHEPREFIX: '/dev/null' }
-
 /** The variables that Claude Code sets for a command. */
 export function variablesFor(
   { input }: Payload,
@@ -85,7 +82,6 @@ export function variablesFor(
   const level = (effort as JsonObject | undefined)?.['level']
   return {
     ...source.env,
-    ...ignoredCaches,
     CLAUDE_PROJECT_DIR: projectDir,
     CLAUDECODE: '1',
     CLAUDE_CODE_CHILD_SESSION: '1',
