@@ -106,7 +106,6 @@ describe('an unknown word has a suggestion at every level', { concurrency: 2 }, 
   const rows: readonly (readonly [typed: readonly string[], meant: string])[] = [
     [['rnu'], 'run'],
     [['hooks', 'tset'], 'test'],
-    [['hooks', 'doctr'], 'doctor'],
     [['sessions', 'delte'], 'delete'],
     [['policy', 'bsh'], 'bash'],
     [['run', '--sesion', 'x'], '--session'],

@@ -144,7 +144,7 @@ describe('no text of a model, tool, server, hook, session or file gives the term
       ['trust', '--yes'],
       ['hooks', 'list'],
       ['hooks', 'list', '--json'],
-      ['hooks', 'doctor'],
+      ['hooks', 'list', '--check'],
     ]) {
       const { stdout, stderr } = await project.hookloop(args)
       assertClean(stdout + stderr, args.join(' '))
@@ -283,7 +283,7 @@ describe('no text of a model, tool, server, hook, session or file gives the term
       `${folder}/.claude/settings.json`,
       JSON.stringify({ hooks: { PreToolUse: [{ hooks: [{ type: 'command', command: 'true' }] }] } }),
     )
-    for (const args of [['hooks', 'list'], ['hooks', 'doctor'], ['trust'], ['run', 'hello', ...agent]]) {
+    for (const args of [['hooks', 'list'], ['hooks', 'list', '--check'], ['trust'], ['run', 'hello', ...agent]]) {
       const { stdout, stderr } = await project.hookloop(args, { cwd: folder })
       assertClean(stdout + stderr, args.join(' '))
     }

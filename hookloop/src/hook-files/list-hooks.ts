@@ -1,15 +1,12 @@
-import { resolve } from 'node:path'
-import type { ShellOptions } from '../actions/shell.ts'
 import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
 import { messageOf, type AgentError } from '../errors.ts'
 import { triggerNames, type HookTrigger } from '../hooks/triggers.ts'
 import { eventSpec } from './claude/events/claude-events.ts'
 import { describeHandler } from './claude/load/describe-handler.ts'
-import { describeProblem, leftOutText, type ConfigProblem, type Handler } from './claude/load/handlers.ts'
+import { describeProblem, leftOutText, type ConfigProblem } from './claude/load/handlers.ts'
 import { readSettings, type SettingsPlaces } from './claude/load/read-settings.ts'
 import { filesOf, trustedGroups } from './claude/load/trusted-groups.ts'
 import { stringIn } from './text.ts'
-import { commandProblems } from './command-problems.ts'
 import { optionsOf, type FileHook } from './files/hook-file.ts'
 import { actionKinds } from './files/hook-file-schema.ts'
 import { findAllHooks, findHooks, hookFilesOf, leftOutNote, scriptsOfEntry } from './files/project-hooks.ts'
@@ -195,50 +192,4 @@ export function settingsProblems(dir: string, trust: TrustStore): readonly strin
   return readSettings({ dir })
     .problems.filter(({ source }) => isUsed(source))
     .map(leftOutText)
-}
-
-/** A hook whose command or script cannot be started. */
-export type CommandProblem = {
-  readonly message: string
-  /** The name of the hook, or its event and command. */
-  readonly hook: string
-}
-
-export function problemsOf({
-  dir,
-  home,
-  claudeHome,
-}: Pick<ListPlaces, 'dir' | 'home' | 'claudeHome'>): readonly CommandProblem[] {
-  const settings = readSettings({ dir, ...(claudeHome !== undefined && { home: claudeHome }) })
-  const claude = settings.groups.flatMap(({ handlers, source, event }) =>
-    handlers.flatMap((handler) => {
-      if (handler.type !== 'command' || handler.shell === 'powershell') return []
-      const variables = source.root === undefined ? {} : { CLAUDE_PLUGIN_ROOT: source.root }
-      const line = handler.args === undefined ? handler.command : [handler.command, ...handler.args]
-      const found = commandProblems(line, { cwd: resolve(dir), variables })
-      const hook = handlerName(event, handler)
-      return found.map((problem) => ({ hook, message: `${source.file}: the hook for ${event} cannot run: ${problem}` }))
-    }),
-  )
-  try {
-    // `listHooks` reports invalid entries.
-    const { hooks } = findAllHooks({ dir, ...(home !== undefined && { home }) }, () => undefined)
-    const own = hooks.flatMap(({ entry, source, line, hook, cwd: root }) => {
-      const { command, args, cwd = '.' } = optionsOf('shell', entry['shell'] ?? {}) as ShellOptions
-      const words = args ?? command
-      if (words === undefined) return []
-      return commandProblems(words, { cwd: resolve(root, cwd) }).map((problem) => ({
-        hook: hook.name,
-        message: `${source.file}:${line}: "${hook.name}" cannot run: ${problem}`,
-      }))
-    })
-    return [...own, ...claude]
-  } catch {
-    return claude
-  }
-}
-
-/** The name of a single handler. */
-export function handlerName(event: string, handler: Handler): string {
-  return `${event} ${describeHandler(handler)}`
 }

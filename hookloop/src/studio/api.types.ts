@@ -51,7 +51,7 @@ export type Api = {
    */
   readonly answer: { readonly request: AnswerRequest; readonly response: { readonly answered: string } }
   readonly hooks: { readonly request: {}; readonly response: HooksReport }
-  /** Runs `hooks doctor` in the project. It runs hooks that are trusted, many times: only when the user asks for it. */
+  /** Runs `hooks list --check` in the project. It runs hooks that are trusted: only when the user asks for it. */
   readonly doctor: { readonly request: {}; readonly response: DoctorReport }
   readonly compare: { readonly request: { readonly a: RunRef; readonly b: RunRef }; readonly response: Comparison }
   /** Copies a session up to a row, or to its end, into a new one. */

@@ -85,9 +85,9 @@ describe('hookloop hooks import', { concurrency: 2 }, () => {
       imported.stdout,
       /^Wrote 1 hook to .*Gained:.*1 of 1 now fails closed.*Left out:\n {2}WorktreeRemove.*run twice/s,
     )
-    const doctor = await project.hookloop(['hooks', 'doctor'])
+    const checked = await project.hookloop(['hooks', 'list', '--check'])
     assert.match(
-      doctor.stdout,
+      checked.stderr,
       /PreToolUse cat .* runs twice: it is in .claude\/settings.json and in .hookloop\/hooks.json:4/,
     )
     rmSync(join(project.dir, '.claude'), { recursive: true })
@@ -143,13 +143,7 @@ describe('imported hooks', { concurrency: 2 }, () => {
     const { files } = JSON.parse(trusted.stdout) as { files: { path: string }[] }
     assert.deepEqual(
       files.map(({ path }) => path.slice(project.dir.length + 1)),
-      [
-        '.hookloop/hooks.json',
-        'tools/p/check.sh',
-        'tools/p',
-        'tools/p/.claude-plugin/plugin.json',
-        'tools/p/hooks/hooks.json',
-      ],
+      ['.hookloop/hooks.json', 'tools/p/check.sh'],
     )
     const ended = await project.run('work x')
     assert.deepEqual([ended.code, project.marked()], [0, []])

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { fileTriggers } from '../../hook-files/files/hook-file-schema.ts'
+import { specOf } from '../../hooks/triggers.ts'
 import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 
 const judge = { name: 'judge', on: 'beforeToolUse', mode: 'guard', tool: 'work', shell: 'cat > /dev/null; exit 2' }
@@ -39,7 +41,7 @@ describe('hookloop hooks list', { concurrency: 2 }, () => {
     assert.match(words.stdout, /^beforeToolUse\n {2}hook +first .*never fires in Hookloop\n/s)
   })
 
-  test('notes that permissions of Claude Code are not applied, as does hooks doctor', async () => {
+  test('notes that permissions of Claude Code are not applied', async () => {
     const project = new ProjectWithHooks()
     project.write('.claude/settings.json', { permissions: { deny: ['Bash(rm *)'] } })
     const note = /\.claude\/settings\.json permissions: the rules in "deny" are not applied here; use bash\(/
@@ -48,9 +50,6 @@ describe('hookloop hooks list', { concurrency: 2 }, () => {
     assert.match(stderr, note)
     const json = JSON.parse((await project.hookloop(['hooks', 'list', '--json'])).stdout) as { notes: string[] }
     assert.match(json.notes.join(), note)
-    const doctor = await project.hookloop(['hooks', 'doctor'])
-    assert.equal(doctor.code, 0)
-    assert.match(doctor.stdout, note)
   })
 
   test('exits with 1 and prints the line of an invalid entry', async () => {
@@ -59,5 +58,59 @@ describe('hookloop hooks list', { concurrency: 2 }, () => {
     const { code, stderr } = await project.hookloop(['hooks', 'list'])
     assert.equal(code, 1)
     assert.match(stderr, /hooks\.yaml:2: there is no trigger "beforeLunch"/)
+  })
+
+  type Checked = { readonly checked: readonly { name: string; status: string }[]; readonly problems: readonly string[] }
+  const check = async (project: ProjectWithHooks, ...args: readonly string[]) => {
+    const { code, stdout } = await project.hookloop(['hooks', 'list', '--check', '--json', ...args])
+    const { checked, problems } = JSON.parse(stdout) as Checked
+    return { code, problems, status: Object.fromEntries(checked.map(({ name, status }) => [name, status])) }
+  }
+
+  test('--check runs each trusted hook once, whatever it decides, and no hook that calls a model', async () => {
+    const project = new ProjectWithHooks()
+    const shell = `${project.mark('fired')}; exit 2`
+    project.hooks(
+      { name: 'all', on: fileTriggers.filter((each) => specOf(each).guard.length > 0), mode: 'guard', shell },
+      ...fileTriggers.map((on) => ({ name: on, on, mode: 'hook', shell: 'cat > /dev/null' })),
+      { name: 'elsewhere', on: 'onStop', mode: 'guard', when: { metadata: { role: 'guest' } }, tool: undefined, shell },
+      { name: 'asks', on: 'beforeToolUse', mode: 'guard', prompt: 'Is it safe?' },
+    )
+    const handler = { type: 'command', command: shell }
+    project.write('.claude/settings.json', { hooks: { PreToolUse: [{ matcher: 'Bash', hooks: [handler] }] } })
+    assert.deepEqual((await check(project)).status, {})
+    await project.trust('--yes')
+    const { code, status, problems } = await check(project)
+    assert.deepEqual([code, problems, project.marked()], [0, [], ['fired', 'fired', 'fired']])
+    assert.deepEqual([...new Set(Object.values(status))], ['ok', 'notRun'])
+  })
+
+  test('--check reports hooks that fail, never fire, match no tool, are declared twice or not trusted', async () => {
+    const project = new ProjectWithHooks()
+    project.hooks(
+      { ...judge, tool: 'Work' },
+      { name: 'gone', on: 'onStop', mode: 'guard', shell: './gone.sh' },
+      { name: 'both', on: 'beforeToolUse', mode: 'hook', claude: { event: 'PreToolUse', command: 'true' } },
+    )
+    const group = (command: string): object => ({ matcher: 'Nothing', hooks: [{ type: 'command', command }] })
+    project.write('.claude/settings.json', {
+      hooks: { WorktreeRemove: [group('true')], PreToolUse: [group('true'), group('echo "Broken." >&2; exit 3')] },
+    })
+    const untrusted = await check(project)
+    assert.deepEqual([untrusted.code, untrusted.problems.filter((each) => /is not trusted/.test(each)).length], [1, 2])
+    await project.trust('--yes')
+    const { code, problems } = await check(project, '--agent', project.agent)
+    const expected = [
+      /^"judge" is for the tool Work, which the agent does not have\. Did you mean "work"\?$/,
+      /^"gone" fails, so it blocks: .*127/,
+      /^"PreToolUse true" is for the tool Nothing/,
+      /^"PreToolUse echo .*" is for the tool Nothing/,
+      /^"PreToolUse echo .*" fails: .*Broken\./,
+      /^WorktreeRemove in .*settings\.json never fires/,
+      /^PreToolUse true runs twice/,
+    ]
+    assert.equal(code, 1)
+    for (const [i, words] of expected.entries()) assert.match(problems[i] ?? '', words)
+    assert.equal(problems.length, expected.length)
   })
 })

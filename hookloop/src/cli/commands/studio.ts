@@ -10,12 +10,15 @@ import type { DoctorReport } from '../../studio/api.types.ts'
 import type { StudioOptions } from '../../studio/context.ts'
 import { loadPage } from '../../studio/page-html.ts'
 import { startStudio } from '../../studio/studio.ts'
+import { listHooks } from '../../hook-files/list-hooks.ts'
+import { TrustStore } from '../../hook-files/trust/trust-store.ts'
 import { createCliAgent } from '../agents/create-cli-agent.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { collect, storeOptions } from '../options.ts'
 import { version } from '../version.ts'
+import { checkHooks } from '../hooks-check/check-hooks.ts'
 import { fileHooks } from '../run/file-hooks.ts'
 import { SESSION_OPTIONS_KEY, signaturePattern, signedFlags } from '../run/session-options.ts'
 import { dataFolder, withStore, type OpenStore, type StoreFlags } from '../sessions/open-store.ts'
@@ -25,7 +28,6 @@ import { jsonText } from '../terminal/json.ts'
 import { printable } from '../terminal/printable.ts'
 import { shellQuote } from '../terminal/shell-quote.ts'
 import { userName } from './approve.ts'
-import { checkHooks } from './hooks-doctor.ts'
 import { loadHooks } from './replay.ts'
 
 type StudioFlags = StoreFlags & {
@@ -127,7 +129,7 @@ async function optionsOf(
     agentOf: async ({ metadata }) =>
       (await createCliAgent(flagsOf(metadata) ?? {}, { env, command, canSuspend: true })).agent,
     loadHooks,
-    doctor: () => diagnose(file, cli),
+    doctor: () => diagnose(file),
     redact: [signaturePattern],
     onError: (error) => void err.write(`${colorsFor(err, env).red('error:')} ${printable(messageOf(error))}\n`),
   }
@@ -142,21 +144,17 @@ async function liveAgent(file: string, cli: CliContext): Promise<Agent<unknown>>
   return (await createCliAgent({ agent: file }, { env, command, canSuspend: true, hooks })).agent
 }
 
-async function diagnose(agent: string | undefined, cli: CliContext): Promise<DoctorReport> {
-  const silent = { ...cli, err: { write: () => true } } as unknown as CliContext
-  const flags = { user: true, json: true, ...(agent !== undefined && { agent }) }
-  const { hooks, problems, notes } = await checkHooks(flags, silent, new AbortController().signal)
+async function diagnose(agent: string | undefined): Promise<DoctorReport> {
+  const places = { dir: process.cwd(), trust: new TrustStore() }
+  const listed = listHooks(places)
+  const { checked, problems } = await checkHooks({ ...places, listed, agent })
   return {
     problems,
-    notes,
-    hooks: hooks.map(({ name, source, paths }) => ({
+    notes: listed.notes,
+    hooks: checked.map(({ name, source, status, why }) => ({
       hook: name,
       source,
-      findings: Object.entries(paths).map(([path, { status, why }]) => ({
-        path,
-        status,
-        ...(why !== undefined && { note: why }),
-      })),
+      findings: [{ path: 'example', status, ...(why !== undefined && { note: why }) }],
     })),
   }
 }

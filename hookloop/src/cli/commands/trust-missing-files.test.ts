@@ -56,7 +56,7 @@ describe('trusted hook files that were replaced by', { concurrency: 2 }, () => {
       const [listed, trusted, examined] = await Promise.all([
         project.hookloop(['hooks', 'list']),
         project.trust('--yes'),
-        project.hookloop(['hooks', 'doctor', '--json']),
+        project.hookloop(['hooks', 'list', '--check', '--json']),
       ])
       assert.deepEqual([listed.code, trusted.code !== 0, examined.code], [1, true, 1])
       for (const words of [listed.stderr, trusted.stderr, examined.stdout])

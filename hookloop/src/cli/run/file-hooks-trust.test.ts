@@ -300,9 +300,9 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.match(ended.stderr, words)
     const chat = await project.hookloop(['chat', '--agent', project.agent], { input: 'hello\n' })
     assert.match(chat.stderr, words)
-    const examined = await project.hookloop(['hooks', 'doctor', '--json'])
-    const report = JSON.parse(examined.stdout) as { hooks: object[]; problems: string[] }
-    assert.deepEqual([examined.code, report.hooks.length, report.problems.length], [1, 9, 1])
+    const examined = await project.hookloop(['hooks', 'list', '--check', '--json'])
+    const report = JSON.parse(examined.stdout) as { checked: object[]; problems: string[] }
+    assert.deepEqual([examined.code, report.checked.length, report.problems.length], [1, 9, 1])
     assert.match(report.problems[0]!, words)
     const tested = await project.hookloop(['hooks', 'test', 'UserPromptSubmit'], { input: '{"prompt":"hello"}' })
     assert.match(tested.stderr, words)

@@ -14,9 +14,7 @@ import { statusText, TrustStore, type UntrustedFile } from '../trust/trust-store
 import { claudeEvents, eventSpec, setupTriggers, type ClaudeEvent } from './events/claude-events.ts'
 import { commandOf } from './events/payload.ts'
 import { TriggerRunner, type RunnerSettings } from './run/trigger-runner.ts'
-import { toMatcher } from './events/matcher.ts'
-import { namesOf } from './events/tool-names.ts'
-import { describeProblem, leftOutText, type Handler, type HookGroup } from './load/handlers.ts'
+import { describeProblem, leftOutText, type HookGroup } from './load/handlers.ts'
 import { HookTable } from './run/run-event.ts'
 import type { HandlerContext } from './run/run-handler.ts'
 import { readSettings, type PluginPlace, type Settings } from './load/read-settings.ts'
@@ -80,8 +78,10 @@ export function claudeHooks(options: ClaudeHooksOptions): Capability {
   }
   checkPlaces(options)
   const { trust = new TrustStore() } = options
-  if (trust !== 'all') trust.checkOutside(resolve(options.dir))
-  const { dir, settings, groups, untrusted } = readTrusted(options, trust)
+  if (trust !== 'all') trust.checkOutside(options.dir)
+  const dir = resolve(options.dir)
+  const settings = readSettings({ ...options, dir })
+  const { groups, untrusted } = trustedGroups(settings, { dir, trust })
   rejectMistakes(settings)
   const warnings = leftOut(settings, untrusted)
   const remarks = settings.notes.map((note) => `${describeProblem(note)}.`)
@@ -108,22 +108,14 @@ function rejectMistakes({ problems }: Settings): void {
   if (mistake !== undefined) throw invalidOption('claudeHooks', describeProblem(mistake), mistake.source.file)
 }
 
-function readTrusted(options: ClaudeHooksOptions, trust = options.trust ?? new TrustStore()) {
-  const dir = resolve(options.dir)
-  const settings = readSettings({ ...options, dir })
-  return { dir, settings, ...trustedGroups(settings, { dir, trust }) }
-}
-
 type CombineOptions = {
   readonly options: ClaudeHooksOptions
   readonly dir: string
   readonly settings: Settings
-  /** Called before each handler runs. */
-  readonly onRun?: () => void
 }
 
 /** A capability that runs groups of handlers, without notes. */
-function combineGroups(groups: readonly HookGroup[], { options, dir, settings, onRun }: CombineOptions): Capability {
+function combineGroups(groups: readonly HookGroup[], { options, dir, settings }: CombineOptions): Capability {
   const table = new HookTable(groups)
   const changedSince = scriptWatch(groups, dir)
   const { answer, mcp, models = {} } = options
@@ -134,10 +126,7 @@ function combineGroups(groups: readonly HookGroup[], { options, dir, settings, o
     passEnv: options.passEnv ?? [],
     allowedHttpUrls: settings.allowedHttpUrls,
     allowedHttpVariables: settings.allowedHttpVariables,
-    changedSince: (...handler) => {
-      onRun?.()
-      return changedSince(...handler)
-    },
+    changedSince,
     callMcp: mcp && ((server, tool, { input, signal }) => mcp.call(tool, input, { server, signal })),
   }
   const skills = findSkills(groups)
@@ -246,47 +235,4 @@ function leftOut({ problems }: Settings, untrusted: readonly UntrustedFile[]): r
 
 export function firesHere(event: ClaudeEvent): boolean {
   return 'trigger' in claudeEvents[event]
-}
-
-/** One handler of the settings of a project, for checks of single handlers. */
-export type SingleHandler = {
-  readonly group: HookGroup
-  readonly handler: Handler
-  /** Whether its matcher matches a tool of the agent. */
-  readonly fits: (tool: string) => boolean
-  /** Creates a capability with only this handler, as if its skill or agent were active. `ran` counts its runs. */
-  readonly make: () => { readonly capability: Capability; readonly ran: () => number }
-}
-
-/** The trusted handlers whose events fire by themselves. */
-export function singleHandlers(options: ClaudeHooksOptions): readonly SingleHandler[] {
-  const { dir, settings, groups } = readTrusted(options)
-  return groups
-    .filter(({ event }) => {
-      const { trigger, isOnDemand } = eventSpec(event)
-      return trigger !== undefined && isOnDemand !== true
-    })
-    .flatMap((group) =>
-      group.handlers.map((handler): SingleHandler => {
-        const matcher = toMatcher(group.matcher, group.event)
-        return {
-          group,
-          handler,
-          fits: (tool) => eventSpec(group.event).matches !== 'tool_name' || namesOf(tool).some(matcher.matches),
-          make: () => alone({ ...group, handlers: [handler] }, { options, dir, settings }),
-        }
-      }),
-    )
-}
-
-function alone(
-  group: HookGroup,
-  options: CombineOptions,
-): { readonly capability: Capability; readonly ran: () => number } {
-  let count = 0
-  const { source } = group
-  const isAlways = source.kind !== 'skill' && source.kind !== 'agent'
-  const always: HookGroup = isAlways ? group : { ...group, source: { ...source, kind: 'project' } }
-  const capability = combineGroups([always], { ...options, onRun: () => void count++ })
-  return { capability, ran: () => count }
 }

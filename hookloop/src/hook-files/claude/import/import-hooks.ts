@@ -62,7 +62,7 @@ function gainedBy(entries: readonly JsonObject[]): readonly string[] {
           `${closed} of ${entries.length} now ${closed === 1 ? 'fails' : 'fail'} closed: one that crashes or hangs blocks. Before, it allowed.`,
         ]
       : []),
-    'They also apply to subagents, streams, resumed and replayed runs, and `hookloop hooks doctor` shows it.',
+    'They also apply to subagents, streams, resumed and replayed runs, and `hookloop hooks list --check` runs them once.',
   ]
 }
 

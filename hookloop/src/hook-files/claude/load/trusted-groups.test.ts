@@ -85,10 +85,7 @@ describe('Claude Code hooks of a project', { concurrency: 2 }, () => {
   })
 
   test('block calls if a file that their command names changes or is removed while the agent exists', async () => {
-    for (const change of [
-      (path: string) => appendFileSync(path, '# changed\n'),
-      (path: string) => rmSync(path),
-    ]) {
+    for (const change of [(path: string) => appendFileSync(path, '# changed\n'), (path: string) => rmSync(path)]) {
       using project = new Marked()
       project.accept()
       const { marks, ran } = await project.run({ change: () => change(project.path('hooks/guard')) })

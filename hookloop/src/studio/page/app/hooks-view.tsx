@@ -181,8 +181,7 @@ function Doctor() {
     <section>
       <h2>Doctor</h2>
       <p class="quiet">
-        Calls each trusted hook with missing, wrong and hostile input, and reports those that do not block when they
-        fail.
+        Runs each trusted hook once with an example event, and reports those that fail.
       </p>
       <button type="button" disabled={report === 'busy'} onClick={run}>
         {report === 'busy' ? 'Examining …' : 'Examine the hooks'}
