@@ -1,9 +1,7 @@
 import type { ToolRun } from '../../agent/tool.ts'
 import { ENVIRONMENT_KEY } from '../../state/agent-state.ts'
-import { once } from '../../system/once.ts'
 import { getSessionVariables } from '../../system/processes/session-variables.ts'
 import { minimalEnvironment } from '../../system/processes/minimal-environment.ts'
-import { reapOrphans } from '../../system/processes/process-tree.ts'
 import { runProcess } from '../../system/processes/run-process.ts'
 import { gitEnvironment } from './repository.ts'
 import { wrapCommand, type Sandbox } from './sandbox.ts'
@@ -30,7 +28,6 @@ export async function runCommand(
   { signal, progress, state }: Pick<ToolRun, 'signal' | 'progress' | 'state'>,
 ): Promise<string> {
   const { cwd, shell, env, sandbox, window } = context
-  reapOnce()
   const variables = getSessionVariables(state.metadata[ENVIRONMENT_KEY])
   const sandboxed = sandbox.active ? await wrapCommand(command, { sandbox, cwd, signal }) : undefined
   const { onOutput, end } = streamProgress(progress)
@@ -57,6 +54,3 @@ export async function runCommand(
 function shellWords({ path, isBash }: Shell): [string, ...string[]] {
   return isBash ? [path, '--noprofile', '--norc', '-c', '--'] : [path, '-c', '--']
 }
-
-/** Ends processes left behind by killed runtimes, with the first command. */
-const reapOnce = once(reapOrphans)

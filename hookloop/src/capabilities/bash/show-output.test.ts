@@ -4,7 +4,7 @@ import { CappedOutput } from '../../system/processes/capped-output.ts'
 import type { ProcessResult } from '../../system/processes/run-process.ts'
 import { showResult } from './show-output.ts'
 
-const problem = '3 of its processes could not be ended, and may still be running.'
+const problem = 'Some of its processes could not be ended, and may still be running.'
 
 function shown(result: Pick<ProcessResult, 'ended' | 'leftBehind'>): string {
   const empty = new CappedOutput({ head: 10, tail: 10 }).result()
@@ -15,9 +15,9 @@ function shown(result: Pick<ProcessResult, 'ended' | 'leftBehind'>): string {
 test('a result does not claim that all processes were ended if some may still be running', () => {
   assert.deepEqual(
     [
-      shown({ ended: 'timedOut', leftBehind: 0 }),
-      shown({ ended: 'cancelled', leftBehind: 0 }),
-      shown({ ended: 'exited', leftBehind: 3 }),
+      shown({ ended: 'timedOut', leftBehind: false }),
+      shown({ ended: 'cancelled', leftBehind: false }),
+      shown({ ended: 'exited', leftBehind: true }),
     ],
     [
       `The command did not end within 5 ms. It was ended.\n${problem}\nOutput so far:\n(no output)`,

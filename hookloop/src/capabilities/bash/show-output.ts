@@ -36,8 +36,7 @@ function ending(result: ProcessResult, timeoutMs: number): readonly string[] {
   else if (ended === 'cancelled') lines.push(`The command was cancelled, and ${wasEnded}.`)
   else if (signal !== null) lines.push(`Ended by signal: ${signal}`)
   else if (exitCode !== 0) lines.push(`Exit code: ${exitCode ?? 'unknown'}`)
-  if (isWhole && leftBehind === 1) lines.push('One background process was ended with it.')
-  if (isWhole && leftBehind > 1) lines.push(`${leftBehind} background processes were ended with it.`)
+  if (isWhole && leftBehind) lines.push('Its background processes were ended with it.')
   if (!isWhole) lines.push(problem)
   if (ended === 'timedOut') lines.push('Output so far:')
   return lines

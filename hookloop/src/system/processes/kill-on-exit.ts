@@ -1,45 +1,26 @@
-import type { ProcessTree } from './process-tree.ts'
+import type { ProcessGroup } from './process-group.ts'
 
-const running = new Set<ProcessTree>()
+const running = new Set<ProcessGroup>()
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
- * Kills a process tree when this process exits or is ended by a signal. Call `listenForExit` before the tree is started.
- * Returns a function to call when the tree has ended.
+ * Kills a process group when this process exits or is ended by a signal. Call it before the group is started: without a
+ * listener, a signal that arrives in between would leave the group behind. Returns a function to call when the group has ended.
  */
-export function killOnExit(tree: ProcessTree): () => void {
-  listenForExit()
-  running.add(tree)
+export function killOnExit(group: ProcessGroup): () => void {
+  if (running.size === 0) addListeners()
+  running.add(group)
   return () => {
-    if (running.delete(tree)) removeListenersSoon()
+    if (running.delete(group) && running.size === 0) removeListeners()
   }
 }
 
-/**
- * Adds the listeners. With them, a signal that arrives while a tree is being started is handled after `killOnExit`; without
- * them it would end this process at once and leave the tree behind. They are removed soon after the last tree has ended.
- */
-export function listenForExit(): void {
-  if (!isListening) addListeners()
-  removeListenersSoon()
-}
-
-function removeListenersSoon(): void {
-  clearTimeout(removing)
-  removing = setTimeout(() => running.size === 0 && removeListeners(), REMOVE_AFTER_MS).unref()
-}
-
-/** Another tree often follows at once, and adding and removing the listeners takes a tenth of the time of starting it. */
-const REMOVE_AFTER_MS = 500
-let removing: NodeJS.Timeout | undefined
-let isListening = false
-
 function killAll(): void {
-  for (const tree of running) tree.killNow()
+  for (const group of running) group.signal('SIGKILL')
 }
 
 /**
- * Without other listeners a signal ends this process, and still must: it is sent again after the trees were killed. If the
+ * Without other listeners a signal ends this process, and still must: it is sent again after the groups were killed. If the
  * application listens too, it decides, for example to let running work finish.
  */
 function onSignal(signal: NodeJS.Signals): void {
@@ -67,15 +48,12 @@ function signalExitListeners(): number {
 }
 
 function addListeners(): void {
-  isListening = true
   process.on('exit', killAll)
   const { isMainThread } = process.getBuiltinModule('node:worker_threads') // loaded here, because few programs get here
   if (isMainThread) for (const signal of signals) process.on(signal, onSignal)
 }
 
 function removeListeners(): void {
-  isListening = false
-  clearTimeout(removing)
   process.off('exit', killAll)
   for (const signal of signals) process.off(signal, onSignal)
 }

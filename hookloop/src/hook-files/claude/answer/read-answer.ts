@@ -14,7 +14,7 @@ export function readProcess(result: ProcessResult, event: ClaudeEvent, name: str
   const answer = readResult(result, event, name)
   const remaining = ended === 'exited' ? problem : undefined
   return {
-    ...(leftBehind > 0 && { problem: `background processes of ${name} were ended` }),
+    ...(leftBehind && { problem: `background processes of ${name} were ended` }),
     ...(remaining !== undefined && { problem: `${name} has ended. ${remaining}` }),
     ...answer,
     ...(exitCode !== null && { exitCode }),

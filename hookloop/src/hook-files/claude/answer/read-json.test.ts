@@ -185,7 +185,7 @@ suite('the end of a Claude Code command', () => {
     totalBytes: head.length + droppedBytes,
   })
   const read = (given: object, event: ClaudeEvent = 'PreToolUse'): HandlerAnswer => {
-    const usual = { ended: 'exited', exitCode: 0, signal: null, stdout: output(), stderr: output(), leftBehind: 0 }
+    const usual = { ended: 'exited', exitCode: 0, signal: null, stdout: output(), stderr: output(), leftBehind: false }
     return readProcess({ ...usual, ...given } as unknown as ProcessResult, event, 'it')
   }
 
@@ -267,7 +267,7 @@ suite('the end of a Claude Code command', () => {
   })
 
   test('reports processes that it left behind', () => {
-    assert.deepEqual(read({ leftBehind: 1 }).problem, 'background processes of it were ended')
+    assert.deepEqual(read({ leftBehind: true }).problem, 'background processes of it were ended')
   })
 
   test('names the path of a worktree, or blocks', () => {

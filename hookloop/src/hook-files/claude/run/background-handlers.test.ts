@@ -4,8 +4,7 @@ import { describe, test } from 'node:test'
 import { tool } from '../../../agent/tool.ts'
 import { subagents } from '../../../capabilities/subagents/subagents.ts'
 import { createAgent } from '../../../create-agent.ts'
-import { findProcess } from '../../../system/processes/process-list.ts'
-import { until } from '../../../system/processes/processes.fixture.ts'
+import { isAlive, until } from '../../../system/processes/processes.fixture.ts'
 import { scriptedModel } from '../../../models/scripted.ts'
 import { agentIn, own } from '../agent-in-project.fixture.ts'
 import { claudeHooks } from '../claude-hooks.ts'
@@ -56,7 +55,7 @@ describe('background handlers', { concurrency: 2 }, () => {
       } else await createAgent(bare).run('Go.')
       const pid = Number(readFileSync(project.path('pid'), 'utf8'))
       assert.deepEqual(ran, ['ls'])
-      assert.ok(await until(() => findProcess(pid)?.isZombie !== false))
+      assert.ok(await until(() => !isAlive(pid)))
     })
   }
 })

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isInjectionVariable, minimalEnvironment } from '../../../system/processes/minimal-environment.ts'
-import { TAG_VARIABLE } from '../../../system/processes/process-tag.ts'
 import { runProcess } from '../../../system/processes/run-process.ts'
 import { shellFor } from './hook-environment.ts'
 
@@ -67,7 +66,7 @@ function unread(why: string): Exported {
 }
 
 /** Variables that the shell or the runtime sets. */
-const own: ReadonlySet<string> = new Set(['_', 'PWD', 'OLDPWD', 'SHLVL', 'HOOKLOOP_ENV_FILE', TAG_VARIABLE])
+const own: ReadonlySet<string> = new Set(['_', 'PWD', 'OLDPWD', 'SHLVL', 'HOOKLOOP_ENV_FILE'])
 
 function changed(line: string, before: Readonly<Record<string, string>>): readonly (readonly [string, string])[] {
   const at = line.indexOf('=')
