@@ -4,23 +4,20 @@ import { abortable, MAX_TIMER_MS, withTimeout } from '../../system/timeout.ts'
 import { messageOf } from '../../errors.ts'
 import { cleanText, redactMessage } from './clean-text.ts'
 import { describeFailure, isSessionLost } from './describe-failure.ts'
-import { HttpTransport } from './http-transport.ts'
+import { httpTransport } from './http-transport.ts'
 import type { Sdk } from './load-sdk.ts'
 import { anything, plainRequest, readPages, type Listed } from './pages.ts'
-import { KnownTools, type ServerTool } from './server-tools.ts'
+import { compareTool, type ServerTool } from './server-tools.ts'
 import type { ServerSettings } from './settings.ts'
 import { StdioTransport } from './stdio-transport.ts'
-import { completeResult, exactResult } from './read-message.ts'
 import type { McpTransport } from './transport.ts'
 
 /** A connected server. */
 type Connected = {
   readonly client: Client
   readonly transport: McpTransport
-  /** The list of tools when it was connected. */
-  readonly listed: Listed
   /** Its tools as listed last. */
-  known: KnownTools
+  listed: Listed
   /** Whether the server has reported a change of its tools. */
   isStale: boolean
   /** Whether the server no longer knows the session. */
@@ -30,13 +27,6 @@ type Connected = {
 export type CallOptions = {
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: ((update: JsonObject) => void) | undefined
-}
-
-/** What a tool returned. */
-export type ToolResult = {
-  readonly result: JsonObject
-  /** The same with numbers that JavaScript would round as strings. */
-  readonly exact: JsonObject
 }
 
 /** How long to wait for an answer to the newest protocol version, which old servers may ignore. */
@@ -73,7 +63,7 @@ export class Connection {
   }
 
   /** Calls a tool if it has not changed since it was offered. Only the signal limits its time. */
-  async callTool(tool: ServerTool, args: JsonObject, { signal, onProgress }: CallOptions): Promise<ToolResult> {
+  async callTool(tool: ServerTool, args: JsonObject, { signal, onProgress }: CallOptions): Promise<JsonObject> {
     const connected = await this.#ready(signal)
     await this.#checkUnchanged(connected, tool, signal)
     const token = `call-${this.#calls++}`
@@ -82,12 +72,10 @@ export class Connection {
     const options = { timeout: MAX_TIMER_MS, toolDefinition: tool.definition as never, ...(signal && { signal }) }
     try {
       return await this.#send(connected, async () => {
-        const answer: unknown = await connected.client.callTool(params, options)
-        const result = completeResult(answer)
+        const result: unknown = await connected.client.callTool(params, options)
         const problem = resultProblem(result)
         if (problem !== undefined) throw Object.assign(new Error(problem), { code: 'INVALID_RESULT' })
-        const isExact = (result as JsonObject)['structuredContent'] === undefined
-        return { result: result as JsonObject, exact: (isExact ? result : exactResult(answer)) as JsonObject }
+        return result as JsonObject
       })
     } finally {
       this.#progressListeners.delete(token)
@@ -193,7 +181,7 @@ export class Connection {
       client.getServerCapabilities()?.tools === undefined
         ? { items: [], isComplete: true }
         : await readPages(client, { method: 'tools/list', key: 'tools' }, { timeout })
-    const connected = { client, transport, listed, known: new KnownTools(listed), isStale: false, isSessionLost: false }
+    const connected = { client, transport, listed, isStale: false, isSessionLost: false }
     client.setNotificationHandler('notifications/tools/list_changed', () => {
       connected.isStale = true
     })
@@ -208,7 +196,7 @@ export class Connection {
     const { endpoint, maxMessageBytes } = this.settings
     return 'command' in endpoint
       ? new StdioTransport(this.#sdk, endpoint, { maxMessageBytes })
-      : new HttpTransport(this.#sdk, endpoint, { maxMessageBytes })
+      : httpTransport(this.#sdk, endpoint, { maxMessageBytes })
   }
 
   /** A server may request the roots, but neither sampling nor elicitation. */
@@ -237,15 +225,13 @@ export class Connection {
   /** After a change of the tools they are listed again before the next call, so that only the offered tool is called. */
   async #checkUnchanged(connected: Connected, tool: ServerTool, signal: AbortSignal | undefined): Promise<void> {
     if (connected.isStale) {
-      connected.known = new KnownTools(await this.list('tools/list', 'tools', { signal }))
+      connected.listed = await this.list('tools/list', 'tools', { signal })
       connected.isStale = false
     }
-    const { known } = connected
-    if (known.hasSame(tool)) return
-    if (known.hasName(tool)) {
-      throw new Error(`${this.#title} has changed this tool since it was offered. ${NOT_MADE}`)
-    }
-    if (known.isComplete) throw new Error(`${this.#title} no longer has this tool. ${NOT_MADE}`)
+    const { items, isComplete } = connected.listed
+    const found = compareTool(tool, items)
+    if (found === 'changed') throw new Error(`${this.#title} has changed this tool since it was offered. ${NOT_MADE}`)
+    if (found === 'gone' && isComplete) throw new Error(`${this.#title} no longer has this tool. ${NOT_MADE}`)
   }
 }
 

@@ -1,7 +1,6 @@
 import { messageOf } from '../../errors.ts'
 import { cleanText, redactMessage } from './clean-text.ts'
-import { MISSING_RESPONSE } from './read-message.ts'
-import type { McpTransport } from './transport.ts'
+import { MISSING_RESPONSE, type McpTransport } from './transport.ts'
 
 /** What a server did instead of answering, as text that follows its name, and whether the request may have had an effect. */
 export type Failure = { readonly text: string; readonly mayHaveActed: boolean }

@@ -115,16 +115,6 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       ok(message)
     },
   },
-  'answers-from-a-file': {
-    call: ({ id }) => void raw(`${readFileSync(process.env['ANSWER']!, 'utf8').replace('"ID"', String(id))}\n`),
-  },
-  'large-integers': {
-    tools: [
-      { name: 'go', inputSchema: anything, outputSchema: { ...anything, properties: { id: { type: 'integer' } } } },
-    ],
-    call: ({ id }) =>
-      void raw(result(id, '{"content":[],"structuredContent":{"id":9007199254740993,"far":[1e400],"near":12}}')),
-  },
   'text-is-a-number': {
     call: (message) =>
       void answer(message, { content: [{ type: 'text', text: 5 }, { type: 'text' }, { type: 'text', text: null }] }),
@@ -137,10 +127,6 @@ const behaviours: { readonly [name: string]: Behaviour } = {
   },
   'long-refusal': {
     call: ({ id }) => void send({ id, error: { code: -32_000, message: `\u202E${'no '.repeat(1_000_000)}` } }),
-  },
-  'deep-result': {
-    call: ({ id }) =>
-      void raw(`{"jsonrpc":"2.0","id":${String(id)},"result":{"content":[],"structuredContent":${deep(50_000)}}}\n`),
   },
   // As many invalid values as a message may have.
   'content-of-numbers': { call: ({ id }) => void raw(result(id, `{"content":[${'1,'.repeat(200_000)}1]}`)) },
@@ -179,12 +165,6 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       ok(message)
     },
   },
-  'many-fields': {
-    call: ({ id }) => {
-      const fields = Array.from({ length: 200_000 }, (_, i) => `"k${i}":1`).join()
-      raw(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[]},${fields}}\n`)
-    },
-  },
   'many-contents': {
     capabilities: { tools: {}, resources: {}, prompts: {} },
     take: ({ id, method, params }) => {
@@ -199,10 +179,8 @@ const behaviours: { readonly [name: string]: Behaviour } = {
   'input-requests': {
     call: (message) => void answer(message, { inputRequests: { a: { method: 'elicitation/create' } } }),
   },
-  'another-type': { call: (message) => void answer(message, { resultType: 'task', content: [] }) },
   'earlier-protocol': { call: (message) => void answer(message, { toolResult: 'x' }) },
   'wrong-content': { call: (message) => void answer(message, { content: 'text' }) },
-  'result-is-null': { call: ({ id }) => void raw(`{"jsonrpc":"2.0","id":${String(id)},"result":null}\n`) },
   'wrong-id': {
     call: ({ id }) => {
       say({ id: 999_999 }, 'without a request')
@@ -306,10 +284,6 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       const texts = `{"type":"text","text":"x"},`.repeat(80_000)
       raw(result(id, `{"resultType":"complete","content":[${texts}{"type":"text","text":"end"}]}`))
     },
-  },
-  'newest-protocol-objects': {
-    take: newest,
-    call: ({ id }) => void raw(result(id, `{"resultType":"complete","content":[${'{},'.repeat(100_000)}1]}`)),
   },
   'asks-in-between': {
     take: newest,

@@ -23,15 +23,15 @@ const failures: { readonly [how: string]: { readonly title: string; readonly say
   },
   'many-lines': {
     title: 'writes garbage without end',
-    says: /has disconnected: it sent too many unsolicited messages/,
+    says: /has disconnected: it sent too many messages/,
   },
   'many-notifications': {
     title: 'notifies without end',
-    says: /has disconnected: it sent too many unsolicited messages/,
+    says: /has disconnected: it sent too many messages/,
   },
   'many-requests': {
     title: 'sends requests without end',
-    says: /has disconnected: it sent too many unsolicited messages/,
+    says: /has disconnected: it sent too many messages/,
   },
   gigantic: {
     title: 'sends a gigantic result',
@@ -42,29 +42,19 @@ const failures: { readonly [how: string]: { readonly title: string; readonly say
     title: 'returns an error of a million words',
     says: /^The MCP server "it" returned an error: (no ){600,700}n?o?… /,
   },
-  'deep-result': {
-    title: 'nests its result without end',
-    says: /did not answer: its response is nested more than 2000 levels deep\. The call may have/,
-  },
   'content-of-numbers': {
     title: 'sends 200,000 numbers as content',
     says: /sent an invalid result: its "content"/,
   },
   'content-of-lists': { title: 'sends 100,000 lists as content', says: /sent an invalid result: its "content"/ },
-  'newest-protocol-objects': {
-    title: 'sends 100,000 empty objects in the newest version of the protocol',
-    says: /sent an invalid result: its "content"/,
-  },
   'many-annotations': { title: 'sends 120,000 invalid annotations', says: /its "isError" is not a boolean/ },
   'only-a-task': {
     title: 'starts a task',
     says: /sent an invalid result: it has no "content", but "task"\. The call may/,
   },
   'input-requests': { title: 'wants input instead', says: /it has no "content", but "inputRequests"/ },
-  'another-type': { title: 'sends another type of result', says: /its "resultType" is not "complete"/ },
   'earlier-protocol': { title: 'answers as in the first version', says: /it has no "content", but "toolResult"/ },
   'wrong-content': { title: 'sends invalid content', says: /sent an invalid result/ },
-  'result-is-null': { title: 'sends no result', says: /did not answer: its response is not valid/ },
   'wrong-output': { title: 'breaks its own schema', says: /does not fit the output schema .*Expected "number"/ },
   'asks-in-between': {
     title: 'requests sampling before it answers',
@@ -86,7 +76,7 @@ test('after a flood the next call starts the server again', async (t) => {
   const servers = await connected(t, hostile('many-lines'))
   await callOnce(servers, go)
   const second = await callOnce(servers, go)
-  assert.match(second.output as string, /it sent too many unsolicited messages/) // it flooded again, so it was started
+  assert.match(second.output as string, /it sent too many messages/) // it flooded again, so it was started
 })
 
 test('a response right before the server ends is read', async (t) => {
@@ -107,7 +97,7 @@ test('a response without a request is ignored, and the first of two responses co
   assert.deepEqual(await callOnce(servers, go), { status: 'ok', output: 'first' })
 })
 
-test('one answer of a server cannot block the process: its values are not validated by the SDK', async (t) => {
+test('one answer of a server cannot block the process: 100,000 values are not validated by the SDK', async (t) => {
   const servers = await connected(t, hostile('content-of-objects'), { maxOutputChars: 1_000_000 })
   const { status, output } = await callOnce(servers, go)
   assert.equal(status, 'ok')
@@ -120,7 +110,7 @@ test('a list with 100,000 invalid tools is read up to its limit', async (t) => {
   assert.match(servers.notes!.at(-1)!, /is too long; 20000 were read/)
 })
 
-for (const how of ['many-icons', 'hostile-progress', 'not-quite-base64', 'many-fields']) {
+for (const how of ['many-icons', 'hostile-progress', 'not-quite-base64']) {
   test(`200,000 invalid values outside of a result do not block the process (${how})`, async (t) => {
     const servers = await connected(t, hostile(how))
     assert.equal((await callOnce(servers, go)).status, 'ok')

@@ -108,7 +108,7 @@ const connectFailures: { readonly [what: string]: { answer: () => Response | Pro
   'answers without end': { answer: () => new Response(endless('x'), json), says: /answer of more than 1000000 bytes/ },
   'fails without end': {
     answer: () => new Response(endless('x'), { status: 500 }),
-    says: /answer of more than 1000000 bytes/,
+    says: /it answered 500/,
   },
   'sends an event without end': {
     answer: () => new Response(endless('data: x\n'), events),
@@ -172,7 +172,7 @@ const breaks: { readonly [what: string]: { readonly answer: Answer; readonly say
   },
   'notifies without end': {
     answer: (id) => new Response(endless(notification(id), 100), events),
-    says: /has disconnected: it sent too many unsolicited messages/,
+    says: /did not answer: it sent too many messages/,
   },
   'answers 500': {
     answer: () => new Response('out of paper', { status: 500 }),
@@ -220,21 +220,6 @@ test('a request that timed out is closed', async (t) => {
   })
   const servers = await connected(t, { url, callTimeoutMs: 3_000 }) // long enough to have arrived
   await callOnce(servers, 'mcp__it__go')
-  await until(() => closed)
-})
-
-test('a stream that stays open after the response is closed', async (t) => {
-  let closed = false
-  const url = await breaking(t, (id, { signal }) => {
-    signal.addEventListener('abort', () => (closed = true))
-    const words = `data: {"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":"ok"}]}}\n\n`
-    return new Response(
-      new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode(words)) }),
-      events,
-    )
-  })
-  const servers = await connected(t, { url })
-  assert.deepEqual(await callOnce(servers, 'mcp__it__go'), { status: 'ok', output: 'ok' })
   await until(() => closed)
 })
 

@@ -1,6 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkNoOptions, checkOptions, invalidOption } from '../../state/check-options.ts'
-import { optionTypes } from '../../state/option-types.ts'
+import { invalidOption } from '../../state/check-options.ts'
 import type { Tool } from '../../agent/tool.ts'
 import type { JsonObject } from '../../state/json.ts'
 import type { FilePart, Message, TextPart } from '../../state/message.ts'
@@ -40,7 +39,7 @@ export interface Mcp extends Capability, AsyncDisposable {
   ): Promise<readonly Message[]>
   /** Calls an offered tool by the server's own name for it. No hook runs, and no approval is requested. */
   call(tool: string, args?: JsonObject, options?: RequestOptions): Promise<McpToolResult>
-  /** Ends the servers and all processes they have started. Later calls fail. */
+  /** Ends the servers and their process groups. Later calls fail. */
   close(): Promise<void>
 }
 
@@ -92,7 +91,7 @@ async function openServer(connection: Connection): Promise<Opened> {
   const { settings } = connection
   try {
     const { client, listed } = await connection.open()
-    const { tools, notes } = await chooseTools(listed.items, settings)
+    const { tools, notes } = chooseTools(listed.items, settings)
     const { resources, prompts } = client.getServerCapabilities() ?? {}
     const cut = `The list of tools of the MCP server "${settings.name}" is too long; ${listed.items.length} were read.`
     return {
@@ -140,17 +139,17 @@ class Servers implements Mcp {
   }
 
   async resources(options: RequestOptions = {}): Promise<readonly JsonObject[]> {
-    const { connection, signal } = this.#at('resources', options)
+    const { connection, signal } = this.#at(options)
     return objectsIn((await connection.list('resources/list', 'resources', { signal })).items)
   }
 
   readResource(uri: string, options: RequestOptions = {}): Promise<readonly (TextPart | FilePart)[]> {
-    const { connection, signal } = this.#at('readResource', options)
+    const { connection, signal } = this.#at(options)
     return readResource(connection, uri, { signal })
   }
 
   async prompts(options: RequestOptions = {}): Promise<readonly JsonObject[]> {
-    const { connection, signal } = this.#at('prompts', options)
+    const { connection, signal } = this.#at(options)
     return objectsIn((await connection.list('prompts/list', 'prompts', { signal })).items)
   }
 
@@ -159,12 +158,12 @@ class Servers implements Mcp {
     args: { readonly [name: string]: string } = {},
     options: RequestOptions = {},
   ): Promise<readonly Message[]> {
-    const { connection, signal } = this.#at('prompt', options)
+    const { connection, signal } = this.#at(options)
     return getPrompt(connection, name, args, { signal })
   }
 
   async call(name: string, args: JsonObject = {}, options: RequestOptions = {}): Promise<McpToolResult> {
-    const { connection, signal } = this.#at('call', options)
+    const { connection, signal } = this.#at(options)
     const tools = this.#chosen.get(connection)!
     const tool = tools.find(({ ownName }) => ownName === name)
     if (tool === undefined) {
@@ -174,8 +173,7 @@ class Servers implements Mcp {
     return callOffered(connection, tool, { args, signal })
   }
 
-  async close(...more: []): Promise<void> {
-    checkNoOptions('mcp.close', more)
+  async close(): Promise<void> {
     await Promise.all(this.#connections.map((each) => each.close()))
   }
 
@@ -183,9 +181,7 @@ class Servers implements Mcp {
     return this.close()
   }
 
-  #at(method: string, options: RequestOptions): { connection: Connection; signal: AbortSignal | undefined } {
-    checkOptions(`mcp.${method}`, options, { server: optionTypes.string, signal: optionTypes.signal })
-    const { server, signal } = options
+  #at({ server, signal }: RequestOptions): { connection: Connection; signal: AbortSignal | undefined } {
     const names = this.#connections.map(({ settings }) => settings.name)
     const isOnly = server === undefined && names.length === 1
     const connection = this.#connections.find(({ settings }) => isOnly || settings.name === server)

@@ -2,7 +2,7 @@ import { tool, type Tool } from '../../agent/tool.ts'
 import type { Json, JsonObject } from '../../state/json.ts'
 import type { Schema } from '../../state/schema.ts'
 import { Deadline } from '../../system/timeout.ts'
-import type { Connection, ToolResult } from './connection.ts'
+import type { Connection } from './connection.ts'
 import { toText } from './content.ts'
 import type { ServerTool } from './server-tools.ts'
 
@@ -40,7 +40,7 @@ export async function callOffered(
   const deadline = new Deadline(signal)
   deadline.start(callTimeoutMs, () => new Error(`It did not end within ${callTimeoutMs} ms and was cancelled.`))
   const result = await connection.callTool(from, args, { signal: deadline.signal }).finally(() => deadline.clear())
-  const { content, structuredContent, isError } = result.exact
+  const { content, structuredContent, isError } = result
   const shown = toText(content)
   const text = shown === '' && structuredContent !== undefined ? JSON.stringify(structuredContent) : shown
   if (text.length > maxOutputChars)
@@ -64,20 +64,20 @@ function schemaOf({ inputSchema, parseInput }: ServerTool): Schema<JsonObject, J
 }
 
 /** The result for the model. Throws if the server reports an error, or if the output does not fit its own schema. */
-function outputOf({ result, exact }: ToolResult, { parseOutput }: ServerTool, maxChars: number): Json | undefined {
+function outputOf(result: JsonObject, { parseOutput }: ServerTool, maxChars: number): Json | undefined {
   if (result['isError'] === true) {
     throw new Error(
       toText(result['content']).slice(0, MAX_ERROR_CHARS).toWellFormed() || 'It failed without a message.',
     )
   }
-  const { structuredContent: structured } = exact
+  const { structuredContent: structured } = result
   if (structured === undefined) {
     if (parseOutput !== undefined) throw new Error(`${INVALID_OUTPUT}: structured output is missing.`)
     return toText(result['content']) || undefined
   }
   const text = JSON.stringify(structured)
   if (parseOutput !== undefined && text.length <= MAX_CHECKED_CHARS) {
-    const parsed = parseOutput(result['structuredContent']!)
+    const parsed = parseOutput(structured)
     if ('problem' in parsed) throw new Error(`${INVALID_OUTPUT}: ${parsed.problem}`)
   }
   return text.length <= maxChars ? structured : text // the text is shortened; copying so many values would take longer

@@ -1,6 +1,5 @@
 import type { Client } from '@modelcontextprotocol/client'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
-import { completeResult } from './read-message.ts'
 
 /** A list that was read page by page, and whether all of it was read. */
 export type Listed = { readonly items: readonly Json[]; readonly isComplete: boolean }
@@ -10,7 +9,6 @@ export type SendOptions = { readonly timeout: number; readonly signal?: AbortSig
 const MAX_PAGES = 64
 const MAX_ITEMS = 20_000
 const MAX_CHARS = 33_554_432
-const MAX_ITEM_CHARS = 262_144
 
 /** All pages of a list, up to the limits. Throws if the answer is not a list. */
 export async function readPages(
@@ -26,12 +24,9 @@ export async function readPages(
     const answer = await plainRequest(client, { method, params }, options)
     const found = answer[key]
     if (!Array.isArray(found)) throw new Error(`its list of ${key} cannot be read`)
-    for (const item of found as readonly Json[]) {
-      const bounded = boundItem(item)
-      characters += bounded.characters
-      if (characters > MAX_CHARS || items.length === MAX_ITEMS) return { items, isComplete: false }
-      items.push(bounded.item)
-    }
+    items.push(...(found as readonly Json[]).slice(0, MAX_ITEMS - items.length))
+    characters += JSON.stringify(found).length
+    if (characters > MAX_CHARS || items.length === MAX_ITEMS) break
     cursor = typeof answer['nextCursor'] === 'string' ? answer['nextCursor'] : ''
     if (cursor === '') return { items, isComplete: true }
     if (cursors.has(cursor)) break
@@ -46,7 +41,7 @@ export async function plainRequest(
   request: { readonly method: string; readonly params: JsonObject },
   options: SendOptions,
 ): Promise<JsonObject> {
-  const answer = completeResult(await client.request(request as never, anything, options))
+  const answer = await client.request(request as never, anything, options)
   return isJsonObject(answer) ? answer : {}
 }
 
@@ -54,19 +49,3 @@ export async function plainRequest(
 export const anything = {
   '~standard': { version: 1, vendor: 'hookloop', validate: (value: unknown) => ({ value }) },
 } as const
-
-/** An item that is too large is replaced by its name, which is enough to report it. */
-function boundItem(item: Json): { readonly item: Json; readonly characters: number } {
-  const characters = charactersOf(item)
-  if (characters <= MAX_ITEM_CHARS) return { item, characters }
-  const name = isJsonObject(item) && typeof item['name'] === 'string' ? item['name'].slice(0, 80) : ''
-  return { item: { name }, characters: 80 }
-}
-
-function charactersOf(item: Json): number {
-  try {
-    return JSON.stringify(item).length
-  } catch {
-    return Infinity // nested too deep
-  }
-}

@@ -69,7 +69,7 @@ export function realServer(): McpServer {
   server.registerTool('environment', {}, async () => text(JSON.stringify(process.env)))
   server.registerTool('folder', {}, async () => text(process.cwd()))
   server.registerTool('start_child', {}, async () => {
-    const child = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' })
+    const child = spawn('sleep', ['600'], { stdio: 'ignore' })
     return text(String(child.pid))
   })
   server.registerTool('die', {}, async () => {

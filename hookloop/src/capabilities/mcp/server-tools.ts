@@ -1,7 +1,5 @@
-import { setImmediate } from 'node:timers/promises'
 import { hashJson, hashText, isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
-import type { Listed } from './pages.ts'
 import { safeParser, type SafeParser } from './safe-schema.ts'
 import type { ServerSettings } from './settings.ts'
 import { cleanText } from './clean-text.ts'
@@ -24,16 +22,14 @@ export type ServerTool = {
 const MAX_DESCRIPTION = 4_096
 const MAX_SCHEMA_CHARS = 65_536
 const MAX_OWN_NAME = 512
-/** Large schemas take long to read: other work continues after so many milliseconds. */
-const MAX_BUSY_MS = 20
 /** So many unusable tools are listed one by one; of the others, the number. */
 const MAX_LISTED = 10
 
 /** The tools to offer: selected by the patterns, usable, and at most `maxTools`. Notes report the others. */
-export async function chooseTools(
+export function chooseTools(
   listed: readonly Json[],
   settings: ServerSettings,
-): Promise<{ readonly tools: readonly ServerTool[]; readonly notes: readonly string[] }> {
+): { readonly tools: readonly ServerTool[]; readonly notes: readonly string[] } {
   const { name: server, patterns, maxTools } = settings
   const chosen = listed.filter((each) => patterns.some(({ test }) => test(ownNameOf(each))))
   const names = new ToolNames(server)
@@ -41,15 +37,11 @@ export async function chooseTools(
   const unusable: string[] = []
   // Names that can be used as they are come first, so that no earlier tool can take them.
   const ordered = chosen.toSorted((a, b) => Number(names.fits(ownNameOf(b))) - Number(names.fits(ownNameOf(a))))
-  let [omitted, since] = [0, performance.now()]
+  let omitted = 0
   for (const each of ordered) {
     if (tools.length >= maxTools) {
       omitted++
       continue
-    }
-    if (performance.now() - since > MAX_BUSY_MS) {
-      await setImmediate()
-      since = performance.now()
     }
     try {
       tools.push(readTool(each, names))
@@ -75,34 +67,15 @@ export async function chooseTools(
   }
 }
 
-/** The tools of a server as listed last. Fingerprints are made when a tool is called: a list may have thousands of tools. */
-export class KnownTools {
-  readonly isComplete: boolean
-  readonly #byName: ReadonlyMap<string, readonly Json[]>
-  readonly #unchanged = new Map<ServerTool, boolean>()
-
-  constructor({ items, isComplete }: Listed) {
-    this.#byName = Map.groupBy(items, ownNameOf)
-    this.isComplete = isComplete
-  }
-
-  hasName({ ownName }: ServerTool): boolean {
-    return this.#byName.has(ownName)
-  }
-
-  /** Whether the tool is listed as it was when it was offered. */
-  hasSame(tool: ServerTool): boolean {
-    const known = this.#unchanged.get(tool)
-    if (known !== undefined) return known
-    const listed = this.#byName.get(tool.ownName)?.slice(0, MAX_SAME_NAME) ?? []
-    const isSame = listed.some((each) => fingerprintOf(each) === tool.fingerprint)
-    this.#unchanged.set(tool, isSame)
-    return isSame
-  }
+/** Whether a tool is listed as it was when it was offered. Of one name, there may be several. */
+export function compareTool(
+  { ownName, fingerprint }: ServerTool,
+  listed: readonly Json[],
+): 'same' | 'changed' | 'gone' {
+  const found = listed.filter((each) => ownNameOf(each) === ownName)
+  if (found.length === 0) return 'gone'
+  return found.some((each) => fingerprintOf(each) === fingerprint) ? 'same' : 'changed'
 }
-
-/** So many tools of one name are compared. Only one of them is offered. */
-const MAX_SAME_NAME = 8
 
 function fingerprintOf(listed: Json): string {
   if (!isJsonObject(listed)) return ''

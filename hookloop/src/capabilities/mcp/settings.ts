@@ -1,8 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { checkOptions, definedOptions, invalidOption } from '../../state/check-options.ts'
 import { toNameTest, type NamePattern } from '../../hooks/patterns.ts'
-import { jsonSchemaValidator } from '../../state/json-schema.ts'
-import type { Json, JsonObject } from '../../state/json.ts'
 
 export const mcpDefaults: Required<McpServerOptions> = Object.freeze({
   tools: Object.freeze(['*']),
@@ -88,59 +86,12 @@ export type ServerSettings = Required<Omit<McpServerOptions, 'tools' | 'ask' | '
 const SERVER_NAME = /^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$/
 const MAX_SERVER_NAME = 40
 
-const text = { type: 'string' } as const
-const texts = { type: 'array', items: text } as const
-const textMap = { type: 'object', additionalProperties: text, description: 'an object of strings' } as const
-const boolean = { type: 'boolean', description: 'true or false' } as const
-const positive = { type: 'number', exclusiveMinimum: 0, description: 'a positive number' } as const
-const selection = { anyOf: [{ type: 'boolean' }, texts], description: 'true, false or a list of names or patterns' }
+const sharedOptions = Object.keys(mcpDefaults)
 
-/** The description of a field completes the sentence: it must be … */
-const sharedFields = {
-  tools: { ...texts, description: 'a list of names or patterns' },
-  ask: selection,
-  concurrent: selection,
-  required: boolean,
-  resources: boolean,
-  instructions: boolean,
-  roots: { ...texts, description: 'a list of folders' },
-  connectTimeoutMs: positive,
-  callTimeoutMs: positive,
-  maxReconnects: { type: 'number', minimum: 0, description: '0 or more' },
-  maxTools: positive,
-  maxOutputChars: positive,
-  maxMessageBytes: positive,
-} satisfies { [field in keyof McpServerOptions]-?: JsonObject }
-
-const stdioFields = {
-  ...sharedFields,
-  command: { ...text, minLength: 1, description: 'a program to run' },
-  args: { ...texts, description: 'a list of strings' },
-  env: textMap,
-  cwd: { ...text, description: 'a path' },
-}
-
-/** A URL and a function are no JSON: they are checked by `readServer`. */
-const httpFields = {
-  ...sharedFields,
-  url: { description: 'an http: or https: URL' },
-  headers: textMap,
-  fetch: { description: 'a function' },
-}
-
-const patternFields: readonly string[] = ['tools', 'ask', 'concurrent']
-
-const checkShared = fieldCheck(sharedFields)
-const checkStdio = fieldCheck(stdioFields)
-const checkHttp = fieldCheck(httpFields)
-
-/** Checks the options and returns the settings of each server. An error names the server and the field. */
+/** The settings of each server. An error about options names the server. */
 export function readSettings(options: McpOptions): readonly ServerSettings[] {
-  if (!isObject(options)) throw invalidOption('mcp', 'it needs { servers: { … } }', options)
+  checkOptions('mcp', options, ['servers', ...sharedOptions])
   const { servers, ...shared } = options
-  checkOptions('mcp', options, ['servers', ...Object.keys(sharedFields)])
-  if (!isObject(servers)) throw invalidOption('mcp', '"servers" must be an object of servers by name', servers)
-  checkShared('mcp', shared)
   return Object.entries(servers).map(([name, server]) => readServer(name, server, definedOptions(shared)))
 }
 
@@ -150,20 +101,14 @@ function readServer(name: string, server: McpServer, shared: McpServerOptions): 
     const rule = `its name must be 1 to ${MAX_SERVER_NAME} letters, digits, - and single _ between them`
     throw invalidOption(where, rule, name)
   }
-  if (!isObject(server) || 'command' in server === 'url' in server) {
-    throw invalidOption(where, 'it needs either { command } or { url }', undefined)
-  }
   if ('command' in server) {
-    checkStdio(where, server)
     const { command, args, env, cwd, ...own } = server
+    checkOptions(where, own, sharedOptions)
     const endpoint = { command, ...definedOptions({ args, env, cwd }) } as StdioServer
     return resolveSettings(name, endpoint, { ...shared, ...definedOptions(own) })
   }
-  checkHttp(where, server)
   const { url, headers, fetch, ...own } = server
-  if (fetch !== undefined && typeof fetch !== 'function') {
-    throw invalidOption(where, '"fetch" must be a function', fetch)
-  }
+  checkOptions(where, own, sharedOptions)
   const endpoint = { url: parseUrl(where, url), ...definedOptions({ headers, fetch }) } as HttpServer & { url: URL }
   return resolveSettings(name, endpoint, { ...shared, ...definedOptions(own) })
 }
@@ -187,37 +132,10 @@ function resolveSettings(
   }
 }
 
-type Fields = { readonly [field: string]: { readonly description: string; readonly [keyword: string]: Json } }
-
-/** Checks the names and the values of options. */
-function fieldCheck(fields: Fields): (where: string, options: object) => void {
-  const validate = jsonSchemaValidator({ type: 'object', properties: fields })
-  return (where, options) => {
-    checkOptions(where, options, Object.keys(fields))
-    const field = validate(toPlainJson(definedOptions(options)))[0]?.path[0]
-    if (field === undefined) return
-    const isSecret = fields[field] === textMap
-    const value = isSecret ? undefined : (options as { readonly [field: string]: unknown })[field]
-    throw invalidOption(where, `"${field}" must be ${fields[field]!.description}`, value)
-  }
-}
-
-/** Options as JSON for the validator: RegExps as text where they are allowed, and null for what is not JSON. */
-function toPlainJson(value: unknown, mayBePattern = false): Json {
-  if (value instanceof RegExp) return mayBePattern ? value.source : null
-  if (Array.isArray(value)) return value.map((each) => toPlainJson(each, mayBePattern))
-  if (isObject(value)) {
-    const entries = Object.entries(value)
-    return Object.fromEntries(entries.map(([key, each]) => [key, toPlainJson(each, patternFields.includes(key))]))
-  }
-  const isScalar = typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number'
-  return isScalar && !Number.isNaN(value) ? value : null
-}
-
 function parseUrl(where: string, given: string | URL): URL {
   const url = URL.parse(String(given))
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw invalidOption(where, `"url" must be ${httpFields.url.description}`, undefined)
+    throw invalidOption(where, '"url" must be an http: or https: URL', undefined)
   }
   // fetch would reject it later with a message that contains the password.
   if (url.username === '' && url.password === '') return url
@@ -234,8 +152,4 @@ function toSelection(choice: boolean | readonly NamePattern[]): (name: string) =
   if (typeof choice === 'boolean') return () => choice
   const tests = choice.map(toNameTest)
   return (name) => tests.some((test) => test(name))
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -5,16 +5,14 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 import { messageOf } from '../../errors.ts'
 import { CappedOutput, joinCapped } from '../../system/processes/capped-output.ts'
 import { executableProblem } from '../../system/processes/executable-problem.ts'
-import { minimalEnvironment } from '../../system/processes/minimal-environment.ts'
-import { withTagLimit, newTag, TAG_VARIABLE } from '../../system/processes/process-tag.ts'
-import { ProcessTree } from '../../system/processes/process-tree.ts'
 import { killOnExit } from '../../system/processes/kill-on-exit.ts'
+import { minimalEnvironment } from '../../system/processes/minimal-environment.ts'
+import { ProcessGroup } from '../../system/processes/process-group.ts'
 import { waitAtMost } from '../../system/timeout.ts'
+import { LineReader } from './line-reader.ts'
 import type { Sdk } from './load-sdk.ts'
 import type { StdioServer } from './settings.ts'
-import { LineReader } from './line-reader.ts'
-import { readMessage } from './read-message.ts'
-import { FLOODED, MessageBudget, type McpTransport } from './transport.ts'
+import { FLOODED, MessageRate, type McpTransport } from './transport.ts'
 
 /** How long a server may take to end by itself after its input has ended, and again after SIGTERM. */
 const GRACE_MS = 1_000
@@ -25,8 +23,8 @@ const MAX_STDERR_BYTES = 2_000
 const MAX_UNREAD_BYTES = 67_108_864
 
 /**
- * A server as a process, with one message per line. Replaces the SDK's transport, because closing it must end all processes
- * that the server has started, and the length and number of messages must be limited.
+ * A server as a process group. The SDK reads and writes its messages. Its own transport is not used, because it ends only the
+ * process that it has started, which is often `npx`, and keeps our process alive.
  */
 export class StdioTransport implements McpTransport {
   onclose?: (() => void) | undefined
@@ -41,13 +39,12 @@ export class StdioTransport implements McpTransport {
   readonly #server: StdioServer
   readonly #lines: LineReader
   readonly #maxMessageBytes: number
-  readonly #budget = new MessageBudget()
+  readonly #rate = new MessageRate()
   readonly #stderr = new CappedOutput({ head: 0, tail: MAX_STDERR_BYTES })
+  readonly #group = new ProcessGroup()
   #child: ChildProcessWithoutNullStreams | undefined
-  #release: () => Promise<void> = async () => undefined
   #closing: Promise<void> | undefined
   #isClosed = false
-  #graceMs = GRACE_MS
 
   constructor(sdk: Sdk, server: StdioServer, { maxMessageBytes }: { readonly maxMessageBytes: number }) {
     this.#sdk = sdk
@@ -62,81 +59,80 @@ export class StdioTransport implements McpTransport {
 
   async start(): Promise<void> {
     const { command, args = [], env: declared, cwd = process.cwd() } = this.#server
-    const tag = newTag()
     const env = minimalEnvironment(declared, { cwd })
     const problem = executableProblem(command, { cwd, path: env['PATH'] })
     if (problem !== undefined) throw this.#failed(problem)
-    const [first, ...rest] = withTagLimit([command, ...args], tag)
-    const child = spawn(first, rest, {
-      cwd,
-      env: { ...env, [TAG_VARIABLE]: tag.variable },
-      stdio: 'pipe',
-      detached: true,
-    })
+    const release = killOnExit(this.#group)
+    const child = spawn(command, args, { cwd, env, stdio: 'pipe', detached: true })
     this.#child = child
-    // An idle server must not keep this process alive.
-    // Bun's streams have no `unref`.
+    this.#group.id = child.pid
+    child.once('close', release)
+    // An idle server must not keep this process alive. Bun's streams have no `unref`.
     for (const part of [child, child.stdin, child.stdout, child.stderr] as unknown as Partial<Socket>[]) part.unref?.()
     child.stdin.on('error', () => undefined) // reported when the process ends
     child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
     child.stderr.on('data', (chunk: Buffer) => this.#stderr.push(chunk))
+    child.once('exit', (code, signal) => {
+      this.#failed(signal === null ? `it ended with exit code ${String(code)}` : `it was ended by ${signal}`)
+      void this.close()
+    })
     await once(child, 'spawn').catch((thrown: unknown) => {
       throw this.#failed(messageOf(thrown))
     })
-    this.#watch(child, new ProcessTree(tag, child.pid!))
-  }
-
-  #watch(child: ChildProcessWithoutNullStreams, tree: ProcessTree): void {
     this.pid = child.pid!
-    const unregister = killOnExit(tree)
-    const exited = once(child, 'exit')
-    const drained = once(child, 'close')
-    void exited.then(([code, signal]) => {
-      this.#failed(signal === null ? `it ended with exit code ${String(code)}` : `it was ended by ${String(signal)}`)
-      void this.close()
-    })
-    this.#release = async () => {
-      child.stdin.end()
-      await waitAtMost(exited, this.#graceMs).catch(() => undefined)
-      await tree.end(this.#graceMs)
-      unregister()
-      await waitAtMost(drained, DRAIN_MS).catch(() => undefined)
-      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
-    }
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#child?.stdin
     if (stdin === undefined || !stdin.writable) throw new Error('Not connected')
-    this.#budget.sent(message)
     const isTaken = stdin.write(this.#sdk.serializeMessage(message))
     if (!isTaken && stdin.writableLength > MAX_UNREAD_BYTES) this.#abort('it does not read its input')
   }
 
   close(): Promise<void> {
-    return (this.#closing ??= this.#release().then(() => this.#closed()))
+    return (this.#closing ??= this.#end(GRACE_MS))
+  }
+
+  async #end(graceMs: number): Promise<void> {
+    const child = this.#child
+    if (child !== undefined) {
+      const closed = once(child, 'close')
+      child.stdin.end()
+      await this.#group.hasEnded(graceMs)
+      await this.#group.end(graceMs)
+      await waitAtMost(closed, DRAIN_MS)
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
+    }
+    this.#closed()
   }
 
   #read(chunk: Buffer): void {
     if (this.#isClosed) return
     const lines = this.#lines.read(chunk)
-    if (lines === undefined) {
-      return this.#abort(`it sent a message of more than ${this.#maxMessageBytes} bytes`)
-    }
+    if (lines === undefined) return this.#abort(`it sent a message of more than ${this.#maxMessageBytes} bytes`)
     for (const line of lines) {
+      if (this.#rate.isExceeded()) return this.#abort(FLOODED)
       // Some servers print log messages to stdout.
-      const message = line.startsWith('{') ? readMessage(this.#sdk, line, (error) => this.onerror?.(error)) : undefined
-      if (!this.#budget.received(message)) return this.#abort(FLOODED)
-      if (message !== undefined) this.onmessage?.(message)
+      if (line.startsWith('{')) this.#receive(line)
     }
   }
 
-  /** Pending requests fail at once; the process is ended in the background. */
+  #receive(line: string): void {
+    let message: JSONRPCMessage
+    try {
+      message = this.#sdk.deserializeMessage(line)
+    } catch (thrown) {
+      this.onerror?.(thrown as Error)
+      return
+    }
+    this.onmessage?.(message)
+  }
+
+  /** Pending requests fail at once; the processes are ended in the background. */
   #abort(why: string): void {
     this.#failed(why)
-    this.#graceMs = 0
     this.#closed()
-    void this.close()
+    this.#closing ??= this.#end(0)
   }
 
   #failed(why: string): Error {

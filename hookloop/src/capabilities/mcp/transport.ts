@@ -1,4 +1,4 @@
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
+import type { Transport } from '@modelcontextprotocol/client'
 
 /** A transport of the SDK that can say why it ended. */
 export type McpTransport = Transport & {
@@ -13,35 +13,21 @@ export type McpTransport = Transport & {
 const BURST = 10_000
 const PER_SECOND = 1_000
 
-/**
- * Limits the messages of a server that are not responses. Responses are free, one for each request; an endless stream of other
- * messages would keep this process busy.
- */
-export class MessageBudget {
-  readonly #requested = new Set<unknown>()
+/** Counts the messages of a server: an endless stream of them would keep this process busy. */
+export class MessageRate {
   #left = BURST
-  #since: number
-  readonly #now: () => number
+  #since = performance.now()
 
-  constructor(now: () => number = () => performance.now()) {
-    this.#now = now
-    this.#since = now()
-  }
-
-  /** Remembers a request, which may be answered once. */
-  sent(message: JSONRPCMessage): void {
-    if ('id' in message && 'method' in message) this.#requested.add(message.id)
-  }
-
-  /** Counts a message, or a line that is not one. Returns false when there were too many. */
-  received(message?: JSONRPCMessage): boolean {
-    if (message !== undefined && !('method' in message) && this.#requested.delete(message.id)) return true
-    const now = this.#now()
-    this.#left = Math.min(BURST, this.#left + ((now - this.#since) / 1_000) * PER_SECOND)
+  /** Counts one message, and returns whether there were too many. */
+  isExceeded(): boolean {
+    const now = performance.now()
+    this.#left = Math.min(BURST, this.#left + ((now - this.#since) / 1_000) * PER_SECOND) - 1
     this.#since = now
-    this.#left -= 1
-    return this.#left >= 0
+    return this.#left < 0
   }
 }
 
-export const FLOODED = 'it sent too many unsolicited messages'
+/** The error code of a response that did not arrive, from the range that the protocol leaves free. */
+export const MISSING_RESPONSE = -32_099
+
+export const FLOODED = 'it sent too many messages'
