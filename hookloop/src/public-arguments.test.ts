@@ -108,7 +108,7 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
   },
   './bash': { bash: { args: [{}], options: [0, 'allow', 'sandbox', 'timeoutMs'] } },
   './files': { files: { args: [{ root: folder }], options: [0, 'root', 'write', 'maxLines'] } },
-  './mcp': { mcp: { args: [{ servers: {} }], skips: ['object'], options: [0, 'servers'] } },
+  './mcp': { mcp: { args: [{ servers: {} }], options: [0, 'servers'] } },
   './skills': {
     findSkills: { args: [{}], options: [0, 'maxCommandOutputBytes'] },
     getActiveSkills: { args: [state] },
