@@ -134,23 +134,6 @@ export const eventsContract: readonly Case[] = [
     },
   ],
   [
-    'an invalid piece is rejected with its complete append, and so is an option that append does not have',
-    async ({ store }) => {
-      const sessions = await store()
-      const writer = await sessions.open('strict', { create: true })
-      for (const text of ['a\nb', 'a\0b', '\ud800', 1 as unknown as string]) {
-        const rejected = codeOf(() => writer.append(['fine'], { pieces: [...pieces(1, 1), { seq: 2, text }] }))
-        same([text, await rejected], [text, 'JSON_INVALID'])
-      }
-      same(await codeOf(() => writer.append(['fine', 'two\nlines'], { pieces: pieces(1, 1) })), 'JSON_INVALID')
-      const wrong = { title: 'a head as it was passed once' } as { head?: never }
-      same(await codeOf(() => writer.append(['fine'], wrong)), 'AGENT_INVALID_OPTION')
-      await writer.append(['one'], { pieces: pieces(1, 1) })
-      same(await sessions.read('strict'), { head: {}, lines: ['one'] })
-      same(await seqsOf(sessions, 'strict'), [1])
-    },
-  ],
-  [
     'a piece is read back as it was, whatever its text is like',
     async ({ store }) => {
       const [mine, other] = [await store(), await store()]

@@ -290,18 +290,10 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'D13: an invalid line or head is rejected with its complete append, and the writer stays usable',
+    'D13: a head cannot change the prototype of what reads it',
     async ({ store }) => {
       const sessions = await store()
-      const writer = await sessions.open('strict', { create: true })
-      const circle: Record<string, unknown> = {}
-      circle['self'] = circle
-      const heads = [{ at: new Date() }, { of: Number.NaN }, { of: 1n }, { of: new Map() }, circle, { of: () => 1 }]
-      for (const line of ['two\nlines', 'a \0', 'half \ud800 a pair'])
-        same([line, await codeOf(() => writer.append(['fine', line]))], [line, 'JSON_INVALID'])
-      for (const head of heads)
-        same(await codeOf(() => writer.append(['fine'], { head: head as unknown as JsonObject })), 'JSON_INVALID')
-      await writer.append(['one'], { head: JSON.parse('{"__proto__":{"polluted":true},"of":1}') as JsonObject })
+      await write(sessions, 'strict', ['one'], JSON.parse('{"__proto__":{"polluted":true},"of":1}') as JsonObject)
       same(await sessions.read('strict'), { head: { of: 1 }, lines: ['one'] })
       same('polluted' in {}, false)
     },

@@ -68,11 +68,11 @@ async function holdings(worker: TestWorker) {
 const COPY = `
   WITH original AS (SELECT * FROM hookloop.sessions WHERE id = $1),
   copies AS (
-    INSERT INTO hookloop.sessions (id, epoch, lease_ms, head, length, status, agent)
-    SELECT 'copy-' || n, epoch, lease_ms, head, length, status, agent FROM original, generate_series(1, $2) AS n RETURNING key
+    INSERT INTO hookloop.sessions (id, epoch, head, length, updated_at, status, agent)
+    SELECT 'copy-' || n, epoch, head, length, updated_at, status, agent FROM original, generate_series(1, $2) AS n RETURNING key
   ), lines AS (
-    INSERT INTO hookloop.lines (session, n, line)
-    SELECT copies.key, n, line FROM copies, original, hookloop.lines AS stored WHERE stored.session = original.key
+    INSERT INTO hookloop.lines (session, n, content)
+    SELECT copies.key, n, content FROM copies, original, hookloop.lines AS stored WHERE stored.session = original.key
   )
-  INSERT INTO hookloop.pieces (session, seq, text)
-  SELECT copies.key, seq, text FROM copies, original, hookloop.pieces AS stored WHERE stored.session = original.key`
+  INSERT INTO hookloop.pieces (session, seq, content)
+  SELECT copies.key, seq, content FROM copies, original, hookloop.pieces AS stored WHERE stored.session = original.key`

@@ -161,7 +161,9 @@ async function readAgain<T>(change: Change, read: () => Promise<T>): Promise<T |
 function isConnectionLost(error: unknown): boolean {
   if (!(error instanceof AgentError) || error.code !== 'STORE_FAILED' || !(error.cause instanceof Error)) return false
   const { code } = error.cause as NodeJS.ErrnoException
-  return code === undefined || /^(?:E(?:AI_|CONN|HOST|NET|NOTFOUND|PIPE|TIMEDOUT)|(?:08|53|57P)[0-9A-Z]+$)/.test(code)
+  return (
+    code === undefined || /^(?:E(?:AI_|CONN|HOST|NET|NOENT|NOTFOUND|PIPE|TIMEDOUT)|(?:08|53|57P)[0-9A-Z]+$)/.test(code)
+  )
 }
 
 /** The number of the last event that is stored now. */

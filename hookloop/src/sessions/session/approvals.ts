@@ -1,4 +1,4 @@
-import { pageTypes } from '../stores/list-sessions.ts'
+import { pageNames } from '../stores/list-sessions.ts'
 import { checkOptions } from '../../state/check-options.ts'
 import { checkedAnswer } from '../../agent/context/ask.ts'
 import { askedIn, checkAnswerTo } from '../../agent/loop/resume.ts'
@@ -22,7 +22,7 @@ export async function listApprovals(
   /** `limit` counts sessions, and `after` is the last session of the page before. */
   options: Omit<ListOptions, 'status'> = {},
 ): Promise<readonly PendingApproval[]> {
-  checkOptions('listApprovals', options, pageTypes)
+  checkOptions('listApprovals', options, pageNames)
   const asking = await listAsking(store, options)
   return asking.flatMap(({ id, pending }) => pending.map((approval) => ({ ...approval, session: id })))
 }

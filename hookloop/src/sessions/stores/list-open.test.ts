@@ -8,7 +8,8 @@ import pg from 'pg'
 import { startPostgres } from './postgres.fixture.ts'
 import { postgresStore } from './postgres-store.ts'
 import { sqliteStore } from './sqlite-store.ts'
-import { Tables } from './sqlite-tables.ts'
+import { queriesFor } from './sql-queries.ts'
+import { sql, type Sql } from './sql.ts'
 import type { SessionStore } from './store.ts'
 
 const status = ['running', 'suspended', 'interrupted']
@@ -44,31 +45,24 @@ test('SQLite finds and counts sessions with an open run by an index, whatever nu
   const database = new DatabaseSync(path)
   database.exec(`
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
-    INSERT INTO sessions (id, epoch, renewed_at, lease_ms, head, updated_at, status)
-    SELECT 'ended ' || i, 1, 1, 30000, '{"status":"completed"}', ${Date.now() + 1_000} + i, 'completed' FROM n`)
-  const texts: string[] = []
-  const observed = new Proxy(database, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name)
-      if (name === 'prepare') return (text: string) => target.prepare(texts[texts.push(text) - 1]!)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
+    INSERT INTO sessions (id, epoch, head, updated_at, status)
+    SELECT 'ended ' || i, 1, '{"status":"completed"}', ${Date.now() + 1_000} + i, 'completed' FROM n`)
+  const names = { sessions: sql`sessions`, lines: sql`lines`, pieces: sql`pieces`, shared: sql`shared`, now: sql`1` }
+  const queries = queriesFor(names)
+  const planOf = ({ text, values }: Sql): string => {
+    const rows = database.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...values)
+    return rows.map(({ detail }) => String(detail)).join('\n')
+  }
   assert.deepEqual((await listed(store)).toSorted(), expected)
-  new Tables(observed).list({ status, after: undefined, limit: undefined })
-  const query = texts.find((text) => text.includes('FROM sessions') && text.includes('ORDER BY'))!
-  const values = { statuses: JSON.stringify(status), limit: -1 }
-  const plan = database
-    .prepare(`EXPLAIN QUERY PLAN ${query}`)
-    .all(values)
-    .map(({ detail }) => String(detail))
-  assert.ok(plan.includes('SEARCH sessions USING INDEX sessions_by_status (status=?)'), plan.join('\n'))
-  assert.ok(!plan.some((detail) => detail.startsWith('SCAN sessions')), plan.join('\n'))
+  const plan = planOf(queries.list({ status }, undefined, undefined))
+  assert.match(plan, /SEARCH sessions USING INDEX sessions_by_status \(status=\?\)/)
+  assert.doesNotMatch(plan, /SCAN sessions/)
 
   await checkCounts(store)
-  new Tables(observed).count({ status: 'completed' })
-  const counted = database.prepare(`EXPLAIN QUERY PLAN ${texts.at(-1)!}`).all({ statuses: '["completed"]' })
-  assert.match(JSON.stringify(counted), /SEARCH sessions USING COVERING INDEX sessions_by_status/)
+  assert.match(
+    planOf(queries.count({ status: 'completed' })),
+    /SEARCH sessions USING COVERING INDEX sessions_by_status/,
+  )
   database.close()
   await store.close()
 })
@@ -80,8 +74,8 @@ test('Postgres finds and counts sessions with an open run by an index, whatever 
   const store = postgresStore({ pool })
   await openSessions(store)
   await pool.query(`
-    INSERT INTO hookloop.sessions (id, lease_ms, head, status, updated_ms)
-    SELECT 'ended ' || i, 30000, '{"status":"completed"}', 'completed', ${Date.now() + 1_000} + i FROM generate_series(1, 10000) AS i`)
+    INSERT INTO hookloop.sessions (id, head, status, updated_at)
+    SELECT 'ended ' || i, '{"status":"completed"}', 'completed', ${Date.now() + 1_000} + i FROM generate_series(1, 10000) AS i`)
   await pool.query('VACUUM ANALYZE hookloop.sessions')
   const calls: [string, unknown[]][] = []
   const query = pool.query.bind(pool)

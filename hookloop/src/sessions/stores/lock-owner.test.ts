@@ -19,8 +19,8 @@ test('D16: an owner counts as dead only where its pid means something', async ()
     const own = JSON.parse(String(row['owner'])) as object
     await held.release()
     database
-      .prepare('UPDATE sessions SET owner = ?, renewed_at = ?, lease_ms = ?')
-      .run(JSON.stringify({ ...own, ...owner }), Date.now() - ageMs, leaseMs)
+      .prepare('UPDATE sessions SET owner = ?, expires_at = ?')
+      .run(JSON.stringify({ ...own, ...owner }), Date.now() - ageMs + leaseMs)
     const outcome = await store.open('held').then(
       (writer) => writer.release().then(() => 'taken'),
       (error: { code: string }) => error.code,
@@ -32,9 +32,9 @@ test('D16: an owner counts as dead only where its pid means something', async ()
   const outcomes = {
     lives: await claims({}, 0),
     'silent for too long': await claims({}, 31_000),
-    'is from the future': await claims({}, -31_000),
+    'is from the future': await claims({}, -3_601_000),
     'has a longer lease': await claims({}, 31_000, 60_000),
-    'has an endless lease': await claims({}, 3_601_000, 2 ** 53 - 1),
+    'has an endless lease': await claims({}, 0, 2 ** 53 - 1),
     'is dead': await claims({ pid: 2 ** 22 + 1 }, 0),
     'has a pid that is used again': await claims({ started: '1' }, 0),
     'is dead elsewhere': await claims({ pid: 2 ** 22 + 1, where: elsewhere }, 0),

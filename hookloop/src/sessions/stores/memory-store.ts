@@ -1,30 +1,28 @@
 import { checkNoOptions } from '../../state/check-options.ts'
-import type { JsonObject } from '../../state/json.ts'
+import { exactJson, type Json, type JsonObject } from '../../state/json.ts'
 import type { StopRequest } from '../../state/stop-request.ts'
-import { newLockOwner, toSessionLock } from './lock-owner.ts'
-import { countOf, pageOf } from './list-sessions.ts'
-import { OpenWriters } from './open-writers.ts'
-import { changedText } from './shared-value.ts'
-import { StopListeners } from './stop-listeners.ts'
+import { describeLockOwner, newLockOwner } from './lock-owner.ts'
+import { checkFilter, checkList, facetsOf, headNow, wantedStatuses } from './list-sessions.ts'
+import { OpenWriters, type LockedLines } from './open-writers.ts'
 import { SessionWatchers } from './session-watchers.ts'
 import {
+  checkDelete,
   checkSessionId,
-  checkStoreCall,
-  headNow,
   isOpenStatus,
   readHead,
   sessionBusy,
   sessionUnknown,
-  useOf,
   type ListedSession,
   type Piece,
   type ReadOptions,
+  type SessionFilter,
   type SessionLock,
   type SessionStore,
   type StoredSession,
 } from './store.ts'
 
 type MemorySession = {
+  readonly id: string
   readonly key: string
   readonly lines: string[]
   pieces: Piece[]
@@ -47,76 +45,63 @@ export function memoryStore(...more: []): SessionStore {
   const sessions = new Map<string, MemorySession>()
   const values = new Map<string, string>()
   const watchers = new SessionWatchers()
-  const stops = new StopListeners((ids) => new Map(ids.flatMap((id) => stopOf(id, sessions.get(id)))))
-  const writers = new OpenWriters(watchers, stops)
+  const writers = new OpenWriters((id) => watchers.changed(id))
+  let owner: string | undefined
   const checkUnlocked = (id: string): MemorySession | undefined => {
-    const found = sessions.get(id)
+    const found = sessions.get(checkSessionId(id))
     if (found?.lock !== undefined) throw sessionBusy(id, found.lock.owner)
     return found
   }
-  const listed = (): readonly ListedSession[] =>
-    [...sessions].map(([id, { head, updatedAt, lock, stop }]) => ({
-      id,
-      head: headNow(head, lock !== undefined),
-      updatedAt,
-      ...useOf(lock, stop),
-    }))
-  const store: SessionStore = {
-    async open(id, options = {}) {
-      checkStoreCall('open', id, options)
-      const { create = false } = options
+  const listed = (filter: SessionFilter): readonly ListedSession[] =>
+    [...sessions.values()].map(toListed).filter((each) => isWanted(each, filter))
+  return {
+    async open(id, { create = false } = {}) {
       const found = checkUnlocked(id)
       if (found === undefined && !create) throw sessionUnknown(id)
-      const session = found ?? newSession()
-      session.lock = toSessionLock(newLockOwner())
-      if (!isOpenStatus(session.head['status'])) session.stop = undefined
+      const session = found ?? newSession(id)
       sessions.set(id, session)
-      return writers.add({
-        id,
-        head: session.head,
-        length: session.lines.length,
-        stop: session.stop,
-        append({ lines, head, endsRun, pieces, startsTurn }) {
-          if (head !== undefined) session.head = readHead(id, head.text)
-          if (endsRun) session.stop = undefined
-          for (const line of lines) session.lines.push(line)
-          if (startsTurn) session.pieces = []
-          for (const piece of pieces) session.pieces.push(piece)
-          session.updatedAt = Date.now()
-        },
-        unlock: () => void (session.lock = undefined),
-      })
+      session.lock = { owner: (owner ??= describeLockOwner(newLockOwner())), since: Date.now() }
+      if (!isOpenStatus(session.head['status'])) session.stop = undefined
+      return writers.add(lockedLines(session))
     },
     async read(id, options = {}) {
-      checkStoreCall('read', id, options)
-      const session = sessions.get(id)
+      const session = sessions.get(checkSessionId(id))
       return session && readPart(session, options)
     },
     async list(options = {}) {
-      return pageOf(listed(), options)
+      checkList(options)
+      const { after, limit } = options
+      const sorted = listed({}).toSorted((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? -1 : 1))
+      const position = typeof after === 'string' ? sorted.find(({ id }) => id === after) : after
+      if (after !== undefined && position === undefined) return []
+      const { id, updatedAt } = position ?? { id: '', updatedAt: Infinity }
+      const rest = sorted.filter((each) => each.updatedAt < updatedAt || (each.updatedAt === updatedAt && each.id > id))
+      return rest.filter((each) => isWanted(each, options)).slice(0, limit)
     },
-    count: async (filter = {}) => countOf(listed(), filter),
+    async count(filter = {}) {
+      checkFilter(filter)
+      return listed(filter).length
+    },
     async delete(id, options = {}) {
-      checkStoreCall('delete', id, options)
-      const { before = Infinity } = options
+      checkDelete(options)
       const found = checkUnlocked(id)
-      if (found === undefined || found.updatedAt >= before) return false
+      if (found === undefined || found.updatedAt >= (options.before ?? Infinity)) return false
       sessions.delete(id)
       watchers.changed(id)
       return true
     },
     async update(name, change) {
-      const { text, value } = changedText(values.get(checkSessionId(name)), change)
-      values.set(name, text)
+      const text = values.get(checkSessionId(name))
+      const value = exactJson(change(text === undefined ? undefined : (JSON.parse(text) as Json), Date.now()), 'value')
+      values.set(name, JSON.stringify(value))
       return value
     },
     watch: (id, onChange, onEnd) => watchers.watch(id, onChange, onEnd),
     async requestStop(id, request) {
-      checkStoreCall('requestStop', id, request)
-      const session = sessions.get(id)
+      const session = sessions.get(checkSessionId(id))
       if (session === undefined || (session.lock === undefined && !isOpenStatus(session.head['status']))) return false
       session.stop ??= request
-      await stops.check(id)
+      for (const [locked, stop] of writers.runs()) if (locked.id === id) stop(session.stop)
       return true
     },
     async close() {
@@ -124,16 +109,29 @@ export function memoryStore(...more: []): SessionStore {
       await writers.close()
     },
   }
-  return store
 }
 
-function newSession(): MemorySession {
-  const now = Date.now()
-  return { key: crypto.randomUUID(), lines: [], pieces: [], head: {}, updatedAt: now, lock: undefined, stop: undefined }
+function newSession(id: string): MemorySession {
+  const [key, updatedAt] = [crypto.randomUUID(), Date.now()]
+  return { id, key, lines: [], pieces: [], head: {}, updatedAt, lock: undefined, stop: undefined }
 }
 
-function stopOf(id: string, session: MemorySession | undefined): readonly (readonly [string, StopRequest])[] {
-  return session?.stop === undefined ? [] : [[id, session.stop]]
+function lockedLines(session: MemorySession): LockedLines {
+  return {
+    id: session.id,
+    head: session.head,
+    length: session.lines.length,
+    stop: session.stop,
+    append({ lines, head, endsRun, pieces, startsTurn }) {
+      if (head !== undefined) session.head = readHead(session.id, JSON.stringify(head.value))
+      if (endsRun) session.stop = undefined
+      for (const line of lines) session.lines.push(line)
+      if (startsTurn) session.pieces = []
+      for (const piece of pieces) session.pieces.push(piece)
+      session.updatedAt = Date.now()
+    },
+    unlock: () => void (session.lock = undefined),
+  }
 }
 
 function readPart({ key, head, lines, pieces }: MemorySession, options: ReadOptions): StoredSession {
@@ -141,4 +139,16 @@ function readPart({ key, head, lines, pieces }: MemorySession, options: ReadOpti
   const part = { head, lines: lines.slice(after + 1, before) }
   if (range === undefined) return part
   return { ...part, key, pieces: pieces.filter(({ seq }) => seq > range.after && seq < range.before) }
+}
+
+function toListed({ id, head, updatedAt, lock, stop }: MemorySession): ListedSession {
+  const use = { ...(lock !== undefined && { lock }), ...(stop !== undefined && { stop }) }
+  return { id, head: headNow(head, lock !== undefined), updatedAt, ...use }
+}
+
+function isWanted({ head }: ListedSession, filter: SessionFilter): boolean {
+  const { status, agent, user } = facetsOf(head)
+  const { agent: wantedAgent = agent, user: wantedUser = user } = filter
+  const isOfStatus = wantedStatuses(filter)?.includes(status ?? '') ?? true
+  return isOfStatus && agent === wantedAgent && user === wantedUser
 }

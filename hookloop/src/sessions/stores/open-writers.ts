@@ -1,38 +1,24 @@
-import { checkOptions } from '../../state/check-options.ts'
 import type { JsonObject } from '../../state/json.ts'
 import type { StopRequest } from '../../state/stop-request.ts'
-import { facetsOf } from './list-sessions.ts'
-import type { StopListeners } from './stop-listeners.ts'
-import {
-  checkLine,
-  checkLines,
-  headText,
-  isOpenStatus,
-  sessionReleased,
-  type HeadToStore,
-  type AppendOptions,
-  type SessionWriter,
-  type Piece,
-} from './store.ts'
+import { facetsOf, type Facets } from './list-sessions.ts'
+import { isOpenStatus, sessionReleased, type AppendOptions, type Piece, type SessionWriter } from './store.ts'
 
 /** A session that a store has locked: what differs between stores. */
 export type LockedLines = {
   readonly id: string
   readonly head: JsonObject
   readonly length: number
-  /** The request to stop its run, if one was stored when it was locked. */
-  readonly stop: StopRequest | undefined
-  /** Stores what was checked. Called with at least one line, head or piece, and never after `unlock`. */
+  /** The request to stop its run, as far as this store knows. */
+  stop: StopRequest | undefined
+  /** Called with at least one line, head or piece, and never after `unlock`. */
   append(batch: Batch): void | Promise<void>
-  /** Extends the lease, in stores that have one. A failure is ignored: the lease expires, and this writer is fenced. */
-  renew?(): void | Promise<void>
   unlock(): void | Promise<void>
 }
 
 /** What one append stores. */
 export type Batch = {
   readonly lines: readonly string[]
-  readonly head: HeadToStore | undefined
+  readonly head: { readonly value: JsonObject; readonly facets: Facets } | undefined
   /** Whether the head says that there is no open run: a request to stop it must be deleted. */
   readonly endsRun: boolean
   readonly pieces: readonly Piece[]
@@ -40,113 +26,92 @@ export type Batch = {
   readonly startsTurn: boolean
 }
 
-const OPTIONS = ['head', 'pieces', 'startsTurn'] as const satisfies readonly (keyof AppendOptions)[]
-const noPieces: readonly Piece[] = []
+type Open<L extends LockedLines> = {
+  readonly session: L
+  readonly writer: SessionWriter
+  listener: ((request: StopRequest) => void) | undefined
+  /** How many runs have ended. */
+  ended: number
+}
 
-/** The writers that a store has open. Checks what they append, renews their leases and releases them with the store. */
-export class OpenWriters {
-  readonly #writers = new Set<SessionWriter>()
-  /** Sessions whose lock could not be released: the store had failed. */
-  readonly #unreleased = new Map<string, LockedLines>()
-  readonly #watchers: { changed(id: string): void }
-  readonly #stops: StopListeners
-  readonly #leaseMs: number
+/** The writers that a store has open. */
+export class OpenWriters<L extends LockedLines> {
+  readonly #open = new Set<Open<L>>()
+  readonly #onStored: (id: string) => void
 
-  constructor(watchers: { changed(id: string): void }, stops: StopListeners, leaseMs = 0) {
-    this.#watchers = watchers
-    this.#stops = stops
-    this.#leaseMs = leaseMs
+  /** `onStored` is called after each append. */
+  constructor(onStored: (id: string) => void) {
+    this.#onStored = onStored
   }
 
-  add(session: LockedLines): SessionWriter {
-    const onStored = (): void => this.#watchers.changed(session.id)
+  get size(): number {
+    return this.#open.size
+  }
+
+  add(session: L): SessionWriter {
     let released = false
-    let { stop: requested } = session
-    let listener: ((request: StopRequest) => void) | undefined
-    const unlisten = (): void => {
-      if (listener !== undefined) this.#stops.remove(listener)
-      listener = undefined
-    }
-    const renewing = session.renew && setInterval(() => void renew(session), this.#leaseMs / 3).unref()
+    const onStored = (): void => this.#onStored(session.id)
     const writer: SessionWriter = {
       head: session.head,
       length: session.length,
       append(lines, options = {}) {
         if (released) throw sessionReleased(session.id)
-        checkOptions('append', options, OPTIONS)
-        const { head, pieces = noPieces, startsTurn = false } = options
-        checkLines(lines)
-        for (const { text } of pieces) checkLine(text, 'A piece')
-        if (lines.length + pieces.length === 0 && head === undefined) return undefined
-        const stored = head && { text: headText(head), facets: facetsOf(head) }
-        const endsRun = stored !== undefined && !isOpenStatus(stored.facets.status)
-        if (endsRun) {
-          requested = undefined
-          unlisten()
-        }
-        const storing = session.append({ lines, head: stored, endsRun, pieces, startsTurn })
+        const batch = toBatch(lines, options)
+        if (lines.length + batch.pieces.length === 0 && batch.head === undefined) return undefined
+        if (batch.endsRun) endRun(open)
+        const storing = session.append(batch)
         if (!(storing instanceof Promise)) return onStored()
         storing.then(onStored, () => undefined) // the caller handles the failure
         return storing
       },
-      onStop: (listen) => {
-        unlisten()
+      onStop(listener) {
         if (released) return
-        if (requested !== undefined) return listen(requested)
-        listener = (request) => listen((requested = request))
-        this.#stops.add(session.id, listener)
+        if (session.stop !== undefined) listener(session.stop)
+        else open.listener = listener
       },
       release: async () => {
         if (released) return
         released = true
-        unlisten()
-        clearInterval(renewing)
-        this.#writers.delete(writer)
-        try {
-          await session.unlock()
-        } catch (error) {
-          this.#releaseLater(session)
-          throw error
-        }
+        open.listener = undefined
+        this.#open.delete(open)
+        await session.unlock()
       },
     }
-    this.#writers.add(writer)
+    const open: Open<L> = { session, writer, listener: undefined, ended: 0 }
+    this.#open.add(open)
     return writer
   }
 
-  /** Releases a lock of this process that it could not release before. Called before a session is locked. */
-  async releaseStale(id: string): Promise<void> {
-    const session = this.#unreleased.get(id)
-    if (session === undefined) return
-    await session.unlock()
-    this.#unreleased.delete(id)
-  }
-
-  /** Other processes would wait for the lease to expire. */
-  #releaseLater(session: LockedLines): void {
-    if (this.#leaseMs === 0) return
-    this.#unreleased.set(session.id, session)
-    const until = performance.now() + this.#leaseMs
-    const again = setInterval(() => {
-      const isOver = performance.now() > until || this.#unreleased.get(session.id) !== session
-      if (isOver) return clearInterval(again)
-      this.releaseStale(session.id).then(
-        () => clearInterval(again),
-        () => undefined, // the next attempt, until the lease has expired
-      )
-    }, this.#leaseMs / 30).unref()
+  /** The sessions that are open now, each with a function that stops its present run. */
+  runs(): ReadonlyMap<L, (request: StopRequest) => void> {
+    return new Map([...this.#open].map((open) => [open.session, stopperOf(open)]))
   }
 
   async close(): Promise<void> {
-    await Promise.allSettled([...this.#unreleased.keys()].map((id) => this.releaseStale(id)))
-    for (const writer of this.#writers) await writer.release()
+    await Promise.allSettled([...this.#open].map(({ writer }) => writer.release()))
   }
 }
 
-async function renew(session: LockedLines): Promise<void> {
-  try {
-    await session.renew?.()
-  } catch {
-    // see LockedLines.renew
+function toBatch(lines: readonly string[], { head, pieces = [], startsTurn = false }: AppendOptions): Batch {
+  if (head === undefined) return { lines, head, endsRun: false, pieces, startsTurn }
+  const facets = facetsOf(head)
+  return { lines, head: { value: head, facets }, endsRun: !isOpenStatus(facets.status), pieces, startsTurn }
+}
+
+function endRun(open: Open<LockedLines>): void {
+  open.session.stop = undefined
+  open.listener = undefined
+  open.ended++
+}
+
+/** A request that is read while the run ends does not stop the next one. */
+function stopperOf(open: Open<LockedLines>): (request: StopRequest) => void {
+  const { ended } = open
+  return (request) => {
+    if (open.ended !== ended || open.session.stop !== undefined) return
+    open.session.stop = request
+    const { listener } = open
+    open.listener = undefined
+    listener?.(request)
   }
 }

@@ -1,63 +1,35 @@
 import { checkSessionId } from './store.ts'
 
-/** How a store learns what other processes have written. It runs only while there are watchers. */
-export type Polling = { start(): void; stop(): void }
-
-/** Polls in intervals. If a poll takes long, the next one is later, so that polling never takes more than a tenth of the time. */
-export function pollEvery(
-  ms: () => number,
-  poll: () => void | Promise<void>,
-  /** Whether it keeps the process alive. Default true. */
-  { ref = true } = {},
-): Polling {
-  let current: { timer?: NodeJS.Timeout } | undefined
-  const runLater = (mine: { timer?: NodeJS.Timeout }, took: number): void => {
-    if (current !== mine) return
-    mine.timer = setTimeout(() => void run(mine), Math.max(ms(), 9 * took))
-    if (!ref) mine.timer.unref()
-  }
-  const run = async (mine: { timer?: NodeJS.Timeout }): Promise<void> => {
-    const started = performance.now()
-    const polling = poll()
-    const took = performance.now() - started
-    if (polling !== undefined) await polling
-    runLater(mine, took)
-  }
-  return {
-    start: () => runLater((current = {}), 0),
-    stop() {
-      clearTimeout(current?.timer)
-      current = undefined
-    },
-  }
-}
-
 type Watcher = { readonly id: string; readonly onChange: () => void; readonly onEnd: () => void }
 
-/** The watchers of a store. */
+/** How a store learns what other processes have written. */
+export type Polling = {
+  readonly ms: number
+  /** The version of each session that exists. */
+  versions(ids: readonly string[]): Promise<ReadonlyMap<string, unknown>>
+}
+
+/** The watchers of a store. It is polled only while there are some. */
 export class SessionWatchers {
   readonly #watchers = new Map<string, Set<Watcher>>()
   /** The version of each watched session at the last check. */
   readonly #versions = new Map<string, unknown>()
   readonly #polling: Polling | undefined
+  #timer: NodeJS.Timeout | undefined
+  #hasFailed = false
 
   constructor(polling?: Polling) {
     this.#polling = polling
   }
 
-  /** The ids of the sessions that are watched. */
-  get ids(): readonly string[] {
-    return [...this.#watchers.keys()]
-  }
-
   /** Implements `SessionStore.watch`. */
   watch(id: string, onChange: () => void, onEnd: () => void): () => void {
     checkSessionId(id)
-    if (this.#watchers.size === 0) this.#polling?.start()
     const watcher: Watcher = { id, onChange, onEnd }
     const known = this.#watchers.get(id)
     if (known === undefined) this.#watchers.set(id, new Set([watcher]))
     else known.add(watcher)
+    if (this.#timer === undefined) this.#pollLater(0)
     return () => this.#remove(watcher)
   }
 
@@ -67,29 +39,50 @@ export class SessionWatchers {
     if (watchers?.delete(watcher) !== true || watchers.size > 0) return
     this.#watchers.delete(id)
     this.#versions.delete(id)
-    if (this.#watchers.size === 0) this.#polling?.stop()
+    if (this.#watchers.size === 0) this.#stop()
   }
 
-  /** Calls the watchers of a session. Without an id: all. */
-  changed(id?: string): void {
-    const ids = id === undefined ? this.ids : [id]
-    for (const each of ids) this.#watchers.get(each)?.forEach(({ onChange }) => onChange())
+  /** Calls the watchers of a session. */
+  changed(id: string): void {
+    this.#watchers.get(id)?.forEach(({ onChange }) => onChange())
   }
 
-  /** Calls the watchers of each session that has another version than at the last check. */
-  check(versionOf: (id: string) => unknown): void {
-    for (const id of this.ids) {
-      const version = versionOf(id)
-      if (this.#versions.has(id) && version === this.#versions.get(id)) continue
-      this.#versions.set(id, version)
-      this.changed(id)
+  /** If a poll takes long, the next one is later, so that polling never takes more than a tenth of the time. */
+  #pollLater(took: number): void {
+    if (this.#polling === undefined) return
+    const timer = setTimeout(() => void this.#poll(timer), Math.max(this.#polling.ms, 9 * took))
+    this.#timer = timer
+  }
+
+  async #poll(timer: NodeJS.Timeout): Promise<void> {
+    const started = performance.now()
+    const ids = [...this.#watchers.keys()]
+    try {
+      const versions = await this.#polling!.versions(ids)
+      this.#hasFailed = false
+      if (this.#timer === timer) for (const id of ids) this.#compare(id, versions.get(id))
+    } catch {
+      // Once, because the reads of the watchers report it.
+      if (!this.#hasFailed) for (const id of ids) this.changed(id)
+      this.#hasFailed = true
     }
+    if (this.#timer === timer) this.#pollLater(performance.now() - started)
+  }
+
+  #compare(id: string, version: unknown): void {
+    if (!this.#watchers.has(id) || (this.#versions.has(id) && this.#versions.get(id) === version)) return
+    this.#versions.set(id, version)
+    this.changed(id)
+  }
+
+  #stop(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
   }
 
   /** Ends all watchers. */
   close(): void {
-    if (this.#watchers.size === 0) return
-    this.#polling?.stop()
+    this.#stop()
     const all = [...this.#watchers.values()].flatMap((watchers) => [...watchers])
     this.#watchers.clear()
     for (const { onEnd } of all) onEnd()

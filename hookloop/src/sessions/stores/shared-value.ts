@@ -1,90 +1,76 @@
 import { exactJson, type Json } from '../../state/json.ts'
-import { checkArgument } from '../../state/check-options.ts'
 import { storeFailed } from './store.ts'
 
 /** A change of a shared value. It may be called several times, so it must not have side effects. */
 export type ValueChange = (value: Json | undefined, now?: number) => Json
 
+/** A shared value in a database: its text and the time, and a write that is refused if the text has changed since. */
+export type StoredValue = {
+  read(): Promise<{ readonly text: string | null; readonly now: number }>
+  write(text: string, before: string | null): Promise<boolean>
+}
+
+type Waiting = { readonly change: ValueChange; readonly done: PromiseWithResolvers<Json> }
+
 const MAX_ATTEMPTS = 200
 const MAX_PAUSE_MS = 20
 
-/** The text of the changed value. */
-export function changedText(
-  text: string | undefined,
-  change: ValueChange,
-  now: number = Date.now(),
-): { readonly text: string; readonly value: Json } {
-  checkArgument('store.update', ['change', change], typeof change === 'function', 'a function of the value')
-  const value = exactJson(change(text === undefined ? undefined : (JSON.parse(text) as Json), now), 'shared value')
-  return { text: JSON.stringify(value), value }
+/**
+ * Changes shared values. Changes that this process makes to one value at the same time are applied in order and stored in one
+ * write, so they do not compete with each other, only with those of other processes.
+ */
+export class SharedValues {
+  readonly #waiting = new Map<string, Waiting[]>()
+  readonly #valueOf: (name: string) => StoredValue
+
+  constructor(valueOf: (name: string) => StoredValue) {
+    this.#valueOf = valueOf
+  }
+
+  update(name: string, change: ValueChange): Promise<Json> {
+    const waiting = { change, done: Promise.withResolvers<Json>() }
+    const queue = this.#waiting.get(name)
+    if (queue !== undefined) {
+      queue.push(waiting)
+    } else {
+      this.#waiting.set(name, [waiting])
+      void this.#work(name)
+    }
+    return waiting.done.promise
+  }
+
+  async #work(name: string): Promise<void> {
+    const queue = this.#waiting.get(name)!
+    while (queue.length > 0) {
+      const batch = queue.splice(0)
+      try {
+        const settle = await changeTogether(name, this.#valueOf(name), batch)
+        settle()
+      } catch (error) {
+        for (const { done } of batch) done.reject(error)
+      }
+    }
+    this.#waiting.delete(name)
+  }
 }
 
-/** Attempts a change until no other process interferes. `attempt` returns undefined if one did. */
-export async function retryChange<T>(name: string, attempt: () => Promise<T | undefined>): Promise<T> {
+/** Attempts changes until no other process interferes. Returns what tells the callers. */
+async function changeTogether(name: string, stored: StoredValue, batch: readonly Waiting[]): Promise<() => void> {
   for (let i = 0; i < MAX_ATTEMPTS; i++) {
-    const done = await attempt()
-    if (done !== undefined) return done
+    const { text, now } = await stored.read()
+    let value = text === null ? undefined : (JSON.parse(text) as Json)
+    const settled = batch.map(({ change, done }) => {
+      try {
+        const result = (value = exactJson(change(value, now), 'shared value'))
+        return () => done.resolve(result)
+      } catch (error) {
+        return () => done.reject(error) // of this change only
+      }
+    })
+    const next = value === undefined ? null : JSON.stringify(value)
+    if (next === null || next === text || (await stored.write(next, text)))
+      return () => settled.forEach((tell) => tell())
     await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(MAX_PAUSE_MS, 1 + i)))
   }
   throw storeFailed(`The value "${name}" cannot be changed`, 'other processes change it all the time')
-}
-
-type Waiting = {
-  readonly change: ValueChange
-  readonly resolve: (value: Json) => void
-  readonly reject: (error: unknown) => void
-}
-type Outcome = { readonly value: Json } | { readonly error: unknown }
-
-/**
- * Joins the changes that this process makes to one value at the same time: they are applied in order and stored in one
- * write, so they do not compete with each other, only with those of other processes.
- */
-export function joinChanges(
-  update: (name: string, change: ValueChange) => Promise<Json>,
-): (name: string, change: ValueChange) => Promise<Json> {
-  const queues = new Map<string, Waiting[]>()
-  const work = async (name: string, queue: Waiting[]): Promise<void> => {
-    while (queue.length > 0) await applyAll(queue.splice(0), (change) => update(name, change))
-    queues.delete(name)
-  }
-  return async (name, change) => {
-    const { promise, resolve, reject } = Promise.withResolvers<Json>()
-    const queue = queues.get(name)
-    if (queue === undefined) {
-      const first = [{ change, resolve, reject }]
-      queues.set(name, first)
-      void work(name, first)
-    } else {
-      queue.push({ change, resolve, reject })
-    }
-    return promise
-  }
-}
-
-async function applyAll(batch: readonly Waiting[], update: (change: ValueChange) => Promise<Json>): Promise<void> {
-  let outcomes: readonly Outcome[] = []
-  let failure: { readonly error: unknown } | undefined
-  try {
-    await update((value, now) => {
-      let current = value
-      outcomes = batch.map(({ change }): Outcome => {
-        try {
-          return { value: (current = exactJson(change(current, now), 'shared value')) }
-        } catch (error) {
-          return { error } // of this change only
-        }
-      })
-      if (current === undefined) throw (outcomes[0] as { readonly error: unknown }).error
-      return current
-    })
-  } catch (error) {
-    failure = { error }
-  }
-  for (const [i, { resolve, reject }] of batch.entries()) {
-    const outcome = outcomes[i]
-    if (outcome !== undefined && 'error' in outcome) reject(outcome.error)
-    else if (failure !== undefined) reject(failure.error)
-    else resolve(outcome!.value)
-  }
 }

@@ -1,9 +1,10 @@
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { AgentError, messageOf } from '../../errors.ts'
-import { sessionTooNew, sessionTooOld, storeFailed } from './store.ts'
+import type { Sql } from './sql.ts'
+import { otherVersion, storeFailed } from './store.ts'
 
 /** The value of `PRAGMA user_version`: the version of the tables. */
-const VERSION = 6
+const VERSION = 7
 /** The value of `PRAGMA application_id`, "Hkl1" in ASCII: it distinguishes a session store from other databases. */
 const APPLICATION = 0x486b6c31
 const BUSY_TIMEOUT_MS = 5_000
@@ -13,43 +14,39 @@ const PAGE_BYTES = 4_096
 const CHECKPOINT_PAGES = 2_000
 const [BUSY, CORRUPT, NOT_A_DATABASE] = [5, 11, 26]
 
-// A row has the lines of one append, separated by newlines. Its place is the key of the session, shifted by 32 bits, plus the
-// number of its first line: one B-tree in reading order, and an append touches a single page of it. Keys are never reused, so
-// a writer whose session was deleted finds no row.
+// Rowids of lines are in reading order, and an append writes to the end of one page.
 const TABLES = `
   CREATE TABLE sessions (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
-    epoch INTEGER NOT NULL,
+    epoch INTEGER NOT NULL DEFAULT 0,
     owner TEXT,
-    renewed_at INTEGER NOT NULL,
-    lease_ms INTEGER NOT NULL,
-    head TEXT NOT NULL,
-    updated_at INTEGER NOT NULL,
+    locked_at REAL NOT NULL DEFAULT 0,
+    expires_at REAL NOT NULL DEFAULT 0,
+    head TEXT NOT NULL DEFAULT '{}',
+    length INTEGER NOT NULL DEFAULT 0,
+    updated_at REAL NOT NULL,
     status TEXT,
     agent TEXT,
-    user TEXT
+    user_name TEXT,
+    stop TEXT
   ) STRICT;
   CREATE INDEX sessions_by_time ON sessions (updated_at DESC, id);
   CREATE INDEX sessions_by_status ON sessions (status, updated_at DESC, id);
   CREATE INDEX sessions_by_agent ON sessions (agent, updated_at DESC, id);
-  CREATE INDEX sessions_by_user ON sessions (user, updated_at DESC, id);
+  CREATE INDEX sessions_by_user ON sessions (user_name, updated_at DESC, id);
   CREATE TABLE lines (
-    place INTEGER PRIMARY KEY,
-    at INTEGER NOT NULL,
-    line TEXT NOT NULL
+    session INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    content TEXT NOT NULL,
+    PRIMARY KEY (session, n)
   ) STRICT;
   CREATE TABLE pieces (
     session INTEGER NOT NULL,
     seq INTEGER NOT NULL,
-    text TEXT NOT NULL,
+    content TEXT NOT NULL,
     PRIMARY KEY (session, seq)
-  ) WITHOUT ROWID;
-  CREATE TABLE stops (
-    session INTEGER PRIMARY KEY,
-    epoch INTEGER NOT NULL,
-    request TEXT NOT NULL
-  ) STRICT;
+  ) STRICT, WITHOUT ROWID;
   CREATE TABLE shared (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -59,7 +56,7 @@ const TABLES = `
 `
 
 /** Opens a database file, or creates it readable by its owner only. A file that is rejected is not changed. */
-export function openDatabase(path: string, durability: 'normal' | 'full'): DatabaseSync {
+export function openDatabase(path: string, durability: 'normal' | 'full'): SqliteDatabase {
   const { DatabaseSync } = loadSqlite()
   makeFile(path)
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
@@ -68,90 +65,69 @@ export function openDatabase(path: string, durability: 'normal' | 'full'): Datab
     retryWhileBusy(() => prepare(database, path))
     database.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`)
     database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
-    return database
+    return new SqliteDatabase(path, database)
   } catch (error) {
     database.close()
-    throw sqliteFailed(path, error)
+    throw error
   }
 }
 
-/**
- * Returns a check that throws STORE_FAILED if a file of the database was deleted, replaced or truncated since. SQLite itself
- * does not notice: it continues with files that no other process finds.
- */
-export function watchDatabase(path: string): () => void {
-  const fs = process.getBuiltinModule('node:fs')
-  const files = [path, `${path}-wal`].map((name) => ({
-    name,
-    ino: fs.lstatSync(name, { throwIfNoEntry: false })?.ino,
-    size: 0,
-  }))
-  const isCutOff = watchLog(path)
-  return () => {
-    for (const file of files) {
-      const found = fs.lstatSync(file.name, { throwIfNoEntry: false })
-      file.ino ??= found?.ino // the log is created with the first write
-      if (file.ino === undefined) continue
-      const isShorter = (found?.size ?? 0) < file.size && (file.name === path || isCutOff(found?.size ?? 0))
-      if (found?.ino === file.ino && !isShorter) {
-        file.size = found.size
-        continue
-      }
-      const what = found === undefined ? 'deleted or moved' : isShorter ? 'truncated' : 'replaced by another file'
-      throw new AgentError(
-        'STORE_FAILED',
-        `The store ${path} cannot be used: ${file.name} was ${what} while it was in use.`,
-        {
-          value: file.name,
-        },
-      )
-    }
+/** An open database file. */
+export class SqliteDatabase {
+  readonly #path: string
+  readonly #file: number
+  readonly #database: DatabaseSync
+  readonly #statements = new Map<string, StatementSync>()
+
+  constructor(path: string, database: DatabaseSync) {
+    this.#path = path
+    this.#database = database
+    this.#file = inodeOf(path)!
+  }
+
+  /** SQLite itself does not notice that its file is gone: it continues with one that no other process finds. */
+  checkFile(): void {
+    const found = inodeOf(this.#path)
+    if (found === this.#file) return
+    const what = found === undefined ? 'deleted or moved' : 'replaced by another file'
+    throw storeFailed(`The store ${this.#path} cannot be used`, `it was ${what} while it was in use`)
+  }
+
+  query({ text, values }: Sql): readonly unknown[] {
+    return this.#prepared(text).all(...values)
+  }
+
+  queryAll(first: Sql, others: readonly Sql[]): readonly unknown[] {
+    if (others.length === 0) return this.query(first)
+    return inTransaction(this.#database, 'IMMEDIATE', () => {
+      const rows = this.query(first) as readonly { readonly key: number }[]
+      for (const { key } of rows)
+        for (const { text, values } of others)
+          this.#prepared(`WITH owned AS (SELECT CAST(? AS integer) AS key) ${text}`).run(key, ...values)
+      return rows
+    })
+  }
+
+  #prepared(text: string): StatementSync {
+    const known = this.#statements.get(text)
+    if (known !== undefined) return known
+    if (this.#statements.size > MAX_STATEMENTS) this.#statements.clear()
+    const statement = this.#database.prepare(text)
+    this.#statements.set(text, statement)
+    return statement
+  }
+
+  close(): void {
+    this.#database.close()
   }
 }
 
-/**
- * Returns a check whether the log has less than SQLite has written to it, by the number of frames in its index. A checkpoint, also
- * of a program for backups, empties the log and sets the number to 0.
- */
-function watchLog(path: string): (size: number) => boolean {
-  const fs = process.getBuiltinModule('node:fs')
-  const header = new DataView(new ArrayBuffer(INDEX_HEADER_BYTES))
-  let index: OpenIndex | undefined
-  return (size) => {
-    try {
-      if (index?.descriptor === undefined) index = openIndex(`${path}-shm`)
-      fs.readSync(index.descriptor!, header, 0, INDEX_HEADER_BYTES, 0)
-    } catch {
-      return false // without an index SQLite reads the log again
-    }
-    const isLittleEndian = process.getBuiltinModule('node:os').endianness() === 'LE'
-    const [pageBytes, frames] = [header.getUint16(14, isLittleEndian), header.getUint32(16, isLittleEndian)]
-    return frames > 0 && size < LOG_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + pageBytes)
-  }
+/** Texts differ by the number of values in them. */
+const MAX_STATEMENTS = 200
+
+function inodeOf(path: string): number | undefined {
+  return process.getBuiltinModule('node:fs').lstatSync(path, { throwIfNoEntry: false })?.ino
 }
-
-type OpenIndex = { descriptor: number | undefined }
-const openIndexes = new Set<OpenIndex>()
-
-/**
- * Opens the index of a log. It stays open: to close it would release the locks that SQLite has on it in this process, and other
- * processes would make a new one while it is in use. SQLite deletes it with the last connection, and then it can be closed.
- */
-function openIndex(file: string): OpenIndex {
-  const fs = process.getBuiltinModule('node:fs')
-  for (const each of openIndexes) {
-    if (fs.fstatSync(each.descriptor!).nlink > 0) continue
-    openIndexes.delete(each)
-    fs.closeSync(each.descriptor!)
-    each.descriptor = undefined
-  }
-  const index = { descriptor: fs.openSync(file, 'r') }
-  openIndexes.add(index)
-  return index
-}
-
-const INDEX_HEADER_BYTES = 48
-const [LOG_HEADER_BYTES, FRAME_HEADER_BYTES] = [32, 24]
 
 /** Creates the tables in an empty file. */
 function prepare(database: DatabaseSync, path: string): void {
@@ -159,7 +135,7 @@ function prepare(database: DatabaseSync, path: string): void {
   if (isEmpty) database.exec(`PRAGMA page_size = ${PAGE_BYTES}`)
   if (pragma(database, 'journal_mode') !== 'wal') database.exec('PRAGMA journal_mode = WAL')
   if (!isEmpty) return
-  immediately(database, () => {
+  inTransaction(database, 'IMMEDIATE', () => {
     if (checkDatabase(database, path)) database.exec(TABLES) // another process may have done so since
   })
 }
@@ -200,11 +176,7 @@ function retryWhileBusy(work: () => void): void {
 
 const pause = new Int32Array(new SharedArrayBuffer(4))
 
-/** A transaction that takes the write lock first, so that what it reads stays true until it commits. */
-export function immediately<T>(database: DatabaseSync, work: () => T): T {
-  return inTransaction(database, 'IMMEDIATE', work)
-}
-
+/** `IMMEDIATE` takes the write lock first, so that what is read stays true until the commit. */
 function inTransaction<T>(database: DatabaseSync, kind: 'IMMEDIATE' | 'DEFERRED', work: () => T): T {
   database.exec(`BEGIN ${kind}`)
   try {
@@ -225,18 +197,16 @@ export function sqliteFailed(path: string, thrown: unknown): AgentError {
   return storeFailed(`The store ${path} cannot be read or written`, thrown)
 }
 
-/** The version of the tables, 0 if the database is empty. Throws if it is not a session store, or of another version. */
+/** Whether the database is empty. Throws if it is not a session store, or of another version. */
 function checkDatabase(database: DatabaseSync, path: string): boolean {
-  const version = pragma(database, 'user_version')
+  const version = Number(pragma(database, 'user_version'))
   const application = pragma(database, 'application_id')
-  if (application === APPLICATION && typeof version === 'number' && version > VERSION)
-    throw sessionTooNew(path, version, VERSION)
   const found = database.prepare('SELECT type, name FROM sqlite_schema').all() as { type: string; name: string }[]
   if (found.length === 0 && application === 0 && version === 0) return true
   if (application !== APPLICATION) throw damaged(path, 'it is not a session store')
-  if (version !== VERSION) throw sessionTooOld(path, version, VERSION)
+  if (version !== VERSION) throw otherVersion(path, version, VERSION)
   const tables = found.filter(({ type }) => type === 'table').map(({ name }) => name)
-  if (!['sessions', 'lines', 'pieces', 'stops', 'shared'].every((name) => tables.includes(name)))
+  if (!['sessions', 'lines', 'pieces', 'shared'].every((name) => tables.includes(name)))
     throw damaged(path, 'its tables are missing')
   // They would run with each of our statements.
   if (found.some(({ type }) => type === 'trigger' || type === 'view'))

@@ -46,7 +46,7 @@ function sql(path: string, text: string): void {
   database.close()
 }
 
-const ofSession = "(SELECT key << 32 FROM sessions WHERE id = 'bad')"
+const ofSession = "session = (SELECT key FROM sessions WHERE id = 'bad')"
 
 const wholeStore: readonly [what: string, code: string, attack: (path: string) => void][] = [
   ['is no database', 'SESSION_CORRUPT', (path) => writeFileSync(path, 'x'.repeat(9000))],
@@ -64,7 +64,7 @@ const wholeStore: readonly [what: string, code: string, attack: (path: string) =
   [
     'has a view in place of a table',
     'SESSION_CORRUPT',
-    (path) => sql(path, 'DROP TABLE lines; CREATE VIEW lines AS SELECT 1 AS place'),
+    (path) => sql(path, 'DROP TABLE lines; CREATE VIEW lines AS SELECT 1 AS session'),
   ],
 ]
 
@@ -84,12 +84,12 @@ suite('a database that was changed', () => {
   }
 
   const ofOne: readonly [what: string, change: string][] = [
-    ['has lost a line', `DELETE FROM lines WHERE place = ${ofSession} + 1`],
-    ['has lost its first line', `DELETE FROM lines WHERE place = ${ofSession}`],
-    ['has a line in a place of its own', `UPDATE lines SET place = place + 5 WHERE place = ${ofSession} + 2`],
+    ['has lost a line', `DELETE FROM lines WHERE ${ofSession} AND n = 1`],
+    ['has lost its first line', `DELETE FROM lines WHERE ${ofSession} AND n = 0`],
+    ['has lost its last line', `DELETE FROM lines WHERE ${ofSession} AND n = 2`],
+    ['has a line too many', `UPDATE sessions SET length = 2 WHERE id = 'bad'`],
+    ['has a line in a place of its own', `UPDATE lines SET n = n + 5 WHERE ${ofSession} AND n = 2`],
     ['has a huge epoch', `UPDATE sessions SET epoch = 9223372036854775807 WHERE id = 'bad'`],
-    ['has a huge time', `UPDATE sessions SET renewed_at = 9223372036854775807, updated_at = 9e18 WHERE id = 'bad'`],
-    ['has an epoch that cannot be counted up', `UPDATE sessions SET epoch = 9007199254740991 WHERE id = 'bad'`],
   ]
   for (const [what, change] of ofOne) {
     test(`D11: a session that ${what} cannot be opened or cannot be read, and hides no other`, async () => {
@@ -127,17 +127,11 @@ suite('a database that was changed', () => {
     const path = await scene()
     const store = sqliteStore(path)
     const held = `owner = '{"where":"elsewhere","pid":1,"started":"","token":"x"}'`
-    const stored: readonly string[] = [
-      `renewed_at = ${Date.now() - 3_601_000}, lease_ms = 9007199254740991`,
-      `renewed_at = ${Date.now() + 3_601_000}, lease_ms = 9007199254740991`,
-      `renewed_at = 0, lease_ms = 0`,
-      `renewed_at = ${Date.now() - 31_000}, lease_ms = -5`,
-    ]
-    for (const times of stored) {
-      sql(path, `UPDATE sessions SET ${held}, ${times} WHERE id = 'bad'`)
+    for (const at of [Date.now() + 3_601_000, Date.now() - 1, 0, -5, '9e999']) {
+      sql(path, `UPDATE sessions SET ${held}, expires_at = ${at} WHERE id = 'bad'`)
       await (await store.open('bad')).release()
     }
-    sql(path, `UPDATE sessions SET ${held}, renewed_at = ${Date.now()}, lease_ms = 30000 WHERE id = 'bad'`)
+    sql(path, `UPDATE sessions SET ${held}, expires_at = ${Date.now() + 30_000} WHERE id = 'bad'`)
     await assert.rejects(store.open('bad'), { code: 'SESSION_BUSY', message: /process 1 on elsewhere/ })
     await store.close()
   })

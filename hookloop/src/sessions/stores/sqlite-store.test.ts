@@ -26,17 +26,17 @@ processContract('sqliteStore', () => ({
   store: sharedStore,
   expireLock(id) {
     const database = new DatabaseSync(shared, { timeout: 5_000 })
-    database.prepare('UPDATE sessions SET renewed_at = 1 WHERE id = ?').run(id)
+    database.prepare('UPDATE sessions SET expires_at = 1 WHERE id = ?').run(id)
     database.close()
   },
 }))
 
 /** The rows of a database file. */
-function rowsIn(path: string): readonly { readonly place: number; readonly line: string }[] {
+function rowsIn(path: string): readonly { readonly n: number; readonly content: string }[] {
   const database = new DatabaseSync(path)
-  const rows = database.prepare('SELECT place & 0xffffffff AS place, line FROM lines ORDER BY place').all()
+  const rows = database.prepare('SELECT n, content FROM lines ORDER BY session, n').all()
   database.close()
-  return rows.map(({ place, line }) => ({ place: Number(place), line: String(line) }))
+  return rows.map(({ n, content }) => ({ n: Number(n), content: String(content) }))
 }
 
 test('sqliteStore: one append is one row, or several if it is long', async () => {
@@ -49,7 +49,7 @@ test('sqliteStore: one append is one row, or several if it is long', async () =>
   await writer.append(['y'.repeat(100_000), 'last'], { head: { status: 'idle' } })
   await store.close()
   const rows = rowsIn(path)
-  assert.deepEqual(rows[0], { place: 0, line: 'one\n\nthree' })
+  assert.deepEqual(rows[0], { n: 0, content: 'one\n\nthree' })
   assert.ok(rows.length > 8 && rows.length < 20, `${rows.length} rows`)
   const again = sqliteStore(path)
   const kept = await again.read('rows')

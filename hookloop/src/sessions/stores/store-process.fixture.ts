@@ -106,6 +106,7 @@ async function watch(): Promise<void> {
     const { DatabaseSync, StatementSync } = process.getBuiltinModule('node:sqlite')
     interrupt(DatabaseSync.prototype, 'exec')
     interrupt(StatementSync.prototype, 'run')
+    interrupt(StatementSync.prototype, 'all')
   } else {
     const { default: pg } = await import('pg')
     interrupt(pg.Client.prototype, 'query', (args, query) => query(...args)) // sent, and its answer never heard

@@ -1,5 +1,5 @@
 import { checkArgument, checkOptions } from '../../state/check-options.ts'
-import { exactJson, isJsonObject, storedJson, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, storedJson, type Json, type JsonObject } from '../../state/json.ts'
 import { toStopRequest, type StopRequest } from '../../state/stop-request.ts'
 import { AgentError, messageOf, clause } from '../../errors.ts'
 
@@ -31,8 +31,8 @@ export interface SessionStore {
   /**
    * Changes a small value that all processes share, such as a budget, and returns it. `change` gets the current value, or
    * undefined, and may be called several times: if another process changed the value in the meantime, it is called again.
-   * It also gets the time in milliseconds since 1970 by a clock that all processes share. Without it, the clock of the
-   * machine is used.
+   * It also gets the time in milliseconds since 1970 by a clock that all processes share. Without it, the clock of the machine
+   * is used.
    */
   update(name: string, change: (value: Json | undefined, now?: number) => Json): Promise<Json>
   /**
@@ -85,8 +85,7 @@ export interface SessionWriter {
    * Stores lines atomically, with the head and the pieces if given: when it returns or resolves, all of them are stored. Appends
    * that are not awaited are stored in call order. Throws SESSION_FENCED when another process has taken over the lock or
    * the writer was released. Throws STORE_FAILED when the write fails: the lines may or may not be stored then, so open
-   * the session again. Throws JSON_INVALID, without writing anything, for a line or a piece with a newline, a NUL
-   * or a lone surrogate, and for a head that is not JSON.
+   * the session again. Lines and pieces are texts without newlines, NULs and lone surrogates, such as those of `JSON.stringify`.
    */
   append(lines: readonly string[], options?: AppendOptions): void | Promise<void>
   /**
@@ -151,24 +150,16 @@ export type ListedSession = {
 export type SessionLock = {
   /** The process and its machine, such as `process 4711 on build-3`. */
   readonly owner: string
-  /** When it locked the session. Missing if an older version did. */
-  readonly since?: number
+  /** When it locked the session. */
+  readonly since: number
 }
-
-/** Checks the id and the options of a call of a store: `{ befor: time }` would delete a session that is in use. */
-export function checkStoreCall(method: keyof typeof optionsOf, id: unknown, options: object): void {
-  checkSessionId(id)
-  checkOptions(method, options, optionsOf[method])
-}
-
-const optionsOf = {
-  open: ['create'],
-  read: ['after', 'before', 'pieces'],
-  delete: ['before'],
-  requestStop: ['by', 'reason', 'at'],
-} as const
 
 const MAX_ID_CHARS = 256
+
+/** A misspelt name would delete a session that is in use. */
+export function checkDelete(options: object): void {
+  checkOptions('delete', options, ['before'])
+}
 
 /** Throws SESSION_ID_INVALID unless the id is a text that every store can hold. Every store checks it first. */
 export function checkSessionId(id: unknown): string {
@@ -233,18 +224,11 @@ export function sessionCorrupt(id: string, why: string): AgentError {
   })
 }
 
-export function sessionTooNew(id: string, version: unknown, known: number): AgentError {
+export function otherVersion(place: string, version: number, known: number): AgentError {
+  const [by, how] = version > known ? ['a newer', 'Use that one'] : ['an older', 'Export its sessions with that one']
   return new AgentError(
     'STATE_VERSION',
-    `"${id}" was written by a newer Hookloop (store version ${String(version)}; this one reads up to ${known}). Use a newer one.`,
-    { value: version },
-  )
-}
-
-export function sessionTooOld(id: string, version: unknown, known: number): AgentError {
-  return new AgentError(
-    'STATE_VERSION',
-    `"${id}" was written by an older Hookloop (store version ${String(version)}; this one reads version ${known}). Export its sessions with that one.`,
+    `"${place}" was written by ${by} Hookloop (store version ${version}; this one reads version ${known}). ${how}.`,
     { value: version },
   )
 }
@@ -271,36 +255,6 @@ const causes: { readonly [code: string]: string } = {
   EROFS: 'the file system is read-only',
 }
 
-/** All stores accept the same lines, so that a session can be moved from any store to any other. */
-export function checkLines(lines: readonly string[]): void {
-  checkArgument('append', ['lines', lines], Array.isArray(lines), 'a list of lines')
-  for (const line of lines) checkLine(line, 'A line')
-}
-
-export function checkLine(line: unknown, what: string): void {
-  const problem = problemOfLine(line)
-  if (problem !== undefined)
-    throw new AgentError('JSON_INVALID', `${what} cannot be stored: it ${problem}.`, { value: problem })
-}
-
-function problemOfLine(line: unknown): string | undefined {
-  if (typeof line !== 'string') return 'is not a string'
-  if (line.includes('\n')) return 'contains a newline'
-  if (line.includes('\0')) return 'contains a NUL'
-  return line.isWellFormed() ? undefined : 'contains a lone surrogate'
-}
-
-/** What lists filter by, from a head. */
-export type Facets = { readonly [name in 'status' | 'agent' | 'user']: string | null }
-
-/** A head as a store gets it: its text, and what lists filter by. */
-export type HeadToStore = { readonly text: string; readonly facets: Facets }
-
-/** The text of a head, for `readHead`. Throws JSON_INVALID for a head that is not JSON. */
-export function headText(head: JsonObject): string {
-  return JSON.stringify(exactJson(head, 'head'))
-}
-
 export function readHead(id: string, text: unknown): JsonObject {
   try {
     const head = storedJson(JSON.parse(text as string), 'head')
@@ -309,34 +263,6 @@ export function readHead(id: string, text: unknown): JsonObject {
     // reported below
   }
   throw sessionCorrupt(id, 'its head is not a JSON object')
-}
-
-/** A session for a list, from the text of its head and of the request to stop it. */
-export function listedSession({
-  id,
-  head,
-  updatedAt,
-  lock,
-  stop,
-}: Record<'id' | 'head', string> & {
-  readonly updatedAt: number
-  readonly lock: SessionLock | undefined
-  readonly stop: string | null | undefined
-}): ListedSession {
-  const found = { id, updatedAt, ...useOf(lock, readStop(stop)) }
-  try {
-    return { ...found, head: headNow(readHead(id, head), lock !== undefined) }
-  } catch (error) {
-    return { ...found, head: {}, problem: messageOf(error) }
-  }
-}
-
-/** Who uses a session, for a list. */
-export function useOf(
-  lock: SessionLock | undefined,
-  stop: StopRequest | undefined,
-): Pick<ListedSession, 'lock' | 'stop'> {
-  return { ...(lock !== undefined && { lock }), ...(stop !== undefined && { stop }) }
 }
 
 /** A request to stop, from its text. Undefined if there is none. */
@@ -351,9 +277,4 @@ export function readStop(text: string | null | undefined): StopRequest | undefin
 /** Whether a session with this status has a run that has not ended. */
 export function isOpenStatus(status: unknown): boolean {
   return status === 'running' || status === 'suspended'
-}
-
-/** A head as it is true now: a run that no process works on has been interrupted. */
-export function headNow(head: JsonObject, isLocked: boolean): JsonObject {
-  return head['status'] === 'running' && !isLocked ? { ...head, status: 'interrupted' } : head
 }
