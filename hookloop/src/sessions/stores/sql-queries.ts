@@ -1,7 +1,7 @@
 import { MAX_LEASE_MS } from './lock-owner.ts'
 import { storedStatuses, type Position } from './list-sessions.ts'
 import type { Batch } from './open-writers.ts'
-import { join, list, sql, type Sql, type SqlValue } from './sql.ts'
+import { join, list, pairs, sql, type Sql, type SqlValue } from './sql.ts'
 import type { ReadOptions, SessionFilter } from './store.ts'
 
 // All queries, in SQL that SQLite and Postgres share. There are four tables:
@@ -67,32 +67,22 @@ export function queriesFor({ sessions, lines, pieces, shared, now }: Names) {
       WHERE id = ${id} AND (${isOpen} OR (${held} AND owner <> coalesce(${dead}, ''))) RETURNING key`,
     /** The session is written first: without it, nothing is. */
     append: (lock: LockKey, next: number, batch: Batch): readonly [first: Sql, others: readonly Sql[]] => {
-      const { head, pieces: added } = batch
-      const changes = [sql`length = length + ${batch.lines.length}`, sql`updated_at = ${now}`]
+      const { head, lines: newLines, pieces: newPieces } = batch
+      const changes = [sql`length = length + ${newLines.length}, updated_at = ${now}`]
       if (head !== undefined) {
         const { status, agent, user } = head.facets
-        changes.push(sql`head = ${JSON.stringify(head.value)}`, sql`status = ${status}`)
-        changes.push(sql`agent = ${agent}`, sql`user_name = ${user}`)
+        const text = JSON.stringify(head.value)
+        changes.push(sql`head = ${text}, status = ${status}, agent = ${agent}, user_name = ${user}`)
       }
       if (batch.endsRun) changes.push(sql`stop = NULL`)
       const others: Sql[] = []
-      const insert = (place: Sql, rows: readonly Sql[]): Sql =>
-        sql`INSERT INTO ${place} FROM owned, (VALUES ${join(rows)}) AS new`
-      if (batch.lines.length > 0)
-        others.push(
-          insert(
-            sql`${lines} (session, n, content) SELECT key, CAST(column1 AS integer), column2`,
-            toRows(next, batch.lines),
-          ),
-        )
+      if (newLines.length > 0)
+        others.push(sql`INSERT INTO ${lines} (session, n, content) SELECT key, CAST(column1 AS integer), column2
+          FROM owned, (VALUES ${pairs(toRows(next, newLines))}) AS new`)
       if (batch.startsTurn) others.push(sql`DELETE FROM ${pieces} WHERE session IN (SELECT key FROM owned)`)
-      if (added.length > 0)
-        others.push(
-          insert(
-            sql`${pieces} (session, seq, content) SELECT key, CAST(column1 AS double precision), column2`,
-            added.map(({ seq, text }) => sql`(${seq}, ${text})`),
-          ),
-        )
+      if (newPieces.length > 0)
+        others.push(sql`INSERT INTO ${pieces} (session, seq, content) SELECT key, CAST(column1 AS double precision), column2
+          FROM owned, (VALUES ${pairs(newPieces.map(({ seq, text }) => [seq, text]))}) AS new`)
       const first = sql`UPDATE ${sessions} SET ${join(changes)} WHERE ${isOwn(lock)} AND length = ${next} RETURNING key`
       return [first, others]
     },
@@ -151,12 +141,12 @@ function isBehind({ id, updatedAt }: Position): Sql {
 }
 
 /** Each row has the number of its first line. */
-function toRows(first: number, lines: readonly string[]): readonly Sql[] {
-  const rows: { readonly n: number; text: string }[] = []
+function toRows(first: number, lines: readonly string[]): readonly [n: number, text: string][] {
+  const rows: [n: number, text: string][] = []
   for (const [i, line] of lines.entries()) {
     const last = rows.at(-1)
-    if (last === undefined || last.text.length + line.length > ROW_CHARS) rows.push({ n: first + i, text: line })
-    else last.text += `\n${line}`
+    if (last === undefined || last[1].length + line.length > ROW_CHARS) rows.push([first + i, line])
+    else last[1] += `\n${line}`
   }
-  return rows.map(({ n, text }) => sql`(${n}, ${text})`)
+  return rows
 }

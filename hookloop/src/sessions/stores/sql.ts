@@ -8,10 +8,16 @@ export type Sql = { readonly text: string; readonly values: readonly SqlValue[] 
 export function sql(texts: TemplateStringsArray, ...given: readonly (SqlValue | Sql)[]): Sql {
   let text = texts[0]!
   const values: SqlValue[] = []
-  for (const [i, each] of given.entries()) {
-    const part = typeof each === 'object' && each !== null ? each : { text: '?', values: [each] }
-    text += part.text + texts[i + 1]!
-    values.push(...part.values)
+  for (let i = 0; i < given.length; i++) {
+    const each = given[i]!
+    if (typeof each === 'object' && each !== null) {
+      text += each.text
+      for (const value of each.values) values.push(value)
+    } else {
+      text += '?'
+      values.push(each)
+    }
+    text += texts[i + 1]!
   }
   return { text, values }
 }
@@ -23,5 +29,10 @@ export function join(parts: readonly Sql[], separator = ', '): Sql {
 
 /** Several values, for `IN`. */
 export function list(values: readonly SqlValue[]): Sql {
-  return join(values.map((value) => sql`${value}`))
+  return { text: values.map(() => '?').join(', '), values }
+}
+
+/** Rows of two values, for `VALUES`. */
+export function pairs(rows: readonly (readonly [SqlValue, SqlValue])[]): Sql {
+  return { text: rows.map(() => '(?, ?)').join(', '), values: rows.flat() }
 }
