@@ -227,20 +227,6 @@ suite('a request to stop a run', () => {
     assert.deepEqual([again.final, first.final.message], [first.final, said])
   })
 
-  test('of a store that cannot be asked, and one with an invalid text, is rejected with what to do', async () => {
-    const old: SessionStore = { ...memoryStore(), requestStop: undefined as never }
-    await assert.rejects(requestStop(old, jane), /no method requestStop, so a run can only be stopped by its own/)
-    for (const by of ['', 5, 'x'.repeat(257), '\ud800'])
-      await assert.rejects(requestStop(memoryStore(), { session: 's', by: by as string }), /by.*1 to 256 characters/)
-    const writerless: SessionStore = {
-      ...old,
-      open: async (id, options) => ({ ...(await old.open(id, options)), onStop: undefined as never }),
-    }
-    const { agent, release } = scene(writerless)
-    release()
-    assert.equal((await agent.run('Go.', { session: 's' })).status, 'completed')
-  })
-
   test('and a signal: the first of both says why the run has ended', async () => {
     for (const first of ['signal', 'request']) {
       const store = memoryStore()

@@ -1,12 +1,7 @@
 import type { SessionRunOptions } from '../../agent/agent.ts'
-import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import { stopError } from '../../state/stop-request.ts'
-import { AgentError } from '../../errors.ts'
-import { checkSessionId, checkStore, type SessionStore } from '../stores/store.ts'
+import type { SessionStore } from '../stores/store.ts'
 import type { LockedSession } from './session-lock.ts'
-
-const MAX_BY_CHARS = 256
-const MAX_REASON_CHARS = 2_000
 
 /**
  * Requests that the run of a session stops, from any process. Returns false if there is no run to stop; then later runs are not
@@ -26,24 +21,9 @@ export async function requestStop(
     readonly reason?: string
   },
 ): Promise<boolean> {
-  checkStore('requestStop', store)
-  checkOptions('requestStop', options, ['session', 'by', 'reason'])
   const { session, by, reason } = options
-  checkText('by', by, MAX_BY_CHARS)
-  checkText('reason', reason, MAX_REASON_CHARS)
-  checkSessionId(session)
-  if (typeof (store as Partial<SessionStore>).requestStop !== 'function')
-    throw new AgentError(
-      'AGENT_INVALID_OPTION',
-      'requestStop: this store has no method requestStop, so a run can only be stopped by its own process, with its signal.',
-    )
   const at = Date.now()
   return store.requestStop(session, { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }), at })
-}
-
-function checkText(name: string, text: unknown, maxChars: number): void {
-  const isText = typeof text === 'string' && text.length > 0 && text.length <= maxChars && text.isWellFormed()
-  checkArgument('requestStop', [name, text], text === undefined || isText, `a text of 1 to ${maxChars} characters`)
 }
 
 /** Runs work with a signal that aborts with that of the caller, and when the run of the session is to stop. */

@@ -1,14 +1,7 @@
 import type { JsonObject } from '../../state/json.ts'
 import { AgentError } from '../../errors.ts'
 import { checkOptions } from '../../state/check-options.ts'
-import {
-  checkStore,
-  type ListedSession,
-  type ListOptions,
-  type PruneOptions,
-  type SessionFilter,
-  type SessionStore,
-} from './store.ts'
+import type { ListedSession, ListOptions, PruneOptions, SessionFilter, SessionStore } from './store.ts'
 
 /** Every status that a session is listed with. */
 export const sessionStatuses = [
@@ -78,7 +71,6 @@ const PAGE = 100
  * await pruneSessions(store, { olderThan: 30 * 86_400_000 })
  */
 export async function pruneSessions(store: SessionStore, options: PruneOptions): Promise<readonly string[]> {
-  checkStore('pruneSessions', store)
   checkOptions('pruneSessions', options, ['olderThan', ...filterNames])
   const { olderThan, status = ended, agent, user } = options
   const before = typeof olderThan === 'number' ? Date.now() - olderThan : olderThan.getTime()
