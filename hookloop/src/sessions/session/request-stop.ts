@@ -1,7 +1,11 @@
 import type { SessionRunOptions } from '../../agent/agent.ts'
+import { checkArgument, checkOptions } from '../../state/check-options.ts'
 import { stopError } from '../../state/stop-request.ts'
 import type { SessionStore } from '../stores/store.ts'
 import type { LockedSession } from './session-lock.ts'
+
+const MAX_BY_CHARS = 256
+const MAX_REASON_CHARS = 2_000
 
 /**
  * Requests that the run of a session stops, from any process. Returns false if there is no run to stop; then later runs are not
@@ -21,9 +25,18 @@ export async function requestStop(
     readonly reason?: string
   },
 ): Promise<boolean> {
+  checkOptions('requestStop', options, ['session', 'by', 'reason'])
   const { session, by, reason } = options
+  checkText('by', by, MAX_BY_CHARS)
+  checkText('reason', reason, MAX_REASON_CHARS)
   const at = Date.now()
   return store.requestStop(session, { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }), at })
+}
+
+/** The texts come from users, and become part of the record. */
+function checkText(name: string, text: string | undefined, maxChars: number): void {
+  const isText = text === undefined || (text.length > 0 && text.length <= maxChars)
+  checkArgument('requestStop', [name, text], isText, `a text of 1 to ${maxChars} characters`)
 }
 
 /** Runs work with a signal that aborts with that of the caller, and when the run of the session is to stop. */
