@@ -1,7 +1,7 @@
 export { pruneSessions } from './list-sessions.ts'
 export { memoryStore } from './memory-store.ts'
 export { postgresStore, type PostgresStoreOptions } from './postgres-store.ts'
-export type { PostgresPool } from './postgres-connect.ts'
+export type { PostgresPool } from './postgres-tables.ts'
 export { sqliteStore, type SqliteStoreOptions } from './sqlite-store.ts'
 export type {
   AppendOptions,

@@ -1,11 +1,6 @@
 import { AgentError, messageOf } from '../../errors.ts'
-import { createTables } from './postgres-tables.ts'
+import { createTables, type PostgresPool } from './postgres-tables.ts'
 import { storeFailed } from './store.ts'
-
-/** What the store needs of a connection pool: a `Pool` of the package `pg`, or anything with the same method. */
-export type PostgresPool = {
-  query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>
-}
 
 export type Pool = PostgresPool & {
   /** Only of a pool of the package `pg`. After the timeout, the connection is closed. */

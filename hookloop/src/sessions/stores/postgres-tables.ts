@@ -1,6 +1,10 @@
 import { AgentError } from '../../errors.ts'
-import type { PostgresPool } from './postgres-connect.ts'
 import { otherVersion } from './store.ts'
+
+/** What the store needs of a connection pool: a `Pool` of the package `pg`, or anything with the same method. */
+export type PostgresPool = {
+  query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>
+}
 
 /** The version of the tables. */
 const VERSION = 1

@@ -1,8 +1,7 @@
 import { describeLockOwner, isDead, newLockOwner } from './lock-owner.ts'
 import { OpenWriters, type Batch, type LockedLines } from './open-writers.ts'
 import type { Sql } from './sql.ts'
-import type { LockKey, Queries, SessionRow } from './sql-queries.ts'
-import type { SqlDatabase } from './sql-store.ts'
+import type { LockKey, Queries, SessionRow, SqlDatabase } from './sql-queries.ts'
 import {
   readHead,
   readStop,

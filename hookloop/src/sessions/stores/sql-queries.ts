@@ -31,6 +31,20 @@ export type LockKey = Pick<SessionRow, 'key' | 'epoch'>
 
 export type Names = { readonly [name in 'sessions' | 'lines' | 'pieces' | 'shared' | 'now']: Sql }
 
+/** What a store needs of a database. A driver that waits for nothing returns no promises. */
+export type SqlDatabase = {
+  readonly names: Names
+  /** How often watchers look for what other processes have written. */
+  readonly pollMs: number
+  query(statement: Sql): Rows | Promise<Rows>
+  /** Runs a statement and, if it returns a row, others in the same transaction. They see the row as the table `owned`. */
+  queryAll(first: Sql, others: readonly Sql[]): Rows | Promise<Rows>
+  close(): void | Promise<void>
+}
+
+/** Each query knows which columns it selects. */
+type Rows = readonly unknown[]
+
 export type Queries = ReturnType<typeof queriesFor>
 
 /** A row of lines is not longer, unless a single line is. */

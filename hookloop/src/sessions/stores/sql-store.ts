@@ -5,7 +5,7 @@ import { SessionWatchers } from './session-watchers.ts'
 import { SharedValues } from './shared-value.ts'
 import type { Sql } from './sql.ts'
 import { deadOwner, SqlLocks } from './sql-locks.ts'
-import { queriesFor, type Names, type SessionRow } from './sql-queries.ts'
+import { queriesFor, type SessionRow, type SqlDatabase } from './sql-queries.ts'
 import {
   checkDelete,
   checkSessionId,
@@ -19,20 +19,6 @@ import {
   type SessionStore,
   type StoredSession,
 } from './store.ts'
-
-/** What a store needs of a database. A driver that waits for nothing returns no promises. */
-export type SqlDatabase = {
-  readonly names: Names
-  /** How often watchers look for what other processes have written. */
-  readonly pollMs: number
-  query(statement: Sql): Rows | Promise<Rows>
-  /** Runs a statement and, if it returns a row, others in the same transaction. They see the row as the table `owned`. */
-  queryAll(first: Sql, others: readonly Sql[]): Rows | Promise<Rows>
-  close(): void | Promise<void>
-}
-
-/** Each query knows which columns it selects. */
-type Rows = readonly unknown[]
 
 /** A session store in a database. */
 export function sqlStore(database: SqlDatabase, leaseMs: number): SessionStore {
