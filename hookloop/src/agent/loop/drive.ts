@@ -4,6 +4,7 @@ import type { OwnEvent } from '../../state/event.ts'
 import { toInput, type Message } from '../../state/message.ts'
 import type { JsonObject } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
+import { applyChange, type StateChange } from '../../state/state-diff.ts'
 import type { Warning } from '../../state/warning.ts'
 import type { Approval, Answers } from '../../state/tool-call.ts'
 import { addUsage, noTokens, subtractUsage, type Usage } from '../../state/usage.ts'
@@ -46,6 +47,8 @@ export type Resuming = Circumstances & {
   /** Nothing new begins: there is new input. */
   readonly ends?: boolean
   readonly by?: string
+  /** What hooks at `onSessionStart` changed. */
+  readonly change?: StateChange | undefined
 }
 
 /**
@@ -57,11 +60,12 @@ export async function resumeRun(run: RunContext, input: Message, resuming: Resum
   const { answers, at, ends = false, cwd, limits, by } = resuming
   const { log } = journal
   const pending = log.questions()
-  let change: ReturnType<typeof recordedChange>
+  let { change } = resuming
   try {
     if (!ends) for (const { beforeResume } of run.parts.capabilities) await beforeResume?.(run.state, run.effects)
     if (log.pending !== undefined) {
       const { state, failure } = run
+      if (change !== undefined) run.state = applyChange(state, change)
       const fired = await fireTrigger(run, 'onResume', { answers })
       change = recordedChange(state, run.state)
       const spent = subtractUsage(run.state.usage, state.usage)

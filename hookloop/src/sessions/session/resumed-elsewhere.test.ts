@@ -10,6 +10,7 @@ import { scriptedModel } from '../../models/scripted.ts'
 import { getSessionVariables, setSessionVariables } from '../../system/processes/session-variables.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
 import { dyingStore } from './dying-store.fixture.ts'
+import { replay } from '../replay/replay.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 
@@ -44,7 +45,7 @@ function startsIn({ metadata }: AgentState): number {
 }
 
 suite('a session with an open run is resumed', () => {
-  test('after an answer: onSessionStart fires, and its changes apply when the run has ended', async () => {
+  test('after an answer: onSessionStart fires, and its changes apply when the open step closes', async () => {
     const store = memoryStore()
     await counting(store).agent.session('s').send('Pay.')
     const { id } = (await listApprovals(store))[0]!
@@ -52,12 +53,14 @@ suite('a session with an open run is resumed', () => {
     const { seen, agent } = counting(store)
     const session = agent.session('s')
     const run = await session.resume()
-    assert.deepEqual([run?.text, seen], ['Start 1.', ['resume']])
+    assert.deepEqual([run?.text, seen], ['Start 2.', ['resume']])
     assert.equal((await session.send('And now?')).text, 'Start 2.')
+    const { record } = await replay((await store.read('s'))!, { agent, run: 0 })
+    assert.deepEqual(record, { status: 'complete' })
     const { messages, metadata } = (await session.state())!
     const said = [...messages].map(({ content }) => textOf(content))
     assert.deepEqual([seen, metadata['starts']], [['resume'], 2])
-    assert.deepEqual(said.slice(-4), ['Start 1.', 'Taken up 2.', 'And now?', 'Start 2.'])
+    assert.deepEqual(said.slice(-4), ['Taken up 2.', 'Start 2.', 'And now?', 'Start 2.'])
   })
 
   test('as a stream, too', async () => {
@@ -70,7 +73,7 @@ suite('a session with an open run is resumed', () => {
     for await (const { type } of live) types.push(type)
     assert.deepEqual(
       [types.slice(0, 2), types.at(-1), (await live.run).text, seen],
-      [['hook', 'answered'], 'finished', 'Start 1.', ['resume']],
+      [['hook', 'answered'], 'finished', 'Start 2.', ['resume']],
     )
   })
 

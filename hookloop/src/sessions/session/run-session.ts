@@ -9,6 +9,7 @@ import { ENVIRONMENT_KEY, type AgentState } from '../../state/agent-state.ts'
 import { exactJson, type JsonObject } from '../../state/json.ts'
 import type { Emit, EmittedEvent } from '../../state/event.ts'
 import type { Message } from '../../state/message.ts'
+import type { StateChange } from '../../state/state-diff.ts'
 import type { Answers } from '../../state/tool-call.ts'
 import { Effects, liveEffects, newRunId, toBoth } from '../../effects/effects.ts'
 import { Journal, type RecordSink } from '../../effects/journal.ts'
@@ -34,6 +35,8 @@ type Work = {
   readonly how: SessionRunOptions
   /** The id of session variables for commands, if the state of the run has none. */
   readonly environment?: string | undefined
+  /** What hooks at `onSessionStart` changed. */
+  readonly change?: StateChange | undefined
 }
 
 /** Starts a run in a session, which is created if it does not exist. */
@@ -108,10 +111,10 @@ function circumstances({ budgets }: AgentParts): Circumstances {
 /** Continues the run of a session that has not ended: it was suspended, or its process died. */
 export function resumeSession(
   store: SessionStore,
-  { parts, how, environment }: Pick<Work, 'parts' | 'how' | 'environment'>,
+  { parts, how, environment, change }: Pick<Work, 'parts' | 'how' | 'environment' | 'change'>,
 ): Promise<Run> {
   return lockSession(store, lockingOf(how, parts), (session) =>
-    withStop(session, how, (stoppable) => resumeLocked({ store, parts, session, how: stoppable, environment })),
+    withStop(session, how, (stoppable) => resumeLocked({ store, parts, session, how: stoppable, environment, change })),
   )
 }
 
@@ -158,7 +161,7 @@ async function resumeLocked(work: Work): Promise<Run> {
   const at = clock.now()
   const answers = await checkResume(parts, open, { ...how, now: at })
   if (isSuspended) session.journal.append({ t: 'continued', at })
-  return continueRun(work, open, { answers, at })
+  return continueRun(work, open, { answers, at, change: work.change })
 }
 
 /** Denies what an open run waits for, and ends it. */
@@ -190,8 +193,14 @@ async function continueRun(work: Work, open: RunLog, resuming: Resuming): Promis
     pending: open.questions().filter(({ id: asked }) => !Object.hasOwn(resuming.answers, asked)),
   })
   if (!isNew) return resumeRun(context, message, { ...resuming, ...circumstances(parts) })
-  const { at } = resuming
-  context.effects.journal.append({ t: 'resume', at, hooks: withHooks(parts, open.hooks), ...circumstances(parts) })
+  const { at, change } = resuming
+  context.effects.journal.append({
+    t: 'resume',
+    at,
+    hooks: withHooks(parts, open.hooks),
+    ...(change !== undefined && { change }),
+    ...circumstances(parts),
+  })
   if (how.drain?.aborted === true) await context.effects.journal.flush()
   return startRun(context, message)
 }

@@ -349,7 +349,7 @@ suite('onSessionStart and onSessionEnd', () => {
     assert.equal(model.requests.length, 0)
   })
 
-  test('an open run is resumed as recorded: the session starts once, and its changes apply later', async () => {
+  test('an open run is resumed as recorded: the session starts once, and its changes apply when the open step closes', async () => {
     const store = memoryStore()
     const dying = dyingStore(store, { at: /"t":"final"/, stored: false })
     await Promise.race([watched(dying).agent.session('s').send('One.'), dying.died])
@@ -357,7 +357,7 @@ suite('onSessionStart and onSessionEnd', () => {
     const session = agent.session('s')
     assert.equal((await session.resume())?.status, 'completed')
     const starts = async (): Promise<unknown> => (await session.state())!.metadata['starts']
-    assert.deepEqual([seen[0], await starts()], ['start s resume', 1])
+    assert.deepEqual([seen[0], await starts()], ['start s resume', 2])
     await session.send('Two.')
     assert.deepEqual([seen.filter((each) => each.startsWith('start')).length, await starts()], [1, 2])
   })

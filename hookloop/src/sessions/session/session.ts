@@ -17,7 +17,7 @@ import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Message } from '../../state/message.ts'
 import { sameJson, type Json } from '../../state/json.ts'
 import { checkTasks, type Task } from '../../state/tasks.ts'
-import { applyChange, stateChange, type StateChange } from '../../state/state-diff.ts'
+import { stateChange, type StateChange } from '../../state/state-diff.ts'
 import { getSessionVariables, setSessionVariables } from '../../system/processes/session-variables.ts'
 import { looseEffects } from '../../effects/effects.ts'
 import { AgentError } from '../../errors.ts'
@@ -50,6 +50,8 @@ type Caller = {
   /** The id of the run that follows. */
   readonly run?: string
   readonly waitMs?: number | undefined
+  /** Whether it resumes an open run. */
+  readonly resumes?: boolean
 }
 
 type Firing = Caller & {
@@ -63,8 +65,6 @@ class SessionHandle implements Session {
   readonly #store: SessionStore
   readonly #parts: AgentParts
   #isStarted = false
-  /** What onSessionStart hooks changed while a run was open: it is applied when that run has ended. */
-  #deferred: DeferredStart | undefined
   /** What hooks did between two runs, for the next one. */
   #betweenRuns: readonly TimedLedgerEntry[] = []
 
@@ -165,8 +165,7 @@ class SessionHandle implements Session {
 
   readonly end: Session['end'] = async (reason = 'other', options = {}) => {
     checkOptions('session.end', options, { signal: optionTypes.signal })
-    this.#isStarted = false
-    this.#deferred = undefined // onSessionStart fires again when the session is next used
+    this.#isStarted = false // onSessionStart fires again when the session is next used
     if ((await loadSession(this.#store, this.id))?.createdAt === undefined) return [] // it was never used
     await this.#lock(async (session) => {
       const before = session.reader.state ?? this.#newState()
@@ -197,51 +196,33 @@ class SessionHandle implements Session {
 
   async #resume(options: ResumeOptions & SendOptions, listener?: EventListener): Promise<Run> {
     checkRunOptions('session.resume', options)
-    await this.#startWithOpenRun({ signal: options.signal, waitMs: options.waitMs, listener })
-    const how = this.#how(options, { listener })
-    return resumeSession(this.#store, { parts: this.#parts, how, environment: this.#deferred?.environment })
+    const start = await this.#start({ signal: options.signal, waitMs: options.waitMs, listener, resumes: true })
+    try {
+      return await resumeSession(this.#store, { parts: this.#parts, how: this.#how(options, { listener }), ...start })
+    } catch (thrown) {
+      if (start !== undefined) this.#isStarted = false // what hooks changed may not be stored
+      throw thrown
+    }
   }
 
-  /** Fires `onSessionStart` before an open run is resumed. What hooks change is applied after the run. */
-  async #startWithOpenRun(caller: Caller): Promise<void> {
-    if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
-    await this.#lock(async (session) => {
+  /**
+   * Fires `onSessionStart` once per handle. If a hook fails, the session is not started. What hooks change for a run that is open
+   * is returned: it is stored when the run resumes.
+   */
+  async #start({ resumes = false, ...caller }: Caller = {}): Promise<StartOfRun | undefined> {
+    if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return undefined
+    const start = async (session: LockedSession): Promise<StartOfRun | undefined> => {
       const { reader } = session
-      if (reader.open === undefined) return
+      const isOpen = reader.open !== undefined
+      if (isOpen !== resumes) return undefined // an open run is resumed first
       const before = reader.state ?? this.#newState()
       const facts = { source: sourceOf(reader) }
       const after = await this.#fire(session, { state: before, trigger: 'onSessionStart', facts, ...caller })
-      this.#deferred = deferStart(before, after)
+      if (!isOpen && after !== reader.state) await this.#appendState(session, after)
       this.#isStarted = true
-    }, caller)
-  }
-
-  /** Fires `onSessionStart` once per handle. If a hook fails, the session is not started. */
-  async #start(caller: Caller = {}): Promise<void> {
-    if (this.#deferred !== undefined) return this.#applyDeferred(this.#deferred)
-    if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return
-    await this.#lock(
-      async (session) => {
-        const { reader } = session
-        if (reader.open !== undefined) return // an open run is resumed first
-        const before = reader.state ?? this.#newState()
-        const facts = { source: sourceOf(reader) }
-        const state = await this.#fire(session, { state: before, trigger: 'onSessionStart', facts, ...caller })
-        if (state !== reader.state) await this.#appendState(session, state)
-        this.#isStarted = true
-      },
-      { create: true, ...caller },
-    )
-  }
-
-  #applyDeferred({ change }: DeferredStart): Promise<void> {
-    return this.#lock(async (session) => {
-      const { reader } = session
-      if (reader.open !== undefined) return
-      this.#deferred = undefined
-      const state = applyChange(reader.state ?? this.#newState(), change)
-      if (state !== reader.state) await this.#appendState(session, state)
-    })
+      return isOpen ? startOfRun(before, after) : undefined
+    }
+    return this.#lock(start, { ...caller, create: !resumes })
   }
 
   /** Changes the state between two runs. */
@@ -311,25 +292,24 @@ class SessionHandle implements Session {
   }
 }
 
-type DeferredStart = {
+type StartOfRun = {
   readonly change: StateChange
   /** The id of the session variables that hooks have set, if the state of the open run has none. */
   readonly environment: string | undefined
 }
 
 /**
- * An open run resumes from the state it was recorded with: with another state it could ask for something that was not
- * recorded. So changes by hooks wait for its end. Variables for commands are not part of a state and are set at once, under the
- * id that the state already has.
+ * An open step runs again from the state it was recorded with, so changes apply when it closes. Variables for commands are not
+ * part of a state and are set at once, under the id that the state already has.
  */
-function deferStart(before: AgentState, after: AgentState): DeferredStart {
-  const { messages: _rewritten, metadata = {}, ...change } = stateChange(before, after, sameJson)
+function startOfRun(before: AgentState, after: AgentState): StartOfRun {
+  const { metadata = {}, ...change } = stateChange(before, after, sameJson)
   const { [ENVIRONMENT_KEY]: set, ...others } = metadata
   const known = before.metadata[ENVIRONMENT_KEY]
   const isKnown = typeof known === 'string'
   if (typeof set === 'string' && isKnown) setSessionVariables(getSessionVariables(set), known)
   return {
-    change: { ...change, metadata: others, appended: after.messages.slice(before.messages.length) },
+    change: { ...change, metadata: others },
     environment: typeof set === 'string' && !isKnown ? set : undefined,
   }
 }

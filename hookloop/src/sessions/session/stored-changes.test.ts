@@ -105,7 +105,7 @@ test('a session starts once per handle, also if the same handle resumes its susp
   assert.equal((await session.state())!.metadata['onSessionStart'], 1)
 })
 
-test('what hooks change when a session starts with an open run is stored after that run, also if it waits again', async () => {
+test('what hooks change when a session starts with an open run is stored with that run, also if it waits again', async () => {
   const store = memoryStore()
   const run = await clerk(store).session('s').send('Pay.')
   assert.equal(run.status, 'suspended')
