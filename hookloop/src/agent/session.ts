@@ -5,7 +5,6 @@ import type { Message } from '../state/message.ts'
 import type { Task } from '../state/tasks.ts'
 import type { Warning } from '../state/warning.ts'
 import { addUsage, noTokens } from '../state/usage.ts'
-import { Invocation } from '../hooks/invocation.ts'
 import type { RunStream } from './run-stream.ts'
 import { fireOrThrow } from './context/fire-trigger.ts'
 import type { ResumeOptions } from './loop/resume.ts'
@@ -97,9 +96,7 @@ export async function fireInSession(
   trigger: 'onSessionStart' | 'onSessionEnd',
   facts: { readonly sessionId: string; readonly source?: string; readonly reason?: string },
 ): Promise<AgentState> {
-  const plan = run.parts.stack.plan(trigger)
-  if (plan.empty) return run.state
-  await fireOrThrow(run, new Invocation(run, plan, run.state, facts))
+  await fireOrThrow(run, trigger, facts)
   const { state, spentEarly } = run
   if (spentEarly === noTokens) return state
   return AgentState.patch(state, { spentBefore: addUsage(AgentState.fieldsOf(state).spentBefore, spentEarly) })

@@ -79,7 +79,8 @@ export async function finishInvocation(
 
 /** Adopts the state and the votes of the hooks, and starts the observers. */
 function conclude(run: RunContext, invocation: Invocation): void {
-  run.state = invocation.state
+  const { state } = invocation.draft
+  if (state !== invocation.start.state) run.state = state
   // Votes at onSubagentStop are about the subagent.
   if (invocation.votes.length > 0 && invocation.trigger !== 'onSubagentStop') run.cast(invocation.votes)
   const { observers } = invocation.plan
@@ -218,12 +219,20 @@ function failed(run: RunContext, error: AgentError, during: HookTrigger): Recove
   return 'end'
 }
 
-/** Runs the transforms of a trigger at which there is no execution, or whose failure has no effect on it. Throws their failure. */
-export async function fireOrThrow(run: RunContext, invocation: Invocation): Promise<Invocation> {
+/** Fires a trigger whose failures `onError` does not decide about. Throws them. */
+export async function fireOrThrow(
+  run: RunContext,
+  trigger: HookTrigger,
+  facts: FactValues,
+  state = run.state,
+): Promise<Invocation> {
+  const invocation = new Invocation(run, run.parts.stack.plan(trigger), state, facts)
   try {
     await runTransforms(invocation, invocation.plan.transforms)
   } catch (thrown) {
     throw thrown instanceof HookFailure ? thrown.error : thrown
   }
-  return finishInvocation(run, invocation)
+  await finishInvocation(run, invocation)
+  if (invocation.failure !== undefined) throw invocation.failure
+  return invocation
 }

@@ -54,9 +54,6 @@ export type ParentLink = {
   readonly approvals: SerialQueue
 }
 
-/** A decision about something that had begun before. */
-export type Overridden = { readonly by: string; readonly decision: string; readonly call?: string }
-
 const none: readonly never[] = Object.freeze([])
 
 /**
@@ -138,7 +135,7 @@ export class RunContext implements HookHost {
     return {
       run: runShadow,
       note: (at, hook, durationMs, what) => {
-        if (what !== undefined && saysSomething(what)) this.#noteAt(at.step, at, { hook, durationMs }, what)
+        if (what !== undefined && saysSomething(what)) this.#noteAt(at.step, at, what, { hook, durationMs })
       },
       follow: (work, giveUp) => (this.background ??= new BackgroundWork()).follow(work, giveUp),
     }
@@ -158,10 +155,7 @@ export class RunContext implements HookHost {
     return this.effects.path.length === 0
   }
 
-  /**
-   * Sets when running work is aborted: at the earliest of the limits of the run and of its ancestors. Call when the time
-   * that the run has worked or waited is known or has changed.
-   */
+  /** Sets when running work is aborted. Call when the time that the run has worked or waited is known or has changed. */
   setDeadline(): void {
     const { budgets } = this.parts
     const { log } = this.effects.journal
@@ -174,18 +168,14 @@ export class RunContext implements HookHost {
   get workedMs(): number {
     if (this.#execution === undefined) return 0
     const { startedAt, waitedMs } = this.#execution
-    const { now } = this
-    return Math.max(0, now - startedAt - waitedMs - this.effects.journal.log.waitedMs(startedAt, now)) // a clock may be set back
+    const waited = waitedMs + this.effects.journal.log.waitedMs(startedAt, this.now)
+    return Math.max(0, this.now - startedAt - waited) // a clock may be set back
   }
 
   get spent(): Usage {
+    const usage = this.#execution?.usage ?? noUsage
     const inFlight = this.open?.inFlight ?? noTokens
-    return inFlight === noTokens ? this.spentBefore : addUsage(this.spentBefore, inFlight)
-  }
-
-  /** What was spent without the current model call. */
-  get spentBefore(): Usage {
-    return this.#execution?.usage ?? noUsage
+    return inFlight === noTokens ? usage : addUsage(usage, inFlight)
   }
 
   get now(): number {
@@ -234,16 +224,12 @@ export class RunContext implements HookHost {
 
   note(at: LedgerPlace, hook: LedgerHook, durationMs: number, what?: Partial<LedgerEntry>): void {
     if (what === undefined || !saysSomething(what)) return
-    this.#noteAt(this.step, at, { hook, durationMs }, what)
+    this.#noteAt(this.step, at, what, { hook, durationMs })
   }
 
-  #noteAt(
-    step: number,
-    { plan: { trigger }, call }: LedgerPlace,
-    by: { readonly hook: LedgerHook; readonly durationMs: number } | undefined,
-    what: Partial<LedgerEntry>,
-  ): void {
-    const entry = this.ledgerOf.note({ step, trigger, ...(call !== undefined && { call }) }, what, by)
+  #noteAt(step: number, at: LedgerPlace, what: Partial<LedgerEntry>, by?: Parameters<Ledger['note']>[2]): void {
+    const { plan, call } = at
+    const entry = this.ledgerOf.note({ step, trigger: plan.trigger, ...(call !== undefined && { call }) }, what, by)
     const { emit } = this.effects
     if (emit === undefined) return
     emit({ type: 'hook', step, at: this.now, entry })
@@ -252,20 +238,20 @@ export class RunContext implements HookHost {
 
   /** Adds an entry about something that the loop itself did. */
   noteLoop(trigger: HookTrigger, what: Partial<LedgerEntry>): void {
-    this.#noteAt(this.step, { plan: { trigger }, call: undefined }, undefined, what)
+    this.#noteAt(this.step, { plan: { trigger }, call: undefined }, what)
   }
 
   /** What hooks decide now about something that has begun. It is recorded and has no effect. */
-  noteOverridden(trigger: HookTrigger, { by, decision, call }: Overridden): void {
+  noteOverridden(trigger: HookTrigger, what: { by: string; decision: string; call?: string }): void {
+    const { by, decision, call } = what
     const message = `"${by}" decided "${decision}", but this had begun before`
     this.noteLoop(trigger, { decision: 'overridden', message, value: decision, ...(call !== undefined && { call }) })
   }
 
   /** Adds what hooks did inside a call that has ended. */
   noteTrail(entries: readonly LedgerEntry[], durations: readonly number[]): void {
-    const { stack } = this.parts
     for (const [i, { trigger, hook, mode, ...what }] of entries.entries()) {
-      const known = stack.hooks.find((each) => each.name === hook)
+      const known = this.parts.stack.hooks.find((each) => each.name === hook)
       if (known === undefined && what.shadow === true) continue // recorded with an agent that still had this shadow
       const place = { plan: { trigger: trigger as HookTrigger }, call: undefined }
       this.note(place, known ?? { name: hook, mode }, durations[i] ?? 0, what)
@@ -317,8 +303,7 @@ export class RunContext implements HookHost {
   }
 
   cast(votes: readonly ContinuationEvaluation[]): void {
-    if (!this.hasExecution) return
-    this.updateExecution({ votes: Object.freeze([...this.execution.votes, ...votes]) })
+    if (this.hasExecution) this.updateExecution({ votes: Object.freeze([...this.execution.votes, ...votes]) })
   }
 
   /** The vote that forbids the run to continue, if there is one. */
@@ -354,8 +339,8 @@ export class RunContext implements HookHost {
   #voteToEnd(end: RunEnd): void {
     if (this.#hasVotedToEnd || !this.hasExecution) return
     this.#hasVotedToEnd = true
-    if (end === 'limit' && this.forbidden?.reason === 'timeLimit') return // a guard was faster
     const { time } = this.effects
+    if (end === 'limit' && this.forbidden?.reason === 'timeLimit') return // a guard was faster
     this.cast([end === 'cancel' ? cancelVote(time.stopRequest()) : limitVote(time, this.now)])
   }
 
@@ -376,8 +361,13 @@ export class RunContext implements HookHost {
     if (isFatal(error)) this.recordError(error, during)
     this.failure ??= error
     const { message } = error
-    const source = `error at ${during}`
-    this.cast([Object.freeze({ decision: 'forbidContinuation', reason: 'errorForbade', message, source })])
+    const vote = {
+      decision: 'forbidContinuation',
+      reason: 'errorForbade',
+      message,
+      source: `error at ${during}`,
+    } as const
+    this.cast([Object.freeze(vote)])
   }
 
   /** The same for anything that was thrown. What ends the work of this process, and not the run, is thrown again. */

@@ -50,8 +50,8 @@ export type ModelCall = {
 /** One request of a model call. */
 export type Attempt = {
   readonly request: InferenceRequest
-  readonly signal: AbortSignal
-  readonly number: number
+  signal: AbortSignal
+  number: number
   /** Whether the model was called, and how many characters of its answer were streamed. */
   isSent: boolean
   streamed: number
@@ -91,10 +91,7 @@ export class AroundInference {
   #usage: TokenUsage = noTokens
   #spentByHooks: TokenUsage = noTokens
   #attempts = 0
-  /** The requests of running attempts, by number. */
-  readonly #running = new Map<number, InferenceRequest>()
-  /** Attempts that were sent and have not ended, by number. */
-  readonly #sent = new Map<number, Attempt>()
+  readonly #running = new Set<Attempt>()
   #isEstimated = false
   #last: InferenceResponse | undefined
   #ended = false
@@ -151,14 +148,12 @@ export class AroundInference {
 
   /** Bills attempts that are aborted with the run for what they have streamed, not for what they may have cost. */
   #billSent(): void {
+    for (const attempt of this.#running) this.#bill(usageOfFailed(attempt))
     this.#running.clear()
-    for (const attempt of this.#sent.values()) {
-      const estimate = usageOfFailed(attempt)
-      if (estimate !== undefined) this.#bill(estimate)
-    }
   }
 
-  #bill(estimate: TokenUsage): void {
+  #bill(estimate: TokenUsage | undefined): void {
+    if (estimate === undefined) return
     this.#usage = addTokens(this.#usage, estimate)
     this.#isEstimated = true
   }
@@ -172,40 +167,36 @@ export class AroundInference {
     if (forbidden !== undefined) throw callForbidden(forbidden)
     const run = this.#run
     const request = this.#changed(change)
-    const attempt = ++this.#attempts
-    const isRepeated = attempt > 1
-    const n = `${this.#how.n}.${attempt}`
-    this.#running.set(attempt, request) // before the guards run: concurrent attempts count each other
-    let number = 0
+    const nth = ++this.#attempts
+    const isRepeated = nth > 1
+    const n = `${this.#how.n}.${nth}`
+    const attempt: Attempt = { request, signal: this.#race.signal, number: 0, isSent: false, streamed: 0 }
+    this.#running.add(attempt) // before the guards run: concurrent attempts count each other
     try {
-      if (isRepeated || change !== undefined) await this.#runGuards(request, { attempt, place: `attempt ${n}` })
+      if (isRepeated || change !== undefined) await this.#runGuards(attempt, `attempt ${n}`)
       if (this.#ended) throw anotherAnswered()
       if (isRepeated) this.#call.stream?.retract('another attempt starts')
       this.#last = undefined // what is shown from now on belongs to this attempt
-      number = ++run.open!.attempts
+      attempt.number = ++run.open!.attempts
       const effect = {
         key: { step: run.step, kind: 'attempt', trigger: 'aroundInference', n } as const,
         input: () => fingerprintRequest(request),
       }
       const response = await run.effects.scope().perform<InferenceResponse>(effect, (signal) => {
-        const either = AbortSignal.any([signal, this.#race.signal])
-        const sent: Attempt = { request, signal: either, number, isSent: false, streamed: 0 }
-        this.#sent.set(attempt, sent)
-        return this.#how.send(run, this.#call, sent)
+        attempt.signal = AbortSignal.any([signal, this.#race.signal])
+        return this.#how.send(run, this.#call, attempt)
       })
       if (this.#ended) return response // another attempt has won
-      if (attempt === this.#attempts) this.#last = response
+      if (nth === this.#attempts) this.#last = response
       this.#usage = addTokens(this.#usage, response.usage)
       return response
     } catch (thrown) {
-      if (number > 0 && !this.#ended && run.effects.time.end !== 'cancel') this.#noteFailure(number, request, thrown)
-      const sent = this.#sent.get(attempt)
-      const estimate = sent === undefined || this.#ended ? undefined : usageOfFailed(sent, thrown)
-      if (estimate !== undefined) this.#bill(estimate)
+      if (this.#ended) throw thrown
+      if (attempt.number > 0 && run.effects.time.end !== 'cancel') this.#noteFailure(attempt, thrown)
+      this.#bill(usageOfFailed(attempt, thrown))
       throw thrown
     } finally {
       if (!this.#ended) {
-        this.#sent.delete(attempt)
         this.#running.delete(attempt)
         run.open!.inFlight = this.#cost() // guards of the next attempt see it
       }
@@ -218,10 +209,10 @@ export class AroundInference {
   }
 
   /** What attempts have cost, with an estimate for those that are running. */
-  #cost(except?: number): TokenUsage {
+  #cost(except?: Attempt): TokenUsage {
     let usage = addTokens(this.#call.stream?.withSpent(this.#usage) ?? this.#usage, this.#spentByHooks)
-    for (const [attempt, request] of this.#running) {
-      if (attempt !== except) usage = addTokens(usage, estimateUsage(request))
+    for (const attempt of this.#running) {
+      if (attempt !== except) usage = addTokens(usage, estimateUsage(attempt.request))
     }
     return usage
   }
@@ -231,26 +222,26 @@ export class AroundInference {
     this.#run.open!.inFlight = this.#cost()
   }
 
-  #noteFailure(attempt: number, { model }: InferenceRequest, thrown: unknown): void {
+  #noteFailure({ number, request }: Attempt, thrown: unknown): void {
     const text = messageOf(thrown)
-    const name = text.startsWith(nameOf(model)) ? '' : `${nameOf(model)}: `
-    const message = `attempt ${attempt}, ${name}${text}`
+    const model = nameOf(request.model)
+    const message = `attempt ${number}, ${text.startsWith(model) ? '' : `${model}: `}${text}`
     const entry = { trigger: 'aroundInference', hook: 'hookloop', mode: 'loop', decision: 'failed', message } as const
     this.#trail.add({ step: this.#run.step, ...entry }, 0)
   }
 
   /** A request that hooks have changed or repeated is decided on again: guards see every call that a model gets. */
-  async #runGuards(request: InferenceRequest, { attempt, place }: { attempt: number; place: string }): Promise<void> {
+  async #runGuards(attempt: Attempt, place: string): Promise<void> {
     const run = this.#run
     const plan = run.parts.stack.plan('beforeInference')
-    const spentWithoutThis = (): HookHost['spent'] => addUsage(run.spentBefore, this.#cost(attempt))
+    const spentWithoutThis = (): HookHost['spent'] => addUsage(run.execution.usage, this.#cost(attempt))
     const host = this.#host({
       place,
       get spent() {
         return spentWithoutThis()
       },
     })
-    const invocation = new Invocation(host, plan, run.state, { request })
+    const invocation = new Invocation(host, plan, run.state, { request: attempt.request })
     await runGuards(invocation, plan.guards)
     this.#votes.push(...invocation.votes)
     if (invocation.forbidden !== undefined) throw callForbidden(invocation.forbidden)

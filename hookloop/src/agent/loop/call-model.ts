@@ -68,7 +68,7 @@ async function passResponse(
   step: OpenStep,
   { call, response }: { readonly call: ModelCall; readonly response: InferenceResponse },
 ): Promise<void> {
-  if (response.warnings !== undefined) for (const message of response.warnings) warn(run, message)
+  for (const message of response.warnings ?? []) run.noteLoop('aroundInference', { warnings: [toWarning(message)] })
   const after = await fireTrigger(run, 'afterInference', { request: call.request, response, durationMs: call.ranMs })
   const passed = after === undefined ? response : withBegunCalls(run, response, passedResponse(after, response))
   call.stream?.finish(response, passed)
@@ -191,42 +191,27 @@ async function callOnce(run: RunContext, call: ModelCall, signal: AbortSignal): 
   }
 }
 
-/** Sends one attempt to the model, and streams its answer if the run does. */
-function sendAttempt(run: RunContext, call: ModelCall, attempt: Attempt): Promise<InferenceResponse> {
-  return call.stream === undefined ? send(run, call, attempt) : sendStreaming(run, call, attempt)
-}
-
-async function sendStreaming(run: RunContext, call: ModelCall, attempt: Attempt): Promise<InferenceResponse> {
-  const answer = call.stream!.open()
-  try {
-    return await send(run, call, attempt, (delta) => {
-      attempt.streamed += delta.delta.length
-      answer.write(delta)
-    })
-  } finally {
-    const checking = attempt.signal.aborted ? undefined : answer.settled()
-    if (checking !== undefined) await run.effects.time.wait(checking, untilEnd).catch(() => undefined)
-  }
-}
-
-async function send(
+/** Sends one attempt to the model, and streams its answer if the run does. Rejects if a hook has offered an unknown tool. */
+async function sendAttempt(
   run: RunContext,
-  call: ModelCall,
+  { limit, stream }: ModelCall,
   attempt: Attempt,
-  onDelta?: (delta: InferenceDelta) => void,
 ): Promise<InferenceResponse> {
-  return sendRequest(run, toSent(run, call, attempt, onDelta)) // rejects if a hook has offered a tool that does not exist
-}
-
-function toSent(
-  run: RunContext,
-  { limit }: ModelCall,
-  attempt: Attempt,
-  onDelta?: (delta: InferenceDelta) => void,
-): SentRequest {
   const { request, signal, number } = attempt
   attempt.isSent = !signal.aborted
-  return { model: request.model, request: toModelRequest(run, request), signal, limit, number, onDelta }
+  const sent: SentRequest = { model: request.model, request: toModelRequest(run, request), signal, limit, number }
+  if (stream === undefined) return sendRequest(run, sent)
+  const answer = stream.open()
+  const onDelta = (delta: InferenceDelta): void => {
+    attempt.streamed += delta.delta.length
+    answer.write(delta)
+  }
+  try {
+    return await sendRequest(run, { ...sent, onDelta })
+  } finally {
+    const checking = signal.aborted ? undefined : answer.settled()
+    if (checking !== undefined) await run.effects.time.wait(checking, untilEnd).catch(() => undefined)
+  }
 }
 
 function toModelRequest({ parts }: RunContext, request: InferenceRequest): ModelRequest {
@@ -268,11 +253,6 @@ function applyRecord(
   step.usage = addTokens(step.usage, record.usage)
   step.inFlight = noTokens
   run.spend(record.usage)
-}
-
-/** Warnings of the provider are for people; they change nothing. */
-function warn(run: RunContext, message: string): void {
-  run.noteLoop('aroundInference', { warnings: [toWarning(message)] })
 }
 
 function passedResponse(after: Invocation, response: InferenceResponse): InferenceResponse {

@@ -4,10 +4,10 @@ import { textMessage, type Message } from '../../state/message.ts'
 import { AgentError, messageOf, toAgentError } from '../../errors.ts'
 import type { FactValues } from '../../hooks/base-context.ts'
 import { passes } from '../../effects/journal.ts'
-import { Invocation } from '../../hooks/invocation.ts'
+import type { Invocation } from '../../hooks/invocation.ts'
 import type { InferOptions } from '../../hooks/infer.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
-import { fireOrThrow, fireTrigger } from '../context/fire-trigger.ts'
+import { fireOrThrow } from '../context/fire-trigger.ts'
 import type { RunContext } from '../context/run-context.ts'
 
 /** The first line of a summary. It is the first message of a compacted conversation. */
@@ -106,15 +106,7 @@ async function fire(
   trigger: 'beforeCompaction' | 'afterCompaction',
   facts: FactValues,
 ): Promise<FactValues> {
-  const plan = run.parts.stack.plan(trigger)
-  if (plan.empty) {
-    await fireTrigger(run, trigger, facts) // for shadow hooks
-    return facts
-  }
-  const invocation = await fireOrThrow(run, new Invocation(run, plan, run.state, facts))
-  const used = invocation.facts
-  const { failure, blocked } = invocation
-  if (failure !== undefined) throw failure
+  const { facts: used, blocked } = await fireOrThrow(run, trigger, facts)
   if (blocked !== undefined) throw new Skipped(`"${blocked.by}" blocked it: ${blocked.message}`)
   return used
 }

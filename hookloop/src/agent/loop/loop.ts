@@ -36,7 +36,8 @@ export async function runLoop(run: RunContext, input: Message): Promise<FinalRec
   }
   for (;;) {
     outcome ??= await takeStep(run)
-    if (!outcome.shouldContinue) outcome = await confirmStop(run, await readOutput(run, outcome))
+    if (!outcome.shouldContinue && run.parts.reader !== undefined) outcome = await readOutput(run, outcome)
+    if (!outcome.shouldContinue) outcome = await confirmStop(run, outcome)
     outcome = asRecorded(run, outcome)
     if (!outcome.shouldContinue) return finish(run, outcome)
     await checkpoint(run)
@@ -143,12 +144,7 @@ function failuresAfter(step: Step, succeeded: boolean, failures: number): number
 
 /** onStop: hooks see the outcome and may overturn an `allowStop`, never a forbid. */
 async function confirmStop(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
-  const facts = { outcome, continuations: run.execution.continuations.total }
-  if (run.parts.stack.plan('onStop').empty) {
-    await fireTrigger(run, 'onStop', facts) // for shadow hooks
-    return outcome
-  }
-  const fired = await fireQuietly(run, 'onStop', facts)
+  const fired = await fireQuietly(run, 'onStop', { outcome, continuations: run.execution.continuations.total })
   const counted = reconsider(run, outcome, { votes: run.count().evaluations, requested: fired.votes })
   if (counted.shouldContinue || isForbidden(counted) || !hasQuestion(fired)) return counted
   const subject = { text: run.state.lastStep?.text ?? '' }

@@ -97,14 +97,13 @@ const READ_TIMEOUT_MS = 60_000
 
 /** Reads the typed answer of a run that is about to end. A run without a valid answer has failed. */
 export async function readOutput(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
-  const { reader } = run.parts
   run.output = undefined // a hook may have requested another step since
-  if (reader === undefined || !isAnswered(run, outcome)) return outcome
+  if (!isAnswered(run, outcome)) return outcome
   let error: AgentError
   try {
     const key = run.effects.keyOf({ step: run.step, kind: 'timeout', trigger: 'onStop', n: 'output' })
     const limit = { ms: READ_TIMEOUT_MS, key: () => key }
-    const read = await run.effects.withTimeout(reader(run.execution.steps.items), limit)
+    const read = await run.effects.withTimeout(run.parts.reader!(run.execution.steps.items), limit)
     if ('value' in read) {
       run.output = read
       return outcome

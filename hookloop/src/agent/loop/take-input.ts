@@ -6,7 +6,6 @@ import type { Message, Part } from '../../state/message.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
 import { passes } from '../../effects/journal.ts'
 import { toAgentError } from '../../errors.ts'
-import { Invocation } from '../../hooks/invocation.ts'
 import { isFatal } from '../../hooks/run-hooks.ts'
 import { askAt } from '../context/ask.ts'
 import { fireOrThrow, hasQuestion } from '../context/fire-trigger.ts'
@@ -64,10 +63,8 @@ type Judging = {
 /** Fires onUserInput, and asks what guards ask. A block or a denial is a vote. */
 async function judgeInput(run: RunContext, { before, input, add }: Judging): Promise<void> {
   const { hasBegun } = run.effects
-  const invocation = new Invocation(run, run.parts.stack.plan('onUserInput'), before, { input })
-  await fireOrThrow(run, invocation)
-  const { failure, blocked } = invocation
-  if (failure !== undefined) throw failure
+  const invocation = await fireOrThrow(run, 'onUserInput', { input }, before)
+  const { blocked } = invocation
   if (blocked !== undefined && hasBegun) run.noteOverridden('onUserInput', { by: blocked.by, decision: 'block' })
   else if (blocked !== undefined) return blockInput(run, blocked.by, blocked.message)
   const message = invocation.facts['input'] as Message
