@@ -57,7 +57,7 @@ const rows: readonly Row[] = [
   {
     when: 'a budget over processes is used up',
     script: [call, call, 'done'],
-    use: [budget({ store: memoryStore(), key: 'ann', name: 'tenant', maxTokens: 4_120 })],
+    use: [budget({ store: memoryStore(), key: 'ann', name: 'tenant', maxTokens: 1_000 })],
     says: 'raise budget({ maxTokens })',
     follow: () => agentWith([call, 'done'], budget({ store: memoryStore(), maxTokens: 100_000 })).run('go'),
   },

@@ -2,7 +2,7 @@ import { inCode } from '../../state/text.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { Json } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
-import { decidingFailure } from './deciding-failure.ts'
+import { has } from './entries.ts'
 import type { Decided, ExplainedRun } from './explainable.ts'
 
 /** A run that has ended or waits, and what the advice depends on. */
@@ -11,18 +11,13 @@ type Situation = {
   readonly decided: Decided
   /** Failed attempts at the model call of the last step. */
   readonly attempts: number
-  /** Whether the run had a capability. */
-  readonly has: (capability: string) => boolean
   /** The hook whose failure ended the run. */
   readonly failed: TimedLedgerEntry | undefined
 }
 
 /** What would let the run continue, in its situation. Undefined if nothing is known to help, or nothing has to. */
-export function adviceFor(run: ExplainedRun, decided: Decided, attempts: number): string | undefined {
-  const { hooks } = run
-  const has = (capability: string): boolean =>
-    hooks.some(({ name }) => name === capability || name.startsWith(`${capability}.`))
-  return advice[decided.reason]({ run, decided, attempts, has, failed: decidingFailure(run) })
+export function adviceFor(run: ExplainedRun, at: Omit<Situation, 'run'>): string | undefined {
+  return advice[at.decided.reason]({ run, ...at })
 }
 
 const advice: { readonly [R in Decided['reason']]: (at: Situation) => string | undefined } = {
@@ -97,8 +92,8 @@ function afterFinish({ run, decided }: Situation): string | undefined {
     : `change the input or "${by.hook}"${placeIn(by.definedAt)}, which withheld the answer`
 }
 
-function isWithholding({ trigger, decision }: TimedLedgerEntry): boolean {
-  return trigger === 'afterInference' && decision?.split('+').includes('block') === true
+function isWithholding(entry: TimedLedgerEntry): boolean {
+  return entry.trigger === 'afterInference' && has(entry, 'block')
 }
 
 function afterError(at: Situation): string | undefined {
@@ -138,10 +133,12 @@ function isTemporary(code: ErrorCode | undefined): boolean {
 const OTHER_MODEL = 'use fallback() to another model'
 
 /** What helps against an error of the model, unless the run had it already. */
-function modelAdvice({ has, attempts }: Situation, code: ErrorCode): string | undefined {
-  const other = has('fallback') ? [] : [OTHER_MODEL]
+function modelAdvice({ run, attempts }: Situation, code: ErrorCode): string | undefined {
+  const uses = (capability: string): boolean =>
+    run.hooks.some(({ name }) => name === capability || name.startsWith(`${capability}.`))
+  const other = uses('fallback') ? [] : [OTHER_MODEL]
   if (isTemporary(code)) {
-    const again = !has('retry') ? ['use retry()'] : attempts > 1 ? ['raise retry({ maxRetries })'] : []
+    const again = !uses('retry') ? ['use retry()'] : attempts > 1 ? ['raise retry({ maxRetries })'] : []
     return either([...again, ...other]) ?? 'try again later'
   }
   switch (code) {
@@ -150,7 +147,7 @@ function modelAdvice({ has, attempts }: Situation, code: ErrorCode): string | un
     case 'MODEL_REJECTED':
       return either(['use a model name and settings that the provider accepts', ...other])
     case 'MODEL_CONTEXT_OVERFLOW':
-      return either([...(has('summarization') ? [] : ['use summarization()']), ...other])
+      return either([...(uses('summarization') ? [] : ['use summarization()']), ...other])
     case 'MODEL_CONTENT_FILTERED':
       return 'use another input or another model'
     case 'MODEL_FAILED':

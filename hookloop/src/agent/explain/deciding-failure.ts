@@ -1,4 +1,5 @@
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
+import { has } from './entries.ts'
 import type { ExplainedRun } from './explainable.ts'
 
 /**
@@ -13,10 +14,9 @@ export function decidingFailure(run: ExplainedRun): TimedLedgerEntry | undefined
   return decided?.error === undefined ? own.findLast((entry) => isUnrecovered(entry, run)) : decided
 }
 
-function isFinal({ trigger, decision }: TimedLedgerEntry): boolean {
-  const decisions = decision?.split('+') ?? []
-  const isStop = decisions.includes('forbidContinuation') || decisions.includes('forbid') // the latter if it failed
-  return isStop || (trigger === 'onUserInput' && decisions.includes('block'))
+function isFinal(entry: TimedLedgerEntry): boolean {
+  const isStop = has(entry, 'forbidContinuation') || has(entry, 'forbid') // the latter if it failed
+  return isStop || (entry.trigger === 'onUserInput' && has(entry, 'block'))
 }
 
 /** Whether the error of a hook is the one that the run failed with, or that a hook at `onError` stopped it for. */

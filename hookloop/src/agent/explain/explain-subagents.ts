@@ -1,6 +1,7 @@
 import { count } from '../../state/text.ts'
 import type { Json } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
+import { defined } from './entries.ts'
 import { capped, counted, lineOf, MAX_LINES } from './text-lines.ts'
 
 /** What happened in a subagent, from the ledger of its parent. Steps are counted from 0. */
@@ -21,15 +22,17 @@ export type ExplainedSubagent = {
     readonly costUsd: number
   }
   /** Decisions in it, in order: blocks, questions, changes and failures. */
-  readonly decided: readonly {
-    readonly step: number
-    readonly tool?: string
-    readonly by: string
-    readonly decision: string
-    readonly message: string
-    readonly definedAt?: string
-  }[]
+  readonly decided: readonly DecidedInside[]
   readonly subagents: readonly ExplainedSubagent[]
+}
+
+type DecidedInside = {
+  readonly step: number
+  readonly tool?: string
+  readonly by: string
+  readonly decision: string
+  readonly message: string
+  readonly definedAt?: string
 }
 
 /** The subagents of a run, each with its own subagents. */
@@ -87,22 +90,13 @@ function toSubagent(
 /** Decisions that changed nothing are left out. */
 const silent: ReadonlySet<string> = new Set(['allowStop', 'allowContinuation', 'skipped', 'allow'])
 
-function toDecided(entry: TimedLedgerEntry): ExplainedSubagent['decided'] {
+function toDecided(entry: TimedLedgerEntry): readonly DecidedInside[] {
   const { step, hook: by, tool, decision, message, error, changes, path, shadow, definedAt } = entry
   if (path !== undefined || shadow === true || isEnd(entry)) return []
   const what = decision ?? (error !== undefined ? 'failed' : changes !== undefined ? 'changed' : undefined)
   if (what === undefined || silent.has(what)) return []
   const text = error ?? message ?? changes?.map((each) => each.path).join(', ') ?? ''
-  return [
-    {
-      step,
-      by,
-      decision: what,
-      message: text,
-      ...(tool !== undefined && { tool }),
-      ...(definedAt !== undefined && { definedAt }),
-    },
-  ]
+  return [defined<DecidedInside>({ step, by, decision: what, message: text, tool, definedAt })]
 }
 
 /** The same as text, one line each; nested ones are indented. Without `verbose`, each subagent gets its share of the lines. */
@@ -142,11 +136,11 @@ function groupsOf(
 /** Decisions that a user wants to know of without asking. Failures of hooks are warnings. */
 const wanted = /^(block|ask|approved|denied|postponed|outcomeUnknown|forbidContinuation|requestContinuation)/
 
-function isShown({ decision }: ExplainedSubagent['decided'][number]): boolean {
+function isShown({ decision }: DecidedInside): boolean {
   return wanted.test(decision)
 }
 
-function decidedText({ step, tool, by, decision, message, definedAt }: ExplainedSubagent['decided'][number]): string {
+function decidedText({ step, tool, by, decision, message, definedAt }: DecidedInside): string {
   const place = definedAt === undefined ? '' : ` (${definedAt})`
   const did = decision === 'block' ? 'blocked' : decision
   return `step ${step + 1},${tool === undefined ? '' : ` ${tool}`} ${did} by ${by}${place}${message === '' ? '' : `: ${message}`}`

@@ -289,9 +289,12 @@ test('explain reports the steps that a hook requested after an allowed stop, wit
 test('explain reports errors that the run recovered from and hooks that failed', async () => {
   const watcher = observe('afterStep', () => Promise.reject(new Error('lost sight')), { name: 'watcher' })
   const run = await agentWith([{ error: 'hiccup' }, 'done'], errorPolicy('tolerant'), watcher).run('go')
-  const { errors, hookFailures } = explanation(run)
+  const { errors, warnings } = explanation(run)
   assert.deepEqual(errors, [{ code: 'MODEL_FAILED', message: 'hiccup', during: 'aroundInference', step: 0 }])
-  assert.deepEqual(hookFailures[0], { step: 0, hook: 'watcher', trigger: 'afterStep', error: 'lost sight' })
+  assert.deepEqual(
+    [warnings[0]?.hook, warnings[0]?.message],
+    ['watcher', 'Observer "watcher" failed at afterStep: lost sight'],
+  )
 })
 
 test('explain never suggests a change that could not have helped', async () => {

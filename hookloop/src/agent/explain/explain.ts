@@ -1,5 +1,3 @@
-import { optionTypes } from '../../state/option-types.ts'
-import { checkOptions } from '../../state/check-options.ts'
 import type { Json } from '../../state/json.ts'
 import type { Change } from '../../state/ledger.ts'
 import { count, shorten } from '../../state/text.ts'
@@ -24,7 +22,6 @@ type ExplainOptions = { readonly verbose?: boolean }
  * if (run.status !== 'completed') console.error(explain(run))
  */
 export function explain(run: Explainable, options: ExplainOptions = {}): string {
-  checkOptions('explain', options, { verbose: optionTypes.flag })
   return explanationText(explanation(run), options)
 }
 
@@ -34,15 +31,14 @@ export function explanationText(data: Explanation, { verbose = false }: ExplainO
   const cost = spent.costUsd > 0 ? `, ${Number(spent.costUsd.toPrecision(4))} USD` : ''
   const tokens = spent.inputTokens + spent.outputTokens
   const estimated = data.warnings.some(({ code }) => code === 'USAGE_ESTIMATED') ? ' (estimated)' : ''
-  const section = <T>(title: string, items: readonly T[], toText: (item: T) => string): readonly string[] =>
-    sectionOf(
-      title,
-      items.map((item) => toText(item)),
-      verbose,
-    )
+  /** One line for each item; lines that differ only in the step are counted. */
+  const section = <T>(title: string, items: readonly T[], toText: (item: T) => string): readonly string[] => {
+    const all = counted(items.map((item) => lineOf(toText(item), verbose)))
+    return lines(title, verbose ? all : capped(all))
+  }
   return [
     lineOf(headline(data), true),
-    ...(isDecided(data, verbose) ? [decidedLine(data, verbose)] : []),
+    ...decidedLine(data, verbose),
     `  spent        ${count(spent.steps, 'step')}, ${count(spent.toolCalls, 'tool call')}, ${tokens} tokens${cost}${estimated}`,
     ...section('votes', verbose ? data.votes : [], (vote) => {
       return `${vote.source}: ${vote.decision}, ${vote.message || vote.reason}`
@@ -55,7 +51,7 @@ export function explanationText(data: Explanation, { verbose = false }: ExplainO
       data.warnings.filter((each) => verbose || each.count > 1 || !isDecision(each, decided)),
       warningText,
     ),
-    ...section('injected', data.injected, injectedText),
+    ...section('injected', data.changed.flatMap(injectedTexts), (text) => text),
     ...section('changed', data.changed.flatMap(shownChanges(verbose)), changedText),
     ...section('continued', data.continued, (each) => `after ${at(each.step)} by ${byText(each)}: ${each.message}`),
     ...section(
@@ -76,16 +72,12 @@ function isDecision({ hook, message, path }: Warning, { failure }: Explanation['
   return failure !== undefined && path === undefined && hook === failure.hook && message === failure.message
 }
 
-/** Whether a line says which hook decided. A completed run needs none, and of one that has not ended there is none. */
-function isDecided({ status }: Explanation, verbose: boolean): boolean {
-  return status !== 'running' && (verbose || status !== 'completed')
-}
-
 function headline({ status, decided }: Explanation): string {
   const { message, reason, value } = decided
   if (status === 'cancelled') return message || 'The run was cancelled.'
   const shown = value === undefined || isShown(message, value) ? '' : ` (${valueText(value)})`
-  return `The run ${statusText(status, reason)}: ${message || reason}${shown}`
+  const text = reason === 'paused' ? 'is paused' : statusTexts[status]
+  return `The run ${text}: ${message || reason}${shown}`
 }
 
 /** Whether the message contains the value already. */
@@ -94,35 +86,26 @@ function isShown(message: string, value: Json): boolean {
   return parts.every((part) => message.includes(JSON.stringify(part).replaceAll('"', '')))
 }
 
-function statusText(status: Explanation['status'], reason: Explanation['decided']['reason']): string {
-  switch (status) {
-    case 'completed':
-      return 'is complete'
-    case 'stopped':
-      return 'was stopped'
-    case 'failed':
-      return 'failed'
-    case 'cancelled':
-      return 'was cancelled'
-    case 'running':
-      return 'has not ended'
-    case 'suspended':
-      return reason === 'paused' ? 'is paused' : 'waits for approval'
-    default:
-      return status satisfies never
-  }
-}
+const statusTexts = {
+  completed: 'is complete',
+  stopped: 'was stopped',
+  failed: 'failed',
+  cancelled: 'was cancelled',
+  running: 'has not ended',
+  suspended: 'waits for approval',
+} as const
 
-/** Who decided how the run ended. For an error: its code, and where it happened. */
-function decidedLine({ decided, errors }: Explanation, verbose: boolean): string {
+/** Who decided how the run ended: a completed run needs no line. For an error, its code, and where it happened. */
+function decidedLine({ status, decided, errors }: Explanation, verbose: boolean): readonly string[] {
+  if (status === 'running' || (status === 'completed' && !verbose)) return []
   const [, trigger] = /^error at (\w+)$/.exec(decided.by) ?? []
   const error = errors.findLast(({ during }) => during === trigger)
-  if (!verbose && error !== undefined) return `  error        ${error.code} at ${error.during}`
-  return `  decided by   ${byText(decided)}, reason ${decided.reason}`
+  if (!verbose && error !== undefined) return [`  error        ${error.code} at ${error.during}`]
+  return [`  decided by   ${byText(decided)}, reason ${decided.reason}`]
 }
 
 /** A hook, and where it is defined. */
-function byText({ by, definedAt }: { readonly by: string; readonly definedAt?: string }): string {
+function byText({ by, definedAt }: { readonly by: string; readonly definedAt?: string | undefined }): string {
   return definedAt === undefined ? by : `${by} (${definedAt})`
 }
 
@@ -145,13 +128,16 @@ export function warningText({ message, hook, definedAt, step, count: times, path
   return `${who}${at(step)}: ${text}${times > 1 ? ` (${times} times)` : ''}`
 }
 
-function injectedText({ step, text, ...by }: Explanation['injected'][number]): string {
-  return `${at(step)}, ${hookAt(by)}: ${injectedPart(text)}`
+/** The messages that a hook has added, except for bookkeeping. */
+function injectedTexts({ step, changes, bookkeeping, ...by }: Explanation['changed'][number]): readonly string[] {
+  if (bookkeeping) return []
+  const added = changes.flatMap((change) => change.added ?? [])
+  return added.map((text) => `${at(step)}, ${hookAt(by)}: ${injectedPart(text)}`)
 }
 
 /** A hook, where it is defined, and when it ran. */
 function hookAt(of: { readonly hook: string; readonly trigger: string; readonly definedAt?: string }): string {
-  return `${byText({ by: of.hook, ...(of.definedAt !== undefined && { definedAt: of.definedAt }) })} at ${of.trigger}`
+  return `${byText({ by: of.hook, definedAt: of.definedAt })} at ${of.trigger}`
 }
 
 const FENCE = /^\[([0-9a-f]{16}) [^\]]*\]\n([\s\S]*?)(\n\[end \1\])?$/
@@ -214,12 +200,6 @@ function short(value: Json): string {
 function valueText(value: Json): string {
   const { value: reached, limit } = (value ?? {}) as { value?: Json; limit?: Json }
   return limit === undefined ? JSON.stringify(value) : `${JSON.stringify(reached)} of ${JSON.stringify(limit)}`
-}
-
-/** One line for each text; lines that differ only in the step are counted. */
-function sectionOf(title: string, texts: readonly string[], verbose: boolean): readonly string[] {
-  const all = counted(texts.map((text) => lineOf(text, verbose)))
-  return lines(title, verbose ? all : capped(all))
 }
 
 function lines(title: string, texts: readonly string[]): readonly string[] {

@@ -1,9 +1,8 @@
 import type { AgentError, ErrorCode } from '../../errors.ts'
-import { AgentState } from '../../state/agent-state.ts'
-import { checkArgument } from '../../state/check-options.ts'
+import type { AgentState } from '../../state/agent-state.ts'
 import type { StopReason } from '../../state/continuation.ts'
 import type { ErrorRecord, Execution, FinalRecord, FinalStatus, HookRecord } from '../../state/execution.ts'
-import { isJsonObject, type Json } from '../../state/json.ts'
+import type { Json } from '../../state/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import type { StoredRun } from '../../state/stored-run.ts'
 import type { Approval, ToolExecution } from '../../state/tool-call.ts'
@@ -61,13 +60,8 @@ type ExplainedStep = {
   readonly isOpen?: true
 }
 
-/** A run as explanations need it. Throws unless it is one. */
+/** A run as explanations need it. */
 export function explainedRun(run: Explainable): ExplainedRun {
-  const isRun =
-    isJsonObject(run) &&
-    typeof run.status === 'string' &&
-    ('state' in run ? run.state instanceof AgentState : Array.isArray(run['steps']) && Array.isArray(run['ledger']))
-  checkArgument('explain', ['run', run], isRun, 'the result of a run, or a run from readRuns')
   return 'state' in run ? finishedRun(run) : run
 }
 

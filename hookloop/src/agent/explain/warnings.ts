@@ -2,6 +2,7 @@ import { specOf, type HookTrigger } from '../../hooks/triggers.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import { shorten } from '../../state/text.ts'
 import type { Warning } from '../../state/warning.ts'
+import { defined } from './entries.ts'
 
 const MAX_WARNINGS = 100
 const MAX_MESSAGE = 1_000
@@ -31,22 +32,16 @@ export function warningsOf(ledger: readonly LedgerEntry[]): readonly Warning[] {
 /** The warnings of one entry of the ledger: the hook failed, or it reported problems. */
 export function entryWarnings(entry: LedgerEntry): readonly Warning[] {
   const { step, trigger, hook, mode, error, code = 'HOOK_FAILED', definedAt, path } = entry
-  const place = { step, count: 1, ...(path !== undefined && { path }) }
+  const place = { step, count: 1, path }
   const by = mode === 'loop' ? {} : { hook, trigger }
   const reported = (entry.warnings ?? []).map((each): Warning => {
-    const at = each.definedAt ?? definedAt
-    return {
-      code: each.code,
-      message: shorten(each.message, MAX_MESSAGE),
-      ...by,
-      ...(at !== undefined && { definedAt: at }),
-      ...place,
-    }
+    const message = shorten(each.message, MAX_MESSAGE)
+    return defined<Warning>({ code: each.code, message, ...by, definedAt: each.definedAt ?? definedAt, ...place })
   })
   // What the loop itself notes as an error is the error of a hook, or ends the run.
   if (error === undefined || mode === 'loop' || code === 'RUN_CANCELLED') return reported
   const message = `${failureText(entry)}: ${shorten(error, MAX_MESSAGE)}`
-  return [...reported, { code, message, ...by, ...(definedAt !== undefined && { definedAt }), ...place }]
+  return [...reported, defined<Warning>({ code, message, ...by, definedAt, ...place })]
 }
 
 const kinds = { transform: 'Hook', guard: 'Guard', observe: 'Observer', loop: 'Hook' } as const
