@@ -50,7 +50,7 @@ const nothing: Amounts = { costUsd: 0, tokens: 0 }
  */
 export function budget(options: BudgetOptions): Capability {
   const { store, key, maxCost, maxTokens, perMs, maxWaitMs = 60_000, name = 'budget' } = options
-  checkLimit('budget', options, { maxCost: 0, maxTokens: 0, perMs: 1 })
+  checkLimit('budget', options, ['maxCost', 'maxTokens', 'perMs'])
   if (maxCost === undefined && maxTokens === undefined)
     throw invalidOption('budget', 'it needs "maxCost" or "maxTokens"', options)
   const max = { costUsd: maxCost ?? Infinity, tokens: maxTokens ?? Infinity }
@@ -175,9 +175,9 @@ function sumOf(all: readonly Amounts[]): Amounts {
 
 function exceeded({ amounts, wanted, max }: Used): { readonly unit: string; readonly problem: string } | undefined {
   const tooMuch = (used: number, more: number, of: number, unit: string) =>
-    used + more > of
-      ? { unit, problem: `${used} of ${of} ${unit} are spent or reserved, and the call may need ${more}` }
-      : undefined
+    used + more <= of // false for NaN as well
+      ? undefined
+      : { unit, problem: `${used} of ${of} ${unit} are spent or reserved, and the call may need ${more}` }
   return (
     tooMuch(amounts.costUsd, wanted.costUsd, max.costUsd, 'USD') ??
     tooMuch(amounts.tokens, wanted.tokens, max.tokens, 'tokens')

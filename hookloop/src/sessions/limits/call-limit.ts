@@ -23,7 +23,7 @@ export type CallLimitOptions = LimitOptions<InferenceRequest> & {
  */
 export function callLimit(options: CallLimitOptions): Capability {
   const { store, maxCalls, key = modelName, maxWaitMs = 60_000, leaseMs = 30_000, name = 'callLimit' } = options
-  checkLimit('callLimit', options, { maxCalls: 1, leaseMs: 100 })
+  checkLimit('callLimit', options, ['maxCalls', 'leaseMs'])
   const slots = new Slots({ store, max: maxCalls, leaseMs })
   const limit = hook(
     'aroundInference',

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { Capability, Use } from '../../agent/capability.ts'
+import type { Use } from '../../agent/capability.ts'
 import { createAgent } from '../../create-agent.ts'
 import { hook } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
+import { budget } from './budget.ts'
 import { callLimit } from './call-limit.ts'
 import { waitWarnings } from './limit-waits.ts'
 import { clockedStore, gatedModel, valueOf } from './limits.fixture.ts'
@@ -47,32 +48,6 @@ suite('by default', () => {
 
 suite('the options of limits', () => {
   const store = memoryStore()
-
-  test('may have the smallest values, and no smaller ones', () => {
-    const made: readonly (() => Capability)[] = [
-      () => runLimit({ store, maxRuns: 1, maxWaitMs: 0, leaseMs: 100 }),
-      () => callLimit({ store, maxCalls: 1, maxWaitMs: 0, leaseMs: 100 }),
-      () => rateLimit({ store, maxRequestsPerMinute: 1, maxTokensPerMinute: 1, maxWaitMs: 0, maxBackoffMs: 0 }),
-    ]
-    assert.deepEqual(
-      made.map((make) => make().name),
-      ['runLimit', 'callLimit', 'rateLimit'],
-    )
-    const wrong: readonly [() => Capability, RegExp][] = [
-      [
-        () => runLimit({ store, maxRuns: 1, leaseMs: 99 }),
-        /^runLimit: "leaseMs" must be a number, 100 or more, not 99/,
-      ],
-      [() => callLimit({ store, maxCalls: 1, leaseMs: 99 }), /^callLimit: "leaseMs" must be a number, 100 or more/],
-      [() => runLimit({ store, maxRuns: 0 }), /^runLimit: "maxRuns" must be a number, 1 or more/],
-      [
-        () => rateLimit({ store, maxRequestsPerMinute: 0.9 }),
-        /^rateLimit: "maxRequestsPerMinute" must be a number, 1 /,
-      ],
-      [() => rateLimit({ store, maxTokensPerMinute: 0.9 }), /^rateLimit: "maxTokensPerMinute" must be a number, 1 or/],
-    ]
-    for (const [make, message] of wrong) assert.throws(make, { code: 'AGENT_INVALID_OPTION', message })
-  })
 
   test('are in the notes', () => {
     assert.deepEqual(runLimit({ store, maxRuns: 3 }).notes, [
@@ -130,4 +105,27 @@ test('a call that a limit rejects has the form of an answer 429 without a time t
 test('a wait of 100 ms or more is reported, a shorter one is not', () => {
   assert.deepEqual(waitWarnings(100, 'full'), [{ code: 'LIMIT_WAITED', message: 'Waited 100 ms: full.' }])
   assert.equal(waitWarnings(99, 'full'), undefined)
+})
+
+test('a budget without a limit is rejected, and so is a limit with an option that does not exist', () => {
+  const store = memoryStore()
+  const made: readonly (() => unknown)[] = [
+    () => budget({ store }),
+    () => budget({ store, maxCost: 1, maxTime: 1 } as never),
+    () => runLimit({ store, maxRuns: 1, max: 1 } as never),
+    () => callLimit({ store, maxCalls: 1, max: 1 } as never),
+    () => rateLimit({ store, maxPerMinute: 1 } as never),
+  ]
+  for (const make of made) assert.throws(make, { code: 'AGENT_INVALID_OPTION' })
+})
+
+test('a limit that is not a number lets nothing through', async () => {
+  const store = memoryStore()
+  for (const limit of [
+    budget({ store, maxTokens: Number.NaN }),
+    runLimit({ store, maxRuns: Number.NaN, maxWaitMs: 0 }),
+    callLimit({ store, maxCalls: Number.NaN, maxWaitMs: 0 }),
+    rateLimit({ store, maxTokensPerMinute: Number.NaN }),
+  ])
+    assert.notEqual((await createAgent({ model: scriptedModel(['ok']), use: [limit] }).run('Go.')).status, 'completed')
 })

@@ -1,7 +1,7 @@
 import type { EntryWarning } from '../../state/ledger.ts'
-import { checkArgument, checkOptions, invalidOption } from '../../state/check-options.ts'
+import { checkOptions, invalidOption } from '../../state/check-options.ts'
 import { describeValue } from '../../state/describe-value.ts'
-import { checkStore, type SessionStore } from '../stores/store.ts'
+import type { SessionStore } from '../stores/store.ts'
 import { BaseContext } from '../../hooks/base-context.ts'
 import type { HookHost } from '../../hooks/hook-host.ts'
 
@@ -44,23 +44,15 @@ export type LimitOptions<Of> = {
   readonly name?: string
 }
 
-/**
- * Checks the names of the options of a limit, its store, and its numbers: NaN would limit nothing. `numbers` are the smallest
- * that are valid.
- */
+const names: readonly (keyof LimitOptions<never>)[] = ['store', 'key', 'maxWaitMs', 'name']
+
+/** Checks the names of the options of a limit: with a wrong one it would limit nothing. */
 export function checkLimit<O extends LimitOptions<never>>(
   where: string,
   options: O,
-  own: { readonly [option in Exclude<keyof O, keyof LimitOptions<never>>]-?: number },
+  own: readonly Exclude<keyof O & string, keyof LimitOptions<never>>[],
 ): void {
-  const numbers = { maxWaitMs: 0, ...own }
-  checkOptions(where, options, ['store', 'key', 'name', ...Object.keys(numbers)])
-  checkStore(where, options.store)
-  for (const [option, min] of Object.entries<number>(numbers)) {
-    const { [option as keyof O]: value } = options
-    if (value === undefined && option !== 'maxCalls' && option !== 'maxRuns') continue
-    checkArgument(where, [option, value], Number(value) >= min, `a number, ${min} or more`)
-  }
+  checkOptions(where, options, [...names, ...own])
 }
 
 /**

@@ -30,7 +30,7 @@ export type RateLimitOptions = LimitOptions<InferenceRequest> & {
 export function rateLimit(options: RateLimitOptions): Capability {
   const { store, key = modelName, maxWaitMs = 60_000, maxBackoffMs = 60_000, name = 'rateLimit' } = options
   const { maxRequestsPerMinute: requests = Infinity, maxTokensPerMinute: tokens = Infinity } = options
-  checkLimit('rateLimit', options, { maxRequestsPerMinute: 1, maxTokensPerMinute: 1, maxBackoffMs: 0 })
+  checkLimit('rateLimit', options, ['maxRequestsPerMinute', 'maxTokensPerMinute', 'maxBackoffMs'])
   /** The time that tokens take of the minute; none if they are not limited. */
   const tokensMs = (used: number): number => (MINUTE_MS * used) / tokens
   const limit = hook(
@@ -84,12 +84,7 @@ const MINUTE_MS = 60_000
 const FIRST_BACKOFF_MS = 1_000
 /** A provider that asks for more is asked again after this time: one wrong answer must not stop all processes for a day. */
 const MAX_BLOCK_MS = 600_000
-const unused: Rate = {
-  requestsAt: 0,
-  tokensAt: 0,
-  blockedUntil: 0,
-  failures: 0,
-}
+const unused: Rate = { requestsAt: 0, tokensAt: 0, blockedUntil: 0, failures: 0 }
 
 type Admitting = { readonly cost: Cost; readonly maxWaitMs: number; readonly signal: AbortSignal }
 type Admitted = {
@@ -104,6 +99,7 @@ type Admitted = {
  */
 async function admit(update: Update, { cost, maxWaitMs, signal }: Admitting): Promise<Admitted> {
   const refund = (): Promise<Json> => update((rate) => plus(rate, cost, -1))
+  const isInTime = (ms: number): boolean => ms <= maxWaitMs // never for NaN
   for (let waitedMs = 0; ;) {
     const isTaken = waitedMs > 0
     let [waitMs, failures, isBlocked] = [0, 0, false]
@@ -112,9 +108,9 @@ async function admit(update: Update, { cost, maxWaitMs, signal }: Admitting): Pr
       failures = rate.failures
       isBlocked = rate.blockedUntil > now
       waitMs = Math.max(0, rate.blockedUntil - now, isTaken ? 0 : Math.max(taken.requestsAt, taken.tokensAt) - now)
-      return waitedMs + waitMs > maxWaitMs ? rate : taken
+      return isInTime(waitedMs + waitMs) ? taken : rate
     })
-    if (waitedMs + waitMs > maxWaitMs) {
+    if (!isInTime(waitedMs + waitMs)) {
       if (isTaken) await refund()
       const retryAfterMs = Math.ceil(waitMs)
       const why = `The call would wait for ${retryAfterMs} ms${isTaken ? ' more' : ''}, and may wait for ${maxWaitMs} ms`

@@ -13,7 +13,6 @@ import { scriptedModel } from '../../models/scripted.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { strictReplay } from '../replay/strict-replay.fixture.ts'
-import { callLimit } from './call-limit.ts'
 import { clockedStore, gatedModel, unusable, userOf, valueOf } from './limits.fixture.ts'
 import { runLimit, type RunLimitOptions } from './run-limit.ts'
 import { Slots } from './slots.ts'
@@ -250,17 +249,4 @@ test('a place that another process has taken over with the run is not freed by t
   assert.equal(await held(store), 1)
   await second.release()
   assert.equal(await held(store), 0)
-})
-
-test('options of a limit of runs or calls that make no sense are rejected', () => {
-  const store = memoryStore()
-  for (const max of [undefined, 0]) {
-    assert.throws(() => runLimit({ store, maxRuns: max! }), { code: 'AGENT_INVALID_OPTION' })
-    assert.throws(() => callLimit({ store, maxCalls: max! }), { code: 'AGENT_INVALID_OPTION' })
-  }
-  for (const wrong of [{ store: undefined }, { maxWaitMs: -1 }, { leaseMs: 0 }, { max: 1 }]) {
-    const options = { store, ...wrong } as never as { store: SessionStore }
-    assert.throws(() => runLimit({ maxRuns: 1, ...options }), { code: 'AGENT_INVALID_OPTION' })
-    assert.throws(() => callLimit({ maxCalls: 1, ...options }), { code: 'AGENT_INVALID_OPTION' })
-  }
 })

@@ -24,7 +24,7 @@ export type RunLimitOptions = LimitOptions<AgentState> & {
  */
 export function runLimit(options: RunLimitOptions): Capability {
   const { store, maxRuns, key = 'all', maxWaitMs = 60_000, leaseMs = 30_000, name = 'runLimit' } = options
-  checkLimit('runLimit', options, { maxRuns: 1, leaseMs: 100 })
+  checkLimit('runLimit', options, ['maxRuns', 'leaseMs'])
   const slots = new Slots({ store, max: maxRuns, leaseMs })
   const nameOf = (state: AgentState): string => `${name} ${keyFor('runLimit', key, state)}`
   /** The slot of a run has its id, so a process that resumes it takes over the same one. */
