@@ -149,9 +149,7 @@ function inForce({ stack }: AgentParts): readonly Hook[] {
 
 /** A hook in shadow mode is judged as if it were in force. */
 function hooksIn(given: Hook | Capability): readonly Hook[] {
-  const hooks = isHook(given) ? [given] : (given?.hooks ?? [])
-  if (hooks.length === 0 || !hooks.every(isHook))
-    throw invalid('"hooks" must be an array of hooks, and of capabilities with hooks.', given)
+  const hooks = isHook(given) ? [given] : (given.hooks ?? [])
   return hooks.map((each) => (each.shadow ? { ...each, shadow: false } : each))
 }
 
