@@ -16,7 +16,7 @@ const plan = agentTool({
   name: 'plan_with_subagent',
   description: 'Asks a planner for a plan. It can read but changes nothing.',
   input: { type: 'object', properties: { specification: { type: 'string' } }, required: ['specification'] },
-  to: ({ specification }) => ({ name: 'planner', to: planner, input: String(specification) }),
+  to: ({ specification }) => ({ name: 'planner', to: planner, input: specification as string }),
 })
 
 const model = scriptedModel(({ system, messages }) => {
