@@ -55,7 +55,11 @@ const begunWins: readonly RuleMutant[] = [
   ),
   mutant(
     ['4 §1', 'a stop at beforeStep counts at once'],
-    [loop, 'if (hasBegun && !countVotes(votes).shouldContinue) return undefined', ''],
+    [
+      loop,
+      'const stopped = run.stoppedBy()\n  const { hasBegun } = run.effects',
+      'const stopped = run.stoppedBy()\n  const hasBegun = false',
+    ],
     ['A:plain', 'crash'],
   ),
   mutant(
@@ -89,9 +93,9 @@ const begunWins: readonly RuleMutant[] = [
   mutant(
     ['4', 'something new begins although the run stops'],
     [
-      judging,
-      'const stopped = run.stoppedBy()\n  if (stopped !== undefined && begun === undefined) return rejected(place',
-      'const stopped = undefined\n  if (stopped !== undefined && begun === undefined) return rejected(place',
+      'agent/context/run-context.ts',
+      'void this.ended\n    return this.#stop()',
+      'void this.ended\n    return undefined',
     ],
     ['A:plain & A:ask,B:ask', 'crash new-input stop'],
   ),
@@ -163,7 +167,7 @@ const lost: readonly RuleMutant[] = [
   ),
   mutant(
     ['6 §3', 'a lost call runs again against a guard'],
-    [calls, 'if (against !== undefined) return against.result', ''],
+    [judging, '{ ...plain, against: { by, result } }', '{ ...plain, isAgreed: true }'],
     ['A:idem', 'crash'],
   ),
   mutant(

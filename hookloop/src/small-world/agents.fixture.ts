@@ -64,6 +64,7 @@ function approverOf(
   if (approve === undefined) return 'suspend'
   return (question) => {
     if (process.isDead()) throw new Error('The process has ended.')
+    process.world.asked(question, descriptionOf(change))
     const answer = approve(question)
     process.world.answeredLive(question, answer)
     return answer
@@ -88,6 +89,7 @@ function partsOf(process: Process, part: Part, place: Place): readonly Use[] {
     guards: [...new Set([...inherited, ...judges])],
     isStopping: (key) => stopsTools.has(change) || (change === STOPS_FIRST_STEP && isOfFirstStep(key)),
     asksAgain,
+    description: descriptionOf(change),
     attempts: hooks.includes('around-again') ? 2 : 1,
   }
   const tools = part.tools.flatMap((kind) => toolAfter(kind, change) ?? [])
@@ -122,6 +124,7 @@ function toolAfter(kind: ToolKind, change: string): ToolKind | undefined {
   return change === 'idempotent' && kind.again !== true ? { ...kind, idempotent: true } : kind
 }
 
+export const descriptionOf = (change: string): string => (change === 'schema' ? 'Does it well.' : 'Does it.')
 const anything: JsonObject = { type: 'object' }
 const numbered: JsonObject = { type: 'object', required: ['i'], properties: { i: { type: 'number' } } }
 
@@ -134,7 +137,7 @@ function toolOf(process: Process, kind: ToolKind, change: string, inForce: InFor
     ask,
     idempotent,
     concurrent,
-    description: isOther ? 'Does it well.' : 'Does it.',
+    description: inForce.description,
     input: isOther ? numbered : anything,
     ...(again === true && { onUnknownOutcome: 'ask' as const }),
     ...(hangs === true && { timeoutMs: LIMIT_MS }),

@@ -4,6 +4,7 @@
 export const addedHooks: { readonly [change: string]: string } = {
   'guard-blocks': 'block-A',
   'guard-asks': 'ask-all',
+  'guard-asks-step': 'ask-step',
   'guard-throws': 'throw-A',
   'guard-slow': 'slow-guard',
   budget: 'budget',

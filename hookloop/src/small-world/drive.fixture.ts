@@ -9,7 +9,7 @@ import {
 } from '../index.ts'
 import { liveEffects } from '../sessions/replay/index.ts'
 import { answerApproval, listApprovals, readRuns, type SessionStore, type StoredRun } from '../sessions/stores/index.ts'
-import { agentOf, type Making } from './agents.fixture.ts'
+import { agentOf, descriptionOf, type Making } from './agents.fixture.ts'
 import type { MortalStore } from './crashing-store.fixture.ts'
 import type { Spec } from './specs.fixture.ts'
 import { canonical, type Answer, type Process, type World } from './world.fixture.ts'
@@ -159,6 +159,7 @@ async function watched(life: Life, run: Run): Promise<Run> {
   const { world, store } = life
   world.tell(() => `  run: ${run.status} ${run.status === 'failed' ? run.error.message : (run.reason ?? '')}`)
   if (run.status !== 'suspended' || isDead(store)) return run
+  for (const question of run.pending) world.asked(question, descriptionOf(life.change))
   if (run.pending.length === 0 && life.drains !== true) world.violate('suspended without a question')
   const listed = (await openQuestions(life)).map(({ id }) => id).toSorted()
   const pending = run.pending.map(({ id }) => id).toSorted()

@@ -55,6 +55,16 @@ const about = (name: string, decision: Decision) => (seen: Seen) => (seen.call.n
 
 type Make = (process: Process) => Use
 
+const countFor = (name: string): Hook =>
+  hook(
+    'afterToolUse',
+    (ctx) =>
+      ctx.toolExecution.status === 'ok'
+        ? ctx.withState((state) => state.withMetadata('used', usedIn(state.metadata) + 1))
+        : ctx,
+    { name: `count for ${name}` },
+  )
+
 /** Guards that decide about calls. */
 const judges: { readonly [name: string]: Make } = {
   'block-A': (process) => judge(process, 'block-A', about('A', 'block')),
@@ -68,16 +78,11 @@ const judges: { readonly [name: string]: Make } = {
   infer: (process) =>
     judge(process, 'infer', async ({ call, infer }) => ((await infer(canonical(call))) === 'no' ? 'block' : undefined)),
   // At most one call that ended, by the state.
-  budget: (process) => [
-    hook(
-      'afterToolUse',
-      (ctx) =>
-        ctx.toolExecution.status === 'ok'
-          ? ctx.withState((state) => state.withMetadata('used', usedIn(state.metadata) + 1))
-          : ctx,
-      { name: 'count' },
-    ),
-    judge(process, 'budget', ({ used }) => (used >= 1 ? 'block' : undefined)),
+  budget: (process) => [countFor('budget'), judge(process, 'budget', ({ used }) => (used >= 1 ? 'block' : undefined))],
+  // Asks about what it has not asked about before others ended.
+  'ask-second': (process) => [
+    countFor('ask-second'),
+    judge(process, 'ask-second', ({ used }) => (used >= 1 ? 'ask' : undefined)),
   ],
   'slow-guard': (process) =>
     judge(process, 'slow-guard', ({ call }) => (call.name === 'A' ? hang(process, LIMIT_MS) : undefined), {

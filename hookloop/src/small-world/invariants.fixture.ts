@@ -118,7 +118,16 @@ export async function checkSame(life: Life): Promise<void> {
   if (spec.hooks.includes('budget') && !isTogether && ((state?.metadata['used'] as number | undefined) ?? 0) > 1)
     world.violate('more calls ended than the budget allows')
   if (answers !== 'deny' && !spec.hooks.some((name) => blocking.has(name))) checkLost(life, runs)
+  for (const { final, calls } of runs)
+    if (final?.status === 'completed' && calls.some(isDenied)) world.violate('a run is completed that was denied')
   if (spec.hooks.includes('observe')) checkObserved(world, runs, state?.agentId ?? '')
+}
+
+/** Whether an approver has said that the run must not go on. */
+function isDenied({ kind, input, output }: StoredCall): boolean {
+  if (kind !== 'approval' || typeof output !== 'object' || output === null || !('block' in output)) return false
+  const { trigger } = input as { readonly trigger?: string }
+  return trigger !== undefined && trigger !== 'onStop'
 }
 
 const blocking: ReadonlySet<string> = new Set([

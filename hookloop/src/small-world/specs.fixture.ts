@@ -124,6 +124,11 @@ function twoCalls(): readonly Spec[] {
       }
     }
     specs.push(
+      named(`A:${a},B:ask+ask-second`, {
+        script: [['A', 'B'], 'bye'],
+        tools: [A(a), B('ask')],
+        hooks: ['trace', 'ask-second'],
+      }),
       named(`A:${a};B:ask`, { script: [['A'], ['B'], 'bye'], tools: [A(a), B('ask')], hooks: ['trace', 'args'] }),
     )
   }

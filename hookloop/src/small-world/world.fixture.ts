@@ -28,6 +28,8 @@ export type Process = { readonly world: World; readonly number: number; readonly
 /** What is in force where a tool is executed. */
 export type InForce = {
   readonly guards: readonly string[]
+  /** How the tools are described. */
+  readonly description: string
   /** Whether the run must have stopped before a call, by its key. */
   readonly isStopping: (key: string) => boolean
   /** Whether someone is asked about every call that was lost. */
@@ -70,6 +72,8 @@ export class World {
   readonly verdicts = new Map<string, Verdict>()
   /** How often observers have seen something. */
   readonly observed = new Map<string, number>()
+  /** How the tools were described when a question was asked, by its id. */
+  readonly described = new Map<string, string>()
   /** The processes whose agent asks other questions than the one before. */
   readonly otherQuestions = new Set<number>()
   /** Whether a process has died or was overtaken. */
@@ -123,6 +127,16 @@ export class World {
       this.verdicts.set(key, verdict)
       this.tell(() => `  ${guard}: ${verdict} ${call.name} ${canonical(call.args)}`)
     }
+  }
+
+  /** A question of an agent is open. Nothing that has begun is asked about, but whether it runs again. */
+  asked({ id, trigger, interruptions, toolCall }: Approval, tool: string): void {
+    if (!this.described.has(id)) this.described.set(id, tool)
+    const [place] = id.split('#') as [string]
+    const step = place.slice(0, place.lastIndexOf('/') + 1)
+    if (trigger === 'onStop' || interruptions !== undefined) return
+    if (this.executions.some(({ key }) => (trigger === undefined ? key === place : key.startsWith(step))))
+      this.violate(`an approver is asked about ${trigger ?? toolCall.name}, which has begun`)
   }
 
   answered(question: Approval, answer: Answer): void {
@@ -205,26 +219,27 @@ export class World {
     if (before.some((each) => each.args !== args)) this.violate(`${kind.name} is repeated with other arguments`)
     if (this.failed === process.number) this.violate(`${kind.name} is executed after the run has failed`)
     if (inForce.isStopping(call.key)) this.violate(`${kind.name} is executed after a stop`)
-    for (const guard of inForce.guards) this.#checkVerdict(execution, guard)
-    if (kind.ask === true) this.#useAnswer(execution, `tool "${kind.name}"`)
-    if (modes.includes('again') && before.length > 0 && isLost) this.#useAnswer(execution, undefined)
+    for (const guard of inForce.guards) this.#checkVerdict(execution, guard, inForce)
+    if (kind.ask === true) this.#useAnswer(execution, `tool "${kind.name}"`, inForce)
+    if (modes.includes('again') && before.length > 0 && isLost) this.#useAnswer(execution, undefined, inForce)
     this.executions.push(execution)
   }
 
-  #checkVerdict(execution: Execution, guard: string): void {
+  #checkVerdict(execution: Execution, guard: string, inForce: InForce): void {
     const { tool, args, process } = execution
     const verdict = this.verdicts.get(verdictKey(process, guard, tool, args))
     if (verdict === undefined) this.violate(`${tool} is executed and ${guard} has not judged it`)
     else if (verdict === 'block') this.violate(`${tool} is executed although ${guard} blocks`)
-    else if (verdict === 'ask') this.#useAnswer(execution, guard)
+    else if (verdict === 'ask') this.#useAnswer(execution, guard, inForce)
   }
 
-  /** An answer is for one call, with exactly the arguments that it is about. Without `by`: whether it runs again. */
-  #useAnswer({ tool, args, key }: Execution, by: string | undefined): void {
+  /** An answer is for one call, with exactly the arguments that it is about, of the tool as it was described. Without `by`: whether it runs again. */
+  #useAnswer({ tool, args, key }: Execution, by: string | undefined, { description }: InForce): void {
     const fitting = this.answers.filter(({ question, answer }) => {
       const isAsked =
         by === undefined ? question.interruptions !== undefined : question.asks.some((each) => each.by === by)
       const isAbout = question.toolCall.name === tool && question.id.startsWith(`${key}#`)
+      if ((this.described.get(question.id) ?? description) !== description) return false
       if (!isAbout || !isAsked) return false
       if (answer === 'allow') return canonical(question.toolCall.args) === args
       return 'allow' in answer && canonical(answer.allow) === args
