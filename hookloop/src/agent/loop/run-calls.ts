@@ -25,7 +25,11 @@ export async function runCalls(run: RunContext, { calls }: OpenStep): Promise<vo
     const now: Judged[] = []
     for (const call of group) {
       const judged = await judgeCall(run, call)
-      const isLater = judged.asks.length > 0 || startedBefore(run, calls.slice(call.index + 1), call)
+      const others = [
+        ...calls.slice(call.index + 1),
+        ...(judged.begun === undefined ? [] : putOff.map((each) => each.call)),
+      ]
+      const isLater = judged.asks.length > 0 || startedBefore(run, others, call)
       ;(isLater && judged.result === undefined ? putOff : now).push(judged)
     }
     questions.push(...(await runGroup(run, now)))
