@@ -95,7 +95,7 @@ const families: readonly RuleMutant[] = [
   mutant(
     ['10 §8', 'a subagent that is over runs again'],
     [drive, 'if (run.effects.scopeLog.isOver) return', 'if (false) return'],
-    ['sub(plain)+output', 'crash'],
+    ['sub(plain),A+output & sub(ask),sub & sub(sub(plain)),sub,A', 'crash slow-store live'],
   ),
   mutant(
     ['10 §9', 'onSubagentStop is not fired in call order'],
@@ -159,7 +159,7 @@ const rest: readonly RuleMutant[] = [
   mutant(
     ['12 §12', 'an end of a subagent that was not read is billed with its effects'],
     [log, "if (!isRead && key.kind !== 'child') sum", 'if (!isRead) sum'],
-    ['sub(plain)+output & sub(plain),A+output', 'crash'],
+    ['sub(sub(plain))+output & sub(sub(plain)),sub,A', 'crash'],
   ),
   mutant(
     ['12', 'what happened inside an effect that has ended counts as unread'],
@@ -169,7 +169,7 @@ const rest: readonly RuleMutant[] = [
   mutant(
     ['12', 'what happened inside an effect that had ended counts as unread'],
     [log, 'if (entry.end !== undefined) this.#readInside(entry)\n  }', 'void entry\n  }'],
-    ['sub(plain)+output & A:plain+around & text+around-model & A:plain,B:ask+around', 'crash whole'],
+    ['sub(sub(plain))+output & sub(sub(plain)),sub,A & A:ask,sub(plain)+infer', 'crash'],
   ),
   mutant(
     ['13', 'a failure ends the run at once, and its results are lost'],
@@ -187,7 +187,11 @@ const rest: readonly RuleMutant[] = [
   ),
   mutant(
     ['14', 'observers see what is repeated'],
-    [firing, "const isFirst = run.effects.journal.isLive || invocation.trigger === 'onResume'", 'const isFirst = true'],
+    [
+      firing,
+      "const isFirst = (journal.isLive && !isRepeated) || invocation.trigger === 'onResume'",
+      'const isFirst = true',
+    ],
     ['A:plain,B:ask+observe', 'whole'],
   ),
   mutant(
@@ -253,8 +257,8 @@ const time: readonly RuleMutant[] = [
   ),
   mutant(
     ['cancel', 'another process does not know of a cancel'],
-    [log, 'this.scope(record.path).cancel ??= record', 'void record.path'],
-    ['A:plain & A:ask,B:ask', 'cancel-crash'],
+    [log, 'this.scope(record.path).cancel = record', 'void record.path'],
+    ['A:plain,B:ask & A:ask,B:ask', 'cancel'],
   ),
   mutant(
     ['new input', 'something begins although there is new input'],

@@ -53,7 +53,7 @@ export function mortalStore(
       checkAlive()
       if (isSlow) await new Promise((resolve) => setImmediate(resolve))
       checkAlive()
-      const left = at - written
+      const left = Math.max(0, at - written)
       const count = lines.filter(isPoint).length
       if (count > left && stalls) {
         failure.resolve()

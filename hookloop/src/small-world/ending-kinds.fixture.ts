@@ -1,18 +1,18 @@
 import { AgentError } from '../index.ts'
-import { mortalStore } from './crashing-store.fixture.ts'
-import { finish, lastRun, openProcess, send, sendAgain, SESSION, storedRuns } from './drive.fixture.ts'
+import { isCancelled, mortalStore } from './crashing-store.fixture.ts'
+import { finish, lastRun, openProcess, send, sendAgain, SESSION, storedRuns, untilDeath } from './drive.fixture.ts'
 import { checkEnded } from './invariants.fixture.ts'
 import { attempt, conclude, dying, goOn, type Kind } from './kinds.fixture.ts'
 
 // How the work on a run ends besides a crash: it is cancelled or stopped, its process drains, there is new input, or the same
 // request comes twice.
 
-/** The run is cancelled when so many lines are stored. */
+/** The run is cancelled when so many lines are stored, and its process may die soon after: another one knows of the cancel. */
 const cancel: Kind = async ({ scenario, reference, life, world, store }) => {
   const controller = new AbortController()
   const begun = new Set<string>()
   let executed = Infinity
-  const cancelling = mortalStore(store, Infinity, {
+  const cancelling = mortalStore(store, scenario.variant === 'crash' ? Number(scenario.at) + 1 : Infinity, {
     async onStored(written) {
       if (written < Number(scenario.at) || controller.signal.aborted) return
       for (const run of await storedRuns(life))
@@ -24,9 +24,14 @@ const cancel: Kind = async ({ scenario, reference, life, world, store }) => {
     },
   })
   const mine = { ...life, store: cancelling, signal: controller.signal }
-  await attempt(world, async () => {
+  await untilDeath(cancelling, world, async () => {
     await send(mine, 'go')
     await finish(mine)
+  })
+  const isKnown = !cancelling.isDead() || (await isCancelled(store, SESSION))
+  await attempt(world, async () => {
+    if (!isKnown) executed = Infinity
+    await finish(life)
     for (const { tool } of world.executions.slice(executed))
       if (!begun.has(tool)) world.violate(`${tool} begins after a cancel`)
     await checkEnded(life)
@@ -76,9 +81,13 @@ const newInput: Kind = async (place) => {
   await dying(place)
   const next = { ...life, change: scenario.variant }
   await attempt(world, async () => {
-    if ((await lastRun(next)) !== undefined) world.inputs++
+    const isStored = (await lastRun(next)) !== undefined
+    if (isStored) world.inputs++
+    const executed = world.executions.length
     try {
       await sendAgain(next, 'again', { onNewInput: 'deny' })
+      if (isStored && world.executions.slice(executed).some(({ key }) => key.startsWith(`${SESSION}1`)))
+        world.violate('a tool of the run before is executed after new input')
     } catch (thrown) {
       if (!(thrown instanceof AgentError) || thrown.code !== 'STATE_SUSPENDED') throw thrown
       world.inputs-- // a message that no run has read yet is answered first

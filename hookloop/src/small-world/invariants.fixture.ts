@@ -1,6 +1,7 @@
 import type { AgentState, Message } from '../index.ts'
 import { listApprovals, type StoredCall, type StoredRun } from '../sessions/stores/index.ts'
 import { replay } from '../sessions/replay/index.ts'
+import { agentOf } from './agents.fixture.ts'
 import { checkConversation, resultsIn } from './conversation.fixture.ts'
 import { finalsIn } from './crashing-store.fixture.ts'
 import { observedName } from './hooks.fixture.ts'
@@ -54,7 +55,7 @@ export async function checkEnded(life: Life, known: Known = {}): Promise<void> {
   const state = await stateOf(life)
   const messages = [...(state?.messages ?? [])]
   checkConversation(world, messages)
-  checkResults(world, { runs, messages })
+  checkResults(life, { runs, messages })
   if (known.costs !== false) checkCosts(world, { runs, billed: state?.usage.costUsd ?? 0 })
   checkLimits(life, runs)
 }
@@ -69,19 +70,22 @@ function checkCosts(world: World, { runs, billed }: { runs: readonly StoredRun[]
 /** Which agent reads it does not matter. */
 export async function stateOf(life: Life): Promise<AgentState | undefined> {
   const { session = SESSION } = life
-  return remembered(life, 'state', async () => (await openProcess(life)).agent.session(session).state())
+  const reader = { world: life.world, number: -1, isDead: () => false }
+  const { store } = life
+  return remembered(life, 'state', () => agentOf(reader, life.spec, 'none', { store }).session(session).state())
 }
 
 type Ended = { readonly runs: readonly StoredRun[]; readonly messages: readonly Message[] }
 
 /** A result that was recorded is in the conversation, unless a summary has replaced it, with the same status. */
-function checkResults(world: World, { runs, messages }: Ended): void {
+function checkResults({ world, change }: Life, { runs, messages }: Ended): void {
   const text = JSON.stringify(messages)
   if (text.includes('There were ')) return
   const inMessages = new Set(resultsIn(messages))
   for (const { run, name, call, isChild, status } of world.recorded) {
     if (isChild) {
-      if (!world.told.has(call) && !text.includes(name)) world.violate(`the result of ${name} in a subagent is lost`)
+      const listed = change === 'sub-removed' ? `- ${name} ` : name
+      if (!world.told.has(call) && !text.includes(listed)) world.violate(`the result of ${name} in a subagent is lost`)
       continue
     }
     if (!inMessages.has(call)) {
@@ -118,6 +122,15 @@ export async function checkSame(life: Life): Promise<void> {
   if (spec.hooks.includes('budget') && !isTogether && ((state?.metadata['used'] as number | undefined) ?? 0) > 1)
     world.violate('more calls ended than the budget allows')
   if (answers !== 'deny' && !spec.hooks.some((name) => blocking.has(name))) checkLost(life, runs)
+  if (
+    spec.hooks.includes('pause-trace') &&
+    !world.isDisturbed &&
+    world.pauses.size > 0 &&
+    state?.metadata['paused'] !== 1
+  )
+    world.violate('what onPause has changed is lost')
+  const { startedAt = 0, waitedMs = 0 } = state?.execution ?? {}
+  if (waitedMs > world.clock.now() - startedAt) world.violate('a run has waited longer than it took')
   for (const { final, calls } of runs)
     if (final?.status === 'completed' && calls.some(isDenied)) world.violate('a run is completed that was denied')
   if (spec.hooks.includes('observe')) checkObserved(world, runs, state?.agentId ?? '')

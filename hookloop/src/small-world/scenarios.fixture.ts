@@ -74,7 +74,7 @@ function* ways({ lines, asked, askedAtOnce }: Reference, spec: Spec): Generator<
 function* endings(answers: AnswerKind, { lines }: Reference, spec: Spec): Generator<Where> {
   if (answers !== 'allow') return // nothing is answered any more
   for (const at of upTo(lines)) {
-    yield ['cancel', at, 'none']
+    for (const variant of ['none', 'crash']) yield ['cancel', at, variant]
     yield ['stop', at, 'none']
     for (const change of changesOf(spec, ['none', 'guard-blocks', 'tool-removed', 'transform', 'stop-step', 'schema']))
       yield ['new-input', at, change]
