@@ -1,5 +1,5 @@
 import { SUBAGENT_KEY } from '../../state/agent-state.ts'
-import { SKILLS_WITH_HOOKS_KEY } from '../../hook-files/files/hook-owners.ts'
+import { SKILLS_WITH_HOOKS_KEY } from '../../hook-files/active-owners.ts'
 import type { HandlerAnswer } from '../../hook-files/claude/answer/handler-answer.ts'
 import { eventSpec, type ClaudeEvent } from '../../hook-files/claude/events/claude-events.ts'
 import type { Payload } from '../../hook-files/claude/events/common-payload.ts'

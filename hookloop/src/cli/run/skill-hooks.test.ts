@@ -48,7 +48,7 @@ describe('hooks of a skill', { concurrency: 2 }, () => {
     const listed = await project.hookloop(['hooks', 'list', '--json'])
     const [hook] = (JSON.parse(listed.stdout) as { hooks: { kind: string; owner: string; source: string }[] }).hooks
     assert.deepEqual([hook?.kind, hook?.owner], ['skill', 'deploy'])
-    assert.match(hook!.source, /SKILL\.md:6$/)
+    assert.match(hook!.source, /SKILL\.md:4$/)
     const shown = await project.trust('--yes')
     assert.match(
       shown.stdout,

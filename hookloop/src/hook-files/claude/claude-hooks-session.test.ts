@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { tool } from '../../agent/tool.ts'
 import { skills } from '../../capabilities/skills/skills.ts'
 import type { AgentEvent } from '../../state/event.ts'
 import type { JsonObject } from '../../state/json.ts'
@@ -324,18 +323,11 @@ describe('prompt handlers in a run', () => {
 
 test('hooks of a skill apply once it is loaded', async () => {
   using project = new HookProject()
-  project.write(
-    '.claude/skills/careful/SKILL.md',
-    '---\nname: careful\ndescription: d\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: command\n          command: exit 2\n---\nBe careful.\n',
-  )
-  const load = tool({
-    name: 'load_skill',
-    description: 'Loads.',
-    input: { type: 'object', properties: { skill_name: { type: 'string' } } },
-    execute: () => 'Be careful.',
-  })
+  const hooks = 'hooks:\n  PreToolUse:\n    - hooks:\n        - { type: command, command: exit 2 }'
+  project.write('.claude/skills/careful/SKILL.md', `---\nname: careful\ndescription: d\n${hooks}\n---\nBe careful.`)
   const loading: ScriptedTurn = { toolCalls: [{ name: 'load_skill', args: { skill_name: 'careful' } }] }
-  const { agent, ran } = agentIn(project, { use: [load], replies: [call('a'), loading, call('b'), 'Done.'] })
+  const use = [skills({ cwd: project.dir })]
+  const { agent, ran } = agentIn(project, { use, replies: [call('a'), loading, call('b'), 'Done.'] })
   await agent.run('Go.')
   assert.deepEqual(ran, ['a'])
 })

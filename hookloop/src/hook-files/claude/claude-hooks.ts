@@ -18,6 +18,7 @@ import { describeProblem, leftOutText, type HookGroup } from './load/handlers.ts
 import { HookTable } from './run/run-event.ts'
 import type { HandlerContext } from './run/run-handler.ts'
 import { readSettings, type PluginPlace, type Settings } from './load/read-settings.ts'
+import { skillTracking } from '../active-owners.ts'
 import { scriptWatch, trustedGroups } from './load/trusted-groups.ts'
 
 /** Options of `claudeHooks`. */
@@ -129,8 +130,7 @@ function combineGroups(groups: readonly HookGroup[], { options, dir, settings }:
     changedSince,
     callMcp: mcp && ((server, tool, { input, signal }) => mcp.call(tool, input, { server, signal })),
   }
-  const skills = findSkills(groups)
-  const group = new TriggerRunner(table, { ...options, context, skills, hasApproval: answer !== undefined })
+  const group = new TriggerRunner(table, { ...options, context, hasApproval: answer !== undefined })
   return {
     name: 'claudeHooks',
     hooks: hooksFor(table, group, groups),
@@ -153,7 +153,7 @@ function hooksFor(table: HookTable, group: TriggerRunner, groups: readonly HookG
       perform,
     })
   const perform = performing((ctx, how) => group.perform(ctx, how))
-  const decide = hook(triggersOf(table, groups), perform, { name, priority: LAST })
+  const decide = hook(triggersOf(table), perform, { name, priority: LAST })
   // MessageDisplay changes nothing, so streaming does not wait for it.
   const display = hook('afterInference', perform, { name: `${name}.display`, priority: LAST, stream: 'after' })
   const expand = hook(
@@ -165,31 +165,28 @@ function hooksFor(table: HookTable, group: TriggerRunner, groups: readonly HookG
       when: (ctx) => ctx instanceof BaseContext && commandOf(ctx) !== undefined,
     },
   )
+  const skills = [...new Set(groups.flatMap(({ source }) => (source.kind === 'skill' ? (source.name ?? []) : [])))]
   return [
+    ...(skills.length > 0 ? [skillTracking(skills, name)] : []),
     ...(table.has('UserPromptExpansion') ? [expand] : []),
     decide,
     ...(table.has('MessageDisplay') ? [display] : []),
   ]
 }
 
-/** The triggers of its events, and those where it tracks the session, active skills, background handlers and approvals. */
-function triggersOf(table: HookTable, groups: readonly HookGroup[]): PlainTrigger[] {
+/** The triggers of its events, and those where it tracks the session, background handlers and approvals. */
+function triggersOf(table: HookTable): PlainTrigger[] {
   const fired = table.events.flatMap((event) => {
     const { trigger, alsoAt, isOnDemand } = eventSpec(event)
     return isOnDemand === true ? [] : [trigger ?? [], alsoAt ?? []].flat()
   })
-  const skills: PlainTrigger[] = findSkills(groups).size > 0 ? ['beforeExecution', 'afterToolUse'] : []
   const late: PlainTrigger[] = table.hasAsync ? ['onUserInput'] : []
   const hasBackground = table.hasAsync || table.has('Notification')
   const background: PlainTrigger[] = hasBackground ? ['afterExecution', 'onSessionEnd'] : []
   const asked: PlainTrigger[] = table.has('PermissionRequest') ? ['afterStep'] : []
-  const all = new Set<PlainTrigger>(['onSessionStart', ...fired, ...skills, ...late, ...background, ...asked])
+  const all = new Set<PlainTrigger>(['onSessionStart', ...fired, ...late, ...background, ...asked])
   all.delete('afterInference')
   return [...all]
-}
-
-function findSkills(groups: readonly HookGroup[]): ReadonlySet<string> {
-  return new Set(groups.flatMap(({ source }) => (source.kind === 'skill' ? (source.name ?? []) : [])))
 }
 
 /** PermissionRequest hooks decide before the approver does. */

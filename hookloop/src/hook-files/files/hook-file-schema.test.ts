@@ -6,7 +6,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { messageOf } from '../../errors.ts'
 import { claudeEventNames, triggersOfEvent } from '../claude/events/claude-events.ts'
 import { hookFileSchema } from './hook-file-schema.ts'
-import { readHookFile } from './hook-file.ts'
+import { readHookFile } from './read-hook-file.fixture.ts'
 
 test('the published schema is the one of the code', () => {
   const published: unknown = JSON.parse(readFileSync(new URL('../../../hooks.schema.json', import.meta.url), 'utf8'))

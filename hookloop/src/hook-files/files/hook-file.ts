@@ -13,7 +13,7 @@ import { claudeAction } from '../claude/claude-action.ts'
 import { claudeEventNames, eventSpec, triggersOfEvent, type ClaudeEvent } from '../claude/events/claude-events.ts'
 import { actionKinds, entrySchema, fileSchema, fileTriggers, type ActionKind, type modes } from './hook-file-schema.ts'
 import { defined } from '../defined.ts'
-import { invalid, readDocument, type Path, type ReadDocument } from './read-document.ts'
+import { invalid, type Path, type ReadDocument } from './read-document.ts'
 import { schemaCheck, type Problem } from '../schema-check.ts'
 
 /** The kinds of sources of hook files, in the order in which their hooks are combined. */
@@ -75,10 +75,6 @@ class InvalidEntry extends Error {
     super(message)
     this.path = path
   }
-}
-
-export function readHookFile(text: string, source: FileSource, options: ReadHooksOptions): ReadHooks {
-  return readHooks(readDocument(text, source.file), source, options)
 }
 
 const checkFile = schemaCheck(fileSchema)

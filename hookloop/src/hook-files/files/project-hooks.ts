@@ -1,34 +1,20 @@
-import { choiceOf, optionTypes, type OptionTypes } from '../../state/option-types.ts'
 import { basename, join, resolve } from 'node:path'
 import { configFolder, homeFolder } from '../../system/files/user-folders.ts'
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions, invalidOption } from '../../state/check-options.ts'
+import { checkOptions } from '../../state/check-options.ts'
 import type { JsonObject } from '../../state/json.ts'
-import { AgentError } from '../../errors.ts'
+import { AgentError, clause, messageOf } from '../../errors.ts'
 import { checkExists } from '../../system/files/check-exists.ts'
 import { action, type Action } from '../../hooks/action.ts'
 import type { HookOutcome } from '../../hooks/outcome.ts'
-import {
-  isInside,
-  pathExists,
-  readWithFingerprint,
-  realPath,
-  uniqueByPath,
-  type Fingerprint,
-} from '../trust/fingerprint.ts'
+import { isInside, realPath, uniqueByPath, type Fingerprint } from '../trust/fingerprint.ts'
 import { namedFiles } from '../trust/named-files.ts'
 import { statusText, TrustStore, type UntrustedFile } from '../trust/trust-store.ts'
-import { optionsOf, readHookFile, readHooks, type Allowed, type FileHook, type FileSource } from './hook-file.ts'
-import {
-  agentAt,
-  frontMatterHooks,
-  ownerIsActive,
-  ownersIn,
-  skillAt,
-  skillTracking,
-  type HookOwner,
-} from './hook-owners.ts'
-import { invalid, readDocument } from './read-document.ts'
+import { ownerIsActive, skillTracking } from '../active-owners.ts'
+import { headAt, headField, headsIn, lineOfField, type Head } from '../heads.ts'
+import { readConfig, type ConfigFile } from '../read-config.ts'
+import { optionsOf, readHooks, type Allowed, type FileHook, type FileSource } from './hook-file.ts'
+import { invalid, readDocument, type ReadDocument } from './read-document.ts'
 
 /** Options of `projectHooks`. */
 export type ProjectHooksOptions = {
@@ -93,7 +79,7 @@ export function projectHooks(options: ProjectHooksOptions): Capability {
   const skills = hooks.flatMap(({ source: { kind, owner } }) => (kind === 'skill' ? (owner ?? []) : []))
   return {
     name: 'projectHooks',
-    hooks: [...hooks.map(({ hook }) => hook), ...(skills.length > 0 ? [skillTracking(skills)] : [])],
+    hooks: [...hooks.map(({ hook }) => hook), ...(skills.length > 0 ? [skillTracking(skills, 'projectHooks')] : [])],
     notes: problems,
     warnings: problems,
   }
@@ -125,24 +111,22 @@ export function findAllHooks(
 type FindOptions = Omit<ProjectHooksOptions, 'allow'> & { readonly allow?: Partial<Allowed> }
 
 export function findHooks(options: FindOptions, onMistake?: (mistake: AgentError) => void): FoundHooks {
-  checkOptions('projectHooks', options, types)
-  if (typeof options.dir !== 'string' || options.dir === '') {
-    throw invalidOption('projectHooks', '"dir" must be the folder of a project', options.dir)
-  }
+  checkOptions('projectHooks', options, optionNames)
   const { trust = new TrustStore(), home = configFolder(), allow = {} } = options
   const dir = resolve(options.dir)
   if (trust !== 'all') trust.checkOutside(dir)
   const taken = new Set<string>()
   const untrusted: UntrustedHookFile[] = []
-  const own = home === false ? undefined : configIn(home)
-  if (own?.isUnreadable === true) throw unreadable(own)
+  const shared = { projectDir: dir, taken, onMistake }
+  const own = home === false ? undefined : configIn(home, dir)
+  if (own?.problem !== undefined) throw unusable(own)
   const unlimited: Allowed = { env: 'all', privateAddresses: true }
   const user =
     own &&
-    readHookFile(
-      own.text,
+    readHooks(
+      readDocument(own.text, own.path),
       { kind: 'user', file: own.path },
-      { cwd: dir, projectDir: dir, allowed: unlimited, taken, onMistake },
+      { ...shared, cwd: dir, allowed: unlimited },
     )
   const allowed: Allowed = {
     env: allow.env === 'all' ? 'all' : [user?.allowed?.env ?? [], allow.env ?? []].flat(),
@@ -151,7 +135,7 @@ export function findHooks(options: FindOptions, onMistake?: (mistake: AgentError
   const files: Fingerprint[] = []
   const mistakes = [...(user?.mistakes ?? [])]
   const others = sourcesOf(options, dir).flatMap((source): readonly FileHook[] => {
-    const { kind, root, config, owner, isOwn = false } = source
+    const { kind, root, config, isOwn = false } = source
     const file = { path: config.path, hash: config.hash }
     const isTrusted = trust === 'all' || isOwn
     const doubt = isTrusted ? [] : trust.untrusted([file])
@@ -159,34 +143,30 @@ export function findHooks(options: FindOptions, onMistake?: (mistake: AgentError
       untrusted.push(...doubt.map((each) => ({ ...each, isConfig: true })))
       return [] // an untrusted file is not parsed
     }
-    if (config.isUnreadable === true) {
-      if (onMistake === undefined) throw unreadable(config)
-      onMistake(unreadable(config))
+    if (config.problem !== undefined) {
+      if (onMistake === undefined) throw unusable(config)
+      onMistake(unusable(config))
       return []
     }
-    const head = owner?.isHead === true ? frontMatterHooks({ ...config, ...owner }) : undefined
-    if (owner?.isHead === true && head === undefined) return []
-    const document = head?.document ?? readDocument(config.text, config.path)
-    const activeOwner = owner && { kind: owner.kind, name: head?.name ?? owner.name }
+    const read = documentOf(source)
+    if (read === undefined) return []
     files.push(file)
     const untrustedScripts = (entry: JsonObject): readonly UntrustedHookFile[] =>
       isTrusted ? [] : trust.untrusted(scriptsOfEntry(entry, root)).map((each) => ({ ...each, isConfig: false }))
-    const read = readHooks(
-      document,
-      { kind, file: config.path, ...(activeOwner !== undefined && { owner: activeOwner.name }) },
+    const { hooks, mistakes: left } = readHooks(
+      read.document,
+      { kind, file: config.path, owner: read.owner },
       {
+        ...shared,
         cwd: root,
-        projectDir: dir,
         allowed,
-        taken,
-        onMistake,
         restrict: (made, entry) => restricted(made, { kind, untrusted: () => untrustedScripts(entry) }),
-        when: activeOwner && ownerIsActive(activeOwner),
+        when: read.owner === undefined ? undefined : ownerIsActive({ kind, name: read.owner }),
       },
     )
-    untrusted.push(...read.hooks.flatMap(({ entry }) => untrustedScripts(entry)))
-    mistakes.push(...read.mistakes)
-    return read.hooks
+    untrusted.push(...hooks.flatMap(({ entry }) => untrustedScripts(entry)))
+    mistakes.push(...left)
+    return hooks
   })
   if (trust !== 'all') {
     const changed = trust.changedFiles(dir).filter(({ path }) => path.includes('/.hookloop/'))
@@ -195,69 +175,78 @@ export function findHooks(options: FindOptions, onMistake?: (mistake: AgentError
   return { hooks: [...(user?.hooks ?? []), ...others], untrusted: uniqueByPath(untrusted), files, mistakes }
 }
 
-const types: OptionTypes = {
-  dir: optionTypes.any,
-  home: [(value) => value === false || optionTypes.text[0](value), 'a folder, or false'],
-  plugins: optionTypes.strings,
-  skills: optionTypes.strings,
-  agents: optionTypes.strings,
-  trust: [(value) => value === 'all' || value instanceof TrustStore, `a TrustStore, or 'all'`],
-  untrusted: choiceOf('leaveOut', 'refuse'),
-  allow: optionTypes.object,
-}
+const optionNames = ['dir', 'home', 'plugins', 'skills', 'agents', 'trust', 'untrusted', 'allow']
 
 type Kind = Exclude<FileSource['kind'], 'user'>
 
-/** A hook file that is not the user file. */
+/** A file with hooks that is not the user file. */
 type Source = {
   readonly kind: Kind
   /** The working directory of its commands. */
   readonly root: string
-  readonly config: Config
-  /** The skill or agent it belongs to. `isHead`: the hooks are in the front matter. */
-  readonly owner?: Pick<HookOwner, 'kind' | 'name'> & { readonly isHead: boolean }
+  readonly config: ConfigFile
+  /** The name of the skill or agent, unless the hooks always apply. */
+  readonly name?: string
+  /** The hooks are in the front matter. */
+  readonly isHead?: boolean
   /** It is in the home folder of the user, and always trusted. */
   readonly isOwn?: boolean
 }
 
 function sourcesOf(options: FindOptions, dir: string): readonly Source[] {
   const { plugins = [], skills = [], agents = [], home } = options
-  const folders = (kind: Kind, roots: readonly string[]): readonly Source[] =>
-    roots.flatMap((each) => {
-      const root = resolve(dir, each)
-      const config = configOf(root, kind)
-      return config === undefined ? [] : [{ kind, root, config }]
-    })
-  const inside = [...(home === undefined ? ownSources(dir) : []), ...ownersIn(dir).map(toSource)]
+  const folder = (kind: Kind, place: string, name?: string): readonly Source[] => {
+    const root = resolve(dir, place)
+    const config = configOf(root, kind)
+    return config === undefined ? [] : [{ kind, root, config, ...(name !== undefined && { name }) }]
+  }
+  const own = home === undefined ? headSources(homeFolder(), dir).map((each) => ({ ...each, isOwn: true })) : []
+  const outside = own.filter(({ config }) => !isInside(realPath(dir), config.path)) // the project may be the home folder
+  const heads = [...outside, ...headSources(dir, dir)]
   return [
-    ...folders('project', [dir]),
-    ...folders('plugin', plugins),
-    ...inside.filter(({ kind }) => kind === 'skill'),
-    ...skills.flatMap((each) => skillSources(resolve(dir, each))),
-    ...inside.filter(({ kind }) => kind === 'agent'),
-    ...agents.flatMap((each) => [...agentAt(resolve(dir, each)).map(toSource), ...folders('agent', [each])]),
+    ...folder('project', dir),
+    ...plugins.flatMap((each) => folder('plugin', each)),
+    ...heads.filter(({ kind }) => kind === 'skill'),
+    ...skills.flatMap((each) => {
+      const file = join(resolve(dir, each), 'SKILL.md')
+      const isSkill = readConfig(file, dir) !== undefined // otherwise its hooks always apply
+      return [...headSource(headAt(file), dir), ...folder('skill', each, isSkill ? basename(each) : undefined)]
+    }),
+    ...heads.filter(({ kind }) => kind === 'agent'),
+    ...agents.flatMap((each) => [
+      ...headSource({ ...headAt(resolve(dir, each)), kind: 'agent' }, dir),
+      ...folder('agent', each),
+    ]),
   ]
 }
 
-/** Skills and agents in the home folder, except those of a project inside it. */
-function ownSources(dir: string): readonly Source[] {
-  const outside = ownersIn(homeFolder()).filter(({ path }) => !isInside(realPath(dir), path))
-  return outside.map((each) => ({ ...toSource(each), isOwn: true }))
+function headSources(place: string, dir: string): readonly Source[] {
+  const heads = ['.claude', '.hookloop'].flatMap((folder) => headsIn(join(place, folder)))
+  return heads.flatMap((head) => headSource(head, dir))
 }
 
-function toSource({ kind, name, root, ...config }: HookOwner): Source {
-  return { kind, root, config, owner: { kind, name, isHead: true } }
+/** A skill or an agent whose front matter has hooks. They are not parsed. */
+function headSource({ kind, file, root, name }: Head, dir: string): readonly Source[] {
+  const config = /\.md$/i.test(file) ? readConfig(file, dir) : undefined
+  if (config === undefined || lineOfField(config.text, 'hookloop') === undefined) return []
+  return [{ kind, root: resolve(root), config, name, isHead: true }]
 }
 
-/** The hooks in the front matter of a skill, and in its folder. If the folder is not a skill, they always apply. */
-function skillSources(root: string): readonly Source[] {
-  const config = configOf(root, 'skill')
-  const isSkill = readWithFingerprint(join(root, 'SKILL.md')) !== undefined
-  const owner = isSkill && { owner: { kind: 'skill' as const, name: basename(root), isHead: false } }
-  return [
-    ...skillAt(root).map(toSource),
-    ...(config === undefined ? [] : [{ kind: 'skill' as const, root, config, ...owner }]),
-  ]
+/** The hooks of a file with their lines, and the name of the skill or agent. Undefined if there are none. */
+function documentOf({
+  config: { text, path },
+  name,
+  kind,
+  isHead,
+}: Source): { readonly document: ReadDocument; readonly owner: string | undefined } | undefined {
+  if (isHead !== true) return { document: readDocument(text, path), owner: name }
+  try {
+    const head = headField(text, 'hookloop')
+    const owner = kind === 'agent' ? (head?.name ?? name) : name
+    return head && { document: { value: head.value, lineOf: () => head.line }, owner }
+  } catch (error) {
+    throw invalid(path, undefined, clause(messageOf(error)))
+  }
 }
 
 /**
@@ -308,30 +297,22 @@ export function scriptsOfEntry(entry: JsonObject, root: string): readonly Finger
   })
 }
 
-/** A hook file. One that cannot be read is still found: otherwise its guards would silently not apply. */
-type Config = Fingerprint & { readonly text: string; readonly isUnreadable?: true }
-
-function unreadable({ path }: Config): AgentError {
-  return invalid(path, undefined, 'it cannot be read')
+function unusable({ path, problem }: ConfigFile): AgentError {
+  return invalid(path, undefined, problem!)
 }
 
 /** The hook file of a folder. A link to a file outside the folder is an error: that file belongs to another source. */
-function configOf(root: string, kind: Kind): Config | undefined {
+function configOf(root: string, kind: Kind): ConfigFile | undefined {
   const folders = kind === 'project' ? [join(root, '.hookloop')] : [join(root, '.hookloop'), root]
-  const config = folders.map(configIn).find((found) => found !== undefined)
-  if (config === undefined || isInside(realPath(root), config.path)) return config
-  throw invalid(join(root, '.hookloop'), undefined, `the hook file is a link to ${config.path}, outside of ${root}`)
+  const config = folders.map((folder) => configIn(folder, root)).find((found) => found !== undefined)
+  if (config?.problem?.includes('outside') === true) throw unusable(config)
+  return config
 }
 
 const names = ['hooks.json', 'hooks.jsonc', 'hooks.yaml', 'hooks.yml']
 
-function configIn(folder: string): Config | undefined {
-  const found = names.flatMap((name): readonly Config[] => {
-    const path = join(folder, name)
-    const read = readWithFingerprint(path)
-    if (read !== undefined) return [read]
-    return pathExists(path) ? [{ path: join(realPath(folder), name), hash: '', text: '', isUnreadable: true }] : []
-  })
+function configIn(folder: string, root: string): ConfigFile | undefined {
+  const found = names.flatMap((name) => readConfig(join(folder, name), root) ?? [])
   if (found.length <= 1) return found[0]
   const files = found.map(({ path }) => path).join(', ')
   throw invalid(folder, undefined, `there are several hook files: ${files}. Keep one of them`)

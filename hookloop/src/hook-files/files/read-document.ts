@@ -9,12 +9,10 @@ export type Path = readonly (string | number)[]
 /** The value of a file, and the line of each value in it. */
 export type ReadDocument = { readonly value: Json; readonly lineOf: (path: Path) => number }
 
-const MAX_CHARACTERS = 1_000_000
 const MAX_DEPTH = 32
 
 /** Reads JSON with comments, or YAML. Duplicate keys, aliases and tags are errors. */
 export function readDocument(text: string, file: string, isYaml = /\.ya?ml$/i.test(file)): ReadDocument {
-  if (text.length > MAX_CHARACTERS) throw invalid(file, undefined, `it is longer than ${MAX_CHARACTERS} characters`)
   const content = text.replace(/^\uFEFF/, '')
   try {
     return isYaml ? readYaml(content, file) : readJsonc(content, file)
@@ -83,13 +81,14 @@ function readYaml(text: string, file: string): ReadDocument {
     version: '1.2',
     schema: 'core',
     strict: true,
-    uniqueKeys: true,
+    uniqueKeys: false, // this check takes quadratic time
+    prettyErrors: false,
     merge: false,
     lineCounter,
   })
   const lineAt = (node: unknown): number => lineCounter.linePos((node as YamlNode | undefined)?.range?.[0] ?? 0).line
   const [first] = [...document.errors, ...document.warnings]
-  if (first !== undefined) throw invalid(file, first.linePos?.[0].line, first.message.split('\n')[0]!.replace(/:$/, ''))
+  if (first !== undefined) throw invalid(file, lineCounter.linePos(first.pos[0]).line, first.message.split('\n')[0]!)
   const toValue = (node: unknown, depth: number): Json => {
     if (depth > MAX_DEPTH) throw invalid(file, lineAt(node), `it is more than ${MAX_DEPTH} levels deep`)
     if (node === null || node === undefined) return null
@@ -101,6 +100,7 @@ function readYaml(text: string, file: string): ReadDocument {
     for (const { key, value } of node.items) {
       const name = isScalar(key) ? String(key.value) : ''
       if (name === '' || name === '__proto__') throw invalid(file, lineAt(key), 'it is not a valid key')
+      if (Object.hasOwn(object, name)) throw invalid(file, lineAt(key), `the key "${name}" is duplicated`)
       object[name] = toValue(value, depth + 1)
     }
     return object

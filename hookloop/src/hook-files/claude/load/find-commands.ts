@@ -7,10 +7,9 @@ import { readFrontMatter } from '../../../system/files/front-matter.ts'
 import { sanitizeText } from '../../../system/sanitize-text.ts'
 import { readText } from '../../../system/files/read-text.ts'
 import { realPathOf } from '../../../system/files/real-path.ts'
-import { markdownFiles } from '../../markdown-files.ts'
+import { HINT, markdownFiles } from '../../heads.ts'
 import { stringIn } from '../../text.ts'
 import { isInside, realPath } from '../../trust/fingerprint.ts'
-import { HINT } from './front-matter-hooks.ts'
 import { userDir } from './read-settings.ts'
 
 export type CommandFile = SlashCommand & { readonly body: string }

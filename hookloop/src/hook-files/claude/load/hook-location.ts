@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
-import { headSource } from './front-matter-hooks.ts'
+import { headAt } from '../../heads.ts'
 import type { HookSource } from './handlers.ts'
 import type { SettingsPlaces } from './read-settings.ts'
 
@@ -70,7 +70,7 @@ function locateFile(file: string): HookLocation | undefined {
 
 /** A skill, a command or an agent, of a project or of a plugin. */
 function locateMarkdown(file: string): HookLocation {
-  const source = headSource(file)
+  const source = headAt(file)
   const plugin = above(file).find((folder) => existsSync(join(folder, manifest)))
   if (plugin === undefined) return { settings: { dir: projectOf(dirname(file)), files: [source] }, isProject: true }
   return { settings: { dir: plugin, files: [{ ...source, plugin }] }, plugin, isProject: false }

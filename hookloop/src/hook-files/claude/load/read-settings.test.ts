@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import type { JsonObject } from '../../../state/json.ts'
-import { readFrontMatterHooks } from './front-matter-hooks.ts'
+import { headsIn } from '../../heads.ts'
 import { HookProject, contextIn } from '../hook-project.fixture.ts'
 import { HookTable, runEvent } from '../run/run-event.ts'
 import { readSettings, type Settings, type SettingsPlaces } from './read-settings.ts'
@@ -358,9 +358,9 @@ test('folders that are linked in a cycle are read once', () => {
   using project = new HookProject()
   project.write('.claude/agents/a/one.md', '---\nname: one\nhooks:\n  Stop: []\n---\n')
   for (const name of ['b', 'c', 'd', 'e']) symlinkSync('.', project.path(`.claude/agents/${name}`))
-  const found = readFrontMatterHooks(project.path('.claude'), [])
+  const found = headsIn(project.path('.claude'))
   assert.deepEqual(
-    found.map(({ source }) => source.name),
+    found.map(({ name }) => name),
     ['one'],
   )
 })

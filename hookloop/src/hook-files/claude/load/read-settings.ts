@@ -4,8 +4,8 @@ import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts
 import { messageOf } from '../../../errors.ts'
 import { nearestName } from '../../../state/nearest-name.ts'
 import { isClaudeEvent } from '../events/claude-events.ts'
-import { readWithFingerprint } from '../../trust/fingerprint.ts'
-import { readFrontMatterHooks, readHead, type ReadFile } from './front-matter-hooks.ts'
+import { headAt, headField, headsIn, type Head } from '../../heads.ts'
+import { readConfig } from '../../read-config.ts'
 import { configDir } from '../run/hook-environment.ts'
 import { readGroups, type ConfigProblem, type HookGroup, type HookSource } from './handlers.ts'
 
@@ -37,16 +37,23 @@ export type Settings = {
   readonly allowedHttpVariables: readonly string[] | undefined
 }
 
+/** The settings of one file, or the hooks of one in the same shape. */
+type ReadFile = { readonly source: HookSource; readonly value: JsonObject }
+
+/** Reads files below a project, and reports those that are invalid. */
+type Reading = { readonly dir: string; readonly problems: ConfigProblem[] }
+
 /** Reads all settings files. An invalid file is reported and does not affect the others. */
 export function readSettings(places: SettingsPlaces): Settings {
   const problems: ConfigProblem[] = []
+  const reading: Reading = { dir: places.dir, problems }
   const own = userDir(places.home)
-  const files = sourcesOf(places, own).flatMap((source) => readSource(source, problems))
+  const files = sourcesOf(places, own).flatMap((source) => readSource(source, reading))
   const source: HookSource = { kind: 'given', file: 'settings in code' }
   const given = places.settings === undefined ? [] : [{ source, value: places.settings }]
-  const plugins = (places.plugins ?? []).flatMap((plugin) => readPlugin(plugin, problems))
+  const plugins = (places.plugins ?? []).flatMap((plugin) => readPlugin(plugin, reading))
   const folders = [own ?? [], places.files === undefined ? join(places.dir, '.claude') : []].flat()
-  const heads = folders.flatMap((folder) => readFrontMatterHooks(folder, problems))
+  const heads = folders.flatMap((folder) => headsIn(folder).flatMap((head) => readHead(head, reading)))
   const all = [...files, ...given, ...plugins, ...heads]
   const enabled = enabledSources(all)
   const read = enabled.map((each) => readGroups(each.value['hooks'], withVariables(each, all)))
@@ -76,31 +83,62 @@ export function userDir(home: string | false | undefined): string | undefined {
   return home === undefined ? configDir() : join(home, '.claude')
 }
 
-function readSource(source: HookSource, problems: ConfigProblem[]): readonly ReadFile[] {
-  if (source.kind === 'skill' || source.kind === 'agent') return readHead(source, problems)
-  return source.kind === 'plugin' ? readPluginFile(source, problems) : readOne(source, problems)
+function readSource(source: HookSource, reading: Reading): readonly ReadFile[] {
+  const { kind, file } = source
+  if (kind === 'skill' || kind === 'agent') return readHead({ ...headAt(file), ...source, kind }, reading)
+  return kind === 'plugin' ? readPluginFile(source, reading) : readOne(source, reading)
 }
 
-function readOne(where: HookSource, problems: ConfigProblem[]): readonly ReadFile[] {
-  const printed = readWithFingerprint(where.file)
-  if (printed === undefined) {
-    if (existsSync(where.file)) problems.push({ source: where, where: '', message: 'it cannot be read' })
+/** Reads a file. `toValue` finds the settings in its text; it throws if they are invalid. */
+function readOne(
+  where: HookSource,
+  { dir, problems }: Reading,
+  toValue: (text: string) => Json | undefined = (text) => JSON.parse(text.replace(/^\uFEFF/, '')) as Json,
+): readonly ReadFile[] {
+  const config = readConfig(where.file, dir)
+  if (config === undefined) return []
+  const { text, path, hash, problem } = config
+  const source: HookSource = { ...where, print: { path, hash } }
+  const leaveOut = (message: string): readonly [] => {
+    problems.push({ source, where: '', message })
     return []
   }
-  const { text, path, hash } = printed
-  const source: HookSource = { ...where, print: { path, hash } }
+  if (problem !== undefined) return leaveOut(problem)
   try {
-    const value = JSON.parse(text.replace(/^\uFEFF/, '')) as Json
-    if (isJsonObject(value)) return [{ source, value }]
-    problems.push({ source, where: '', message: 'it must be a JSON object' })
+    const value = toValue(text)
+    if (value === undefined) return []
+    return isJsonObject(value) ? [{ source, value }] : leaveOut('it must be a JSON object')
   } catch (error) {
-    problems.push({ source, where: '', message: `it is not valid JSON: ${messageOf(error)}` })
+    return leaveOut(
+      where.kind === 'skill' || where.kind === 'agent' ? messageOf(error) : `it is not valid JSON: ${messageOf(error)}`,
+    )
   }
-  return []
+}
+
+/** Reads the hooks in the front matter of a skill, a command or an agent. */
+function readHead(head: Head | (Head & HookSource), reading: Reading): readonly ReadFile[] {
+  let given: string | undefined
+  const read = readOne(head, reading, (text) => {
+    const found = headField(text, 'hooks')
+    given = found?.name
+    return found && { hooks: head.kind === 'agent' ? withSubagentStop(found.value) : found.value }
+  })
+  return read.map(({ source, value }) => ({
+    value,
+    source: { ...source, ...(given !== undefined && { name: given }) },
+  }))
+}
+
+/** `Stop` of an agent is `SubagentStop`: the agent always runs as a subagent. */
+function withSubagentStop(hooks: Json): Json {
+  if (!isJsonObject(hooks) || hooks['Stop'] === undefined) return hooks
+  const { Stop, SubagentStop, ...rest } = hooks
+  const all = [Stop, SubagentStop].flatMap((groups) => (Array.isArray(groups) ? groups : []))
+  return { ...rest, SubagentStop: all }
 }
 
 /** Reads `hooks/hooks.json` of a plugin, and the hooks of its manifest: paths of files, or the hooks themselves. */
-function readPlugin(plugin: PluginPlace, problems: ConfigProblem[]): readonly ReadFile[] {
+function readPlugin(plugin: PluginPlace, reading: Reading): readonly ReadFile[] {
   const { dir, options } = typeof plugin === 'string' ? { dir: plugin, options: undefined } : plugin
   const root = resolve(dir)
   const source = (file: string): HookSource => ({
@@ -109,29 +147,30 @@ function readPlugin(plugin: PluginPlace, problems: ConfigProblem[]): readonly Re
     root,
     ...(options !== undefined && { options }),
   })
-  const manifest = readOne(source(join(root, '.claude-plugin', 'plugin.json')), problems)[0]
+  const manifest = readOne(source(join(root, '.claude-plugin', 'plugin.json')), reading)[0]
   const named = [manifest?.value['hooks'] ?? []].flat()
   const files = named.filter((each) => typeof each === 'string')
   for (const file of files.filter((each) => !existsSync(join(root, each)))) {
-    problems.push({ source: manifest!.source, where: 'hooks', message: `there is no ${file} in ${root}` })
+    reading.problems.push({ source: manifest!.source, where: 'hooks', message: `there is no ${file} in ${root}` })
   }
   const paths = new Set(['hooks/hooks.json', ...files].map((path) => join(root, path)))
   const inline = named
     .filter(isJsonObject)
     .map((hooks) => ({ ...manifest!, value: { hooks: hooks['hooks'] ?? hooks } }))
-  const heads = readFrontMatterHooks(root, problems).filter((each) => each.source.kind === 'skill') // hooks of agents of a plugin are ignored
+  const skills = headsIn(root).filter(({ kind }) => kind === 'skill') // hooks of agents of a plugin are ignored
+  const heads = skills.flatMap((head) => readHead(head, reading))
   return [
-    ...[...paths].flatMap((path) => readPluginFile(source(path), problems)),
+    ...[...paths].flatMap((path) => readPluginFile(source(path), reading)),
     ...inline,
     ...heads.map((head) => ({ ...head, source: { ...head.source, plugin: root } })),
   ]
 }
 
 /** A plugin file has its events under `hooks`, next to a description. */
-function readPluginFile(source: HookSource, problems: ConfigProblem[]): readonly ReadFile[] {
-  const read = readOne(source, problems)
+function readPluginFile(source: HookSource, reading: Reading): readonly ReadFile[] {
+  const read = readOne(source, reading)
   if (read.some(({ value }) => value['hooks'] === undefined)) {
-    problems.push({ source, where: '', message: 'it has no "hooks" with the events of the plugin' })
+    reading.problems.push({ source, where: '', message: 'it has no "hooks" with the events of the plugin' })
   }
   return read
 }

@@ -1,7 +1,7 @@
 import { contextMessage } from '../../../actions/outcome.ts'
 import type { AskedAnswer, Asker } from '../../../agent/capability.ts'
 import { isInspecting } from '../../../agent/hook-agent.ts'
-import type { Json, JsonObject } from '../../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
 import type { EntryWarning } from '../../../state/ledger.ts'
 import type { ToolCall } from '../../../state/tool-call.ts'
 import type { ActionRun } from '../../../hooks/action.ts'
@@ -9,7 +9,7 @@ import { BaseContext } from '../../../hooks/base-context.ts'
 import type { HookOutcome } from '../../../hooks/outcome.ts'
 import type { StateChange } from '../../../state/state-diff.ts'
 import type { SetupTrigger } from '../events/claude-events.ts'
-import { activeFor, hasSession, loadedSkills, skillsOf, storedIn } from './active-sources.ts'
+import { ownerIsActive } from '../../active-owners.ts'
 import type { ModelSource } from '../../../state/inference.ts'
 import { HookMemory, type Wake } from './hook-memory.ts'
 import {
@@ -53,8 +53,6 @@ export type RunnerSettings = {
 
 type RunnerOptions = RunnerSettings & {
   readonly context: HandlerContext
-  /** Skills that have hooks. */
-  readonly skills: ReadonlySet<string>
   /** Whether PermissionRequest hooks run as part of the approval, and not here. */
   readonly hasApproval: boolean
 }
@@ -173,7 +171,11 @@ export class TriggerRunner {
   }
 
   #invocationOf(ctx: BaseContext): Omit<Invocation, 'context'> {
-    return { session: sessionOf(ctx), isActive: activeFor(ctx), isInspecting: isInspecting(ctx.state) }
+    return {
+      session: sessionOf(ctx),
+      isActive: (source) => ownerIsActive(source)(ctx),
+      isInspecting: isInspecting(ctx.state),
+    }
   }
 
   async #run(payload: Payload, { session, ...how }: Invocation): Promise<EventResult> {
@@ -288,7 +290,7 @@ export class TriggerRunner {
     return this.#memory.calls.get(`${agentId}/${id}`) ?? commonFields(state, sessionIn(state), this.#payloadOptions)
   }
 
-  /** Adds to the state: the id of the session, the active skills, and texts of background handlers. */
+  /** Adds to the state: the id of the session, and texts of background handlers. */
   #withState(
     ctx: BaseContext,
     { session, outcome, late: texts }: { session: string; outcome: HookOutcome; late: readonly string[] },
@@ -306,12 +308,18 @@ export class TriggerRunner {
 
   #storedState(ctx: BaseContext, session: string): JsonObject | undefined {
     const before = storedIn(ctx)
-    if (ctx.trigger === 'onSessionStart') return before['session'] === session ? undefined : { ...before, session }
-    if (this.#options.skills.size === 0) return undefined
-    const skills = skillsOf(ctx)
-    const fresh = loadedSkills(ctx).filter((name) => this.#options.skills.has(name) && !skills.includes(name))
-    return fresh.length === 0 ? undefined : { ...before, skills: [...new Set([...skills, ...fresh])] }
+    return ctx.trigger !== 'onSessionStart' || before['session'] === session ? undefined : { ...before, session }
   }
+}
+
+/** What is stored in the state for Claude Code hooks. */
+function storedIn({ state }: BaseContext): JsonObject {
+  const stored = state.metadata[SESSION_KEY]
+  return isJsonObject(stored) ? stored : {}
+}
+
+function hasSession(ctx: BaseContext): boolean {
+  return storedIn(ctx)['session'] !== undefined
 }
 
 type Invocation = Pick<RunEventOptions, 'context' | 'isActive' | 'isInspecting'> & { readonly session: string }
