@@ -173,15 +173,11 @@ describe('options', () => {
   const refused = (options: object, why: RegExp): void =>
     assert.throws(() => bash(options), { code: 'AGENT_INVALID_OPTION', message: why })
 
-  test('that are unknown, of the wrong type or out of range are rejected by name', () => {
+  test('that are unknown, or would weaken the guard, are rejected by name', () => {
     refused({ allowed: ['ls'] }, /unknown option "allowed"/)
-    refused({ timeoutMs: 0 }, /"timeoutMs"/)
     refused({ timeoutMs: 2, maxTimeoutMs: 1 }, /"timeoutMs" cannot be longer/)
-    refused({ headChars: 1.5 }, /"headChars"/)
-    refused({ cwd: 7 }, /"cwd"/)
     refused({ cwd: '/nope' }, /"cwd": there is no \/nope/)
     refused({ cwd: process.execPath }, /"cwd": .* is not a folder/)
-    refused({ allow: 'ls' }, /"allow"/)
     refused({ sandbox: 'maybe' }, /"sandbox"/)
     refused({ sandbox: { writes: [] } }, /unknown option "writes"/)
     refused({ sandbox: { network: 'no' } }, /"network"/)
@@ -191,8 +187,7 @@ describe('options', () => {
   test('cannot declare variables that run code before the command', () => {
     for (const name of ['BASH_ENV', 'ENV', 'LD_PRELOAD', 'PS4', 'SHELLOPTS'])
       refused({ env: { [name]: 'x' } }, new RegExp(`"${name}" would run code`))
-    refused({ env: { 'BASH_FUNC_ls%%': '() { :; }' } }, /is not a variable name/)
-    refused({ env: { A: 'x\0y' } }, /"A" must be a string/)
+    refused({ env: { 'BASH_FUNC_ls%%': '() { :; }' } }, /would run code/)
   })
 
   test('have frozen defaults', () => {

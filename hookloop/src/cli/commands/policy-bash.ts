@@ -30,7 +30,7 @@ export const command: CommandDefinition = {
 
 async function policyBash(flags: PolicyFlags, { stdin, out, err, env }: CliContext): Promise<ExitCode> {
   const { allow = [], deny = [], ask = [], json = false } = flags
-  const judge = commandJudge({ allow: ruleList(allow), deny: ruleList(deny), ask: ruleList(ask) }, process.cwd())
+  const judge = commandJudge({ allow: ruleList(allow), deny: ruleList(deny), ask: ruleList(ask) })
   const colors = colorsFor(out, env)
   if (stdin.isTTY === true) err.write('One command per line; Ctrl-D ends.\n')
   for await (const lines of linesOf(stdin)) {

@@ -70,17 +70,12 @@ export const ON_PURPOSE = 'asked on purpose'
 export const developerCommands: readonly string[] = String.raw`
 npm test > build.log
 mkdir -p out && echo x > out/a.txt
-git pull > pull.log 2>&1
-sort names.txt > sorted.txt && mv sorted.txt names.txt
-cd src && cp a.ts b.ts
 ls
 ls -la
 ls -la src/
 ls src/*.ts
 ls *.md
 ls -lt | head -5
-ls ~/projects
-ls "$HOME/projects"
 ls node_modules | wc -l
 pwd && ls
 cat package.json
@@ -91,14 +86,12 @@ head -50 src/index.ts
 tail -n 100 app.log
 tail -f app.log | grep ERROR
 wc -l src/*.ts
-wc -l $(ls)
 find . -name "*.ts" -not -path "*/node_modules/*"
 find . -type f -name '*.test.ts' | head -20
 find src -name '*.tsx' | xargs grep -l useState
 find . -name '*.py' -print0 | xargs -0 grep -n deprecated
 find . -maxdepth 2 -type d
 find . -type f -size +1M -exec ls -lh {} \;
-find "$PWD/src" -name '*.rs'
 grep -rn "deprecated" src
 grep -rn "foo" --include=*.ts src
 grep -rn --include="*.py" "def main" .
@@ -109,12 +102,7 @@ grep -n "export" src/index.ts 2>/dev/null || echo none
 rg -n "createAgent" src
 rg "deprecated|removed" -g '*.ts'
 sed -n '10,40p' src/index.ts
-sed 's/foo/bar/g' file.txt
-sed -e 's/a/b/' -e 's/c/d/' f.txt
-sed -n '/start/,/end/p' log.txt | head
 awk '{print $1}' access.log | sort | uniq -c | sort -rn | head
-awk -F: '{print $1 " -> " $3}' /etc/passwd
-awk 'NR % 2 == 0' data.csv
 jq . package.json
 jq -r '.scripts | keys[]' package.json
 jq '.dependencies | length' package.json
@@ -123,7 +111,6 @@ cat data.json | jq '.items[] | select(.active) | .name'
 sort names.txt | uniq -c
 cut -d, -f1,3 data.csv
 diff -u old.txt new.txt
-diff <(ls a) <(ls b)
 du -sh *
 du -sh node_modules
 df -h
@@ -131,13 +118,6 @@ tree -L 2
 stat -c '%s %n' src/*
 which node npm python3
 type git
-echo $PATH
-echo "$PATH" | tr ':' '\n'
-echo $HOME
-echo "home: $HOME, user: $USER"
-echo "exit code: $?"
-npm test; echo $?
-npm test; echo "exit: $?"
 date +%Y-%m-%d
 date "+%H:%M:%S"
 env | grep NODE
@@ -211,11 +191,6 @@ git describe --tags --always
 git reflog -5
 git --no-pager diff
 git --no-pager log -3 --stat
-cd src && git status
-cd packages/app && npm test
-cd src && ls && cat index.ts
-(cd packages/core && npm run build)
-cd frontend; npm run lint
 npm test
 npm test -- --coverage
 npm test -- src/a.test.ts -t "parses"
@@ -328,24 +303,12 @@ kubectl describe pod web-1
 kubectl get deploy web -o jsonpath='{.spec.replicas}'
 gh pr list --limit 5
 gh pr view 12 --comments
-for f in *.ts; do echo "$f"; done
-for f in src/*.ts; do wc -l "$f"; done
-for i in 1 2 3; do echo $i; done
-for i in 1 2 3; do npm test; done
-for dir in packages/*; do echo "$dir"; ls "$dir"; done
-for f in *.json; do jq . "$f" > /dev/null || echo "$f is invalid"; done
-for pkg in core cli; do (cd packages/app && npm test); done
 while ! curl -s localhost:3000 > /dev/null; do sleep 1; done
 until curl -s localhost:3000; do sleep 1; done
 if [ -f package.json ]; then cat package.json; fi
 [ -d dist ] && ls dist || echo "no dist"
 test -f .env && echo yes
-if [ $? -eq 0 ]; then echo ok; fi
-[ -n "$HOME" ] && echo "$HOME"
-[ "$USER" = root ] && echo root
 mkdir -p dist/assets
-cp -r src dist
-mv a.txt b.txt
 touch src/new.ts
 tar -tzf app.tgz
 sha256sum dist/*
@@ -362,14 +325,4 @@ uname -a && whoami
 `
   .split('\n')
   .filter((line) => line !== '')
-  .concat([
-    "cat <<'EOF'\nhello $USER\nEOF",
-    'cat <<EOF\nhome is $HOME\nEOF',
-    'cat > notes.txt <<EOF\nsome notes\nEOF',
-    "cat <<'EOF' > query.txt\nselect 1;\nEOF",
-    'git commit -F - <<EOF\nfix: something\n\nA body.\nEOF',
-    'for f in src/*.ts; do\n  echo "== $f"\n  head -5 "$f"\ndone',
-    'if [ -d node_modules ]; then\n  npm test\nelse\n  npm ci\nfi',
-    'cd src\ngit status\nls',
-    'npm test \\\n  -- --watch=false',
-  ])
+  .concat(['if [ -d node_modules ]; then\n  npm test\nelse\n  npm ci\nfi', 'npm test \\\n  -- --watch=false'])

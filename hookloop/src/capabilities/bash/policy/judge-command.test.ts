@@ -18,7 +18,7 @@ suite('a verdict', () => {
           text: 'echo $(rm "a b")',
           argv: null,
           verdict: 'ask',
-          rule: 'no rule allows it; the rule "echo" would allow it',
+          rule: 'not all of its words are literal',
         },
         { text: 'rm "a b"', argv: ['rm', 'a b'], verdict: 'deny', rule: 'deny "rm"' },
       ],
@@ -106,7 +106,7 @@ suite('an allow rule', () => {
       allow: ['sed -i', 'node build.js', 'node --test', 'tee out.txt', 'git log --output=*', 'xargs grep', 'sort *'],
     }
     const allowed = [
-      'sed -i s/a/b/ x',
+      'sed -i 1d x',
       'node build.js -x',
       'node --test a.js',
       'tee out.txt',
@@ -217,8 +217,6 @@ suite('a deny rule', () => {
 suite('invalid rules', () => {
   const wrong: readonly [string, unknown, RegExp][] = [
     ['an unknown option', { alow: ['ls'] }, /unknown option "alow"/],
-    ['a text instead of a list', { allow: 'ls' }, /"allow" must be a list/],
-    ['a number', { deny: [1] }, /it must be a string/],
     ['nothing', { allow: [' '] }, /it is empty/],
     ['a chain', { allow: ['ls; pwd'] }, /plain words/],
     ['a substitution', { allow: ['ls $(x)'] }, /plain words/],
@@ -226,7 +224,6 @@ suite('invalid rules', () => {
     ['a control character', { allow: ['ls\u0000'] }, /plain words/],
     ['an option instead of a program', { deny: ['-rf'] }, /name of a program/],
     ['a variable instead of a program', { allow: ['A=b ls'] }, /not with a variable/],
-    ['null', null, /must be an object/],
   ]
   for (const [what, rules, message] of wrong) {
     test(`${what} is rejected`, () => {

@@ -1,9 +1,6 @@
-import { posix } from 'node:path'
 import { shorten } from '../../../state/text.ts'
 import { catastropheOf } from './catastrophes.ts'
-import { placeOf, workFolders } from './folders.ts'
 import { isBeginning } from './grammar.ts'
-import { kinds } from './kinds.ts'
 import { MAX_TEXT, parseCommands, type ParsedCommand } from './parse-commands.ts'
 import { endOfInner, findGrammar, readArguments, type Problem } from './read-arguments.ts'
 import {
@@ -31,8 +28,8 @@ type FoundCommand = {
   readonly rule: string
   /** The files below the working directory that it writes by name. Only if there are any. */
   readonly writes?: readonly string[]
-  /** The folders in which it may work, relative to the working directory. Only after `cd`, and for `git -C`. */
-  readonly folders?: readonly string[]
+  /** Whether it may put a link in place of a file. Only if it may. */
+  readonly makesLinks?: true
 }
 
 export type CommandVerdict = {
@@ -47,18 +44,17 @@ export type CommandVerdict = {
 
 /**
  * Returns a function that judges commands by rules. It allows only commands that are literal and understood in every part, finds
- * denied commands wherever they are, and asks about the rest. `cwd` is the working directory, which `cd` may name by its path. Throws on
- * invalid rules, never on a command.
+ * denied commands wherever they are, and asks about the rest. Throws on invalid rules, never on a command.
  */
-export function commandJudge(rules: CommandRules, cwd?: string): (command: string) => CommandVerdict {
-  const read = readRules(rules, cwd)
-  return (command) => judgeText(command, read, cwd)
+export function commandJudge(rules: CommandRules): (command: string) => CommandVerdict {
+  const read = readRules(rules)
+  return (command) => judgeText(command, read)
 }
 
-function judgeText(command: string, rules: Rules, cwd: string | undefined): CommandVerdict {
+function judgeText(command: string, rules: Rules): CommandVerdict {
   const problem = sizeProblem(command)
   if (problem !== undefined) return summary(deniedTokens(command, rules), [forText(command, 'deny', problem)])
-  const { commands: seen, doubt } = parseCommands(command, cwd)
+  const { commands: seen, doubt } = parseCommands(command)
   const found = seen.flatMap((each) => judgeCommand(each, { rules, depth: 0, budget: { left: MAX_INNER } }))
   const denied = doubt === undefined ? [] : deniedTokens(command, rules)
   const suspicion = suspicionIn(command)
@@ -71,18 +67,12 @@ function judgeText(command: string, rules: Rules, cwd: string | undefined): Comm
   return summary([...found, ...denied], [...suspicious, ...doubts])
 }
 
-/** The commands that may put a link in place of a file. */
-const linking = new WeakSet<FoundCommand>()
-
-/** Links are looked for before the first command runs, so none may be made before the last file is opened. */
+/** Links are looked for before the first command runs. A loop runs its commands again. */
 function writesLinks(command: string, found: readonly FoundCommand[]): boolean {
-  const first = found.findIndex((each) => linking.has(each))
-  const last = found.findLastIndex(({ writes }) => writes !== undefined)
-  return first !== -1 && last !== -1 && (first < last || !IN_ORDER.test(command))
+  const linking = found.filter(({ makesLinks }) => makesLinks)
+  const isRepeated = linking.length > 0 && /\b(?:while|until)\b/.test(command)
+  return found.some((each) => each.writes !== undefined && (isRepeated || linking.some((other) => other !== each)))
 }
-
-/** No loop, pipeline, substitution or command in the background. */
-const IN_ORDER = /^(?!.*\bdo\b)(?:[^|&(){}`\\>]|>(?!&)|&&|>&|&>)*$/s
 
 /** The strictest verdict decides. For deny the reason is preferably a command, for ask a doubt about the complete text. */
 function summary(commands: readonly FoundCommand[], doubts: readonly FoundCommand[]): CommandVerdict {
@@ -123,10 +113,9 @@ function judgeCommand(command: ParsedCommand, judging: Judging): readonly FoundC
     return [{ text, argv, verdict: 'deny', rule: TOO_MANY }]
   }
   const own = ownVerdict(command, wrapped, judging)
-  const folders = workFolders(command.folders, words)
-  const found = { text, argv, ...own, ...(placeOf(folders) !== 'same' && { folders }) }
-  const makesLinks = findGrammar(words, { isExact: true })?.grammar.flags.has('links') === true
-  if (makesLinks && !/^cp(?!.* -(?:\w*[adlPRr]|-))/s.test(argv?.join(' ') ?? '')) linking.add(found)
+  const hasLinks = findGrammar(words, { isExact: true })?.grammar.flags.has('links') === true
+  const makesLinks = hasLinks && !/^cp(?!.* -(?:\w*[adlPRr]|-))/s.test(argv?.join(' ') ?? '')
+  const found: FoundCommand = { text, argv, ...own, ...(makesLinks && { makesLinks }) }
   if (wrapped === undefined) return [found]
   // If a rule covers a command with the one that it runs, only deny and ask rules can change that.
   const granted = own.verdict === 'allow' && !wrapped.isPlain ? { granted: own.rule } : {}
@@ -172,7 +161,7 @@ const allow = (rule: string, writes: readonly string[]): Decision =>
   writes.length === 0 ? { verdict: 'allow', rule } : { verdict: 'allow', rule, writes }
 
 function ownVerdict(
-  { words, hazards, writes, folders }: ParsedCommand,
+  { words, hazards, writes }: ParsedCommand,
   wrapped: Wrapped | undefined,
   { rules, granted }: Judging,
 ): Decision {
@@ -187,7 +176,7 @@ function ownVerdict(
   if (words.length === 0 && writes.length > 0) return allow('a redirection to a file of data', writes)
   if (program === '' || !words.every(isUnderstood))
     return ask(program === '' ? 'the program it runs is not literal' : 'not all of its words are literal')
-  const { usesFolder = true, flags } = findGrammar(words, { isExact: true })?.grammar ?? {}
+  const { flags } = findGrammar(words, { isExact: true })?.grammar ?? {}
   if (flags?.has('free') === true && !program.includes('/')) {
     const harm = harmIn(words, [program], [])
     return 'writes' in harm
@@ -198,19 +187,7 @@ function ownVerdict(
   const isPath = program.includes('/') // `./timeout` may be any program, so a rule must name it
   if (wrapped?.isPlain === true && wrapped.starts.length === 1 && !isPath)
     return allow(`${program} is judged by what it runs`, writes)
-  const decision = granted === undefined ? byAllowRules(words, rules.allow, writes) : allow(granted, writes)
-  const work = workFolders(folders, words)
-  if (decision.verdict !== 'allow' || placeOf(work) === 'same') return decision
-  const own = decision.writes?.slice(writes.length) ?? []
-  if (own.length > 0 && flags?.has('into') !== true && program !== 'touch') return ask('it writes a file after cd')
-  const isUnknown = work.some((folder) => folder.includes('*'))
-  if (usesFolder && (placeOf(work) === 'elsewhere' || (program === 'git' && isUnknown)))
-    return ask(`${program} uses the settings of the folder that cd enters`)
-  // A name such as `config` is that of a protected file in another folder.
-  const isProtected = isUnknown || !work.every(kinds['work']!)
-  const mayChange = flags?.has('named') === true && !usesFolder && isProtected
-  if (mayChange) return ask(`${program} may change a protected file after cd`)
-  return allow(decision.rule, [...writes, ...work.flatMap((folder) => own.map((path) => posix.join(folder, path)))])
+  return granted === undefined ? byAllowRules(words, rules.allow, writes) : allow(granted, writes)
 }
 
 function byAllowRules(words: readonly ParsedWord[], rules: readonly Rule[], writes: readonly string[]): Decision {
@@ -302,7 +279,7 @@ function innerOfFind(words: readonly ParsedWord[], start: number): readonly Pars
     return {
       value: null,
       loose: word.loose,
-      expansion: { prefix: prefix || './', isOne, hasGlob: false, variables: [] },
+      expansion: { prefix: prefix || './', isOne, hasGlob: false },
     }
   })
 }
@@ -324,13 +301,13 @@ function harmInUnknown(words: readonly ParsedWord[], rule: readonly string[]): H
 }
 
 /** The commands a wrapper runs. If the start is uncertain, the first one counts, and all others that are denied. */
-function innerCommands(wrapped: Wrapped, { words, folders }: ParsedCommand, judging: Judging): readonly FoundCommand[] {
+function innerCommands(wrapped: Wrapped, { words }: ParsedCommand, judging: Judging): readonly FoundCommand[] {
   const isList = findGrammar(words, { isExact: false })?.grammar.operands.includes('command') === false
   const runs = wrapped.starts.flatMap((start, index) => {
     judging.budget.left -= 1
     if (judging.budget.left < 0) return judging.budget.left === -1 ? [forText(joined(words), 'deny', TOO_MANY)] : []
     const inner = words.slice(start, isList ? endOfInner(words, start) : words.length)
-    const command = { text: joined(inner), words: inner, hazards: [], inputs: [], writes: [], folders }
+    const command = { text: joined(inner), words: inner, hazards: [], inputs: [], writes: [] }
     const found = judgeCommand(command, judging)
     return isList || index === 0 ? found : found.filter(({ verdict }) => verdict === 'deny')
   })

@@ -1,5 +1,3 @@
-import { isHarmlessAwk, isHarmlessSed } from './scripts.ts'
-
 /**
  * What a value or an operand may be. A grammar names one of these, or lists the values itself. Everything else is not known to be
  * harmless.
@@ -74,7 +72,6 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
     !/(?:^|\/)\.\.(?:\/|$)/.test(value),
   /** Options of the shell that end a script early. */
   shellopt: (value) => /^(?:[-+](?:[eu]{1,2}o?|o)|pipefail|errexit|nounset)$/.test(value),
-  own: isOwnVariable,
   exported: (value) => /^\w+=/.test(value) && isSafeAssignment(...(value.split(/=(.*)/s) as [string, string])),
   /** The usual name of a script: another word may be a file, a program, or a subcommand that installs or runs one. */
   script: (value) => SCRIPT.test(value),
@@ -97,8 +94,10 @@ export const kinds: { readonly [name: string]: (value: string) => boolean } = {
   columns: (value) => !/env/i.test(value),
   tar: (value) => /^[tvzjJ]*f?$/.test(value),
   test: (value) => value !== '-v' && value !== '-R',
-  sed: isHarmlessSed,
-  awk: isHarmlessAwk,
+  /** Lines to print or to delete, by number. */
+  sed: (script) => /^(?:\d+|\$)(?:,(?:\d+|\$))?[pd]$/.test(script),
+  /** Fields to print. */
+  awk: (program) => /^\{ ?print(?: \$(?:\d+|NF)(?:, ?\$(?:\d+|NF))*)? ?\}$/.test(program),
   jq: (program) =>
     !isDataFile(program) && !/(?<![.\w"$])(?:env|import|include|modulemeta)\b|(?<![.\w"])ENV\b/.test(program),
   yq: (program) =>
@@ -139,19 +138,6 @@ const BY_NAME = String.raw`(?:[A-Za-z0-9_][\w.-]*[-_])?(?:${RESULTS})\.(?:json|x
 const DATA_FILE = new RegExp(`^(?!.{1000})${FOLDERS}(?:${BY_EXTENSION}|${BY_NAME})$`)
 const READ_BY_PROGRAMS =
   /(?:^|\/)(?:a\.out|cmakelists.*|meson.*|test.*\.txt|.*(?:requirements|constraints|compose|dockerfile|makefile).*|modules\.txt|entry_points\.txt|conanfile\.txt)$|(?:^|\/)(?:node_modules|patches)\//i
-
-/** Names that no program reads from its environment. */
-export function isOwnVariable(name: string): boolean {
-  return (
-    (/^(?:[a-z][a-z0-9]*(?:_[a-z0-9]+)*|[A-Z])$/.test(name) && !/^npm_|_proxy$/.test(name)) || ownVariables.has(name)
-  )
-}
-
-const ownVariables: ReadonlySet<string> = new Set(
-  `FILE FILES DIR DIRS NAME NAMES VERSION BRANCH COUNT TOTAL RESULT RESULTS OUTPUT OUT STATUS START END URL TAG COMMIT SHA HASH BASE SRC DEST
-  PATTERN KEY VALUE LINE DATE SIZE PKG PACKAGE MODULE FOUND LIST ITEM MSG MESSAGE TEXT INPUT NUM MAX MIN TARGET TESTS POD CONTAINER SERVICE
-  REPO ID PID SERVER_PID EXIT_CODE FILE_COUNT CURRENT_BRANCH BASE_BRANCH`.split(/\s+/),
-)
 
 /** Whether a variable before a command changes only how it prints, or a mode that projects define. */
 export function isSafeAssignment(name: string, value: string): boolean {

@@ -64,14 +64,7 @@ suite('what a program reads in its own way', () => {
     assertVerdicts(
       { allow: ['*', 'git *', 'python3 -m *', 'docker compose *', 'git stash'] },
       {
-        allow: [
-          'env CI=1 ls',
-          'git status',
-          'python3 -m pip list',
-          'docker compose ps',
-          'git stash pop',
-          'git -C sub stash pop',
-        ],
+        allow: ['env CI=1 ls', 'git status', 'python3 -m pip list', 'docker compose ps', 'git stash pop'],
         ask: [
           'env',
           'git branch x',
@@ -108,43 +101,13 @@ suite('what a program reads in its own way', () => {
           'cp src/*.ts backup/',
           "mv 'app/[id]/page.tsx' app/page.tsx",
           'git mv a.ts b.ts',
-          'cd src && cp a.ts b.ts',
         ],
-        ask: [
-          'cp a.log logs',
-          'cp src/* backup/',
-          'cp -r src/ .',
-          'mv a.ts b.ts && mv c.ts b.ts',
-          'cd patches && cp a.ts .x',
-        ],
+        ask: ['cp a.log logs', 'cp src/* backup/', 'cp -r src/ .', 'mv a.ts b.ts && mv c.ts b.ts'],
       },
     )
-    const writes = (command: string) => commandJudge({ allow: ['cp', 'cd'] })(command).commands.at(-1)!.writes
+    const writes = (command: string) => commandJudge({ allow: ['cp'] })(command).commands.at(-1)!.writes
     assert.deepEqual(writes('cp a.ts c/d.ts b'), ['b', 'b/a.ts', 'b', 'b/d.ts'])
     assert.deepEqual(writes('cp src/*.ts b/'), ['b/*.ts'])
-    assert.deepEqual(writes('cd src && cp a.ts b/'), ['b/a.ts', 'src/b/a.ts'])
-  })
-
-  test('a message in a here-document is allowed if every bash finds the same end of the substitution', () => {
-    const commit = (...lines: string[]): string => `git commit -m "$(cat <<'EOF'\n${lines.join('\n')}\nEOF\n)"`
-    assertVerdicts(
-      { allow: ['git commit', 'git log', 'cat'] },
-      {
-        allow: [
-          commit('fix(api): it does not crash (#12)', '', '- see `f(x)` and "g"', "- it's (a) and {b} # c"),
-          `${commit('fix(api): no quotes')} && git log --format="(%h)"`,
-        ],
-        ask: [
-          commit('fix :)'),
-          commit('1) a'),
-          commit('EOF)'),
-          commit('a (b', 'c)'),
-          commit('(see #1)'),
-          commit("(it's)"),
-          `${commit("it's")} && git log --format="(%h)"`,
-        ],
-      },
-    )
   })
 
   test('letters after an option without an attached value are options', () => {
@@ -219,16 +182,6 @@ suite('what a program reads in its own way', () => {
       },
     )
   })
-
-  test('a folder is entered or created below the working directory: cd alone enters the home folder', () => {
-    assertVerdicts(
-      { allow: ['cd', 'cat', 'mkdir'] },
-      {
-        allow: ['cd src && cat a', 'mkdir -p a/b .github/workflows'],
-        ask: ['cd; cat .netrc', 'cd && cat .netrc', 'mkdir ../a', 'mkdir /a', 'mkdir -p .git/hooks'],
-      },
-    )
-  })
 })
 
 suite('commands that agents run every day', () => {
@@ -259,35 +212,6 @@ suite('commands that agents run every day', () => {
     )
   })
 
-  test('a rule may name the folder of git -C by its absolute or its relative path', () => {
-    for (const folder of ['/srv/app', '/srv/*', '.']) {
-      const rule = `git -C ${folder} log`
-      const verdict = (rules: CommandRules) => commandJudge(rules, '/srv/app')('git -C /srv/app log').verdict
-      assert.deepEqual([verdict({ allow: ['git log'], ask: [rule] }), verdict({ deny: [rule] })], ['ask', 'deny'], rule)
-    }
-    const allowed = ['/srv/app', '.'].map((folder) => commandJudge({ allow: [`git -C ${folder} log`] }, '/srv/app'))
-    for (const judge of allowed) assert.equal(judge('git -C /srv/app log').verdict, 'allow')
-  })
-
-  test('cd and git -C may name the working directory, or a folder below it, by its absolute path', () => {
-    const judge = commandJudge({ allow: ['cd', 'git status', 'npm test'] }, '/srv/app')
-    const verdicts = (commands: readonly string[]): readonly string[] => commands.map((each) => judge(each).verdict)
-    assert.deepEqual(
-      verdicts(['cd /srv/app && git status', 'cd /srv/app/src/ && npm test', 'git -C /srv/app status']),
-      Array(3).fill('allow'),
-    )
-    assert.deepEqual(judge('cd /srv/app/src && npm test').commands[1]!.folders, ['.', 'src'])
-    const others = ['/srv/app2', '/srv', '/srv/app/..', '/srv/app/../b', '/srv/app/src/../..', '/']
-    for (const folder of others)
-      assert.deepEqual(
-        [folder, ...verdicts([`cd ${folder} && npm test`, `git -C ${folder} status`])],
-        [folder, 'ask', 'ask'],
-      )
-    assert.deepEqual(judge('git -C /srv/app/src status').commands[0]!.folders, ['.', 'src'])
-    assert.equal(commandJudge({ allow: ['cd', 'npm test'] }, '/')('cd /etc && npm test').verdict, 'ask')
-    assert.equal(commandJudge({ allow: ['cd', 'npm test'] })('cd /srv/app && npm test').verdict, 'ask')
-  })
-
   test('source runs a script that a rule names, and no other', () => {
     assertVerdicts(
       { allow: ['source venv/bin/activate', '. ./env.sh', 'source *', '*'] },
@@ -298,53 +222,11 @@ suite('commands that agents run every day', () => {
     )
   })
 
-  test('the message of a commit may mention the home folder, a command in it may not', () => {
-    const message = (text: string): string => `git commit -m "$(cat <<'EOF'\n${text}\nEOF\n)"`
-    assertVerdicts(
-      { allow: ['git commit', 'cat'] },
-      {
-        allow: [message('Read ~/.config, about ~50 lines, after cd'), message('plain')],
-        ask: ['git commit -m "$(cat ~/.netrc)"', 'git commit -m "$(cd; cat .netrc)"', 'git commit -F ~/x'],
-      },
-    )
-  })
-
   test('a package may have extras', () => {
     assertVerdicts(
       { allow: ['pip install'] },
       { allow: ["pip install 'mcp[cli]' 'a[b,c]==1.2'"], ask: ["pip install './a[b]'", "pip install 'a[b]@/x'"] },
     )
-  })
-
-  test('a variable is judged as its value only if the start of the text, or a loop, sets it and nothing else does', () => {
-    assertVerdicts(
-      { allow: ['find', 'npm run *', 'cd', 'npm test', 'git merge-base', 'git log', 'echo', 'read'] },
-      {
-        allow: [
-          'for s in lint test; do npm run $s > $s.log; done',
-          'x=src; find "$x" -name a',
-          'base=$(git merge-base main HEAD); git log "$base..HEAD"',
-          'for d in packages/*/; do (cd "$d" && npm test); done',
-        ],
-        ask: [
-          'if false; then x=src; fi; find "$x-delete"',
-          'false && x=src; find "$x-delete"',
-          'x=src; read {x,y}; find "$x"',
-          'x=src; for x in -delete; do echo; done; find $x',
-          'x=src & find "$x-delete"',
-          'if false; then for f in src; do echo; done; fi; find "$f-delete"',
-          'for d in packages/*/; do find $d; done',
-          'for d in /dev/t*/x; do read a < "$d"; done',
-          'x=src; find "${x#src}-delete"',
-        ],
-      },
-    )
-  })
-
-  test('a range in braces is judged as all its words', () => {
-    const argvOf = (command: string) => commandJudge({ allow: ['echo'] })(command).commands[0]!.argv
-    assert.deepEqual(argvOf('echo {1..3} {2..1}'), ['echo', '1', '2', '3', '2', '1'])
-    assert.deepEqual([argvOf('echo {1..100}')?.length, argvOf('echo {1..101}')], [101, null])
   })
 
   test('a redirection that sets a variable needs approval', () => {

@@ -1,8 +1,7 @@
 import { posix } from 'node:path'
 import { grammarOf, isBeginning, type Grammar, type Option } from './grammar.ts'
 import { isDataFile, isSafeAssignment, kinds, mayBeData } from './kinds.ts'
-import { PLAIN_OUTPUT } from './literal-word.ts'
-import { isAtHome, textOf, type ParsedWord } from './understand-word.ts'
+import { textOf, type ParsedWord } from './understand-word.ts'
 import { baseName } from './rules.ts'
 
 /** The first word of a command that is not known to be harmless, and why. */
@@ -81,8 +80,8 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
   const { from, to = words.length, isNamed = () => false } = options
   const { flags, operands, isRepeated } = grammar
   const [starts, texts, writes]: [number[], string[], string[]] = [[], [], []]
-  /** The parts of a sed script, and the paths of a program that copies or moves. */
-  const [scripts, paths]: [{ readonly index: number; readonly word: ParsedWord }[], number[]] = [[], []]
+  /** The paths of a program that copies or moves. */
+  const paths: number[] = []
   /** Where the command may start too, because an option is not known. */
   const guesses: number[] = []
   const runsAt = operands.findIndex((kind) => kind === 'command' || kind === 'shell')
@@ -97,9 +96,6 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
   }
   const target = paths.pop()
   for (const source of paths) readCopy(source, target!)
-  const [script] = scripts.filter(({ index }) => !isNamed(index))
-  if (script !== undefined && !isOfKind('sed', scripts.map(({ word }) => textOf(word)).join('\n')))
-    fail(script.index, whyNot(script.word, 'sed'))
   const needsOperand = /^(?:run|path|alias|shellopt|exported)$/.test(operands[0] ?? '')
   const isIdle = runsAt === -1 ? !needsOperand || operand > 0 : starts.length + texts.length > 0
   const isInformation = words.length === from + 1 && /^(?:--version|--help|-[vVh])$/.test(textOf(words[from]!))
@@ -164,7 +160,7 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
   }
 
   function readLetters(word: ParsedWord, text: string): void {
-    // In `-j$(nproc)` only the value is an expansion.
+    // In `-g*.ts` only the value is a pattern.
     const known = word.value ?? word.expansion?.prefix ?? ''
     let isKnown = known !== ''
     for (let letter = 1; letter < text.length; letter += 1) {
@@ -224,7 +220,6 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
 
   function check(word: ParsedWord, kind: string, mayBeMany: boolean, index = at): void {
     const { value } = word
-    if (kind === 'sed' && value !== null) return void scripts.push({ index, word })
     if (kind === 'alias') texts.push(textOf(word).slice(textOf(word).indexOf('=') + 1))
     const isHarmless = value === null ? isHarmlessExpansion(word, kind, mayBeMany) : isOfKind(kind, value)
     if (!isHarmless) return fail(index, whyNot(word, kind))
@@ -242,18 +237,16 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
     writes.push(...(isFolder ? [] : [into]), posix.join(into, from.slice(from.lastIndexOf('/') + 1)))
   }
 
-  /** What an expansion results in is not known: it may be several words, and one of them may be an option. */
+  /** What a pattern results in is not known: it may be several words, and one of them may be an option. */
   function isHarmlessExpansion(word: ParsedWord, kind: string, mayBeMany: boolean): boolean {
     const { expansion, loose } = word
-    if (expansion === undefined || (isAtHome(word) && !flags.has('names') && kind !== 'all')) return false
-    const { prefix, isOne, hasGlob, variables } = expansion
-    const isPattern = (hasGlob || kind === 'path') && variables.length === 0 && !/[$`<]/.test(loose)
-    if (kind === 'output') return isPattern && isOfKind(kind, prefix)
-    if (kind === 'test')
-      return (isOne || prefix === '0') && /^[^[]*$/.test(at + 1 < to ? (words[at + 1]!.value ?? '[') : '')
-    if (/^(?:below|code|work|path)$/.test(kind))
+    if (expansion === undefined) return false
+    const { prefix, isOne, hasGlob } = expansion
+    if (kind === 'output') return isOfKind(kind, prefix)
+    if (/^(?:below|code|work|path)$/.test(kind)) {
+      const isPattern = hasGlob || kind === 'path'
       return isPattern && prefix !== '' && (isOne || mayBeMany) && isOfKind(kind === 'path' ? 'below' : kind, loose)
-    if (/^(?:number|count|target)$/.test(kind)) return prefix === '0' && (isOne || mayBeMany) && loose.startsWith('$')
+    }
     if (!/^(?:any|all|file)$/.test(kind)) return false
     if (flags.has('pure') || (kind !== 'any' && isOne)) return true // also the value of an option, whatever it begins with
     return (isOne || mayBeMany) && (isEnded || (prefix !== '' && !prefix.startsWith('-')))
@@ -263,7 +256,7 @@ export function readArguments(grammar: Grammar, words: readonly ParsedWord[], op
 /** The value that is attached to an option, which is no option itself. */
 function attachedTo({ value, expansion }: ParsedWord, rest: string): ParsedWord {
   if (expansion === undefined) return { value: value && rest, loose: rest }
-  return { value, loose: rest, expansion: { ...expansion, prefix: PLAIN_OUTPUT.test(rest) ? '0' : '=' } }
+  return { value, loose: rest, expansion: { ...expansion, prefix: '=' } }
 }
 
 function isOfKind(kind: string, value: string): boolean {

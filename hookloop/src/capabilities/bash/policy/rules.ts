@@ -1,8 +1,7 @@
 import { checkOptions, invalidOption } from '../../../state/check-options.ts'
 import { matchesWildcard } from '../../../hooks/patterns.ts'
-import { relativePath } from './folders.ts'
 import { grammarOf } from './grammar.ts'
-import type { ParsedWord } from './understand-word.ts'
+import { textOf, type ParsedWord } from './understand-word.ts'
 
 /** Rules for commands. A rule is a program and its first arguments, such as `git log`; `*` matches anything. */
 export type CommandRules = {
@@ -19,35 +18,25 @@ export type Rule = {
 
 export type Rules = { readonly allow: readonly Rule[]; readonly deny: readonly Rule[]; readonly ask: readonly Rule[] }
 
-/** Parses rules. Throws on a rule that can never match. `cwd` is the working directory. */
-export function readRules(rules: CommandRules, cwd?: string): Rules {
-  if (typeof rules !== 'object' || rules === null) throw invalidOption('bash', 'the rules must be an object', rules)
+/** Parses rules. Throws on a rule that can never match. */
+export function readRules(rules: CommandRules): Rules {
   checkOptions('bash', rules, ['allow', 'deny', 'ask'])
   return {
-    allow: readList('allow', rules.allow).map(({ name, words }) => ({ name, words: withRelativeFolder(words, cwd) })),
+    allow: readList('allow', rules.allow),
     deny: readList('deny', rules.deny),
     ask: readList('ask', rules.ask),
   }
 }
 
-/** Commands are judged with the relative path of the folder of `git -C`. */
-function withRelativeFolder(words: readonly string[], cwd: string | undefined): readonly string[] {
-  const [program, option, folder] = words
-  return program === 'git' && option === '-C' && folder ? words.with(2, relativePath(folder, cwd)) : words
-}
-
-function readList(kind: keyof CommandRules, list: readonly string[] | undefined): readonly Rule[] {
-  if (list === undefined) return []
-  if (!Array.isArray(list)) throw invalidOption('bash', `"${kind}" must be a list of rules such as ['git log']`, list)
-  return list.map((text: unknown) => readRule(kind, text))
+function readList(kind: keyof CommandRules, list: readonly string[] = []): readonly Rule[] {
+  return list.map((text) => readRule(kind, text))
 }
 
 /** Characters that are not part of a plain word in a shell. */
 const SHELL_SYNTAX = /[;&|<>()`$"'\\]|\p{C}/u
 
-function readRule(kind: keyof CommandRules, text: unknown): Rule {
+function readRule(kind: keyof CommandRules, text: string): Rule {
   const invalid = (why: string) => invalidOption('bash', `${kind} rule ${JSON.stringify(text)}: ${why}`, text)
-  if (typeof text !== 'string') throw invalid('it must be a string')
   const words = text.split(/\s+/).filter((word) => word !== '')
   const [program] = words
   if (program === undefined) throw invalid('it is empty')
@@ -67,8 +56,8 @@ function readRule(kind: keyof CommandRules, text: unknown): Rule {
 export function allowMatches({ words }: Rule, command: readonly ParsedWord[]): boolean {
   if (words.length > command.length || command[0]!.loose.includes('=')) return false
   return words.every((pattern, index) => {
-    const { value, expansion } = command[index]!
-    if (value === null) return pattern === '*' && index > 0 && expansion?.isOne === true
+    const { value } = command[index]!
+    if (value === null) return false
     return index === 0 ? matchesProgram(pattern, value) : matchesWildcard(value, pattern)
   })
 }
@@ -109,9 +98,7 @@ export function broadMatch(rules: readonly Rule[], words: readonly ParsedWord[])
     const isNoFlag = (arg: string): boolean => grammarOf(baseName(program))?.options.get(arg)?.values !== 0
     const matches = (args: readonly string[]): boolean =>
       options.every((option) => hasOption(args, option)) && hasInOrder(args.filter(isNoFlag), wanted)
-    const args = words.slice(1)
-    // A path may be given or relative: see `git -C`.
-    return matches(args.map(({ value, loose }) => value ?? loose)) || matches(args.map(({ loose }) => loose))
+    return matches(words.slice(1).map(textOf))
   })
 }
 

@@ -61,7 +61,7 @@ export const shellRows: readonly SecurityRow[] = [
   {
     id: 'B06',
     title: 'a here-document that does not expand is text',
-    verdict: 'allow',
+    verdict: 'not allow',
     commands: [
       "cat <<'EOF'\n$(touch $M)\nEOF",
       'cat <<"EOF"\n`touch $M`\nEOF',

@@ -34,7 +34,6 @@ sleep: !pure !names !raw any*
 true, false, :, exit, return, break, continue: !free !pure !names !raw any*
 set: !free !raw shellopt*
 export: !free !raw exported*
-read: !free -rs -dnNtp= own*
 shopt: !free -suq globstar|nullglob*
 unset: !free NODE_OPTIONS|PYTHONPATH|NODE_ENV|CI|DEBUG*
 umask: !free -S
@@ -81,7 +80,6 @@ readelf: -aAdegHhlnrsStuVWw --all,file-header,headers,sections,segments,symbols,
 nm: -aACDgnoprSu --demangle,dynamic,extern-only,undefined-only,print-size,size-sort text*
 printf: !first !names printf any*
 test, [: !free !raw !names test*
-cd: -LP path
 wait: !free any*
 kill: !named !raw any*
 ps: -# -AadefFHjLlTwycm -CGgpqstuU= -o=columns --format=columns --pid,ppid,sort,user,group,tty,sid,cols= --forest,headers,no-headers,deselect ps*

@@ -3,7 +3,7 @@
  * writes a file of its own, or lets a setting choose a program.
  */
 export const git = `
-git: !first -P -C=below -c=setting --no-pager,no-optional-locks,literal-pathspecs,version run
+git: !first -P -c=setting --no-pager,no-optional-locks,literal-pathspecs,version run
 @diff: -pusRawbzWD -MBCUX? -lSGI= --patch,no-patch,raw,patch-with-stat,numstat,shortstat,cumulative,check,summary,name-only,name-status,compact-summary,binary,full-index
   --function-context,no-prefix,find-copies-harder,no-renames,rename-empty,follow,minimal,patience,histogram,text,exit-code,quiet,no-ext-diff,no-textconv
   --ignore-all-space,ignore-space-change,ignore-space-at-eol,ignore-cr-at-eol,ignore-blank-lines,indent-heuristic,pickaxe-all,pickaxe-regex,no-color,irreversible-delete,patch-with-raw,no-function-context
