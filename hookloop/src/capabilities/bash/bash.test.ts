@@ -178,7 +178,7 @@ describe('options', () => {
     refused({ timeoutMs: 2, maxTimeoutMs: 1 }, /"timeoutMs" cannot be longer/)
     refused({ cwd: '/nope' }, /"cwd": there is no \/nope/)
     refused({ cwd: process.execPath }, /"cwd": .* is not a folder/)
-    refused({ sandbox: 'maybe' }, /"sandbox"/)
+    refused({ sandbox: 'maybe' }, /bash: sandbox/)
     refused({ sandbox: { writes: [] } }, /unknown option "writes"/)
     refused({ sandbox: { network: 'no' } }, /"network"/)
     refused({ allowInSandbox: 'yes' }, /"allowInSandbox"/)

@@ -104,11 +104,9 @@ test('F15 a file that changed after it was read is not edited until it is read a
 
 test('F18 a pattern that would hang a backtracking engine is run in linear time', async () => {
   shop.put('x', `${'a'.repeat(5_000)}!\n`)
-  for (const ripgrep of [true, false]) {
-    for (const pattern of ['^(a+)+$', '^(a|aa)+$', '(.*a){20}b', '^(([a-z])+.)+[A-Z]([a-z])+$']) {
-      const { output } = await shop.call('search_files', { pattern }, { ripgrep })
-      assert.equal(output, '(no matches)', pattern)
-    }
+  for (const pattern of ['^(a+)+$', '^(a|aa)+$', '(.*a){20}b', '^(([a-z])+.)+[A-Z]([a-z])+$']) {
+    const { output } = await shop.call('search_files', { pattern })
+    assert.equal(output, '(no matches)', pattern)
   }
 })
 
@@ -132,29 +130,27 @@ test('F20 hidden files are not listed, read, found or written in any way', async
   shop.put('ok.txt', 'nothing\n')
   symlinkSync('.env', shop.path('innocent'))
   symlinkSync('conf/private', shop.path('conf2'))
-  for (const ripgrep of [true, false]) {
-    const { outputs, run } = await shop.run(
-      [
-        read('.env'),
-        read('.ENV'),
-        read('innocent'),
-        read('conf2/key.pem'),
-        ['list_dir', { depth: 5 }],
-        ['list_dir', { path: 'conf/private' }],
-        ['list_dir', { path: 'conf2' }],
-        ['search_files', { pattern: 'KEY|C.NARY' }],
-        ['search_files', { pattern: 'C.NARY', path: '.env' }],
-        ['search_files', { glob: '**/*' }],
-        ['write_file', { path: 'conf/private/new', content: 'x' }],
-        ['edit_file', { path: '.env', old_string: 'KEY', new_string: 'x' }],
-      ],
-      { ripgrep, hide: ['.env*', 'conf/private'], allow: ['.env', 'conf'], readFirst: false },
-    )
-    assert.doesNotMatch(everythingOf(run), new RegExp(CANARY))
-    assert.equal(outputs[4], 'conf/\nconf2 (link)\ninnocent (link)\nok.txt\t8')
-    assert.equal(outputs[7], '(no matches)')
-    assert.equal(outputs[9], 'ok.txt')
-  }
+  const { outputs, run } = await shop.run(
+    [
+      read('.env'),
+      read('.ENV'),
+      read('innocent'),
+      read('conf2/key.pem'),
+      ['list_dir', { depth: 5 }],
+      ['list_dir', { path: 'conf/private' }],
+      ['list_dir', { path: 'conf2' }],
+      ['search_files', { pattern: 'KEY|C.NARY' }],
+      ['search_files', { pattern: 'C.NARY', path: '.env' }],
+      ['search_files', { glob: '**/*' }],
+      ['write_file', { path: 'conf/private/new', content: 'x' }],
+      ['edit_file', { path: '.env', old_string: 'KEY', new_string: 'x' }],
+    ],
+    { hide: ['.env*', 'conf/private'], allow: ['.env', 'conf'], readFirst: false },
+  )
+  assert.doesNotMatch(everythingOf(run), new RegExp(CANARY))
+  assert.equal(outputs[4], 'conf/\nconf2 (link)\ninnocent (link)\nok.txt\t8')
+  assert.equal(outputs[7], '(no matches)')
+  assert.equal(outputs[9], 'ok.txt')
   assert.equal(readFileSync(shop.path('.env'), 'utf8'), `KEY=${CANARY}\n`)
   assert.deepEqual(readdirSync(shop.path('conf/private')), ['key.pem'])
 })
@@ -164,15 +160,10 @@ test('F20 refusing a hidden path reveals neither the rule nor whether the path e
   symlinkSync('vault', shop.path('alias'))
   const paths = ['vault', 'vault/there', 'vault/none', 'vault/there/below', 'vault/none/below']
   const aliases = ['alias', 'alias/there', 'alias/none', 'alias/there/below', 'alias/none/below']
-  for (const ripgrep of [true, false]) {
-    for (const path of [...paths, ...aliases, 'gone/x']) {
-      const { outputs, executions } = await shop.run(everyTool(path), { hide: ['v?ult', 'gone'], ripgrep })
-      assert.deepEqual(outputs, Array(6).fill(`${path} is not accessible. Continue without it.`), path)
-      assert.deepEqual(
-        new Set(executions.map(({ status, by }) => `${status} ${by}`)),
-        new Set(['blocked files.confine']),
-      )
-    }
+  for (const path of [...paths, ...aliases, 'gone/x']) {
+    const { outputs, executions } = await shop.run(everyTool(path), { hide: ['v?ult', 'gone'] })
+    assert.deepEqual(outputs, Array(6).fill(`${path} is not accessible. Continue without it.`), path)
+    assert.deepEqual(new Set(executions.map(({ status, by }) => `${status} ${by}`)), new Set(['blocked files.confine']))
   }
   const listed = await shop.run(
     [
@@ -232,19 +223,14 @@ test('F22 files with odd names work, and their names are shown unambiguously', a
     ])
     assert.deepEqual(statuses(executions), ['ok', 'ok', 'ok', 'ok'], JSON.stringify(name))
   }
-  for (const ripgrep of [true, false]) {
-    const { outputs } = await shop.run(
-      [
-        ['list_dir', {}],
-        ['search_files', { pattern: 'needles' }],
-      ],
-      { ripgrep },
-    )
-    assert.equal(outputs[0]!.split('\n').length, names.length)
-    assert.equal(outputs[1]!.split('\n').length, names.length)
-    assert.ok(!outputs.join('').includes('\u001B'))
-    assert.match(outputs[0]!, /^"a\\nb"\t8$/m)
-  }
+  const { outputs } = await shop.run([
+    ['list_dir', {}],
+    ['search_files', { pattern: 'needles' }],
+  ])
+  assert.equal(outputs[0]!.split('\n').length, names.length)
+  assert.equal(outputs[1]!.split('\n').length, names.length)
+  assert.ok(!outputs.join('').includes('\u001B'))
+  assert.match(outputs[0]!, /^"a\\nb"\t8$/m)
   await shop.refused([...everyTool('n'.repeat(256)), ...everyTool(`${'d/'.repeat(200)}x`).slice(0, 4)])
   assert.equal(existsSync(shop.path('MARK')), false)
 })

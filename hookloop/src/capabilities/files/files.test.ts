@@ -9,7 +9,7 @@ import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
 import { files } from './files.ts'
 import { filesDefaults } from './options.ts'
-import { Workshop } from './files.fixture.ts'
+import { statuses, Workshop, type Call } from './files.fixture.ts'
 
 const shop = new Workshop()
 after(() => shop.remove())
@@ -43,17 +43,13 @@ test('invalid options are rejected by name', () => {
   const wrong: readonly (readonly [object, RegExp])[] = [
     [{}, /give either "root" or "roots"/],
     [{ root, roots: [root] }, /give either "root" or "roots"/],
-    [{ roots: [] }, /at least one/],
     [{ root: '' }, /a root must be a path/],
     [{ root: join(root, 'none') }, /cannot be used: ENOENT/],
     [{ root: shop.secret }, /it is not a folder/],
     [{ root, hidden: [] }, /unknown option "hidden"/],
-    [{ root, hide: '.env' }, /"hide" must be a list/],
     [{ root, protect: ['../x'] }, /"\.\.\/x" in "protect"/],
-    [{ root, write: 'yes' }, /"write" must be true or false/],
     [{ root, maxLines: 0 }, /"maxLines" must be a whole number/],
     [{ root, maxLineBytes: 40_000 }, /"maxLineBytes" must not be more/],
-    [{ root, skip: ['a/b'] }, /"skip" must be a list of folder names/],
   ]
   for (const [options, words] of wrong) {
     assert.throws(
@@ -65,6 +61,21 @@ test('invalid options are rejected by name', () => {
       },
     )
   }
+})
+
+test('.env files, keys and credentials are not read unless they are named in allow', async () => {
+  const secrets = ['.env', '.env.local', 'conf/server.pem', 'id_rsa', '.npmrc', '.aws/credentials']
+  for (const path of [...secrets, '.env.example']) shop.put(path, 'TOKEN')
+  const calls = [...secrets, '.env.example'].map((path): Call => ['read_file', { path }])
+  const byDefault = await shop.run(calls)
+  const named = await shop.run(calls, { allow: [...secrets.slice(0, 5), '.aws'] })
+  const found = await shop.call('search_files', { pattern: 'TOKEN' })
+  assert.deepEqual(statuses(byDefault.executions), [...secrets.map(() => 'blocked'), 'ok'])
+  assert.deepEqual(
+    statuses(named.executions),
+    calls.map(() => 'ok'),
+  )
+  assert.equal(found.output, '.env.example:1: TOKEN')
 })
 
 test('paths in several roots are relative to the first and absolute in the others', async () => {

@@ -8,7 +8,6 @@ import { filesDefaults, readFilesOptions, type FilesOptions } from './options.ts
 import { pathRules } from './path-rules.ts'
 import { PathRefused, showName, toRoots } from './paths.ts'
 import { readFileTool } from './read-file.ts'
-import { findRipgrep, ripgrepAt } from './ripgrep.ts'
 import { searchFilesTool } from './search-files.ts'
 import { rememberHook } from './seen-files.ts'
 import { judgeWrite, withPath, type Opened, type Workspace } from './workspace.ts'
@@ -24,20 +23,22 @@ const PRIORITY = 200
 export function files(options: FilesOptions): Capability {
   const settings = readFilesOptions(options)
   const roots = toRoots(settings.roots)
+  const allowed = pathRules('allow', [...filesDefaults.allow, ...settings.allow])
+  const hidden = pathRules('hide', options.hide ?? [])
+  const secret = pathRules('hide', filesDefaults.hide)
   const workspace: Workspace = Object.freeze({
     roots,
     lookup: bestLookup,
-    hidden: pathRules('hide', settings.hide),
+    hidden: (names) => hidden(names) ?? (allowed(names) === undefined ? secret(names) : undefined),
     protectedBy: pathRules('protect', [...filesDefaults.protect, ...settings.protect]),
     askedAbout: pathRules('ask', [...filesDefaults.ask, ...settings.ask]),
-    allowed: pathRules('allow', settings.allow),
+    allowed,
   })
   const approved: ApprovedPaths = new WeakMap()
-  const program = settings.ripgrep ? findRipgrep(roots) : undefined
   const reading = [
     readFileTool(workspace, settings),
     listDirTool(workspace, settings),
-    searchFilesTool(workspace, settings, program === undefined ? undefined : ripgrepAt(program, settings)),
+    searchFilesTool(workspace, settings),
   ]
   const changing = settings.write
     ? [writeFileTool(workspace, settings, approved), editFileTool(workspace, settings, approved)]

@@ -90,9 +90,7 @@ test(
     ]).flat()
     const seen: string[] = []
     const watcher = watch(shop.outside, (event, name) => void seen.push(`${event} ${name}`))
-    const { value, flips } = await flipping(shop.path('d'), '../o', () =>
-      makeUntil({ ok: 20, others: 20 }, calls, { ripgrep: false }),
-    )
+    const { value, flips } = await flipping(shop.path('d'), '../o', () => makeUntil({ ok: 20, others: 20 }, calls))
     watcher.close()
     assert.deepEqual(seen, [], 'not even for a moment')
     assert.deepEqual(readdirSync(shop.outside).toSorted(), ['f', 'secret'])
@@ -122,9 +120,7 @@ test('a file that is exchanged for a link during a write or an edit leads nowher
     ['read_file', { path: 'f' }],
     ['edit_file', { path: 'f', old_string: 'inside', new_string: 'inside!' }],
   ]).flat()
-  const { value, flips } = await flipping(shop.path('f'), '../o/f', () =>
-    makeUntil({ ok: 20, others: 20 }, calls, { ripgrep: false }),
-  )
+  const { value, flips } = await flipping(shop.path('f'), '../o/f', () => makeUntil({ ok: 20, others: 20 }, calls))
   assert.equal(readFileSync(join(shop.outside, 'f'), 'utf8'), `${CANARY}\n`)
   assert.deepEqual(readdirSync(shop.outside).toSorted(), ['f', 'secret'])
   for (const { run } of value.runs) assert.ok(!everythingOf(run).includes(CANARY))
@@ -173,7 +169,7 @@ test('F10 huge files are read in little memory, and the result says how to conti
       ['search_files', { pattern: 'first|aaaa' }],
       ['list_dir', {}],
     ],
-    { node: ['--max-old-space-size=64'], options: { ripgrep: false, readFirst: false, timeoutMs: 120_000 } },
+    { node: ['--max-old-space-size=64'], options: { readFirst: false, timeoutMs: 120_000 } },
   )
   assert.match(answers[0]!.ok!, /2\\tsecond/)
   assert.match(answers[1]!.ok!, /binary file of 5368709120 bytes/)

@@ -9,13 +9,13 @@ export type FilesOptions = {
   readonly roots?: readonly string[]
   /** Whether there are tools that change files. Default true. */
   readonly write?: boolean
-  /** Paths that may be read but not written, in addition to the defaults such as `.git` and `.env*`. */
+  /** Paths that may be read but not written, in addition to the defaults such as `.git` and `.vscode`. */
   readonly protect?: readonly string[]
   /** Paths that need approval before they are written, in addition to the defaults such as `package.json`. */
   readonly ask?: readonly string[]
-  /** Exceptions from `protect` and `ask`. */
+  /** Exceptions from `protect`, `ask` and the defaults of `hide`. */
   readonly allow?: readonly string[]
-  /** Paths that do not exist for the model: they are not listed, found, read or written. */
+  /** Paths that do not exist for the model, in addition to keys and credentials such as `.env*`: not listed, found, read or written. */
   readonly hide?: readonly string[]
   /** Names of folders that listings and searches do not enter, unless they start there. */
   readonly skip?: readonly string[]
@@ -39,20 +39,22 @@ export type FilesOptions = {
   readonly maxDepth?: number
   /** How long reading, listing or searching may take. */
   readonly timeoutMs?: number
-  /** Whether ripgrep is used if it is installed. Default true. */
-  readonly ripgrep?: boolean
 }
 
-/** In addition to `runLater`: repositories, secrets, and more that a command may write but a model should not. */
+/** Keys and credentials. */
+const secretPaths =
+  '.env* .envrc *.pem *.key *.p12 *.pfx *.jks *.keystore id_rsa* id_dsa* id_ecdsa* id_ed25519* .ssh .gnupg .aws .azure .kube .netrc .npmrc .pypirc .git-credentials ' +
+  '.pgpass .my.cnf .mylogin.cnf .vault-token .htpasswd .terraformrc **/.docker/config.json **/.config/gcloud **/.config/gh **/.terraform.d/credentials.tfrc.json'
+
+/** In addition to `runLater`: repositories, and more that a command may write but a model should not. */
 const protectedPaths =
-  '.git .env* .yarn .yarnrc* .pnpmfile.* lefthook.* .lefthook.* .lintstagedrc* **/node_modules/.bin ' +
+  '.git .yarn .yarnrc* .pnpmfile.* lefthook.* .lefthook.* .lintstagedrc* **/node_modules/.bin ' +
   'lefthook-local.* .lefthook-local.* .lefthook .lefthook-local .pre-commit-config.* .simple-git-hooks.* simple-git-hooks.* .overcommit.yml .bundle .mvn .pnp.* **/.venv/bin **/venv/bin ' +
-  '.gemini .codex .windsurf .zed .aider.conf.yml .huskyrc* .direnv .bazelrc .gradle bunfig.toml .bunfig.toml .pip pip.conf .pypirc .gemrc .nvimrc .nvim.lua .vim .emacs .emacs.d .dir-locals.el ' +
+  '.gemini .codex .windsurf .zed .aider.conf.yml .huskyrc* .direnv .bazelrc .gradle bunfig.toml .bunfig.toml .pip pip.conf .gemrc .nvimrc .nvim.lua .vim .emacs .emacs.d .dir-locals.el ' +
   '.inputrc .tmux.conf .screenrc .cshrc .tcshrc .kshrc .config/fish .irbrc .pryrc .pdbrc .Rprofile .psqlrc .sqliterc .ghci .curlrc .wgetrc .hg .hgrc .mise .config/mise mise.local.toml sitecustomize.py usercustomize.py ' +
-  '.devcontainer.json .gitpod.yml .replit .codesandbox .stackblitzrc .fleet .theia .lvimrc .local.vimrc .vimrc.local .git-hooks .jj .sl .svn .bzr .bazeliskrc .buckconfig tools/bazel .jvmopts .sbtopts .sbtrc .terraform .terraformrc **/site-packages/*.pth ' +
+  '.devcontainer.json .gitpod.yml .replit .codesandbox .stackblitzrc .fleet .theia .lvimrc .local.vimrc .vimrc.local .git-hooks .jj .sl .svn .bzr .bazeliskrc .buckconfig tools/bazel .jvmopts .sbtopts .sbtrc .terraform **/site-packages/*.pth ' +
   '.continue .opencode opencode.json opencode.jsonc .amp .kiro .roo .goose .qwen .factory .iex.exs .ocamlinit .utoprc .erlang .octaverc .ipython .jupyter .julia .lein .pythonrc .pythonrc.py .Renviron ' +
-  '.xinitrc .xprofile .xsession .xsessionrc .xbindkeysrc .pam_environment .login .logout .direnvrc .lessfilter .mailcap .config/git .config/nvim .config/direnv .config/husky .config/systemd .config/autostart .config/environment.d .config/nushell .config/zsh ' +
-  '.aws .kube .gnupg .my.cnf .mylogin.cnf **/.docker/config.json'
+  '.xinitrc .xprofile .xsession .xsessionrc .xbindkeysrc .pam_environment .login .logout .direnvrc .lessfilter .mailcap .config/git .config/nvim .config/direnv .config/husky .config/systemd .config/autostart .config/environment.d .config/nushell .config/zsh'
 
 /** What a package manager runs when it installs, and what a server runs with the secrets of the project. */
 const askedPaths =
@@ -65,8 +67,8 @@ export const filesDefaults = Object.freeze({
   write: true,
   protect: Object.freeze([...runLater, ...protectedPaths.split(' ')]),
   ask: Object.freeze(askedPaths.split(' ')),
-  allow: Object.freeze([] as readonly string[]),
-  hide: Object.freeze([] as readonly string[]),
+  allow: Object.freeze(['.env.example', '.env.sample', '.env.template'] as readonly string[]),
+  hide: Object.freeze(secretPaths.split(' ')),
   skip: Object.freeze(['.git', 'node_modules'] as readonly string[]),
   readFirst: true,
   maxLines: 200,
@@ -78,7 +80,6 @@ export const filesDefaults = Object.freeze({
   maxMatches: 100,
   maxDepth: 32,
   timeoutMs: 10_000,
-  ripgrep: true,
 }) satisfies { readonly [K in keyof FilesOptions]: FilesOptions[K] | undefined }
 
 /** Checked options with the defaults filled in. */
@@ -89,18 +90,7 @@ export function readFilesOptions(options: FilesOptions): FilesSettings {
   if ((root === undefined) === (roots === undefined)) {
     throw invalidOption('files', 'give either "root" or "roots"', root)
   }
-  if (roots !== undefined && (!Array.isArray(roots) || roots.length === 0)) {
-    throw invalidOption('files', '"roots" must be a list of folders, at least one', roots)
-  }
-  for (const name of ['write', 'readFirst', 'ripgrep'] as const) {
-    if (typeof settings[name] !== 'boolean') {
-      throw invalidOption('files', `"${name}" must be true or false`, settings[name])
-    }
-  }
-  const { skip, maxLineBytes, maxReadBytes } = settings
-  if (!Array.isArray(skip) || !skip.every((name) => typeof name === 'string' && /^[^/\\*?[\]{}!\0]+$/.test(name))) {
-    throw invalidOption('files', '"skip" must be a list of folder names', skip)
-  }
+  const { maxLineBytes, maxReadBytes } = settings
   if (maxLineBytes > maxReadBytes) {
     throw invalidOption('files', '"maxLineBytes" must not be more than "maxReadBytes"', maxLineBytes)
   }

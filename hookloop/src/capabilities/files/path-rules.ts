@@ -11,7 +11,6 @@ export type PathRules = (names: readonly string[]) => string | undefined
  * (`docs/private`, `**` for any folders). Everything below a match matches too.
  */
 export function pathRules(option: string, patterns: readonly string[]): PathRules {
-  if (!Array.isArray(patterns)) throw invalidOption('files', `"${option}" must be a list of patterns`, patterns)
   const rules = patterns.map((pattern) => toRule(option, pattern))
   if (rules.length === 0) return () => undefined
   return (names) => {

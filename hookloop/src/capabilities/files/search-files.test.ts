@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { after, test } from 'node:test'
-import fc from 'fast-check'
 import { createAgent } from '../../create-agent.ts'
 import { until } from '../../system/processes/processes.fixture.ts'
 import { testIf } from '../../system/test-if.fixture.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { files } from './files.ts'
 import { Workshop } from './files.fixture.ts'
-import { findRipgrep } from './ripgrep.ts'
-import { toRoots } from './paths.ts'
 
 const shop = new Workshop()
 after(() => shop.remove())
@@ -19,8 +16,6 @@ shop.put('docs/readme.md', 'The token.\n')
 shop.put('node_modules/pkg/index.js', 'const token = 3\n')
 shop.put('image.png', Buffer.from([137, 80, 78, 71, 0, 1, 2]))
 symlinkSync('../o', shop.path('out'))
-
-const hasRipgrep = findRipgrep(toRoots([shop.inside])) !== undefined
 
 test('matching lines are shown with file and line number', async () => {
   const { output } = await shop.call('search_files', { pattern: 'token' })
@@ -90,140 +85,18 @@ test('files that are too large and folders that are too deep are left out', asyn
   shop.put('limits/large.txt', `needle\n${'x'.repeat(2_000)}`)
   shop.put('limits/a/b/c/deep.txt', 'needle\n')
   shop.put('limits/small.txt', 'needle\n')
-  for (const ripgrep of [true, false]) {
-    const options = { maxFileBytes: 1_000, maxDepth: 3, ripgrep }
-    const { output } = await shop.call('search_files', { pattern: 'needle', path: 'limits' }, options)
-    assert.equal(output, 'limits/small.txt:1: needle')
-  }
+  const options = { maxFileBytes: 1_000, maxDepth: 3 }
+  const { output } = await shop.call('search_files', { pattern: 'needle', path: 'limits' }, options)
+  assert.equal(output, 'limits/small.txt:1: needle')
 })
 
 test('a search that reaches its size or time limit says so', async () => {
   for (let i = 0; i < 50; i++) shop.put(`bytes/f${i}.txt`, `${'x'.repeat(1_000)}\n`)
-  const bytes = await shop.call(
-    'search_files',
-    { pattern: 'y', path: 'bytes' },
-    { maxSearchBytes: 10_000, ripgrep: false },
-  )
+  const bytes = await shop.call('search_files', { pattern: 'y', path: 'bytes' }, { maxSearchBytes: 10_000 })
   assert.match(bytes.output, /stopped at its size limit/)
   for (let i = 0; i < 3_000; i++) writeFileSync(shop.path(`bytes/g${i}.txt`), 'z\n')
-  const time = await shop.call('search_files', { pattern: 'y', path: 'bytes' }, { timeoutMs: 10, ripgrep: false })
+  const time = await shop.call('search_files', { pattern: 'y', path: 'bytes' }, { timeoutMs: 10 })
   assert.match(time.output, /search timed out/)
-})
-
-testIf(hasRipgrep)('a search finds the same with and without ripgrep', async () => {
-  const lines = [
-    'foo bar',
-    'Foo_1',
-    'é è ß',
-    'tab\there',
-    '',
-    'a&&b',
-    'x[y]z',
-    '123-456',
-    'Straße K',
-    '\u00A0nbsp',
-    '“quoted”',
-    'end.',
-  ]
-  for (let i = 0; i < 12; i++) {
-    const text = lines.filter((_, at) => (at * 7 + i) % 3 > 0).join(i % 2 === 0 ? '\n' : '\r\n')
-    shop.put(`same/d${i % 3}/f${i}.txt`, i === 4 ? `\uFEFF${text}` : text)
-  }
-  shop.put('same/latin.txt', Buffer.from('caf\xE9\nfoo\xFFbar\n\xC3\n', 'latin1'))
-  shop.put('same/utf16.txt', Buffer.from('foo bar\n', 'utf16le'))
-  shop.put('same/late-nul.txt', `foo bar\n${'x'.repeat(9_000)}\0\nfoo bar\n`)
-  shop.put('same/.hidden/x.txt', 'foo bar\n')
-  shop.put('same/.gitignore', 'd1\n')
-  shop.put('same/node_modules/x.txt', 'foo bar\n')
-  const search = async (pattern: string, ripgrep: boolean): Promise<string> =>
-    (await shop.call('search_files', { pattern, path: 'same' }, { ripgrep })).output
-  const fixed = [
-    'foo',
-    '^foo',
-    'bar$',
-    '^.{5}$',
-    '\\bé',
-    '\\w+',
-    '\\W',
-    '^\\W+$',
-    '\\d{3}-\\d+',
-    '[^a-z ]',
-    '[[:upper:]]',
-    'caf.$',
-    'foo.bar',
-  ]
-  const odd = [
-    'a&&b',
-    '[a&&b]',
-    'x\\[y\\]z',
-    '\\s',
-    '\\S+$',
-    '^$',
-    'ß',
-    '(?i)STRASSE',
-    '(?i)k',
-    '(?i)straße',
-    '.',
-    '^\\S\\s',
-    '[\\w.]+$',
-    '(foo|end)\\.?',
-    '\\Bo',
-    '“',
-  ]
-  const other = [
-    '\\pL+$',
-    '\\x{e9}',
-    '\\Afoo',
-    'foo\\z',
-    '(?s)f.o',
-    '(?P<n>f)o',
-    '[]x]',
-    '[+--]',
-    '\\Qa&&b\\E',
-    'a{,2}',
-    '{',
-    '\\<',
-    'o{2}',
-    '\\t',
-  ]
-  for (const pattern of [...fixed, ...odd, ...other]) {
-    assert.equal(await search(pattern, true), await search(pattern, false), pattern)
-  }
-  const piece = fc.constantFrom(
-    'f',
-    'o',
-    ' ',
-    '.',
-    '\\w',
-    '\\d',
-    '\\s',
-    '\\b',
-    '[a-o]',
-    '[^f]',
-    '(?:a|o)',
-    '*',
-    '+?',
-    '^',
-    '$',
-    'é',
-    '\\W',
-    '&',
-    '{1,2}',
-    '|',
-  )
-  await fc.assert(
-    fc.asyncProperty(fc.array(piece, { minLength: 1, maxLength: 5 }), async (pieces) => {
-      assert.equal(await search(pieces.join(''), true), await search(pieces.join(''), false), pieces.join(''))
-    }),
-    { numRuns: 20 },
-  )
-})
-
-test('a program below a root is not used as ripgrep', () => {
-  const planted = shop.put('bin/rg', '#!/bin/sh\ntouch ../o/MARK\n', 0o755)
-  symlinkSync(planted, shop.path('../o/rg'))
-  const roots = toRoots([shop.inside])
-  assert.equal(findRipgrep(roots, [shop.path('bin'), shop.outside, 'bin', '.'].join(':')), undefined)
 })
 
 test('five thousand files are listed and searched, with a limited result', async () => {
@@ -240,11 +113,7 @@ test('five thousand files are listed and searched, with a limited result', async
   )
   assert.match(outputs[0]!, /^f00000\t7\n[^]*\n\[4800 more entries are not shown/)
   assert.equal(outputs[1]!.split('\n').length, 10)
-  const slow = await shop.call(
-    'search_files',
-    { pattern: '^line 499[0-9]$', path: 'huge' },
-    { ...options, ripgrep: false },
-  )
+  const slow = await shop.call('search_files', { pattern: '^line 499[0-9]$', path: 'huge' }, { ...options })
   assert.equal(slow.output, outputs[1])
   assert.equal(outputs[2]!.split('\n').length, 10)
 })
@@ -255,7 +124,7 @@ testIf(process.platform === 'linux')('a cancelled search ends, and no file stays
   const model = scriptedModel([
     { toolCalls: [{ name: 'search_files', args: { pattern: 'nowhere at all', path: 'huge' } }] },
   ])
-  const agent = createAgent({ model, use: [files({ root: shop.inside, ripgrep: false, timeoutMs: 60_000 })] })
+  const agent = createAgent({ model, use: [files({ root: shop.inside, timeoutMs: 60_000 })] })
   const stop = new AbortController()
   const running = agent.run('Go.', { signal: stop.signal })
   assert.ok(await until(() => openFiles() > before)) // the search holds its folder open

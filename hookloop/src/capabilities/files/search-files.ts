@@ -8,7 +8,6 @@ import { isBinary } from './open-file.ts'
 import { openFlags } from './open-folder.ts'
 import type { FilesSettings } from './options.ts'
 import { showPlace } from './paths.ts'
-import type { Ripgrep } from './ripgrep.ts'
 import { walk, WorkLimit, type Entry } from './walk.ts'
 import { withPath, type Workspace } from './workspace.ts'
 
@@ -24,7 +23,7 @@ type Args = {
 const MAX_PATTERN = 1_000
 
 /** Searches the lines or the names of files. Every file that is shown was opened and checked like any other. */
-export function searchFilesTool(workspace: Workspace, limits: FilesSettings, ripgrep: Ripgrep | undefined): Tool {
+export function searchFilesTool(workspace: Workspace, limits: FilesSettings): Tool {
   return tool({
     name: 'search_files',
     description:
@@ -52,41 +51,35 @@ export function searchFilesTool(workspace: Workspace, limits: FilesSettings, rip
       additionalProperties: false,
     },
     concurrent: true,
-    execute: (args, { signal }) => search(workspace, args as Args, { limits, ripgrep, signal }),
+    execute: (args, { signal }) => search(workspace, args as Args, { limits, signal }),
   })
 }
 
 async function search(
   workspace: Workspace,
   args: Args,
-  { limits, ripgrep, signal }: { limits: FilesSettings; ripgrep: Ripgrep | undefined; signal: AbortSignal },
+  { limits, signal }: { limits: FilesSettings; signal: AbortSignal },
 ): Promise<string> {
   const { path = '.', glob, limit = limits.maxMatches } = args
   if (args.pattern === undefined && glob === undefined) throw new Error('Give a pattern, a glob or both.')
-  const pattern = args.pattern === undefined ? undefined : toPattern(args.pattern, args)
-  const matcher = pattern && lineMatcher(pattern)
+  const matcher = args.pattern === undefined ? undefined : lineMatcher(toPattern(args.pattern, args))
   const matchesGlob = glob === undefined ? undefined : globTest(glob)
   return withPath(workspace, path, async (opened) => {
     if (opened.kind === 'absent') throw new Error(`The file or folder ${opened.shown} does not exist.`)
     if (opened.kind === 'other') throw new Error(`${opened.shown} is not a regular file.`)
     const work = new WorkLimit(limits.timeoutMs, signal)
     const hits = new Hits(limit, limits.maxSearchBytes)
-    const candidates =
-      pattern !== undefined && opened.kind === 'directory'
-        ? await ripgrep?.(opened.directory.realPath, pattern, { timeoutMs: work.left / 2, signal })
-        : undefined
     const entries =
       opened.kind === 'file'
         ? [{ names: [], kind: 'file', path: opened.directory.at(opened.name) } as const]
         : walk(opened.directory, {
             limit: work,
             maxDepth: limits.maxDepth,
-            isHidden: (names) =>
-              candidates?.mayLeadTo(names) === false || workspace.hidden([...opened.names, ...names]) !== undefined,
+            isHidden: (names) => workspace.hidden([...opened.names, ...names]) !== undefined,
             skip: limits.skip,
           })
     for await (const entry of entries) {
-      if (entry.kind !== 'file' || candidates?.has(entry.names) === false) continue
+      if (entry.kind !== 'file') continue
       const names = [...opened.names, ...entry.names]
       if (matchesGlob?.(names, entry.names) === false) continue
       const shown = showPlace({ root: opened.root, names }, workspace.roots)

@@ -35,7 +35,7 @@ const settings = { ...filesDefaults, readFirst: false, roots: [shop.inside] }
 const tools: readonly Tool[] = [
   readFileTool(workspace, settings),
   listDirTool(workspace, settings),
-  searchFilesTool(workspace, settings, undefined),
+  searchFilesTool(workspace, settings),
   writeFileTool(workspace, settings, new WeakMap()),
   editFileTool(workspace, settings, new WeakMap()),
 ]
