@@ -84,9 +84,9 @@ export function mortalStore(
     }
   return {
     ...inner,
-    read: whileAlive(inner.read),
-    list: whileAlive(inner.list),
-    requestStop: whileAlive(inner.requestStop),
+    read: whileAlive((...given: Parameters<SessionStore['read']>) => inner.read(...given)),
+    list: whileAlive((...given: Parameters<SessionStore['list']>) => inner.list(...given)),
+    requestStop: whileAlive((...given: Parameters<SessionStore['requestStop']>) => inner.requestStop(...given)),
     open: whileAlive(async (id, options) => {
       const writer = await inner.open(id, options)
       writers.add(writer)

@@ -15,7 +15,7 @@ import { storeKinds } from './stores.fixture.ts'
 const promise = 'no call runs twice or without agreement, and no result, answer or cost is lost'
 
 /** Every how many-th scenario is run in a normal test: a prime, so that it hits every part of small agents. */
-const STRIDE = 211
+const STRIDE = 499
 /** The same in databases, in a soak test: what differs there are the stores, which have tests of their own. */
 const STRIDE_OF_STORES = 1_009
 
