@@ -175,6 +175,15 @@ export class Effects {
     })
   }
 
+  /** Whether hooks knew how a call ends when the run waited last: it had ended, or was denied. */
+  knewEndOf(call: string): boolean {
+    const begun = this.begun(call)
+    if (begun !== undefined) return begun.last.isSettled === true
+    for (const { key, isSettled } of this.scopeLog.entries.values())
+      if (key.kind === 'ask' && key.call === call && isSettled === true) return true
+    return false
+  }
+
   /** Whether something of the open step is done: a model has answered, or a call has begun. */
   get hasBegun(): boolean {
     return this.scopeLog.hasBegun

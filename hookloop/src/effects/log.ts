@@ -345,9 +345,6 @@ export class RunLog {
       this.ledger.push(...(record.ledger ?? []))
       this.deferred = []
       this.pending = undefined
-      this.#waits = this.#waits
-        .filter(({ to }) => to > record.at)
-        .map(({ from, to }) => ({ from: Math.max(from, record.at), to }))
     } else {
       scope.ledger = [...scope.ledger, ...(record.ledger ?? [])]
       scope.isOver = record.t === 'step' && record.ended !== undefined
@@ -361,6 +358,7 @@ export class RunLog {
       each.clear()
       if (each !== scope) this.scopes.delete(each.id)
     }
+    if (isRoot) this.#waits = []
   }
 }
 

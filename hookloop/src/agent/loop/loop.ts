@@ -198,6 +198,7 @@ async function checkpoint(run: RunContext, { isFinal = false }: { readonly isFin
   const { journal, scopeLog: scope } = effects
   if (isFinal) await run.background?.settleShadows()
   billUnread(run)
+  if (run.isRoot) effects.stamp(journal.log.at) // no record is earlier than one before it, also if nothing new was done
   if (run.hasExecution && run.isRoot) {
     const waited = journal.log.waitedMs(run.execution.startedAt, run.now)
     if (waited > 0) run.updateExecution({ waitedMs: run.execution.waitedMs + waited })

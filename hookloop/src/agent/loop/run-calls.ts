@@ -142,7 +142,7 @@ async function runGroup(run: RunContext, group: readonly Judged[]): Promise<read
     run.ledgerOf.adopt(judged.call) // of a continuation that waits
     if (result instanceof Suspended) waiting.push(result)
     else {
-      run.effects.isRepeated = judged.begun?.last.isSettled === true
+      run.effects.isRepeated = run.effects.knewEndOf(judged.call.id)
       await concludeCall(run, judged, result!).finally(() => (run.effects.isRepeated = false))
     }
   }
