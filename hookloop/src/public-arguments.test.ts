@@ -53,7 +53,7 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
     contextConfig: { args: [{}], options: [0, 'systemPrompt', 'responseFormat'] },
     createAgent: { args: [{ model }], options: [0, 'model', 'instructions', 'settings', 'store', 'outputOptions'] },
     errorPolicy: { args: [{}], options: [0, 'backoffMs', 'onError'] },
-    explain: { args: [run, {}], options: [1, 'verbose'] },
+    explain: { args: [run, {}] },
     explanation: { args: [run] },
     fallback: { args: [[model], {}], options: [1, 'on'] },
     getCritique: { args: [state] },
@@ -217,7 +217,7 @@ const rows: { readonly [entry: string]: { readonly [name: string]: Row } } = {
     formatDiff: { args: [diffRuns(run, run)] },
     formatReplay: { args: [report] },
     liveEffects: { args: [{}], options: [0, 'clock'] },
-    replay: { args: [stored, { agent }], options: [1, 'agent', 'hooks'] },
+    replay: { args: [stored, { agent }] },
   },
 }
 

@@ -188,7 +188,7 @@ export async function dying(place: Place, { at, life = place.life, options = {} 
   })
 }
 
-/** How the agent works, in words. */
+/** How the agent works, as text. */
 function wayOf({ world: _world, spec: _spec, store: _store, ...way }: Life): unknown {
   return way
 }

@@ -139,8 +139,8 @@ export const partsContract: readonly Case[] = [
         ['a', 'b', 'd'],
       )
       same(idsOf(await sessions.list()), ['new'])
-      const misspelt = { befor: border.getTime() } as { readonly before?: number }
-      same(await codeOf(() => sessions.delete('new', misspelt)), 'AGENT_INVALID_OPTION')
+      const unknownName = { befor: border.getTime() } as { readonly before?: number }
+      same(await codeOf(() => sessions.delete('new', unknownName)), 'AGENT_INVALID_OPTION')
     },
   ],
   [

@@ -250,7 +250,8 @@ function applyRecord(
     const { message } = error!
     run.cast([Object.freeze({ decision: 'forbidContinuation', reason: 'timeLimit', message, source: by })])
   }
-  step.usage = addTokens(step.usage, record.usage)
+  // The recorded object itself, so that the step refers to it.
+  step.usage = step.usage === noTokens ? record.usage : addTokens(step.usage, record.usage)
   step.inFlight = noTokens
   run.spend(record.usage)
 }

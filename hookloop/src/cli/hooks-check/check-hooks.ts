@@ -90,13 +90,14 @@ async function checkHook(
 ): Promise<Result> {
   const { name, tool, action, triggers, mode } = made
   const [trigger] = triggers
-  const matches = tool === undefined ? () => true : toNameTest(tool as string | RegExp) // a file names no tool object
+  const pattern = tool as string | RegExp | undefined // a file names no tool object
+  const matches = pattern === undefined ? () => true : toNameTest(pattern)
   const place = { name, source: `${source.file}:${line}` }
   const unmatched = unmatchedTool({
     name,
-    matcher: String(tool),
+    matcher: String(pattern),
     tools,
-    matches: tool === undefined ? undefined : matches,
+    matches: pattern === undefined ? undefined : matches,
   })
   if (action!.kind === 'prompt' || action!.kind === 'subagent') {
     return { checked: { ...place, status: 'notRun', why: 'it calls a model' }, problems: unmatched }
@@ -104,7 +105,7 @@ async function checkHook(
   try {
     // As a transform, because a guard that fails blocks. What it decides is discarded.
     const once = hook([trigger] as never, action as never, { name, timeoutMs: TIMEOUT_MS })
-    await fire(once, trigger as never, exampleFacts(trigger!, tools?.find(matches) ?? String(tool ?? 'tool')))
+    await fire(once, trigger as never, exampleFacts(trigger!, tools?.find(matches) ?? String(pattern ?? 'tool')))
     return { checked: { ...place, status: 'ok' }, problems: unmatched }
   } catch (error) {
     const effect = mode === 'guard' ? ', so it blocks' : ''

@@ -93,7 +93,7 @@ class Line {
     }
   }
 
-  /** Until something was given back in this process, but at most so long. */
+  /** Until this process has released something, but at most so long. */
   async pause(ms: number, signal: AbortSignal): Promise<void> {
     const stop = new AbortController()
     this.#wake = () => stop.abort()

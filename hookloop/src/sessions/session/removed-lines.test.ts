@@ -36,7 +36,7 @@ async function paidSession(name: string, remove: string) {
   await dying.died
   await first.close()
   const database = new DatabaseSync(path)
-  assert.ok(Number(database.prepare(`DELETE FROM lines WHERE place ${remove}`).run().changes) > 0)
+  assert.ok(Number(database.prepare(`DELETE FROM lines WHERE n ${remove}`).run().changes) > 0)
   database.close()
   const store = sqliteStore(path)
   return { store, agent: agentOn(store), paid: () => paid }
@@ -55,7 +55,7 @@ const uses: { readonly [what: string]: (store: SessionStore, agent: Agent) => Pr
 
 suite('removed lines at the end of a session are noticed, and no call is made again', () => {
   for (const [what, remove] of [
-    ['the last lines', '= (SELECT max(place) FROM lines)'],
+    ['the last lines', '= (SELECT max(n) FROM lines)'],
     ['all lines', 'IS NOT NULL'],
   ] as const) {
     test(`without ${what}, a session is damaged: it does not restart`, async () => {

@@ -47,7 +47,7 @@ export function storedStatuses(filter: SessionFilter): readonly string[] | undef
   return wanted && [...new Set(wanted.map((each) => (each === 'interrupted' ? 'running' : each)))]
 }
 
-// A filter with a misspelt name would list, and so delete, more.
+// A filter with an unknown name would list, and so delete, more.
 const filterNames = ['status', 'agent', 'user'] as const satisfies readonly (keyof SessionFilter)[]
 /** Of a list of sessions with a status that the caller does not choose. */
 export const pageNames = ['agent', 'user', 'after', 'limit'] as const satisfies readonly (keyof ListOptions)[]

@@ -58,7 +58,7 @@ export function queriesFor({ sessions, lines, pieces, shared, now }: Names) {
   const listed = sql`key, id, owner, locked_at, head, updated_at, stop, ${held} AS held`
   const columns = sql`${listed}, epoch, length`
   const isOwn = ({ key, epoch }: LockKey): Sql => sql`key = ${key} AND epoch = ${epoch}`
-  /** Whether a session is still as it was found, and nobody has it locked. The owner that was found may be dead. */
+  /** Whether a session is still as it was found, and no process has it locked. The owner that was found may be dead. */
   const isFree = (found: LockKey, dead: string | null): Sql =>
     sql`${isOwn(found)} AND (owner IS NULL OR owner = ${dead} OR NOT ${held})`
   return {

@@ -156,7 +156,7 @@ export type SessionLock = {
 
 const MAX_ID_CHARS = 256
 
-/** A misspelt name would delete a session that is in use. */
+/** An unknown name would delete a session that is in use. */
 export function checkDelete(options: object): void {
   checkOptions('delete', options, ['before'])
 }

@@ -39,7 +39,7 @@ export class ProcessGroup {
   }
 }
 
-/** In a container whose first process is no init, nobody collects the exit status of orphans: they stay in their group. */
+/** In a container whose first process is no init, no process collects the exit status of orphans: they stay in their group. */
 function hasOnlyZombies(group: number): boolean {
   if (process.platform !== 'linux') return false
   return readdirSync('/proc').every((pid) => !/^\d/.test(pid) || !isRunningIn(group, pid))
