@@ -27,15 +27,15 @@ export async function takeInput(run: RunContext, input: Message): Promise<Contin
     run.state = AgentState.patch(judged, { messages, executionCount, spentBefore: before.usage })
   }
   try {
-    if (run.stoppedBy() === undefined || hasBegun) await judgeInput(run, { before, input, add })
+    if (!isStopped(run) || hasBegun) await judgeInput(run, { before, input, add })
   } catch (thrown) {
     if (passes(thrown)) {
       run.load(before, false)
       throw thrown
     }
-    if (run.stoppedBy() === undefined || hasBegun) failInput(run, thrown)
+    if (!isStopped(run) || hasBegun) failInput(run, thrown)
   }
-  if (run.stoppedBy() !== undefined && !hasBegun) {
+  if (isStopped(run) && !hasBegun) {
     const outcome = run.count()
     dropExecution(run, judged ?? run.state, before)
     return outcome
@@ -44,6 +44,11 @@ export async function takeInput(run: RunContext, input: Message): Promise<Contin
   const { id } = run.execution
   run.effects.emit?.({ type: 'started', step: 0, at: run.now, executionId: id, agentId: run.state.agentId })
   return undefined
+}
+
+/** Whether the input is not taken. New input, and the end of the run above, only end a run whose input is taken. */
+function isStopped(run: RunContext): boolean {
+  return run.ended !== undefined || run.forbidden !== undefined
 }
 
 /** The state of a run that has no execution. What was spent was spent all the same. */
@@ -69,7 +74,7 @@ async function judgeInput(run: RunContext, { before, input, add }: Judging): Pro
   else if (blocked !== undefined) return blockInput(run, blocked.by, blocked.message)
   const message = invocation.facts['input'] as Message
   add(message)
-  if (!hasQuestion(invocation) || (run.stoppedBy() !== undefined && !hasBegun)) return
+  if (!hasQuestion(invocation) || (isStopped(run) && !hasBegun)) return
   const denied = await askAt(run, invocation, { at: 'onUserInput', subject: { input: message }, hasBegun })
   if (denied === undefined) return
   if (hasBegun) run.noteOverridden('onUserInput', { by: 'approval', decision: 'block' })
