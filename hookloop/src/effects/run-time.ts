@@ -210,7 +210,7 @@ export class RunTime {
     this.#error = error
     this.#startTimer()
     this.#controller?.abort(reason)
-    for (const onEnd of this.#onEnd) onEnd(end)
+    for (const onEnd of Array.from(this.#onEnd)) onEnd(end)
     for (const child of this.#children) child.#endBy(end, error, reason)
   }
 }
