@@ -117,7 +117,7 @@ suite('shell in a run', () => {
 
   test('a cancelled run ends its command and all processes of the command', async () => {
     const pids = newFile()
-    const command = `echo $$ > "${pids}"; (setsid sleep 300 & echo $! >> "${pids}"; wait); sleep 300`
+    const command = `echo $$ > "${pids}"; (sleep 300 & echo $! >> "${pids}"; wait); sleep 300`
     const { agent, worked } = world(guard('beforeToolUse', shell({ command }), { name: 'judge' }))
     const cancel = new AbortController()
     const running = agent.run('go', { signal: cancel.signal })
@@ -133,7 +133,7 @@ suite('shell in a run', () => {
 
   test('a command that times out is ended with all its processes', async () => {
     const pids = newFile()
-    const command = `trap '' TERM; echo $$ > "${pids}"; setsid sleep 300 & echo $! >> "${pids}"; sleep 300`
+    const command = `trap '' TERM; echo $$ > "${pids}"; sleep 300 & echo $! >> "${pids}"; sleep 300`
     const { agent } = world(guard('beforeToolUse', shell({ command }), { name: 'judge', timeoutMs: 3_000 }))
     await agent.run('go')
     const left = readFileSync(pids, 'utf8')

@@ -1,6 +1,4 @@
-import { isPlainObject } from '../../state/describe-value.ts'
-import { invalidOption, readOptions } from '../../state/check-options.ts'
-import { isStringList, optionTypes, type OptionType } from '../../state/option-types.ts'
+import { readOptions } from '../../state/check-options.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import type { Skill, SkillDefinition } from './skill.ts'
 
@@ -66,22 +64,9 @@ export const skillsDefaults = Object.freeze({
 export type SkillsPolicy = ReturnType<typeof readSkillsOptions>
 
 export function readSkillsOptions(options: SkillsOptions) {
-  const { cwd = process.cwd(), ...rest } = readOptions('skills', options, skillsDefaults, {
-    cwd: optionTypes.text,
-    skills: definitions,
-    models: optionTypes.modelMap,
-  })
-  const policy = { ...rest, cwd, isTrusted: trustOf(rest.trust) }
-  for (const name of ['dirs', 'always'] as const) {
-    if (!isStringList(policy[name])) throw invalidOption('skills', `"${name}" must be a list of strings`, policy[name])
-  }
-  if (typeof policy.trust !== 'function' && !isStringList(policy.trust)) {
-    throw invalidOption('skills', '"trust" must be a list of hashes or a function', policy.trust)
-  }
-  return policy
+  const { cwd = process.cwd(), ...rest } = readOptions('skills', options, skillsDefaults)
+  return { ...rest, cwd, isTrusted: trustOf(rest.trust) }
 }
-
-const definitions: OptionType = [(value) => Array.isArray(value) && value.every(isPlainObject), 'a list of definitions']
 
 /** Anything but `true` means that the commands do not run. */
 function trustOf(trust: NonNullable<SkillsOptions['trust']>): (skill: Skill) => boolean {

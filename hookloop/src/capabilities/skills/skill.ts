@@ -1,3 +1,4 @@
+import { definedOptions } from '../../state/check-options.ts'
 import { hashText, type Json, type JsonObject } from '../../state/json.ts'
 import { sanitizeText } from '../../system/sanitize-text.ts'
 import { toAllowedTools, type AllowedTool } from './allowed-tools.ts'
@@ -63,77 +64,88 @@ const MAX_LIST = 4_000
 const MAX_ENTRIES = 200
 
 /** Reads a skill from a SKILL.md, or says why it is invalid. */
-export function toSkill(file: SkillFile): ReadSkill {
-  const { fields, folderName } = file
+export function toSkill({ fields, body, text, folder, folderName, scope }: SkillFile): ReadSkill {
   const name = fields['name'] ?? folderName
-  if (!isSkillName(name)) return { problem: `its name ${JSON.stringify(name).slice(0, 80)} must be ${NAME_RULE}` }
-  if (name !== folderName) return { problem: `its name "${name}" must be the name of its folder` }
-  const description = typeof fields['description'] === 'string' ? oneLine(fields['description']) : ''
-  if (description === '') return { problem: 'it has no description' }
-  const allowed = allowedOf(fields['allowed-tools'])
-  if (allowed === 'invalid')
-    return {
-      problem: `"allowed-tools" must be a string of up to ${MAX_LIST} characters or a list of up to ${MAX_ENTRIES} strings`,
-    }
+  if (name !== folderName) return { problem: `its name ${shown(name)} must be the name of its folder` }
   // It might have been meant to be off.
   const wrong = ['disable-model-invocation', 'user-invocable'].find(
     (flag) => fields[flag] !== undefined && typeof fields[flag] !== 'boolean',
   )
   if (wrong !== undefined) return { problem: `"${wrong}" must be true or false` }
   const model = wordOf(fields['model'])
-  const argumentHint = wordOf(fields['argument-hint'])
-  return {
-    skill: Object.freeze({
-      name,
-      description: description.slice(0, MAX_DESCRIPTION).toWellFormed(),
-      body: sanitizeText(file.body).trim(),
-      hash: hashText(file.text),
-      folder: file.folder,
-      scope: file.scope,
-      modelInvocable: fields['disable-model-invocation'] !== true,
-      userInvocable: fields['user-invocable'] !== false,
-      ...(allowed !== undefined && { allowedTools: allowed.tools }),
-      ...(model !== undefined && model !== 'inherit' && { model }),
-      ...(argumentHint !== undefined && { argumentHint }),
-    }),
-    remarks: [
-      ...(allowed?.unknown ?? []).map((entry) => `"${entry}" in its allowed-tools is unknown and allows nothing`),
-      ...(fields['hookloop'] === undefined ? [] : ['its hooks are used by projectHooks only']),
-      ...(fields['context'] === 'fork'
-        ? ['"context: fork" is not supported: the skill is loaded into the conversation']
-        : []),
-    ],
-  }
+  const made = makeSkill({
+    name,
+    description: typeof fields['description'] === 'string' ? fields['description'] : '',
+    body: sanitizeText(body).trim(),
+    hash: hashText(text),
+    folder,
+    scope,
+    allowed: fields['allowed-tools'],
+    model: model === 'inherit' ? undefined : model,
+    argumentHint: wordOf(fields['argument-hint']),
+    modelInvocable: fields['disable-model-invocation'] !== true,
+    userInvocable: fields['user-invocable'] !== false,
+  })
+  if ('problem' in made) return made
+  const remarks = [
+    ...made.unknown.map((entry) => `"${entry}" in its allowed-tools is unknown and allows nothing`),
+    ...(fields['hookloop'] === undefined ? [] : ['its hooks are used by projectHooks only']),
+    ...(fields['context'] === 'fork'
+      ? ['"context: fork" is not supported: the skill is loaded into the conversation']
+      : []),
+  ]
+  return { skill: made.skill, remarks }
 }
 
 /** The same for a skill defined in code. */
 export function toDeclaredSkill(definition: SkillDefinition): ReadSkill {
-  const { name, description, body, allowedTools, model, argumentHint } = definition
-  if (!isSkillName(name)) return { problem: `its name must be ${NAME_RULE}` }
-  if (typeof description !== 'string' || oneLine(description) === '') return { problem: 'it has no description' }
-  if (typeof body !== 'string') return { problem: 'its body must be a string' }
-  const allowed = allowedOf(allowedTools)
-  if (allowed === 'invalid') return { problem: '"allowedTools" must be a list of strings' }
-  if (allowed !== undefined && allowed.unknown.length > 0) {
-    return { problem: `"${allowed.unknown[0]}" in its allowedTools is unknown` }
-  }
-  return {
-    skill: Object.freeze({
-      name,
-      description: oneLine(description).slice(0, MAX_DESCRIPTION).toWellFormed(),
-      body,
-      hash: hashText(body),
-      scope: 'code',
-      modelInvocable: definition.disableModelInvocation !== true,
-      userInvocable: definition.userInvocable !== false,
-      ...(allowed !== undefined && { allowedTools: allowed.tools }),
-      ...(model !== undefined && { model }),
-      ...(argumentHint !== undefined && { argumentHint }),
-    }),
-    remarks: [],
-  }
+  const { disableModelInvocation = false, userInvocable = true, allowedTools, ...rest } = definition
+  const made = makeSkill({
+    ...rest,
+    hash: hashText(rest.body),
+    scope: 'code',
+    allowed: allowedTools,
+    modelInvocable: !disableModelInvocation,
+    userInvocable,
+  })
+  if ('problem' in made) return made
+  const [unknown] = made.unknown
+  return unknown === undefined
+    ? { skill: made.skill, remarks: [] }
+    : { problem: `"${unknown}" in its allowedTools is unknown` }
 }
 
+type Given = Pick<Skill, 'body' | 'description' | 'hash' | 'modelInvocable' | 'scope' | 'userInvocable'> & {
+  readonly name: unknown
+  readonly allowed: unknown
+  readonly folder?: string | undefined
+  readonly model?: string | undefined
+  readonly argumentHint?: string | undefined
+}
+
+function makeSkill(
+  given: Given,
+): { readonly skill: Skill; readonly unknown: readonly string[] } | { readonly problem: string } {
+  const { name, description: text, allowed: list, ...rest } = given
+  if (!isSkillName(name)) return { problem: `its name ${shown(name)} must be ${NAME_RULE}` }
+  const description = oneLine(text)
+  if (description === '') return { problem: 'it has no description' }
+  const allowed = allowedOf(list)
+  if (allowed === 'invalid') return { problem: LIST_RULE }
+  const skill = definedOptions({
+    ...rest,
+    name,
+    description: description.slice(0, MAX_DESCRIPTION).toWellFormed(),
+    allowedTools: allowed?.tools,
+  }) as Skill
+  return { skill: Object.freeze(skill), unknown: allowed?.unknown ?? [] }
+}
+
+function shown(name: unknown): string {
+  return JSON.stringify(name).slice(0, 80)
+}
+
+const LIST_RULE = `"allowed-tools" must be a string of up to ${MAX_LIST} characters or a list of up to ${MAX_ENTRIES} strings`
 const NAME_RULE = '1 to 64 lower-case letters and digits, with single hyphens between them'
 
 function isSkillName(name: unknown): name is string {

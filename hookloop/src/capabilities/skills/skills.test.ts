@@ -204,10 +204,9 @@ test('skills in code override those on disk, and invalid ones throw', () => {
   const { skills: found, problems } = findSkills({ cwd, skills: [mine] })
   assert.deepEqual([found.map(({ description }) => description), problems.length], [['Mine.'], 1])
   assert.throws(() => skills({ skills: [mine, mine] }), /two skills have the name "review"/)
-  assert.throws(() => skills({ skills: [{ ...mine, name: '../x' }] }), /its name must be/)
+  assert.throws(() => skills({ skills: [{ ...mine, name: '../x' }] }), /its name "..\/x" must be/)
   assert.throws(() => skills({ skills: [{ ...mine, allowedTools: ['Read(./docs)'] }] }), /is unknown/)
   assert.throws(() => skills({ dir: 'x' } as never), /unknown option "dir"/)
-  assert.throws(() => skills({ trust: 'all' as never }), /"trust" must be/)
   assert.throws(() => skills({ maxSkills: 0 }), /"maxSkills" must be/)
 })
 

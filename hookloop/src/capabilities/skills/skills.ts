@@ -1,6 +1,6 @@
 import type { Capability, SlashCommand } from '../../agent/capability.ts'
 import { invalidOption } from '../../state/check-options.ts'
-import { checkState, type AgentState } from '../../state/agent-state.ts'
+import type { AgentState } from '../../state/agent-state.ts'
 import { activeIn } from './active.ts'
 import { readSkillFolders, type FoundSkills } from './find-skills.ts'
 import { readSkillsOptions, type SkillsOptions, type SkillsPolicy } from './options.ts'
@@ -42,7 +42,6 @@ export function findSkills(options: SkillsOptions = {}): FoundSkills {
 
 /** The names of the skills that are active in a state. */
 export function getActiveSkills(state: AgentState): readonly string[] {
-  checkState('getActiveSkills', state)
   return activeIn(state).map(({ name }) => name)
 }
 

@@ -47,9 +47,7 @@ const PREFIX = 'structured_output_'
 export const formTools = `${PREFIX}*`
 
 export function toForms(schemas: Schemas, maxBytes: number): ReadonlyMap<string, Form> {
-  const names = isJsonObject(schemas) ? Object.keys(schemas) : []
-  if (names.length === 0) throw invalid('"schemas" must have at least one schema, by name', schemas)
-  const forms = names.map((name) => toForm(name, schemas[name]!, maxBytes))
+  const forms = Object.entries(schemas).map(([name, entry]) => toForm(name, entry, maxBytes))
   return new Map(forms.map((form) => [form.toolName, form]))
 }
 
@@ -60,7 +58,6 @@ function toForm(name: string, entry: SchemaEntry, maxBytes: number): Form {
   const { schema, description, examples = [] }: Definition = isDefinition(entry) ? entry : { schema: entry }
   const jsonSchema = jsonSchemaOf(name, schema)
   const parse = parserOf(schema)
-  if (!Array.isArray(examples)) throw invalid(`the examples of "${name}" must be a list`, examples)
   for (const example of examples) checkExample(name, example, parse)
   const own = description ?? jsonSchema['description']
   const lines = [

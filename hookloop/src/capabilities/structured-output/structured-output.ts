@@ -1,8 +1,7 @@
 import type { Capability } from '../../agent/capability.ts'
-import { checkArgument, readOptions } from '../../state/check-options.ts'
-import { isPlainObject } from '../../state/describe-value.ts'
+import { readOptions } from '../../state/check-options.ts'
 import { parserOf } from '../../state/parse-schema.ts'
-import { checkState, type AgentState } from '../../state/agent-state.ts'
+import type { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, textOfJson, type Json, type JsonObject } from '../../state/json.ts'
 import { nameValue, readNamed, type NamedValues, type Naming, type NamingLimits } from '../../state/named-values.ts'
 import { AgentError, clause } from '../../errors.ts'
@@ -71,8 +70,6 @@ export type StructuredOutput<D> = { readonly name: string; readonly data: D }
  * STATE_INVALID if stored data does not match, because the state is from elsewhere or the schema has changed.
  */
 export async function getOutputs<const S extends Schemas>(state: AgentState, schemas: S): Promise<Outputs<S>> {
-  checkState('getOutputs', state)
-  checkArgument('getOutputs', ['schemas', schemas], isPlainObject(schemas), 'an object of schemas by name')
   const found = new Map<string, StructuredOutput<unknown>[]>(Object.keys(schemas).map((name) => [name, []]))
   for (const [name, stored] of Object.entries(storedIn(state).outputs)) {
     if (!isJsonObject(stored) || typeof stored['schema'] !== 'string') continue

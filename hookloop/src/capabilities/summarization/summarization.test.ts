@@ -306,10 +306,6 @@ test('options are validated, and createAgent rejects an unknown model', () => {
     { maxMessageTokens: 0 },
     { maxBufferTokens: 1.5 },
     { maxSummaryTokens: '1' },
-    { instructions: '' },
-    { pin: true },
-    { countTokens: 4 },
-    { summarize: 'x' },
     { summarize: () => 'x', model: 'x' },
     { keep: 4 },
   ]

@@ -1,4 +1,3 @@
-import { optionTypes } from '../../state/option-types.ts'
 import type { Capability } from '../../agent/capability.ts'
 import { invalidOption, readOptions, type Filled } from '../../state/check-options.ts'
 import { AgentState, COMPACT_KEY } from '../../state/agent-state.ts'
@@ -52,7 +51,7 @@ type Policy = Filled<SummarizationOptions, typeof summarizationDefaults>
  * createAgent({ model, use: [summarization({ model: 'anthropic/claude-haiku-4-5', maxMessageTokens: 8_192 })] })
  */
 export function summarization(options: SummarizationOptions = {}): Capability {
-  const policy = readOptions('summarization', options, summarizationDefaults, { model: optionTypes.model })
+  const policy = readOptions('summarization', options, summarizationDefaults)
   check(policy)
   const { maxMessageTokens, maxBufferTokens, maxSummaryTokens, model } = policy
   const counter = new TokenCounter(policy)
@@ -66,13 +65,7 @@ export function summarization(options: SummarizationOptions = {}): Capability {
   }
 }
 
-function check({ model, instructions, pin, countTokens: count, summarize }: Policy): void {
-  if (instructions !== undefined && (typeof instructions !== 'string' || instructions === ''))
-    throw invalidOption('summarization', '"instructions" must be a non-empty string', instructions)
-  for (const [name, value] of Object.entries({ pin, countTokens: count, summarize })) {
-    if (value !== undefined && typeof value !== 'function')
-      throw invalidOption('summarization', `"${name}" must be a function`, value)
-  }
+function check({ model, instructions, summarize }: Policy): void {
   if (summarize !== undefined && (model !== undefined || instructions !== undefined))
     throw invalidOption('summarization', '"summarize" cannot be combined with "model" or "instructions"', summarize)
 }

@@ -1,14 +1,7 @@
 import type { Capability } from '../../agent/capability.ts'
-import {
-  checkArgument,
-  checkChoice,
-  checkNoOptions,
-  invalidOption,
-  readOptions,
-  type Filled,
-} from '../../state/check-options.ts'
+import { invalidOption, readOptions, type Filled } from '../../state/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
-import { checkState, TASKS_KEY, AgentState } from '../../state/agent-state.ts'
+import { TASKS_KEY, AgentState } from '../../state/agent-state.ts'
 import type { AgentEvent } from '../../state/event.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
@@ -64,34 +57,23 @@ export function tasks(options: TasksOptions = {}): Capability {
 
 /** The task list in a state. */
 export function getTasks(state: AgentState): readonly Task[] {
-  checkState('getTasks', state)
   return listIn(state.metadata[TASKS_KEY])
 }
 
 /** The task list that an event has just set; undefined for any other event. Use it to show tasks during a run. */
 export function getEventTasks(event: AgentEvent): readonly Task[] | undefined {
-  checkArgument('getEventTasks', ['event', event], isJsonObject(event), 'an event of a run')
   if (event.type !== 'toolFinished' || event.call.name !== TOOL || event.execution.status !== 'ok') return undefined
   return toTasks(event.call.args['todos'])
 }
 
 /** A state with these tasks. The model sees them in its next step. */
-export function withTasks(state: AgentState, list: readonly Task[], ...more: []): AgentState {
-  checkNoOptions('withTasks', more)
-  checkState('withTasks', state)
+export function withTasks(state: AgentState, list: readonly Task[]): AgentState {
   return state.withMetadata(TASKS_KEY, checkTasks('withTasks', list))
 }
 
 /** Formats tasks, one per line: `[x]` completed, `[>]` in progress, `[ ]` pending; or as a Markdown task list. */
 export function renderTasks(of: AgentState | readonly Task[], format: 'text' | 'markdown' = 'text'): string {
   const list = of instanceof AgentState ? getTasks(of) : of
-  checkArgument(
-    'renderTasks',
-    ['of', of],
-    Array.isArray(list) && toTasks(list).length === list.length,
-    'a state or a list of tasks',
-  )
-  checkChoice('renderTasks', 'format', format, ['text', 'markdown'])
   return list.map((task) => (format === 'markdown' ? markdownLine(task) : textLine(task))).join('\n')
 }
 

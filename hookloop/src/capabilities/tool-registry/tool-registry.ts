@@ -1,7 +1,7 @@
 import type { Capability } from '../../agent/capability.ts'
 import { invalidOption, readOptions } from '../../state/check-options.ts'
-import { isTool, tool, type Tool } from '../../agent/tool.ts'
-import { checkState, type AgentState } from '../../state/agent-state.ts'
+import { tool, type Tool } from '../../agent/tool.ts'
+import type { AgentState } from '../../state/agent-state.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
@@ -40,9 +40,6 @@ const TOOL = 'tools'
  */
 export function toolRegistry(options: ToolRegistryOptions): Capability {
   const { tools, always, ...limits } = readOptions('toolRegistry', options, toolRegistryDefaults)
-  if (!Array.isArray(tools) || tools.length === 0 || !tools.every(isTool)) {
-    throw invalidOption('toolRegistry', '"tools" must be a list of at least one tool, as returned by tool()', tools)
-  }
   const registry = new Registry(tools, { shown: shownAlways(tools, always), ...limits })
   const registryAccess = registryTool(registry)
   return {
@@ -58,21 +55,15 @@ export function toolRegistry(options: ToolRegistryOptions): Capability {
 
 /** The names of the tools that are loaded in a state, in the order in which they are offered. */
 export function getLoadedTools(state: AgentState): readonly string[] {
-  checkState('getLoadedTools', state)
   return readLoaded(state.metadata[TOOLS_KEY]).names
 }
 
 function shownAlways(tools: readonly Tool[], always: readonly string[]): ReadonlySet<string> {
-  if (!Array.isArray(always)) throw invalidOption('toolRegistry', '"always" must be a list of names', always)
   const shown = always.flatMap((pattern) => {
-    const fits = typeof pattern === 'string' ? toNameTest(pattern) : () => false
+    const fits = toNameTest(pattern)
     const found = tools.filter(({ name }) => fits(name))
     if (found.length > 0) return found.map(({ name }) => name)
-    throw invalidOption(
-      'toolRegistry',
-      `"always" has ${JSON.stringify(pattern)}, which matches no tool in "tools"`,
-      pattern,
-    )
+    throw invalidOption('toolRegistry', `"always" has "${pattern}", which matches no tool in "tools"`, pattern)
   })
   return new Set(shown)
 }
@@ -89,8 +80,6 @@ class Registry {
   /** The tools that are offered only when loaded. */
   readonly hidden: ReadonlySet<string>
   readonly limits: Limits
-  readonly #splits = new WeakMap<readonly string[], Split>()
-  readonly #loaded = new WeakMap<JsonObject, Loaded>()
   #search: ToolSearch | undefined
 
   constructor(tools: readonly Tool[], limits: Limits) {
@@ -99,46 +88,26 @@ class Registry {
     this.limits = limits
   }
 
-  /** The loaded tools of a state. They are the same in most steps, so they are cached. */
+  /** The loaded tools of a state. */
   loaded(state: AgentState): Loaded {
-    const stored = state.metadata[TOOLS_KEY]
-    if (!isJsonObject(stored)) return readLoaded(undefined)
-    const known = this.#loaded.get(stored)
-    if (known !== undefined) return known
-    const loaded = readLoaded(stored, (name) => this.hidden.has(name))
-    this.#loaded.set(stored, loaded)
-    return loaded
+    return readLoaded(state.metadata[TOOLS_KEY], (name) => this.hidden.has(name))
   }
 
   search(query: string, limit: number): readonly Tool[] {
     this.#search ??= indexTools([...this.tools.values()]) // built with the first search: many runs have none
     return this.#search(query, limit)
   }
-
-  /** Separates the tools of a request. Most requests have the same list, so the result is cached. */
-  split(offered: readonly string[]): Split {
-    const known = this.#splits.get(offered)
-    if (known !== undefined) return known
-    const split = {
-      shown: offered.filter((name) => !this.hidden.has(name)),
-      hidden: new Set(offered.filter((name) => this.hidden.has(name))),
-    }
-    this.#splits.set(offered, split)
-    return split
-  }
 }
-
-type Split = { readonly shown: readonly string[]; readonly hidden: ReadonlySet<string> }
 
 /** Removes tools that are not loaded from the request. Runs late, after other hooks have changed the list of tools. */
 function hideHook(registry: Registry): Hook {
   return hook(
     'beforeInference',
     (ctx) => {
-      const { shown, hidden } = registry.split(ctx.request.tools)
-      if (hidden.size === 0) return ctx
-      const loaded = registry.loaded(ctx.state).names.filter((name) => hidden.has(name))
-      return ctx.withRequest({ tools: [...shown, ...loaded] })
+      const offered = new Set(ctx.request.tools)
+      const loaded = registry.loaded(ctx.state).names.filter((name) => offered.has(name))
+      const shown = ctx.request.tools.filter((name) => !registry.hidden.has(name))
+      return shown.length === offered.size ? ctx : ctx.withRequest({ tools: [...shown, ...loaded] })
     },
     { name: 'toolRegistry.hide', bookkeeping: true, priority: -200 },
   )
