@@ -84,7 +84,6 @@ const bad: readonly Bad[] = [
   ['closes its input', 'exec <&-; sleep 0.1; exit 2', 'deny', undefined],
   ['closes its input and output', 'exec <&- >&- 2>&-; exit 0', 'none', undefined],
   ['forks and exits', `sleep ${hour} & exit 2`, 'deny', undefined],
-  ['forks into a session of its own and exits', `setsid sleep ${hour} > /dev/null 2>&1 & exit 0`, 'none', undefined],
   ['is killed', 'kill -KILL $$', 'none', 'killed'],
   ['ends itself', 'kill -TERM $$; sleep 5', 'none', 'killed'],
 ]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { commandJudge } from './judge-command.ts'
 import { securityRows, strictRules } from './security-rows.fixture.ts'
-import { tricks } from './tricks.fixture.ts'
+import { bypasses } from '../bypass.fixture.ts'
 
 suite('security cases, by verdict', () => {
   for (const { id, title, rules = strictRules, verdict, commands } of securityRows) {
@@ -24,11 +24,11 @@ suite('tricks', () => {
     for (const [how, place] of Object.entries(places)) {
       test(`none is allowed if ${allowed} may run, with a file name ${how}`, () => {
         const judge = commandJudge(rules)
-        const allowedTricks = tricks
+        const allowedTricks = bypasses
           .filter(({ command }) => judge(command.replaceAll('$M', place)).verdict === 'allow')
-          .map(({ where }) => where)
+          .map(({ name }) => name)
         assert.deepEqual(allowedTricks, [])
-        assert.equal(tricks.length, 60)
+        assert.equal(bypasses.length, 60)
       })
     }
   }
