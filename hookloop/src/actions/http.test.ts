@@ -151,11 +151,7 @@ suite('invalid options of http', () => {
     ['has a header with an invalid name', { url: 'https://hooks.example', headers: { 'a b': 'c' } }],
     ['has a reserved header', { url: 'https://hooks.example', headers: { 'Content-Length': '1' } }],
     ['has a host header', { url: 'https://hooks.example', headers: { HOST: 'evil.example' } }],
-    ['has a header that is a number', { url: 'https://hooks.example', headers: { a: 1 } }],
     ['has a variable that is not listed', { url: 'https://hooks.example', headers: { a: '$AWS_SECRET_ACCESS_KEY' } }],
-    ['has a list that is a string', { url: 'https://hooks.example', allowedEnvVars: 'X' }],
-    ['has a maximum of 0 bytes', { url: 'https://hooks.example', maxOutputBytes: 0 }],
-    ['has "yes" for allowPrivate', { url: 'https://hooks.example', allowPrivate: 'yes' }],
   ]
   for (const [what, options] of wrong) {
     test(`http throws for a URL that ${what}`, () => {

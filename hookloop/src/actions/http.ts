@@ -1,9 +1,7 @@
-import { invalidOption } from '../state/check-options.ts'
+import { checkOptions, invalidOption } from '../state/check-options.ts'
 import { AgentError, messageOf, clause } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import { PostTimeout, postJson } from '../system/network/post-json.ts'
-import { optionTypes } from '../state/option-types.ts'
-import { checkActionOptions } from './check-action-options.ts'
 import { eventText } from './event.ts'
 import { actionFailed, parseAnswer, readOutcome } from './outcome.ts'
 
@@ -64,20 +62,13 @@ export function http(options: HttpOptions): Action {
   })
 }
 
-const types = {
-  url: optionTypes.string,
-  headers: optionTypes.stringMap,
-  allowedEnvVars: optionTypes.strings,
-  allowPrivate: optionTypes.flag,
-  conversation: optionTypes.flag,
-  maxOutputBytes: optionTypes.count,
-}
+const names = ['url', 'headers', 'allowedEnvVars', 'allowPrivate', 'conversation', 'maxOutputBytes']
 
 /** Headers that the request sets itself. */
 const reservedHeaders = /^(?:host|connection|content-length|content-type|transfer-encoding|upgrade|expect|te|trailer)$/i
 
 function checkHttpOptions(options: HttpOptions): void {
-  checkActionOptions('http', options, { types, required: ['url'] })
+  checkOptions('http', options, names)
   const { url, headers = {}, allowedEnvVars = [] } = options
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     throw invalidOption('http', '"url" must be a URL that starts with http:// or https://', url)

@@ -1,4 +1,3 @@
-import { checkArgument } from '../state/check-options.ts'
 import { createHash } from 'node:crypto'
 import { changeResponse, type InferenceResponse } from '../state/inference.ts'
 import { isJsonObject, quoteInexactNumbers, type Json, type JsonObject } from '../state/json.ts'
@@ -157,8 +156,6 @@ function stateOf({ metadata, additionalContext, messages }: ActionOutcome, by: s
 
 /** A message with text from outside the agent, marked as data. */
 export function contextMessage(text: string, by: string): Message {
-  checkArgument('contextMessage', ['text', text], isText(text), 'a string')
-  checkArgument('contextMessage', ['by', by], isText(by), 'a string')
   const cut = text.length > MAX_CONTEXT ? `${text.slice(0, MAX_CONTEXT)}… (${text.length} characters)` : text
   return textMessage('user', fenced(cut, `context from hook "${by.replaceAll('"', "'")}"`))
 }

@@ -119,12 +119,5 @@ test('prompt throws for invalid options', () => {
   for (const declare of [() => observe('beforeStep', asks), () => guard('beforeInference', asks)]) {
     assert.throws(declare, { code: 'HOOK_INVALID_OPTION' })
   }
-  const wrong = [
-    {},
-    { prompt: ' ' },
-    { prompt: 'x', answer: 'yes' },
-    { prompt: 'x', modle: 'y' },
-    { prompt: 'x', maxEventChars: 0 },
-  ]
-  for (const options of wrong) assert.throws(() => prompt(options as PromptOptions), { code: 'AGENT_INVALID_OPTION' })
+  assert.throws(() => prompt({ prompt: 'x', modle: 'y' } as PromptOptions), { code: 'AGENT_INVALID_OPTION' })
 })

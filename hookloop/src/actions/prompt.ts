@@ -1,12 +1,10 @@
-import { checkedSettings } from '../state/model-settings.ts'
+import { checkOptions } from '../state/check-options.ts'
 import { shorten } from '../state/text.ts'
 import type { ModelSettings, ModelSource } from '../state/inference.ts'
 import { action, type Action } from '../hooks/action.ts'
 import type { Inferred } from '../hooks/infer.ts'
 import { BaseContext } from '../hooks/base-context.ts'
-import { optionTypes } from '../state/option-types.ts'
-import { checkActionOptions } from './check-action-options.ts'
-import { answerType, JUDGE, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
+import { JUDGE, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
 
 /** Options of `prompt`. */
 export type PromptOptions = {
@@ -41,8 +39,7 @@ export const promptDefaults = Object.freeze({
  * guard('beforeToolUse', prompt({ prompt: 'Does this command only read files?' }), { tool: 'bash' })
  */
 export function prompt(options: PromptOptions): Action {
-  checkActionOptions('prompt', options, { types, required: ['prompt'] })
-  if (options.settings !== undefined) checkedSettings('prompt', options.settings)
+  checkOptions('prompt', options, names)
   const { prompt: question, model, system = JUDGE, settings } = options
   const { answer, conversation, maxEventChars: maxChars } = { ...promptDefaults, ...options }
   const label = `prompt:${shorten(question.trim().replaceAll(/\s+/g, ' '), 60)}`
@@ -65,12 +62,4 @@ export function prompt(options: PromptOptions): Action {
   })
 }
 
-const types = {
-  prompt: optionTypes.text,
-  model: optionTypes.model,
-  system: optionTypes.string,
-  answer: answerType,
-  settings: optionTypes.object,
-  conversation: optionTypes.flag,
-  maxEventChars: optionTypes.count,
-}
+const names = ['prompt', 'model', 'system', 'answer', 'settings', 'conversation', 'maxEventChars']

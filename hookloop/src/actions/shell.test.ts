@@ -134,7 +134,7 @@ suite('shell as a hook', () => {
     assert.equal(message!.role, 'user')
     assert.match(
       JSON.stringify(message!.content),
-      /\[(\w+) context from hook \\"shell\\"\]\\nIt is Sunday\.\\n\[end \1\]/,
+      /\[(\w+) context from hook \\"shell:\w+\\"\]\\nIt is Sunday\.\\n\[end \1\]/,
     )
   })
 

@@ -1,13 +1,11 @@
 import { resolve } from 'node:path'
-import { invalidOption } from '../state/check-options.ts'
+import { checkOptions, invalidOption } from '../state/check-options.ts'
 import { AgentError } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'
 import { isInjectionVariable, minimalEnvironment } from '../system/processes/minimal-environment.ts'
 import { commandName, withoutCommand } from '../system/processes/command-name.ts'
 import { runProcess, type Command, type ProcessResult } from '../system/processes/run-process.ts'
-import { optionTypes } from '../state/option-types.ts'
-import { checkActionOptions } from './check-action-options.ts'
 import { eventText } from './event.ts'
 import { actionFailed, blockAt, parseAnswer, readOutcome } from './outcome.ts'
 
@@ -42,7 +40,7 @@ export const shellDefaults = Object.freeze({ timeoutMs: 60_000, maxOutputBytes: 
  * guard('beforeToolUse', shell({ command: './check-command.sh' }), { tool: 'bash' })
  */
 export function shell(options: ShellOptions): Action {
-  checkActionOptions('shell', options, { types })
+  checkOptions('shell', options, names)
   const run = commandOf(options)
   const { cwd = '.', env = {}, passEnv = [] } = options
   const hijacking = [...Object.keys(env), ...passEnv].find(isInjectionVariable)
@@ -67,25 +65,17 @@ export function shell(options: ShellOptions): Action {
         signal,
         output: { head: maxOutputBytes, tail: 1_024 },
       })
-      const outcome = readOutcome(answerOf(result, { label, command, timeoutMs, trigger: ctx.trigger }), ctx, 'shell')
+      const outcome = readOutcome(answerOf(result, { label, command, timeoutMs, trigger: ctx.trigger }), ctx, label)
       const warning = { code: 'ACTION_WARNING', message: `"${label}" has ended. ${result.problem}` } as const
       return result.problem === undefined ? outcome : { ...outcome, warnings: [warning] }
     },
   })
 }
 
-const types = {
-  command: optionTypes.text,
-  args: optionTypes.strings,
-  cwd: optionTypes.text,
-  env: optionTypes.stringMap,
-  passEnv: optionTypes.strings,
-  conversation: optionTypes.flag,
-  maxOutputBytes: optionTypes.count,
-}
+const names = ['command', 'args', 'cwd', 'env', 'passEnv', 'conversation', 'maxOutputBytes']
 
 function commandOf({ command, args }: ShellOptions): Command {
-  if (command !== undefined && args === undefined) return { shell: 'sh', line: command }
+  if (command !== undefined && command.trim() !== '' && args === undefined) return { shell: 'sh', line: command }
   if (args === undefined || command !== undefined) throw invalidOption('shell', 'use either "command" or "args"', args)
   if (args.length > 0 && args[0] !== '') return args
   throw invalidOption('shell', '"args" must be a program and its arguments', args)

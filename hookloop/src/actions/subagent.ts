@@ -1,15 +1,13 @@
 import { checkSpec, type AgentSpec } from '../agent/agent-tool.ts'
 import { isAgent } from '../agent/agent-parts.ts'
-import { invalidOption } from '../state/check-options.ts'
+import { checkOptions } from '../state/check-options.ts'
 import { AgentError, toAgentError } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import { failureText } from '../hooks/failure-text.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
-import { optionTypes } from '../state/option-types.ts'
-import { checkActionOptions } from './check-action-options.ts'
 import { inspect } from './inspect.ts'
 import { actionFailed, blockAt, readOutcome } from './outcome.ts'
-import { answerType, JUDGE, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
+import { JUDGE, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
 
 /** Options of `subagent`. */
 export type SubagentOptions = {
@@ -42,7 +40,7 @@ export const subagentDefaults = Object.freeze({
  * guard('onStop', subagent({ definition: { tools: ['read_file'] }, prompt: 'Do all tests pass?' }))
  */
 export function subagent(options: SubagentOptions): Action {
-  checkActionOptions('subagent', options, { types, required: ['prompt'] })
+  checkOptions('subagent', options, names)
   const { name, answer, maxEventChars: maxChars } = { ...subagentDefaults, ...options }
   const to = agentOf(options.definition)
   const schema = JSON.stringify(schemaFor(answer))
@@ -74,19 +72,10 @@ export function subagent(options: SubagentOptions): Action {
   })
 }
 
-const types = {
-  definition: optionTypes.any,
-  prompt: optionTypes.text,
-  name: optionTypes.text,
-  answer: answerType,
-  maxEventChars: optionTypes.count,
-}
+const names = ['definition', 'prompt', 'name', 'answer', 'maxEventChars']
 
 /** An agent that judges has no tools by default, unlike a subagent, which gets those of its parent. */
 function agentOf(definition: SubagentOptions['definition']): object {
-  if (typeof definition !== 'object' || definition === null) {
-    throw invalidOption('subagent', '"definition" must be an agent or the definition of one', definition)
-  }
   if (isAgent(definition)) return definition
   checkSpec('subagent', definition)
   const { limits, ...spec } = definition

@@ -1,7 +1,6 @@
-import { optionTypes } from '../../state/option-types.ts'
 import { resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions, invalidOption } from '../../state/check-options.ts'
+import { checkOptions } from '../../state/check-options.ts'
 import { checkExists } from '../../system/files/check-exists.ts'
 import { typedCommand } from '../../agent/slash-commands.ts'
 import { activate } from '../../capabilities/skills/active.ts'
@@ -28,13 +27,7 @@ const AFTER_SKILLS = 90
  * createAgent({ model, use: [claudeCommands({ dir: process.cwd() })] })
  */
 export function claudeCommands(options: ClaudeCommandsOptions): Capability {
-  checkOptions('claudeCommands', options, {
-    dir: optionTypes.any,
-    home: [(value) => value === false || optionTypes.text[0](value), 'a folder, or false'],
-  })
-  if (typeof options.dir !== 'string' || options.dir === '') {
-    throw invalidOption('claudeCommands', '"dir" must be the folder of a project', options.dir)
-  }
+  checkOptions('claudeCommands', options, ['dir', 'home'])
   checkExists('claudeCommands', 'dir', options.dir, 'folder')
   const { commands, problems } = findCommands(resolve(options.dir), options.home)
   return {

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { subagents } from '../../capabilities/subagents/subagents.ts'
-import { skills } from '../../capabilities/skills/skills.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { projectHooks } from '../files/project-hooks.ts'
 import { claudeCommands } from './claude-commands.ts'
@@ -30,9 +28,6 @@ suite('options of claudeHooks that would silently remove a guard are errors', ()
       /PreToolUse\[0\]\.hooks\[0\]\.retries: it is not a field of a handler; known: /,
     ],
     ['an invalid handler', { settings: { hooks: { Stop: [{ hooks: [{}] }] } } }, /it must be an object with a "type"/],
-    ['a model that is none', { models: { haiku: 5 } }, /"models" must be an object whose values are models/],
-    ['an answer that is none', { answer: 'allow' }, /"answer" must be 'deny', 'suspend' or a function, not "allow"/],
-    ['a terminal that is no function', { terminal: {} }, /"terminal" must be a function/],
   ]
   for (const [title, options, message] of cases) {
     test(title, () => {
@@ -57,12 +52,6 @@ test('folders that projectHooks and claudeCommands are given must exist', () => 
     const message = `projectHooks: "${option}": there is no /nope.`
     assert.throws(() => projectHooks({ dir: '/tmp', home: false, [option]: ['/nope'] }), { message })
   }
-})
-
-test('models by name must be models', () => {
-  assert.throws(() => skills({ models: { haiku: 5 } } as never), { message: /"models" must be an object whose values/ })
-  const agents = { a: { description: 'a', instructions: 'a' } }
-  assert.throws(() => subagents({ agents, models: { haiku: 5 } } as never), { message: /"models" must be an object/ })
 })
 
 /** What a project with these settings warns about and notes. */

@@ -266,13 +266,9 @@ describe('an approval', { concurrency: 2 }, () => {
       project.handlers('PermissionRequest', [{ type: 'command', command }])
       const { agent } = agentIn(project, { options: { answer: () => 'allow' }, use: [asks] })
       const { warnings } = await agent.run('Go.')
-      assert.deepEqual(
-        warnings.map(({ message }) => message),
-        [
-          `PermissionRequest hook: its ${what} has no effect. Answer with "hookSpecificOutput": ` +
-            '{ "hookEventName": "PermissionRequest", "decision": { "behavior": "allow" or "deny" } }.',
-        ],
-      )
+      const [message = ''] = warnings.map((each) => each.message)
+      assert.equal(warnings.length, 1)
+      assert.ok(message.includes(what) && message.includes('"behavior": "allow" or "deny"'), message)
     })
   }
 

@@ -1,8 +1,6 @@
-import { choiceOf, having, optionTypes, type OptionTypes } from '../../state/option-types.ts'
 import { resolve } from 'node:path'
 import type { ApprovalPolicy, AskedAnswer, Capability } from '../../agent/capability.ts'
 import { checkOptions, invalidOption } from '../../state/check-options.ts'
-import { approvalAnswer } from '../../capabilities/approval.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { checkExists } from '../../system/files/check-exists.ts'
@@ -11,7 +9,7 @@ import { BaseContext } from '../../hooks/base-context.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import type { PlainTrigger } from '../../hooks/triggers.ts'
 import { statusText, TrustStore, type UntrustedFile } from '../trust/trust-store.ts'
-import { claudeEvents, eventSpec, setupTriggers, type ClaudeEvent } from './events/claude-events.ts'
+import { claudeEvents, eventSpec, type ClaudeEvent } from './events/claude-events.ts'
 import { commandOf } from './events/payload.ts'
 import { TriggerRunner, type RunnerSettings } from './run/trigger-runner.ts'
 import { describeProblem, leftOutText, type HookGroup } from './load/handlers.ts'
@@ -43,22 +41,8 @@ export type ClaudeHooksOptions = RunnerSettings & {
   readonly mcp?: Pick<Mcp, 'call'>
 }
 
-const types: OptionTypes = {
-  dir: optionTypes.any,
-  home: [(value) => value === false || optionTypes.text[0](value), 'a folder, or false'],
-  managed: optionTypes.text,
-  plugins: optionTypes.list,
-  settings: optionTypes.object,
-  trust: [(value) => value === 'all' || value instanceof TrustStore, `a TrustStore, or 'all'`],
-  passEnv: optionTypes.strings,
-  answer: approvalAnswer,
-  models: optionTypes.modelMap,
-  setup: choiceOf(...setupTriggers),
-  terminal: optionTypes.function,
-  onWake: optionTypes.function,
-  onDisplay: optionTypes.function,
-  mcp: having('a capability of mcp()', 'call'),
-}
+const optionNames =
+  'dir home managed plugins settings trust passEnv answer models setup terminal onWake onDisplay mcp'.split(' ')
 
 /** Runs after all other hooks, so that it judges what they changed. */
 const LAST = -1_000_000
@@ -73,10 +57,7 @@ const FIRST = 1_000_000
  * createAgent({ model, use: [bash(), claudeHooks({ dir: process.cwd() })] })
  */
 export function claudeHooks(options: ClaudeHooksOptions): Capability {
-  checkOptions('claudeHooks', options, types)
-  if (typeof options.dir !== 'string' || options.dir === '') {
-    throw invalidOption('claudeHooks', '"dir" must be the folder of a project', options.dir)
-  }
+  checkOptions('claudeHooks', options, optionNames)
   checkPlaces(options)
   const { trust = new TrustStore() } = options
   if (trust !== 'all') trust.checkOutside(options.dir)
@@ -96,7 +77,7 @@ function checkPlaces({ dir, managed, plugins = [] }: ClaudeHooksOptions): void {
   if (managed !== undefined) checkExists('claudeHooks', 'managed', managed, 'file')
   for (const plugin of plugins) {
     const given = typeof plugin === 'string' ? { dir: plugin } : plugin
-    checkOptions('claudeHooks: plugins', given, { dir: optionTypes.text, options: optionTypes.stringMap })
+    checkOptions('claudeHooks: plugins', given, ['dir', 'options'])
     checkExists('claudeHooks', 'plugins', given.dir, 'folder')
   }
 }

@@ -142,7 +142,7 @@ describe('the user is warned about', { concurrency: 2 }, () => {
     [
       'whose decision is at the wrong place',
       { command: `echo '{"permissionDecision":"deny"}'` },
-      /"permissionDecision" has no effect at the top level: put it into "hookSpecificOutput"/,
+      /"permissionDecision" has no effect at the top level/,
     ],
     [
       'that prints its answer to standard error',

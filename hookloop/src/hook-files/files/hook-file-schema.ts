@@ -1,8 +1,8 @@
 import { answerKinds } from '../../actions/verdict.ts'
 import { stepTypes } from '../../state/execution.ts'
-import type { Json, JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../state/json.ts'
 import { settingSchemas } from '../../state/model-settings.ts'
-import { isAround, specOf, triggerNames, type HookTrigger } from '../../hooks/triggers.ts'
+import { isAround, triggerNames } from '../../hooks/triggers.ts'
 import { claudeEventNames, triggersOfEvent } from '../claude/events/claude-events.ts'
 import { NOT_BLANK } from '../schema-check.ts'
 
@@ -25,7 +25,7 @@ export function hookFileSchema(): JsonObject {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'Hooks of Hookloop',
     ...fileSchema({ $ref: '#/definitions/hook' }),
-    definitions: { hook: { ...hookSchema, allOf: conditions() }, ...definitions() },
+    definitions: { hook: hookSchema, ...definitions() },
   }
 }
 
@@ -42,15 +42,9 @@ export function fileSchema(entry?: JsonObject): JsonObject {
   })
 }
 
-/**
- * The schema of one entry, without rules that concern several fields or names of variables: the functions that create
- * hooks and actions check those, also for hooks in code.
- */
+/** The schema of one entry. Rules that concern several fields are checked by the functions that create hooks and actions. */
 export function entrySchema(): JsonObject {
-  const schema = { ...hookSchema, definitions: definitions() }
-  return JSON.parse(
-    JSON.stringify(schema, (key, value: Json) => (key === 'propertyNames' ? undefined : value)),
-  ) as JsonObject
+  return { ...hookSchema, definitions: definitions() }
 }
 
 const string: JsonObject = { type: 'string' }
@@ -94,57 +88,6 @@ const hookSchema: JsonObject = object(
   { required: ['on', 'mode'], oneOf: actionKinds.map((kind) => ({ required: [kind] })) },
 )
 
-/** Rules that concern several fields. */
-function conditions(): Json[] {
-  const only = (allowed: readonly HookTrigger[]): JsonObject => ({
-    properties: { on: { anyOf: [{ enum: allowed }, { type: 'array', items: { enum: allowed } }] } },
-  })
-  const has = (key: string, value?: JsonObject): JsonObject => ({
-    required: [key],
-    ...(value !== undefined && { properties: { [key]: value } }),
-  })
-  const where = (fits: (trigger: HookTrigger) => boolean): JsonObject => only(fileTriggers.filter(fits))
-  const events = claudeEventNames.flatMap((event) => {
-    const at = triggersOfEvent(event)
-    return at.length === 0 ? [] : [{ event, at }]
-  })
-  return [
-    ifThen(
-      has('mode', { const: 'guard' }),
-      where((trigger) => specOf(trigger).guard.length > 0),
-    ),
-    ifThen(
-      has('tool'),
-      where((trigger) => trigger.endsWith('ToolUse')),
-    ),
-    ifThen(has('stream'), only(['afterInference'])),
-    ifThen(has('onFailure'), has('mode', { const: 'hook' })),
-    ifThen(
-      has('onFailure', { const: 'block' }),
-      where((trigger) => specOf(trigger).no !== undefined),
-    ),
-    ifThen(has('prompt'), has('mode', { enum: ['guard', 'hook'] })),
-    ifThen(
-      { required: ['prompt'], properties: { mode: { const: 'guard' } } },
-      where((trigger) => trigger !== 'beforeInference'),
-    ),
-    ifThen(has('claude'), has('claude', ifThen(has('type', { const: 'http' }), has('url'), has('command')))),
-    ...events.map(({ event, at }) =>
-      ifThen(
-        has('claude', { type: 'object', required: ['event'], properties: { event: { const: event } } }),
-        only([...at]),
-      ),
-    ),
-  ]
-}
-
-function ifThen(
-  ...parts: readonly [condition: JsonObject, consequence: JsonObject, otherwise?: JsonObject]
-): JsonObject {
-  const words = ['if', 'then', 'else']
-  return Object.fromEntries(parts.map((part, i) => [words[i]!, part!]))
-}
-
 function definitions(): JsonObject {
   const when = { $ref: '#/definitions/when' }
   const url = { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?:' }
@@ -172,13 +115,7 @@ function definitions(): JsonObject {
         command: { ...text, description: 'A command line for sh -c.' },
         args: { ...strings, minItems: 1, description: 'A program and its arguments.' },
         cwd: { ...named, description: 'The working directory. Default: the project.' },
-        env: {
-          type: 'object',
-          propertyNames: {
-            not: { pattern: '^(BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|IFS|LD_.*|DYLD_.*)$' },
-          },
-          additionalProperties: string,
-        },
+        env: { type: 'object', additionalProperties: string },
         passEnv: { ...strings, description: 'Variables of your environment that are passed to it.' },
         conversation: flag,
         maxOutputBytes: count,
@@ -190,17 +127,7 @@ function definitions(): JsonObject {
       url,
       {
         url,
-        headers: {
-          type: 'object',
-          propertyNames: {
-            pattern: '^[A-Za-z0-9-]+$',
-            not: {
-              pattern:
-                '^([Hh][Oo][Ss][Tt]|[Cc]onnection|[Cc]ontent-([Ll]ength|[Tt]ype)|[Tt]ransfer-[Ee]ncoding|[Uu]pgrade|[Ee]xpect|[Tt][Ee]|[Tt]railer)$',
-            },
-          },
-          additionalProperties: string,
-        },
+        headers: { type: 'object', additionalProperties: string },
         allowedEnvVars: { ...strings, description: 'Variables of your environment that headers may contain.' },
         allowPrivate: { ...flag, description: 'Allows addresses of this machine and its network.' },
         conversation: flag,

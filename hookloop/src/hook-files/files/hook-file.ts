@@ -77,6 +77,7 @@ class InvalidEntry extends Error {
   }
 }
 
+const MAX_HOOKS = 1_000
 const checkFile = schemaCheck(fileSchema)
 const checkEntry = schemaCheck(entrySchema)
 
@@ -95,6 +96,7 @@ export function readHooks({ value, lineOf }: ReadDocument, source: FileSource, o
       message: 'only the user file can have "allow"; what hooks may do is up to the user',
     })
   }
+  if (hooks.length > MAX_HOOKS) throw errorAt({ path: ['hooks'], message: `it has more than ${MAX_HOOKS} hooks` })
   const mistakes: AgentError[] = []
   const read = hooks.flatMap((entry, i): readonly FileHook[] => {
     try {
@@ -245,18 +247,10 @@ function nameFor(given: string | undefined, label: string, { taken, source }: En
     throw new InvalidEntry({ path: ['name'], message: `another hook of this file is called "${given}"` })
   }
   const wanted = given ?? label
-  const other = `${source.kind}:${wanted}`
   if (!taken.has(wanted)) return wanted
-  if (!taken.has(other)) return other
-  // Numbers are taken from 2 up, so the first free one is found by bisection.
-  let [low, high] = [1, 2]
-  while (taken.has(`${other} ${high}`)) [low, high] = [high, high * 2]
-  while (high - low > 1) {
-    const middle = Math.floor((low + high) / 2)
-    if (taken.has(`${other} ${middle}`)) low = middle
-    else high = middle
-  }
-  return `${other} ${high}`
+  let name = `${source.kind}:${wanted}`
+  for (let i = 2; taken.has(name); i++) name = `${source.kind}:${wanted} ${i}`
+  return name
 }
 
 function keyIn({ file }: FileSource, name: string): string {

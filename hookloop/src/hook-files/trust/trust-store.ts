@@ -1,4 +1,3 @@
-import { checkArgument } from '../../state/check-options.ts'
 import {
   chmodSync,
   closeSync,
@@ -45,9 +44,6 @@ export class TrustStore {
   readonly #given: ReadonlyMap<string, string> | undefined
 
   constructor(file = defaultTrustFile(), given?: readonly Fingerprint[]) {
-    checkArgument('TrustStore', ['file', file], typeof file === 'string' && file !== '', 'the path of a file')
-    const isList = given === undefined || (Array.isArray(given) && given.every((each) => isJsonObject(each)))
-    checkArgument('TrustStore', ['given', given], isList, 'a list of files, as hookFilesOf() returns it')
     this.file = resolve(file)
     this.#given = given && new Map(given.map(({ path, hash }) => [path, hash]))
   }

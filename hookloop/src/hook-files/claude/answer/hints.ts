@@ -5,75 +5,60 @@ import { claudeEventNames, eventSpec, type ClaudeEvent } from '../events/claude-
 export const requestForm =
   'Answer with "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": { "behavior": "allow" or "deny" } }.'
 
-/** Says what the first field without effect should have been, for the common mistakes. */
+/** Says where the first field without effect belongs, or which fields have an effect at the event. */
 export function hintFor(value: JsonObject, event: ClaudeEvent): string | undefined {
-  const { specific = [] } = eventSpec(event)
-  const misplaced = specific.find((name) => name !== 'decision' && value[name] !== undefined)
-  if (misplaced !== undefined)
-    return `its "${misplaced}" has no effect at the top level: put it into "hookSpecificOutput", with "hookEventName": "${event}"`
-  const own = value['hookSpecificOutput']
-  if (isJsonObject(own)) return hintInside(own, event) ?? hintAtTop(value, event)
-  return hintForRequest(value, event) ?? hintAtTop(value, event) ?? hintForNames(value, event)
-}
-
-function hintForRequest(value: JsonObject, event: ClaudeEvent): string | undefined {
-  if (event !== 'PermissionRequest') return undefined
-  const other = ['decision', 'permissionDecision', 'continue'].find(
-    (name) => value[name] !== undefined && value[name] !== true,
-  )
-  return other === undefined ? undefined : `its "${other}" has no effect. ${requestForm}`
-}
-
-/** A field of `hookSpecificOutput` that its event does not have. */
-function hintInside(own: JsonObject, event: ClaudeEvent): string | undefined {
-  const { specific = [] } = eventSpec(event)
-  const name = Object.keys(own).find((each) => each !== 'hookEventName' && !specific.includes(each))
-  if (name === undefined) return undefined
-  const meant = specific.find((each) => folded(each).includes(folded(name)))
-  const known = specific.length === 0 ? '' : `. Known there: ${specific.join(', ')}`
-  const advice =
-    meant !== undefined
-      ? `: it is called "${meant}" there`
-      : topLevelFields.includes(name)
-        ? ': put it at the top level'
-        : known
-  return `its "${name}" has no effect in "hookSpecificOutput" of ${event}${advice}`
-}
-
-/** A field that has no effect at this event, or without another one. */
-function hintAtTop(value: JsonObject, event: ClaudeEvent): string | undefined {
-  const { decides, stops } = eventSpec(event)
-  const foreign = specificFields.find((name) => value[name] !== undefined)
-  if (foreign !== undefined)
-    return `its "${foreign}" has no effect at ${event}${decides === true ? ': use "decision": "block"' : ''}`
-  if (value['decision'] === 'block' && decides !== true) return `its "decision" has no effect at ${event}`
-  if (value['continue'] === false && stops !== true) return `its "continue" has no effect at ${event}`
-  const isAlone = (name: string): boolean => typeof value[name] === 'string' && value[name] !== ''
-  if (isAlone('stopReason') && value['continue'] === undefined)
-    return 'its "stopReason" has no effect without "continue": false'
-  const isReason = isAlone('reason') && value['decision'] === undefined && value['continue'] === undefined
-  if (isReason && decides === true && value['hookSpecificOutput'] === undefined && !isEcho(value))
-    return 'its "reason" has no effect without a "decision"'
-  return undefined
-}
-
-/** Another spelling of a field, or a word that looks like a decision, in an answer without one. */
-function hintForNames(value: JsonObject, event: ClaudeEvent): string | undefined {
   if (isEcho(value)) return undefined
-  for (const name of Object.keys(value)) {
-    if (topLevelFields.includes(name)) continue
-    const meant = [...topLevelFields, ...specificFields].find((each) => folded(each) === folded(name))
-    if (meant !== undefined) return `its "${name}" has no effect: it is called "${meant}"`
-    if (name === 'ok' || isDecisionWord(name)) return `its "${name}" has no effect at ${event}: ${decisionForm(event)}`
+  const own = isJsonObject(value['hookSpecificOutput']) ? value['hookSpecificOutput'] : undefined
+  for (const name of Object.keys(own ?? {})) {
+    if (name !== 'hookEventName' && !insideAt(event).includes(name)) return hint(name, 'in "hookSpecificOutput"', event)
+  }
+  const isDecided = value['decision'] !== undefined || value['continue'] !== undefined || own !== undefined
+  for (const [name, given] of Object.entries(value)) {
+    if (name === 'stopReason' && value['continue'] === undefined && given !== '')
+      return `its "stopReason" ${withoutStop}`
+    if (name === 'reason' && !isDecided && eventSpec(event).decides === true) return `its "reason" ${withoutDecision}`
+    const isIdle =
+      name === 'continue' ? given !== false : name === 'decision' && given !== 'block' && event !== 'PermissionRequest'
+    if (!isIdle && isMeant(name) && !topAt(event).includes(name)) return hint(name, 'at the top level', event)
   }
   return undefined
 }
 
-function decisionForm(event: ClaudeEvent): string {
-  const { specific = [], decides } = eventSpec(event)
-  if (specific.includes('permissionDecision'))
-    return `use "hookSpecificOutput": { "hookEventName": "${event}", "permissionDecision": "deny" }`
-  return decides === true ? 'use "decision": "block"' : 'nothing can be decided there'
+const withoutStop = 'has no effect without "continue": false'
+const withoutDecision = 'has no effect without a "decision"'
+
+function hint(name: string, place: string, event: ClaudeEvent): string {
+  const [top, inside] = [topAt(event), insideAt(event)]
+  const alike = (each: string): boolean => folded(each).includes(folded(name)) || folded(name) === folded(each)
+  const [meant] = [inside, top].flatMap((names) => names.filter(alike))
+  const known = [...top.filter((each) => decisive.includes(each)), ...inside]
+  const advice =
+    meant === undefined
+      ? `. Fields with an effect there: ${known.length === 0 ? 'none' : known.join(', ')}`
+      : `: it is "${meant}"${inside.includes(meant) ? ` in "hookSpecificOutput", with "hookEventName": "${event}"` : ' at the top level'}`
+  return `its "${name}" has no effect ${place} at ${event}${advice}${event === 'PermissionRequest' ? `. ${requestForm}` : ''}`
+}
+
+const decisive = ['decision', 'continue']
+/** The fields of an answer to any event. */
+const always = ['stopReason', 'suppressOutput', 'systemMessage', 'terminalSequence', 'reason', 'hookSpecificOutput']
+
+function topAt(event: ClaudeEvent): readonly string[] {
+  const { decides, stops } = eventSpec(event)
+  return [...(decides === true ? ['decision'] : []), ...(stops === true ? ['continue'] : []), ...always]
+}
+
+function insideAt(event: ClaudeEvent): readonly string[] {
+  return eventSpec(event).specific ?? []
+}
+
+/** Whether a name at the top level can only be meant as a field of an answer, in any spelling, or as a decision. */
+function isMeant(name: string): boolean {
+  return (
+    name === 'ok' ||
+    isDecisionWord(name) ||
+    [...decisive, ...always, ...specificFields].some((each) => folded(each) === folded(name))
+  )
 }
 
 /** Whether a word looks like a decision. Many scripts print `ok` for people. */
@@ -83,7 +68,7 @@ export function isDecisionWord(word: string): boolean {
 
 /** Whether an answer has a field of answers, and is not just some JSON. */
 export function isAnswer(value: JsonObject): boolean {
-  return !isEcho(value) && [...topLevelFields, ...specificFields].some((name) => value[name] !== undefined)
+  return !isEcho(value) && [...decisive, ...always, ...specificFields].some((name) => value[name] !== undefined)
 }
 
 /** Scripts often print what they have read. */
@@ -91,21 +76,10 @@ function isEcho(value: JsonObject): boolean {
   return value['hook_event_name'] !== undefined
 }
 
-const topLevelFields: readonly string[] = [
-  'continue',
-  'stopReason',
-  'suppressOutput',
-  'systemMessage',
-  'terminalSequence',
-  'decision',
-  'reason',
-  'hookSpecificOutput',
-]
-
 /** The fields of `hookSpecificOutput` of any event. Only those with a capital letter cannot be anything else. */
-const specificFields: readonly string[] = [
-  ...new Set(claudeEventNames.flatMap((event) => eventSpec(event).specific ?? [])),
-].filter((name) => /[A-Z]/.test(name))
+const specificFields: readonly string[] = [...new Set(claudeEventNames.flatMap(insideAt))].filter((name) =>
+  /[A-Z]/.test(name),
+)
 
 function folded(name: string): string {
   return name.toLowerCase().replaceAll(/[_-]/g, '')
