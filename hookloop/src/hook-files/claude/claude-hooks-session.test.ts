@@ -7,7 +7,6 @@ import type { AgentEvent } from '../../state/event.ts'
 import type { JsonObject } from '../../state/json.ts'
 import { guard } from '../../hooks/hook.ts'
 import { type ScriptedTurn } from '../../models/scripted.ts'
-import { TrustStore } from '../trust/trust-store.ts'
 import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
 import { claudeHooks } from './claude-hooks.ts'
 import { holds, HookProject, prints, quoted } from './hook-project.fixture.ts'
@@ -150,15 +149,6 @@ describe('claudeHooks in a run', { concurrency: 2 }, () => {
     assert.deepEqual(ran.toSorted(), ['a', 'c'])
   })
 
-  test('untrusted hooks of a project do not run, and the agent has a note about it', async () => {
-    using project = new HookProject()
-    project.handlers('PreToolUse', [{ type: 'command', command: 'touch mark' }])
-    const { agent } = agentIn(project, { options: { trust: TrustStore.of([]) } })
-    await agent.run('Go.')
-    assert.ok(!existsSync(project.path('mark')))
-    assert.match(agent.describe().notes.join('\n'), /is not trusted: its hooks do not run/)
-  })
-
   for (const [what, change] of [
     ['another text', (path: string) => writeFileSync(path, '#!/bin/sh\nexit 0\n')],
     ['gone', (path: string) => rmSync(path)],
@@ -201,10 +191,6 @@ describe('claudeHooks in a run', { concurrency: 2 }, () => {
   test('a project without hooks adds no hooks', () => {
     using project = new HookProject()
     assert.deepEqual(claudeHooks({ dir: project.dir, trust: 'all', home: false }).hooks, [])
-  })
-
-  test('an unknown option throws', () => {
-    assert.throws(() => claudeHooks({ dir: '.', homes: false } as never), /homes/)
   })
 })
 

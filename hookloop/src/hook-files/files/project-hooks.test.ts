@@ -1,14 +1,5 @@
 import assert from 'node:assert/strict'
-import {
-  appendFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, suite, test } from 'node:test'
@@ -227,36 +218,5 @@ suite('untrusted hooks', () => {
     for (const name of ['a b.js', 'c.sh', 'sub/d.sh']) writeFileSync(join(project, name), name)
     const names = hookFilesOf(project).map(({ path }) => path.slice(project.length + 1))
     assert.deepEqual(names, ['.hookloop/hooks.json', 'a b.js', 'c.sh', 'sub/d.sh'])
-  })
-})
-
-suite('TrustStore', () => {
-  test('the status of a file depends on its path and its content', () => {
-    const { trust } = place({})
-    const hash = 'a'.repeat(64)
-    trust.trust([{ path: '/p/a', hash }])
-    const statuses = [
-      { path: '/p/a', hash },
-      { path: '/p/a', hash: 'b'.repeat(64) },
-      { path: '/p/b', hash },
-    ]
-    assert.deepEqual(
-      statuses.map((each) => trust.statusOf(each)),
-      ['trusted', 'changed', 'untrusted'],
-    )
-  })
-
-  test('forget removes the files below a folder and no others', () => {
-    const { trust, folder } = place({})
-    const hash = 'a'.repeat(64)
-    trust.trust(['p/a', 'p/b/c', 'pq/a'].map((path) => ({ path: join(folder, path), hash })))
-    assert.equal(trust.forget(join(folder, 'p')), 2)
-    assert.deepEqual(Object.keys((JSON.parse(readFileSync(trust.file, 'utf8')) as { files: object }).files), [
-      join(folder, 'pq/a'),
-    ])
-  })
-
-  test('a list in memory cannot be changed', () => {
-    assert.throws(() => TrustStore.of([]).trust([]))
   })
 })

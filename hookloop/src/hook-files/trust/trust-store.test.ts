@@ -160,35 +160,6 @@ suite('the list of trusted files', () => {
     }
   })
 
-  test('waits for another process that changes it', async () => {
-    const { trust, print } = scene()
-    const [first, second] = [scene(), scene()]
-    const other = inProcess(trust, first.print(), { locked: `console.log('changing'); Atomics.wait(cell, 0, 0, 300)` })
-    await other.printed('changing')
-    trust.trust([second.print(), print()])
-    assert.equal(await other.ended, 0)
-    assert.deepEqual(
-      [first, second].map(({ print: each }) => trust.statusOf(each())),
-      ['trusted', 'trusted'],
-    )
-  })
-
-  test('can be changed at once when a process that changes it is killed, and has the changes of two that do so together', async () => {
-    const [crashed, own, other] = [scene(), scene(), scene()]
-    const { trust } = crashed
-    assert.equal(
-      await inProcess(trust, crashed.print(), { locked: `process.kill(process.pid, 'SIGKILL')` }).ended,
-      'SIGKILL',
-    )
-    const second = inProcess(trust, other.print())
-    trust.trust([own.print()])
-    assert.equal(await second.ended, 0)
-    assert.deepEqual(
-      [crashed, own, other].map(({ print }) => trust.statusOf(print())),
-      ['untrusted', 'trusted', 'trusted'],
-    )
-  })
-
   test('loses no change if a process is stopped while it changes the list: others wait until it continues', async () => {
     const [slow, fast] = [scene(), scene()]
     const stopped = inProcess(slow.trust, slow.print(), {

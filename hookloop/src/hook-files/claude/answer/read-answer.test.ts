@@ -29,12 +29,6 @@ const rows: readonly Row[] = [
     gives: { decision: 'none' },
   },
   {
-    title: 'exit 0 with valid JSON: its fields apply',
-    event: 'PreToolUse',
-    says: { stdout: pre({ permissionDecision: 'allow', permissionDecisionReason: 'fine' }) },
-    gives: { decision: 'allow', reason: 'fine' },
-  },
-  {
     title: 'JSON may have blank lines around it',
     event: 'PreToolUse',
     says: { stdout: `\n\n  ${pre({ permissionDecision: 'deny', permissionDecisionReason: 'no' })}\n\n` },
@@ -48,42 +42,9 @@ const rows: readonly Row[] = [
     gives: { decision: 'context', additionalContext: 'On branch main' },
   },
   {
-    title: 'exit 0 with text is context at SessionStart',
-    event: 'SessionStart',
-    input: { source: 'startup' },
-    says: { stdout: 'Today is Friday' },
-    gives: { decision: 'context', additionalContext: 'Today is Friday' },
-  },
-  {
-    title: 'exit 0 with text is context at UserPromptExpansion',
-    event: 'UserPromptExpansion',
-    input: { command_name: 'deploy' },
-    says: { stdout: 'Deploys are frozen' },
-    gives: { decision: 'context', additionalContext: 'Deploys are frozen' },
-  },
-  {
-    title: 'exit 0 with text is context at PostModelSwitch',
-    event: 'PostModelSwitch',
-    says: { stdout: 'now smaller' },
-    gives: { decision: 'context', additionalContext: 'now smaller' },
-  },
-  {
     title: 'exit 0 with text has no effect at PreToolUse',
     event: 'PreToolUse',
     says: { stdout: 'all fine' },
-    gives: { decision: 'none' },
-  },
-  {
-    title: 'exit 0 with text has no effect at PostToolUse',
-    event: 'PostToolUse',
-    says: { stdout: 'formatted' },
-    gives: { decision: 'none' },
-  },
-  {
-    title: 'exit 0 with text has no effect at SubagentStart',
-    event: 'SubagentStart',
-    input: { agent_type: 'reviewer' },
-    says: { stdout: 'hello' },
     gives: { decision: 'none' },
   },
   {
@@ -98,13 +59,6 @@ const rows: readonly Row[] = [
     says: { stdout: json({ decision: 'allow', systemMessage: 'hello' }) },
     gives: { decision: 'none' },
     problem: /"decision" must be "approve" or "block"/,
-  },
-  {
-    title: 'an answer with a field of the wrong type has no effect',
-    event: 'PostToolUse',
-    says: { stdout: json({ continue: 'no', decision: 'block', reason: 'x' }) },
-    gives: { decision: 'none' },
-    problem: /"continue" must be a boolean/,
   },
   {
     title: 'hookSpecificOutput without its event is invalid',
@@ -127,13 +81,6 @@ const rows: readonly Row[] = [
     says: { stdout: json({ decision: 'block', hookSpecificOutput: { hookEventName: 'PreCompact' } }) },
     gives: { decision: 'none' },
     problem: /PreCompact has no "hookSpecificOutput"/,
-  },
-  {
-    title: 'an unknown permissionDecision is invalid',
-    event: 'PreToolUse',
-    says: { stdout: pre({ permissionDecision: 'block' }) },
-    gives: { decision: 'none' },
-    problem: /"permissionDecision" cannot be "block"/,
   },
   {
     title: 'a PermissionRequest answer without a decision is invalid',
@@ -175,12 +122,6 @@ const rows: readonly Row[] = [
     gives: { decision: 'context', additionalContext: '{not json}' },
   },
   {
-    title: 'an object with text behind it is text',
-    event: 'UserPromptSubmit',
-    says: { stdout: '{"decision":"block"} done' },
-    gives: { decision: 'context', additionalContext: '{"decision":"block"} done' },
-  },
-  {
     title: 'unknown keys are ignored, so a script may print its input back',
     event: 'PreToolUse',
     says: { stdout: json({ session_id: 's', tool_name: 'Bash', tool_input: { command: 'ls' }, cwd: '.' }) },
@@ -197,36 +138,6 @@ const rows: readonly Row[] = [
     event: 'PreToolUse',
     says: { stdout: json({ suppressOutput: true, terminalSequence: '\u0007' }) },
     gives: { decision: 'none' },
-  },
-  {
-    title: 'a systemMessage is a message for the user and decides nothing',
-    event: 'PreToolUse',
-    says: { stdout: json({ systemMessage: 'careful' }) },
-    gives: { decision: 'none', systemMessage: 'careful' },
-  },
-  {
-    title: 'continue: false stops',
-    event: 'PostToolUse',
-    says: { stdout: json({ continue: false, stopReason: 'enough' }) },
-    gives: { decision: 'stop', reason: 'enough' },
-  },
-  {
-    title: 'continue: true has no effect',
-    event: 'PostToolUse',
-    says: { stdout: json({ continue: true }) },
-    gives: { decision: 'none' },
-  },
-  {
-    title: 'the older decision "approve" allows a call',
-    event: 'PreToolUse',
-    says: { stdout: json({ decision: 'approve', reason: 'known' }) },
-    gives: { decision: 'allow', reason: 'known' },
-  },
-  {
-    title: 'the older decision "block" denies a call',
-    event: 'PreToolUse',
-    says: { stdout: json({ decision: 'block', reason: 'not here' }) },
-    gives: { decision: 'deny', reason: 'not here' },
   },
   {
     title: 'permissionDecision overrides the older decision',
@@ -325,20 +236,6 @@ const rows: readonly Row[] = [
     event: 'PreToolUse',
     says: { stdout: '[check] 3 of {3}\n' },
     gives: { decision: 'none' },
-  },
-  {
-    title: 'text with exit 1 is not context',
-    event: 'UserPromptSubmit',
-    says: { stdout: 'context?', exit: 1 },
-    gives: { decision: 'none' },
-    problem: /exited with 1$/,
-  },
-  {
-    title: 'exit 3 with an invalid answer is an error',
-    event: 'PreToolUse',
-    says: { stdout: json({ decision: 'denny' }), exit: 3 },
-    gives: { decision: 'none' },
-    problem: /exited with 3/,
   },
 ]
 

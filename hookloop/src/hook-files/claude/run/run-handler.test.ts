@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
-import {
-  claudeEventNames,
-  eventSpec,
-  handlerTypes,
-  type ClaudeEvent,
-  type HandlerType,
-} from '../events/claude-events.ts'
+import type { JsonObject } from '../../../state/json.ts'
+import type { HandlerType } from '../events/claude-events.ts'
 import { readHandler } from '../load/handlers.ts'
 import { bashCall, fireCommand, HookProject, languages, quoted, saidOf, contextIn } from '../hook-project.fixture.ts'
 import { HookTable, runEvent, type RanHandler } from './run-event.ts'
@@ -47,10 +41,6 @@ describe('a command', { concurrency: 4 }, () => {
 
   test('a command that reads a line gets a complete line', async () => {
     assert.equal(await sees('set -e; read -r line; echo "${line:0:1}"'), '{')
-  })
-
-  test('a command runs in a shell, with pipes and variables', async () => {
-    assert.equal(await sees('x=a; echo "$x" | tr a b'), 'b')
   })
 
   test('a command runs in bash if it is installed', async () => {
@@ -118,11 +108,6 @@ describe('a command', { concurrency: 4 }, () => {
     assert.ok(existsSync(project.path('begun')))
   })
 
-  test('a missing program is reported', async () => {
-    const result = await fireCommand('PreToolUse', './missing', { args: [], input: bashCall })
-    assert.deepEqual([saidOf(result), result.ran[0]!.answer.failed], [{ decision: 'none' }, 'notStarted'])
-  })
-
   test('the output of a command that times out is ignored', async () => {
     const command = `echo '{"decision":"block","reason":"no"}'; sleep 30`
     const result = await fireCommand('PreToolUse', command, { input: bashCall, timeout: 0.4 })
@@ -187,10 +172,6 @@ describe('the environment of a command', { concurrency: 4 }, () => {
     assert.equal(merged.additionalContext, [project.dir, '1', '1', 'abc'].join('\n'))
   })
 
-  for (const name of ['CLAUDE_CODE_ENTRYPOINT', 'CLAUDE_PID', 'CLAUDE_CONFIG_DIR']) {
-    test(`the environment has ${name}`, async () => assert.notEqual(await sees(variable(name)), 'unset'))
-  }
-
   test('the environment has the effort of the event', async () => {
     const command = `${variable('CLAUDE_EFFORT')} > effort`
     using project = new HookProject()
@@ -199,8 +180,8 @@ describe('the environment of a command', { concurrency: 4 }, () => {
     assert.equal(readFileSync(project.path('effort'), 'utf8'), 'high')
   })
 
-  for (const event of claudeEventNames) {
-    const has = ['SessionStart', 'Setup', 'CwdChanged', 'FileChanged'].includes(event)
+  for (const event of ['SessionStart', 'Setup', 'CwdChanged', 'FileChanged', 'PreToolUse', 'Stop'] as const) {
+    const has = event !== 'PreToolUse' && event !== 'Stop'
     test(`there is ${has ? 'a' : 'no'} CLAUDE_ENV_FILE at ${event}`, async () => {
       using project = new HookProject()
       project.handlers(event, [{ type: 'command', command: `${variable('CLAUDE_ENV_FILE')} > env-file` }])
@@ -270,30 +251,8 @@ describe('the environment of a command', { concurrency: 4 }, () => {
       assert.ok(seen.includes(line), line)
     }
   })
-
-  test('the environment has no variables that Claude Code does not set', async () => {
-    for (const name of ['CLAUDE_TOOL_INPUT', 'CLAUDE_SESSION_ID', 'CLAUDE_HOOK_EVENT']) {
-      assert.equal(await sees(variable(name)), 'unset')
-    }
-  })
 })
 
-/** The handler types of each event. */
-const withAll: readonly ClaudeEvent[] = [
-  'PreToolUse',
-  'PostToolUse',
-  'PostToolUseFailure',
-  'PostToolBatch',
-  'PermissionDenied',
-  'Stop',
-  'SubagentStop',
-  'TaskCreated',
-  'TaskCompleted',
-  'TeammateIdle',
-  'UserPromptSubmit',
-  'UserPromptExpansion',
-  'PermissionRequest',
-]
 const samples: { readonly [T in HandlerType]: JsonObject } = {
   command: { type: 'command', command: 'true' },
   http: { type: 'http', url: 'https://example.com/' },
@@ -302,19 +261,7 @@ const samples: { readonly [T in HandlerType]: JsonObject } = {
   agent: { type: 'agent', prompt: 'p' },
 }
 
-describe('handler types and timeouts', () => {
-  for (const event of claudeEventNames) {
-    const expected = withAll.includes(event)
-      ? handlerTypes
-      : event === 'SessionStart' || event === 'Setup'
-        ? ['command', 'mcp_tool']
-        : ['command', 'http', 'mcp_tool']
-    test(`${event} supports handlers of the types ${expected.join(', ')}`, () => {
-      const fit = handlerTypes.filter((type) => isJsonObject(readHandler(samples[type], event) as Json))
-      assert.deepEqual(fit, expected)
-    })
-  }
-
+describe('timeouts', () => {
   for (const [event, type, seconds] of [
     ['PreToolUse', 'command', 600],
     ['PreToolUse', 'http', 600],
@@ -336,10 +283,6 @@ describe('handler types and timeouts', () => {
   test('a timeout is in seconds', () => {
     const handler = readHandler({ ...samples.command, timeout: 2.5 }, 'Stop')
     assert.equal(typeof handler === 'object' && handler.timeoutMs, 2_500)
-  })
-
-  test('the table of types has every event', () => {
-    assert.ok(claudeEventNames.every((event) => eventSpec(event).types.length > 0))
   })
 })
 
@@ -384,10 +327,5 @@ describe('long texts', () => {
     project.handlers('PreToolUse', [{ type: 'command', command: 'cat big.json' }])
     const { merged } = await project.fire('PreToolUse', bashCall)
     for (const text of [merged.systemMessage, merged.additionalContext]) assert.match(text!, /^y{2000}\n\[These/)
-  })
-
-  test('a reason is shortened as well', async () => {
-    const { merged } = await fireCommand('PreToolUse', `${long(20_000)} >&2; exit 2`, { input: bashCall })
-    assert.ok(merged.reason.length < 3_000)
   })
 })
