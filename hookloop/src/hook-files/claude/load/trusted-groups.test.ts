@@ -84,6 +84,16 @@ describe('Claude Code hooks of a project', { concurrency: 2 }, () => {
     assert.ok(files.includes(project.path('plugin/check')), files.join())
   })
 
+  test('include the files that env of their file names, such as those of NODE_OPTIONS and BASH_ENV', () => {
+    using project = new HookProject()
+    const hooks = { Stop: [{ hooks: [{ type: 'command', command: 'node -e 0' }] }] }
+    project.settings({ hooks, env: { NODE_OPTIONS: '--require=./a.js', BASH_ENV: 'b.sh', GUARDS: 'sub' } })
+    for (const name of ['a.js', 'b.sh']) project.write(name, '')
+    const files = filesOf(readSettings({ dir: project.dir, home: false }).groups, project.dir)
+    const names = files.map(({ path }) => path.slice(project.dir.length + 1))
+    assert.deepEqual(names, ['.claude/settings.json', 'a.js', 'b.sh'])
+  })
+
   test('block calls if a file that their command names changes or is removed while the agent exists', async () => {
     for (const change of [(path: string) => appendFileSync(path, '# changed\n'), (path: string) => rmSync(path)]) {
       using project = new Marked()
