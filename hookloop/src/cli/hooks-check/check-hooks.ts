@@ -88,16 +88,16 @@ async function checkHook(
   { hook: made, source, line }: FileHook,
   tools: readonly string[] | undefined,
 ): Promise<Result> {
-  const { name, tool, action, triggers, mode } = made
+  const { name, action, triggers, mode } = made
+  const tool = made.tool as string | RegExp | undefined // a file names no tool object
   const [trigger] = triggers
-  const pattern = tool as string | RegExp | undefined // a file names no tool object
-  const matches = pattern === undefined ? () => true : toNameTest(pattern)
+  const matches = tool === undefined ? () => true : toNameTest(tool)
   const place = { name, source: `${source.file}:${line}` }
   const unmatched = unmatchedTool({
     name,
-    matcher: String(pattern),
+    matcher: String(tool),
     tools,
-    matches: pattern === undefined ? undefined : matches,
+    matches: tool === undefined ? undefined : matches,
   })
   if (action!.kind === 'prompt' || action!.kind === 'subagent') {
     return { checked: { ...place, status: 'notRun', why: 'it calls a model' }, problems: unmatched }
@@ -105,7 +105,7 @@ async function checkHook(
   try {
     // As a transform, because a guard that fails blocks. What it decides is discarded.
     const once = hook([trigger] as never, action as never, { name, timeoutMs: TIMEOUT_MS })
-    await fire(once, trigger as never, exampleFacts(trigger!, tools?.find(matches) ?? String(pattern ?? 'tool')))
+    await fire(once, trigger as never, exampleFacts(trigger!, tools?.find(matches) ?? String(tool ?? 'tool')))
     return { checked: { ...place, status: 'ok' }, problems: unmatched }
   } catch (error) {
     const effect = mode === 'guard' ? ', so it blocks' : ''

@@ -180,9 +180,7 @@ function Doctor() {
   return (
     <section>
       <h2>Doctor</h2>
-      <p class="quiet">
-        Runs each trusted hook once with an example event, and reports those that fail.
-      </p>
+      <p class="quiet">Runs each trusted hook once with an example event, and reports those that fail.</p>
       <button type="button" disabled={report === 'busy'} onClick={run}>
         {report === 'busy' ? 'Examining …' : 'Examine the hooks'}
       </button>
