@@ -1,5 +1,5 @@
 import { isJsonObject, type Json } from './json.ts'
-import { writtenForms } from './written-forms.ts'
+import { secretEncodings } from './secret-encodings.ts'
 
 export const REDACTED = '[redacted]'
 
@@ -52,7 +52,9 @@ export function redactor(
 ): Redaction {
   const patterns = rules
     .filter((rule) => rule !== '')
-    .flatMap((rule): readonly (RegExp | string)[] => (typeof rule === 'string' ? writtenForms(rule) : [global(rule)]))
+    .flatMap((rule): readonly (RegExp | string)[] =>
+      typeof rule === 'string' ? secretEncodings(rule) : [global(rule)],
+    )
   const clean = (text: string): string => patterns.reduce<string>((rest, rule) => rest.replaceAll(rule, REDACTED), text)
   const walk = (value: Json): Json => {
     if (typeof value === 'string') return clean(value)
