@@ -255,55 +255,6 @@ suite('a hook that returns no context', () => {
 })
 
 suite('a method that the context of a trigger does not have', () => {
-  for (const [what, use, message] of [
-    [
-      'a block by a hook',
-      hook('beforeToolUse', (ctx) => (ctx as unknown as { block: () => typeof ctx }).block()),
-      /ctx\.block\(\), which a hook does not have at beforeToolUse\. A guard can: use guard\('beforeToolUse', …\)\. Available to it: withState, withArgs, stop/,
-    ],
-    [
-      'a change by a guard',
-      guard('beforeToolUse', (ctx) => (ctx as unknown as { withArgs: (args: object) => typeof ctx }).withArgs({})),
-      /ctx\.withArgs\(\), which a guard does not have at beforeToolUse\. A hook can/,
-    ],
-    [
-      'a stop by an observer',
-      observe('beforeToolUse', (ctx) => (ctx as unknown as { stop: (why: string) => void }).stop('x')),
-      /ctx\.stop\(\), which an observer does not have/,
-    ],
-    [
-      'a block in shadow mode',
-      shadow(hook('beforeToolUse', (ctx) => (ctx as unknown as { block: () => typeof ctx }).block())),
-      /ctx\.block\(\), which a hook does not have/,
-    ],
-    [
-      'a change of the state around a call',
-      hook('aroundToolUse', (ctx) => (ctx as unknown as { withState: () => never }).withState()),
-      /ctx\.withState\(\), which a hook does not have at aroundToolUse/,
-    ],
-  ] as const) {
-    test(`is named in the error: ${what}`, async () => {
-      const { run } = await runWith(use)
-      assert.match(run.ledger.map(({ error }) => error ?? '').join('\n'), message)
-    })
-  }
-
-  test('is explained if it was taken out of its context, and a guard that calls it blocks', async () => {
-    const taken = (ctx: object): ((why: string) => never) => (ctx as { block: (why: string) => never }).block
-    const { done, run } = await runWith(guard('beforeToolUse', (ctx) => taken(ctx)('No.')))
-    const errors = run.ledger.map(({ error }) => error ?? '').join('\n')
-    assert.deepEqual(
-      [done, /It called a method of the context without the context\. Write ctx\.block/.test(errors)],
-      [[], true],
-    )
-  })
-
-  test('is not confused with another function that is missing', async () => {
-    const calls = guard('beforeToolUse', () => (undefined as unknown as { check: () => never }).check())
-    const { run } = await runWith(calls)
-    assert.match(run.ledger.map(({ error }) => error ?? '').join('\n'), /Cannot read properties of undefined/)
-  })
-
   test('can still be detected with "in"', async () => {
     const seen: boolean[] = []
     await runWith(hook('beforeToolUse', (ctx) => (seen.push('block' in ctx, 'withArgs' in ctx), ctx)))

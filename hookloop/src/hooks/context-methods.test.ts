@@ -4,6 +4,8 @@ import { tool } from '../agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { describeValue } from '../state/describe-value.ts'
+import type { BaseContext } from './base-context.ts'
+import { contextClasses } from './context-methods.ts'
 import { hook } from './hook.ts'
 
 suite('a value of the wrong kind fails the hook', () => {
@@ -62,4 +64,13 @@ test('a field of a request that is undefined does not change', async () => {
   const use = [hook('beforeInference', (ctx) => ctx.withRequest({ system: undefined, messages: undefined } as never))]
   const run = await createAgent({ model, instructions: 'Be brief.', use }).run('go')
   assert.deepEqual([run.status, model.requests[0]!.system], ['completed', 'Be brief.'])
+})
+
+test('a method that has another name in other libraries throws with the name that it has here', () => {
+  const named = { guard: contextClasses.beforeToolUse.guard, step: contextClasses.beforeStep.guard }
+  const call = (of: typeof BaseContext, name: string) => () =>
+    (of.prototype as unknown as Record<string, () => void>)[name]!()
+  assert.throws(call(named.guard, 'deny'), { message: /ctx\.deny\(\).* It is called "block" here\./ })
+  assert.throws(call(named.step, 'deny'), { message: /It is called "stop" here\./ })
+  assert.throws(call(named.step, 'approve'), { message: 'There is no ctx.approve() at beforeStep.' })
 })

@@ -1,6 +1,6 @@
 import { optionTypes } from '../state/option-types.ts'
 import { checkedSettings } from '../state/model-settings.ts'
-import { checkArgument, checkNoOptions, checkOptions, definedOptions, optionNames } from '../state/check-options.ts'
+import { checkArgument, checkOptions, definedOptions, optionNames } from '../state/check-options.ts'
 import { describeValue } from '../state/describe-value.ts'
 import { AgentState } from '../state/agent-state.ts'
 import { stopReasons, type StopReason } from '../state/continuation.ts'
@@ -253,12 +253,31 @@ const abilities: { readonly [A in Ability]: { readonly [method: string]: Method 
   },
 }
 
-/** The methods that some context has. */
-export const methodNames: ReadonlySet<string> = new Set([
-  ...Object.values(abilities).flatMap((methods) => Object.keys(methods)),
-  'infer',
-  'spend',
-])
+/** Names that people know from elsewhere, and what they are called here: the first that a context has. */
+const otherNames: { readonly [name: string]: readonly string[] } = {
+  deny: ['block', 'stop'],
+  reject: ['block', 'stop'],
+  approve: ['allow'],
+  abort: ['stop'],
+  cancel: ['stop'],
+  setArgs: ['withArgs'],
+  updateArgs: ['withArgs'],
+  setState: ['withState'],
+  addMessage: ['withState'],
+}
+
+/** Methods that throw with the name that a method has here, for those who know it from elsewhere. */
+function misnamed(trigger: HookTrigger, methods: object): PropertyDescriptorMap {
+  const aliases = Object.entries(otherNames).map(([name, meant]) => {
+    const own = meant.find((each) => each in methods)
+    const hint = own === undefined ? '' : ` It is called "${own}" here.`
+    const value = (): never => {
+      throw new AgentError('HOOK_FAILED', `There is no ctx.${name}() at ${trigger}.${hint}`)
+    }
+    return [name, { value }] as const
+  })
+  return Object.fromEntries(aliases)
+}
 
 /** For hooks and guards: they may call models. */
 const infers: PropertyDescriptorMap = {
@@ -305,7 +324,10 @@ export const contextClasses = Object.fromEntries(
 ) as { readonly [T in HookTrigger]: { readonly [M in Mode]: typeof BaseContext } }
 
 function define(trigger: HookTrigger, can: readonly Ability[], properties: PropertyDescriptorMap): typeof BaseContext {
-  class TriggerContext extends BaseContext {}
+  const methods: { readonly [name: string]: Method } = Object.assign({}, ...can.map((ability) => abilities[ability]))
+  class Misnamed extends BaseContext {}
+  Object.defineProperties(Misnamed.prototype, misnamed(trigger, methods))
+  class TriggerContext extends Misnamed {}
   for (const name of specOf(trigger).carries) {
     Object.defineProperty(TriggerContext.prototype, name, {
       enumerable: true,
@@ -314,21 +336,11 @@ function define(trigger: HookTrigger, can: readonly Ability[], properties: Prope
       },
     })
   }
-  const methods: { readonly [name: string]: Method } = Object.assign({}, ...can.map((ability) => abilities[ability]))
   for (const [name, method] of Object.entries(methods)) {
-    Object.defineProperty(TriggerContext.prototype, name, { value: withoutOptions(name, method) })
+    Object.defineProperty(TriggerContext.prototype, name, { value: method })
   }
   Object.defineProperties(TriggerContext.prototype, properties)
   return TriggerContext
-}
-
-/** A method that throws for options that it does not take, such as `ctx.block('No.', { reason })`. */
-function withoutOptions(name: string, method: Method): Method {
-  const count = method.length
-  return function call(this: BaseContext, ...args: never[]): BaseContext {
-    if (args.length > count) checkNoOptions(`ctx.${name}`, args.slice(count), 'HOOK_INVALID_OPTION')
-    return method.apply(this, args)
-  }
 }
 
 /** A request with some fields replaced. Fields that are undefined do not change. */

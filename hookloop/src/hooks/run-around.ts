@@ -3,7 +3,6 @@ import { AgentError, toAgentError } from '../errors.ts'
 import { BaseContext } from './base-context.ts'
 import { describeValue } from '../state/describe-value.ts'
 import { HookTime, LateCalls, neverEnds, type Invocation } from './invocation.ts'
-import { explainThrown } from './missing-method.ts'
 import { errorOpinion, hookError } from './failure-text.ts'
 import { applies, isFatal } from './run-hooks.ts'
 import type { StackedHook } from './stack.ts'
@@ -80,7 +79,7 @@ async function runLayer<R, N>(call: AroundCall<R, N>, { hook, index, change }: L
       note(calls === 1 ? {} : { decision: `called ${calls} times` })
       throw passed
     }
-    const thrown = toAgentError(explainThrown(caught, invocation.trigger, hook), 'HOOK_FAILED')
+    const thrown = toAgentError(caught, 'HOOK_FAILED')
     const isSkipped = hook.onFailure === 'continue' && calls === 0 && !isFatal(thrown)
     note({ ...errorOpinion(thrown), ...(isSkipped && { decision: 'continue' }) })
     if (!isSkipped) throw isOfCall(thrown, invocation) ? caught : hookError(hook, invocation.trigger, thrown)

@@ -8,7 +8,6 @@ import { BaseContext, type Draft, type Mode } from './base-context.ts'
 import { errorOpinion, hookError, modelText } from './failure-text.ts'
 import { withCalls } from './infer.ts'
 import { enforcedLimitOf, HookTime, opinionOf, type Invocation } from './invocation.ts'
-import { explainThrown } from './missing-method.ts'
 import { joinPerformed, performHook, type Performed } from './perform-hook.ts'
 import type { StackedHook } from './stack.ts'
 import { isThenable } from '../state/thenable.ts'
@@ -86,8 +85,7 @@ export function runObservers(invocation: Invocation, hooks: readonly StackedHook
     } catch (thrown) {
       error = thrown ?? new Error('threw nothing')
     }
-    const why = error === undefined ? undefined : explainThrown(error, invocation.trigger, hook)
-    note(invocation, hook, started, why === undefined ? undefined : errorOpinion(why))
+    note(invocation, hook, started, error === undefined ? undefined : errorOpinion(error))
   }
 }
 
@@ -247,7 +245,7 @@ function applyVerdict(invocation: Invocation, by: string, verdict: NonNullable<D
 
 function fail(invocation: Invocation, { hook, index, started }: RunningHook, thrown: unknown): void {
   if (thrown instanceof Unanswered) return note(invocation, hook, started)
-  const cause = toAgentError(explainThrown(thrown, invocation.trigger, hook), 'HOOK_FAILED')
+  const cause = toAgentError(thrown, 'HOOK_FAILED')
   if (isFatal(cause)) throw cause
   const error = hookError(hook, invocation.trigger, cause)
   const closes = failsClosed(hook)

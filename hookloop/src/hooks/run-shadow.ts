@@ -6,7 +6,6 @@ import { withTimeout } from '../system/timeout.ts'
 import { BaseContext } from './base-context.ts'
 import { snapshotHost } from './hook-host.ts'
 import { Invocation, opinionOf } from './invocation.ts'
-import { explainThrown } from './missing-method.ts'
 import { applies, failedOpinion, isTyped, UNFIT } from './run-hooks.ts'
 import type { StackedHook } from './stack.ts'
 
@@ -27,8 +26,7 @@ export function runShadow(invocation: Invocation, hook: StackedHook): void {
     if (!isNoted) shadows.note({ plan, call, step: own.host.step }, hook, performance.now() - started, what)
     isNoted = true
   }
-  const fail = (thrown: unknown): void =>
-    noteOnce(failedOpinion(own, hook, toAgentError(explainThrown(thrown, own.trigger, hook), 'HOOK_FAILED')))
+  const fail = (thrown: unknown): void => noteOnce(failedOpinion(own, hook, toAgentError(thrown, 'HOOK_FAILED')))
   const accept = (returned: unknown): void => {
     const draft = BaseContext.accept(returned, own)
     noteOnce(draft === own.draft ? undefined : opinionOf(hook, own.draft, draft, false))
