@@ -13,22 +13,22 @@ const model = 'agent/loop/call-model.ts'
 const stored: readonly RuleMutant[] = [
   mutant(
     ['2', 'a begin is not stored first'],
-    [journal, 'entry === undefined && effect.isStoredFirst === true', 'entry === undefined && false'],
+    [journal, 'entry === undefined && isBegun(effect)', 'entry === undefined && false'],
     ['A:plain', 'unheard crash'],
   ),
   mutant(
     ['2', 'a begin is stored, and no effect waits for that'],
-    [journal, 'await this.flush()\n    } else if (entry', 'this.#sink?.flushSoon()\n    } else if (entry'],
+    [journal, 'await this.flush()\n    }\n    let value', 'this.#sink?.flushSoon()\n    }\n    let value'],
     ['A:plain', 'crash slow-store'],
   ),
   mutant(
     ['2', 'an answer is used before it is stored'],
-    [journal, 'if (effect.isKept === true) await this.flush()', ''],
+    [journal, 'if (kept.has(key.kind) && effect.isInstant !== true) await this.flush()', ''],
     ['A:ask & A:ask,B:ask', 'live'],
   ),
   mutant(
     ['2', 'an end is not returned, and its effect happens again'],
-    [journal, 'if (entry?.end !== undefined) return resultOf(entry.end)', ''],
+    [journal, 'if (entry?.end !== undefined) return resultAt(place, entry.end)', ''],
     ['A:plain', 'crash'],
   ),
   mutant(
@@ -190,7 +190,11 @@ const lost: readonly RuleMutant[] = [
   ),
   mutant(
     ['6', 'that a call was lost is not recorded as its end'],
-    [journal, 'this.#end(scope, effect, { value, at: began })\n      return', 'return'],
+    [
+      journal,
+      'resultAt(place, this.#end(scope, effect, { value: unknown(), at: began }))',
+      'resultAt(place, { value: unknown(), at: began })',
+    ],
     ['A:plain', 'crash two-crashes'],
   ),
   mutant(

@@ -210,12 +210,12 @@ const rest: readonly RuleMutant[] = [
   ),
   mutant(
     ['14', 'what a subagent repeats is observed again'],
-    [journal, 'if (!isRepeated) this', 'this'],
+    [journal, "if (entry === undefined || key.kind !== 'child') this", 'this'],
     ['sub(ask)+observe', 'whole expiry'],
   ),
   mutant(
     ['16 §14', 'a checkpoint refers to effects of earlier steps'],
-    [log, 'this.#keys.clear()\n    this.hasModel', 'this.hasModel'],
+    [log, 'this.#keys.clear()\n    this.cancel', 'this.cancel'],
     ['A:plain+compact & A:ask+compact', 'whole crash'],
   ),
 ]
@@ -233,12 +233,12 @@ const time: readonly RuleMutant[] = [
   ),
   mutant(
     ['waits', 'the time without a process counts as working time'],
-    [log, 'if (this.#openAsks === 0 && record.at > last) this', 'if (false) this'],
+    [log, 'this.#wait(last)', 'void last'],
     ['A:plain & A:plain,B:plain', 'crash'],
   ),
   mutant(
     ['waits', 'the time for which a question is open counts as working time'],
-    [log, 'if (at > this.#waitingSince) this.#waits.push({ from: this.#waitingSince, to: at })', ''],
+    [log, "if (record.key.kind === 'ask') this.#wait(record.at)", ''],
     ['A:ask', 'whole crash'],
   ),
   mutant(
@@ -248,11 +248,7 @@ const time: readonly RuleMutant[] = [
   ),
   mutant(
     ['waits', 'waiting time counts twice when a step is closed'],
-    [
-      log,
-      '.filter(({ to }) => to > record.at)\n        .map(({ from, to }) => ({ from: Math.max(from, record.at), to }))',
-      '',
-    ],
+    [log, 'this.waits = later.map(({ from, ...to }) => ({ from: Math.max(from, record.at), ...to }))', 'void later'],
     ['A:ask & A:ask;B:ask', 'whole crash'],
   ),
   mutant(

@@ -4,7 +4,7 @@ import type { Emit } from '../state/event.ts'
 import type { Json } from '../state/json.ts'
 import type { Answer, Approval } from '../state/tool-call.ts'
 import { AgentError } from '../errors.ts'
-import { endedAt, Journal, type Effect } from './journal.ts'
+import { Journal, type Effect, type Place } from './journal.ts'
 import { keyId, type EffectKey, type EffectPath } from './keys.ts'
 import { RunLog, type Entry, type Scope } from './log.ts'
 import type { CancelRecord } from './records.ts'
@@ -70,7 +70,7 @@ export function newRunId(): string {
  * The one interface through which a run reaches the outside: models, tools, the clock, new ids. A scope has its own clock, for
  * work that runs concurrently.
  */
-export class Effects {
+export class Effects implements Place {
   readonly journal: Journal
   readonly scopeLog: Scope
   readonly path: EffectPath
@@ -127,20 +127,8 @@ export class Effects {
   }
 
   /** Performs an effect once, under a key that is the same in every process. Returns the recorded result if there is one. */
-  async perform<T extends Json>(
-    effect: Effect,
-    act: (signal: AbortSignal, beganAt: number | undefined) => T | Promise<T>,
-  ): Promise<T> {
-    try {
-      const perform = (beganAt: number | undefined): T | Promise<T> => act(this.signal, beganAt)
-      const { value, at } = await this.journal.perform<T>(this.scopeLog, effect, perform, this.#clock)
-      this.stamp(at)
-      return value
-    } catch (thrown) {
-      const at = (thrown as { readonly [endedAt]?: number } | null | undefined)?.[endedAt]
-      this.stamp(at ?? this.#clock())
-      throw thrown
-    }
+  perform<T extends Json>(effect: Effect, act: (signal: AbortSignal, beganAt: number) => T | Promise<T>): Promise<T> {
+    return this.journal.perform<T>(this, effect, (beganAt) => act(this.signal, beganAt))
   }
 
   /** What is recorded of an effect of the open step. */
@@ -150,20 +138,17 @@ export class Effects {
 
   /** Takes note of the questions about a call that has begun, and of its attempts: they are not asked for again. */
   readAbout(call: string): void {
-    const { log } = this.journal
     for (const entry of this.scopeLog.entries.values()) {
       const { kind, call: of } = entry.key
-      if (of === call && (kind === 'ask' || kind === 'tool')) log.read(entry)
+      if (of === call && (kind === 'ask' || kind === 'tool')) entry.isRead = true
     }
   }
 
   /** Takes note of the model calls of a hook that has timed out: what they have cost is recorded with the timeout. */
   readCallsOf({ trigger, hook, call }: Pick<EffectKey, 'trigger' | 'hook' | 'call'>): void {
-    const { log } = this.journal
-    if (log.unread === 0) return
     for (const entry of this.scopeLog.entries.values()) {
       const { key } = entry
-      if (key.kind === 'infer' && key.trigger === trigger && key.hook === hook && key.call === call) log.read(entry)
+      if (key.kind === 'infer' && key.trigger === trigger && key.hook === hook && key.call === call) entry.isRead = true
     }
   }
 
@@ -189,9 +174,10 @@ export class Effects {
     return this.scopeLog.hasBegun
   }
 
-  /** The attempts at a call of the open step, if it has begun. */
+  /** The first and the last attempt at a call of the open step, if it has begun. */
   begun(call: string): { readonly first: Entry; readonly last: Entry } | undefined {
-    return this.scopeLog.calls.get(call)
+    const attempts = this.scopeLog.attemptsAt(call)
+    return attempts.length === 0 ? undefined : { first: attempts[0]!, last: attempts.at(-1)! }
   }
 
   /**
@@ -235,9 +221,9 @@ export class Effects {
   /** Pauses. A process that continues the run waits for the rest of the time. */
   async sleep(key: EffectKey, ms: number): Promise<void> {
     const { clock } = this.journal
-    const effect: Effect = { key, input: () => ms, isStoredFirst: true }
+    const effect: Effect = { key, input: () => ms }
     await this.perform(effect, async (signal, beganAt) => {
-      const left = beganAt === undefined ? ms : Math.max(0, beganAt + ms - clock!.now())
+      const left = Math.max(0, beganAt + ms - clock!.now())
       await this.time.wait(clock!.sleep(left, signal), untilEnd).catch((error: unknown) => {
         if (this.time.end === undefined) throw error // at the end of the run, the pause only ends early
       })
@@ -283,7 +269,10 @@ export class Effects {
     return this.#now
   }
 
-  readonly #clock = (): number => this.journal.clock?.now() ?? this.#now
+  /** The time of the clock. A replay has none: the time of its last effect. */
+  clockTime(): number {
+    return this.journal.clock?.now() ?? this.#now
+  }
 
   /** The id of the conversation, if the run starts one. */
   get agentId(): string {
@@ -367,7 +356,7 @@ class HookLimit implements WorkLimit {
     const key = this.#limit.key()
     const error = timedOut(key, end === undefined ? { ms: this.ms } : { ms: HOOK_GRACE_MS[end], after: end })
     const { journal, scopeLog } = this.#effects
-    const at = journal.clock?.now() ?? this.#effects.now()
+    const at = this.#effects.clockTime()
     this.#effects.stamp(at)
     journal.endedLate(scopeLog, key, error, at)
     return error

@@ -9,8 +9,6 @@ import { doing, effectOf, keyOf, processOf } from './effects.fixture.ts'
 import { Suspended } from './journal.ts'
 import { keyId } from './keys.ts'
 
-const once = { isStoredFirst: true } as const
-
 test('an effect that is recorded is not performed again, and has its recorded time', async () => {
   const done: string[] = []
   const first = processOf()
@@ -25,8 +23,8 @@ test('the begin of an effect that must not repeat is stored before it happens, a
   const first = processOf()
   const seen: unknown[] = []
   const see = (): null => (seen.push(first.stored.map(({ t }) => t)), null)
-  await first.effects.perform(effectOf(keyOf('a'), once), see)
-  await first.effects.perform(effectOf(keyOf('b'), once), see)
+  await first.effects.perform(effectOf(keyOf('a')), see)
+  await first.effects.perform(effectOf(keyOf('b')), see)
   await first.effects.perform(effectOf(keyOf('c', 'model')), see)
   assert.deepEqual(seen, [['begin'], ['begin', 'end', 'begin'], ['begin', 'end', 'begin']])
   assert.deepEqual(first.records.map(({ t }) => t).join(), 'begin,end,begin,end,end')
@@ -34,7 +32,7 @@ test('the begin of an effect that must not repeat is stored before it happens, a
 
 test('an effect whose result cannot be had again is stored before its result is used', async () => {
   const first = processOf()
-  await first.effects.perform(effectOf(keyOf('a', 'hook'), { isKept: true }), () => null)
+  await first.effects.perform(effectOf(keyOf('a', 'hook')), () => null)
   assert.deepEqual(
     first.stored.map(({ t }) => t),
     ['end'],
@@ -60,7 +58,7 @@ test('neither a suspension nor a failure of the store is recorded', async () => 
     new AgentError('SESSION_FENCED', 'other'),
   ]) {
     const first = processOf()
-    const throwing = first.effects.perform(effectOf(keyOf('a', 'ask'), once), () => Promise.reject(thrown))
+    const throwing = first.effects.perform(effectOf(keyOf('a', 'ask')), () => Promise.reject(thrown))
     await assert.rejects(throwing, (error) => error === thrown)
     assert.deepEqual(
       first.records.map(({ t }) => t),
@@ -77,16 +75,16 @@ test('an effect whose begin cannot be stored is not performed', async () => {
       throw full
     },
   })
-  await assert.rejects(doing(done, first, effectOf(keyOf('a'), once)), full)
+  await assert.rejects(doing(done, first, effectOf(keyOf('a'))), full)
   assert.deepEqual(done, [])
 })
 
 test('an effect that has begun and has no end gets its unknown result as its end, or happens again without one', async () => {
   const done: string[] = []
   const first = processOf()
-  void first.effects.perform(effectOf(keyOf('a'), once), () => new Promise<never>(() => undefined))
+  void first.effects.perform(effectOf(keyOf('a')), () => new Promise<never>(() => undefined))
   await Promise.resolve()
-  const unknown = { ...once, unknown: () => 'unknown' }
+  const unknown = { unknown: () => 'unknown' }
   const second = processOf(first.stored)
   assert.equal(await doing(done, second, effectOf(keyOf('a'), unknown)), 'unknown')
   assert.deepEqual(
@@ -94,9 +92,9 @@ test('an effect that has begun and has no end gets its unknown result as its end
     ['end'],
   )
   const third = processOf([...first.stored, ...second.records])
-  assert.equal(await doing(done, third, effectOf(keyOf('a'), once)), 'unknown')
+  assert.equal(await doing(done, third, effectOf(keyOf('a'))), 'unknown')
   assert.deepEqual(done, [])
-  assert.equal(await doing(done, processOf(first.stored), effectOf(keyOf('a'), once)), 'done')
+  assert.equal(await doing(done, processOf(first.stored), effectOf(keyOf('a'))), 'done')
   assert.deepEqual(done, ['a'])
 })
 
@@ -171,9 +169,9 @@ test('what effects have cost that no hook or call asked for is counted, without 
   await doing([], first, effectOf(keyOf('a')), costs(4))
   const { log } = processOf(first.records)
   const { costUsd, inputTokens } = log.unreadUsage('')
-  assert.deepEqual([costUsd, inputTokens, log.unread], [7, 30, 3])
-  log.read(log.root.entries.get(keyId(keyOf('', 'model')))!)
+  assert.deepEqual([costUsd, inputTokens, log.isAllRead], [7, 30, false])
+  log.root.entries.get(keyId(keyOf('', 'model')))!.isRead = true
   assert.equal(log.unreadUsage('').costUsd, 6)
   log.apply({ t: 'step', at: 2000, change: {} }, true, AgentState.create({ agentId: 'a' }))
-  assert.deepEqual([log.unread, log.unreadUsage('').costUsd, log.root.entries.size], [0, 0, 0])
+  assert.deepEqual([log.isAllRead, log.unreadUsage('').costUsd, log.root.entries.size], [true, 0, 0])
 })

@@ -7,7 +7,7 @@ import type { Approval } from '../state/tool-call.ts'
 import { AgentError, toAgentError } from '../errors.ts'
 import { toJson } from '../state/json.ts'
 import { encodeChange } from './change.ts'
-import { keyId, type EffectKey } from './keys.ts'
+import { keyId, type EffectKey, type EffectKind } from './keys.ts'
 import { withDeferred, type Entry, type RunLog, type Scope } from './log.ts'
 import type {
   CancelRecord,
@@ -28,17 +28,18 @@ export type Effect = {
   readonly key: EffectKey
   /** What is done. A function, because only records need it. */
   readonly input: () => Json
-  /** Whether its begin is stored before it happens, because it must not be repeated. */
-  readonly isStoredFirst?: boolean
-  /** Whether its result is stored before it is used, because it cannot be had again. */
-  readonly isKept?: boolean
   /** Whether it may be performed again if it has no end. */
   readonly idempotent?: boolean
-  /** Whether its own effects are recorded as well, so that a replay performs it over their records. */
-  readonly isScope?: boolean
+  /** Whether no approver is asked: such a question needs no begin. */
+  readonly isInstant?: boolean
   /** The result of an effect that began in a process that died. Without it, the effect is performed again. */
   readonly unknown?: (() => Json) | undefined
 }
+
+/** What must not be repeated: its begin is stored before it happens. */
+const storedFirst: ReadonlySet<EffectKind> = new Set(['tool', 'attempt', 'child', 'ask', 'sleep'])
+/** What cannot be had again: its result is stored before it is used. */
+const kept: ReadonlySet<EffectKind> = new Set(['ask', 'hook', 'infer'])
 
 /** Where the records of a run are stored. */
 export interface RecordSink {
@@ -65,7 +66,7 @@ export interface Tape {
     effect: Effect,
     entry: Entry | undefined,
     act: () => T | Promise<T>,
-  ): Promise<Done<T>>
+  ): Promise<Done>
   /** Compares a checkpoint with the recorded one. Returns the state to continue with. */
   checkpoint(scope: Scope, record: StepRecord | EndOfRunRecord, state: AgentState): AgentState
   /** Whether there is another step, if that is a fact. */
@@ -89,7 +90,17 @@ export class Suspended extends Error {
   }
 }
 
-export type Done<T> = { readonly value: T; readonly at: number }
+/** How an effect has ended, and when. */
+export type Done = Pick<EndRecord, 'value' | 'error' | 'at'>
+
+/** Where and when effects happen. */
+export interface Place {
+  readonly scopeLog: Scope
+  /** The time of the clock. */
+  clockTime(): number
+  /** Advances the time of the run. */
+  stamp(at: number): void
+}
 
 export class Journal {
   readonly log: RunLog
@@ -136,62 +147,55 @@ export class Journal {
   }
 
   /** Performs an effect, or returns what is recorded of it. An error is a result, too. */
-  async perform<T extends Json>(
-    scope: Scope,
-    effect: Effect,
-    act: (beganAt: number | undefined) => T | Promise<T>,
-    now: () => number,
-  ): Promise<Done<T>> {
-    let entry = scope.entries.get(keyId(effect.key))
-    if (entry !== undefined) this.log.read(entry)
-    if (this.tape !== undefined) return this.tape.perform(scope, effect, entry, () => act(undefined))
-    if (entry?.end !== undefined) return resultOf(entry.end)
+  async perform<T extends Json>(place: Place, effect: Effect, act: (beganAt: number) => T | Promise<T>): Promise<T> {
+    const { key, unknown } = effect
+    const scope = place.scopeLog
+    const entry = scope.entries.get(keyId(key))
+    if (entry !== undefined) entry.isRead = true
+    const began = place.clockTime()
+    if (this.tape !== undefined) return resultAt(place, await this.tape.perform(scope, effect, entry, () => act(began)))
+    if (entry?.end !== undefined) return resultAt(place, entry.end)
     this.#sink?.check?.()
-    const isRepeated = entry !== undefined && effect.isScope === true && effect.unknown === undefined
-    if (!isRepeated) this.#hasActed = true // what a subagent has done before is repeated from its own records
-    const began = now()
-    if (entry === undefined && effect.isStoredFirst === true) {
-      const { key, idempotent } = effect
-      entry = this.append({
-        t: 'begin',
-        at: began,
-        ...pathOf(scope),
-        key,
-        input: effect.input(),
-        ...(idempotent === true && { idempotent }),
-      })
+    if (entry !== undefined && unknown !== undefined) {
+      this.#hasActed = true
+      return resultAt(place, this.#end(scope, effect, { value: unknown(), at: began }))
+    }
+    if (entry === undefined || key.kind !== 'child') this.#hasActed = true // a subagent repeats its own records first
+    if (entry === undefined && isBegun(effect)) {
+      this.#begin(scope, effect, began)
       await this.flush()
-    } else if (entry !== undefined && effect.unknown !== undefined) {
-      const value = effect.unknown() as T
-      this.#end(scope, effect, { value, at: began })
-      return { value, at: began }
     }
     let value: T
     try {
-      value = await act(entry?.begin?.at)
+      value = await act(entry?.begin?.at ?? began)
     } catch (thrown) {
-      if (passes(thrown)) throw thrown
-      this.#end(scope, effect, { error: errorText(thrown), at: now(), began })
+      const at = place.clockTime()
+      if (!passes(thrown)) this.#end(scope, effect, { error: errorText(thrown), at, began })
+      place.stamp(at)
       throw thrown
     }
-    const at = now()
     this.#hasActed = true
-    this.#end(scope, effect, { value, at, began })
-    if (effect.isKept === true) await this.flush()
-    return { value, at }
+    const { at } = this.#end(scope, effect, { value, at: place.clockTime(), began })
+    if (kept.has(key.kind) && effect.isInstant !== true) await this.flush()
+    place.stamp(at)
+    return value
   }
 
-  #end(scope: Scope, effect: Effect, { began, ...ended }: Pick<EndRecord, 'value' | 'error' | 'at' | 'began'>): void {
-    const isBegun = effect.isStoredFirst === true
+  #begin(scope: Scope, { key, input, idempotent }: Effect, at: number): void {
+    this.append({ t: 'begin', at, ...pathOf(scope), key, input: input(), ...(idempotent === true && { idempotent }) })
+  }
+
+  #end(scope: Scope, effect: Effect, { began, ...ended }: Done & Pick<EndRecord, 'began'>): Done {
     this.append({
       t: 'end',
       ...pathOf(scope),
       key: effect.key,
       ...ended,
-      ...(!isBegun && began !== undefined && { began }),
-      ...(!isBegun && this.#sink !== undefined && { input: effect.input() }),
+      ...(!isBegun(effect) && began !== undefined && { began }),
+      ...(!isBegun(effect) && this.#sink !== undefined && { input: effect.input() }),
     })
     this.#sink?.flushSoon()
+    return ended
   }
 
   /** Records that a hook timed out, as its end. */
@@ -204,7 +208,7 @@ export class Journal {
   recorded(scope: Scope, key: EffectKey): EndRecord | undefined {
     if (scope.entries.size === 0) return undefined
     const entry = scope.entries.get(keyId(key))
-    if (entry !== undefined) this.log.read(entry)
+    if (entry !== undefined) entry.isRead = true
     return entry?.end
   }
 
@@ -289,13 +293,16 @@ function pathOf({ path }: Scope): { readonly path?: Scope['path'] } {
   return path.length === 0 ? {} : { path }
 }
 
-export function resultOf<T extends Json>({ value, error, at }: EndRecord): Done<T> {
-  if (error === undefined) return { value: value as T, at }
-  throw Object.assign(new AgentError(error.code, error.message, { value: error.value }), { [endedAt]: at })
+/** The result of an effect that has ended. Throws the error that it ended with. */
+function resultAt<T extends Json>(place: Pick<Place, 'stamp'>, { value, error, at }: Done): T {
+  place.stamp(at)
+  if (error === undefined) return value as T
+  throw new AgentError(error.code, error.message, { value: error.value })
 }
 
-/** When an effect ended that is recorded with an error. */
-export const endedAt = Symbol('endedAt')
+function isBegun({ key, isInstant }: Effect): boolean {
+  return storedFirst.has(key.kind) && isInstant !== true
+}
 
 function errorText(thrown: unknown): ErrorText {
   const { code, message, value } = toAgentError(thrown, 'HOOK_FAILED')

@@ -33,9 +33,6 @@ export type Entry = {
   isSettled?: boolean
 }
 
-/** The attempts at a tool call, or the runs of its subagent. */
-export type BegunCall = { readonly first: Entry; last: Entry }
-
 /** The run, or a subagent in it: its state at its last checkpoint, and the effects since then. */
 export class Scope implements Recorded {
   readonly path: EffectPath
@@ -47,10 +44,6 @@ export class Scope implements Recorded {
   /** The time of its last checkpoint. */
   at = 0
   readonly entries = new Map<string, Entry>()
-  /** The calls that have begun, by their id. */
-  readonly calls = new Map<string, BegunCall>()
-  /** Whether a model has answered or failed in the open step. */
-  hasModel = false
   /** Of a subagent: its ledger up to its last checkpoint. */
   ledger: readonly TimedLedgerEntry[] = []
   cancel: CancelRecord | undefined
@@ -63,23 +56,19 @@ export class Scope implements Recorded {
 
   /** Whether something of the open step is done: a model has answered, or a call has begun. */
   get hasBegun(): boolean {
-    return this.hasModel || this.calls.size > 0
+    for (const { key } of this.entries.values()) if (key.kind === 'model' || isCall(key)) return true
+    return false
+  }
+
+  /** The attempts at a tool call, or the runs of its subagent. */
+  attemptsAt(call: string): readonly Entry[] {
+    return [...this.entries.values()].filter(({ key }) => key.call === call && isCall(key))
   }
 
   readonly keyOf = (value: unknown): string | undefined =>
     typeof value === 'object' ? this.#keys.get(value) : undefined
 
   readonly valueOf = (key: string): Json | undefined => this.entries.get(key)?.end?.value
-
-  add(entry: Entry): void {
-    this.entries.set(entry.id, entry)
-    const { kind, call } = entry.key
-    if (kind === 'model') this.hasModel = true
-    if (call === undefined || (kind !== 'tool' && kind !== 'child')) return
-    const known = this.calls.get(call)
-    if (known === undefined) this.calls.set(call, { first: entry, last: entry })
-    else known.last = entry
-  }
 
   end(entry: Entry, record: EndRecord): void {
     entry.end = record
@@ -90,7 +79,7 @@ export class Scope implements Recorded {
   follow(next: Scope | undefined): void {
     this.clear()
     for (const entry of next?.entries.values() ?? []) {
-      this.add(entry)
+      this.entries.set(entry.id, entry)
       if (entry.end !== undefined) this.end(entry, entry.end)
     }
     this.cancel = next?.cancel
@@ -98,14 +87,13 @@ export class Scope implements Recorded {
 
   clear(): void {
     this.entries.clear()
-    this.calls.clear()
     this.#keys.clear()
-    this.hasModel = false
     this.cancel = undefined
   }
 }
 
-export type Wait = { readonly from: number; readonly to: number }
+/** When a run has waited for people, or had no process. Without `to`, it waits still. */
+export type Wait = { readonly from: number; readonly to?: number }
 
 /** The fold of the records of a run: what a process must know to continue it. */
 export class RunLog {
@@ -122,8 +110,6 @@ export class RunLog {
   pending: readonly string[] | undefined
   /** Whether nothing new may begin, because there is new input. */
   ends = false
-  /** How many effects were loaded that the run has not asked for. */
-  unread = 0
   /** The time of the last record. */
   at = 0
   isOver = false
@@ -131,10 +117,8 @@ export class RunLog {
   before = 0
   /** False in a replay, where a subagent starts again from its first step. */
   readonly #keepsChildren: boolean
-  #unreadAside = 0
-  #waits: Wait[] = []
-  #openAsks = 0
-  #waitingSince = 0
+  /** When it has waited since its last checkpoint. The records of subagents that have gone on do not say so any more. */
+  waits: readonly Wait[] = []
   #seq = 0
 
   constructor({ keepsChildren = true }: { readonly keepsChildren?: boolean } = {}) {
@@ -166,14 +150,14 @@ export class RunLog {
       case 'begin': {
         const entry = this.#entry(record, isNew)
         entry.begin = record
-        if (record.key.kind === 'ask' && this.#openAsks++ === 0) this.#waitingSince = record.at
+        if (record.key.kind === 'ask') this.#wait(record.at)
         return entry
       }
       case 'end': {
         const entry = this.#entry(record, isNew)
         if (entry.end !== undefined) return entry
         entry.scope.end(entry, record)
-        if (record.key.kind === 'ask' && entry.begin !== undefined) this.#answered(record.at)
+        this.#answered(record.at)
         if (!isNew || record.key.kind === 'child') this.#readInside(entry)
         return entry
       }
@@ -190,8 +174,9 @@ export class RunLog {
         if (record.change !== undefined) this.deferred.push(record.change)
         return undefined
       case 'resume':
-        // No process worked on it since its last record. While a question is open, that time is waiting time anyway.
-        if (this.#openAsks === 0 && record.at > last) this.#waits.push({ from: last, to: record.at })
+        // No process worked on it since its last record.
+        this.#wait(last)
+        this.#answered(record.at)
         this.hooks = record.hooks
         this.pending = undefined
         this.before = this.#seq
@@ -228,10 +213,20 @@ export class RunLog {
 
   /** How long the run has waited for people, or had no process, since its last checkpoint and between two times. */
   waitedMs(since: number, until = Infinity): number {
-    const waits = this.#openAsks === 0 ? this.#waits : [...this.#waits, { from: this.#waitingSince, to: Infinity }]
     let sum = 0
-    for (const { from, to } of waits) sum += Math.max(0, Math.min(to, until) - Math.max(from, since))
+    for (const { from, to = Infinity } of this.waits) sum += Math.max(0, Math.min(to, until) - Math.max(from, since))
     return sum
+  }
+
+  #wait(from: number): void {
+    if (this.waits.at(-1)?.to !== undefined || this.waits.length === 0) this.waits = [...this.waits, { from }]
+  }
+
+  /** A question is not open any more. The wait is over if no other one is. */
+  #answered(to: number): void {
+    const last = this.waits.at(-1)
+    if (last === undefined || last.to !== undefined || this.openAsks().length > 0) return
+    this.waits = [...this.waits.slice(0, -1), { from: last.from, to }]
   }
 
   /** What loaded effects have cost that the run did not ask for. */
@@ -241,15 +236,6 @@ export class RunLog {
       for (const { isRead, key, end } of entries.values())
         if (!isRead && key.kind !== 'child') sum = addTokens(sum, usageOf(end))
     return sum
-  }
-
-  /** When it has waited since its last checkpoint. The records of subagents that have gone on do not say so any more. */
-  get waits(): readonly Wait[] {
-    return this.#waits
-  }
-
-  set waits(waits: readonly Wait[]) {
-    this.#waits = [...waits]
   }
 
   /** What the effects in the scopes of some subagents, or in the open step, have cost, whether or not the run has asked for them. */
@@ -263,20 +249,12 @@ export class RunLog {
     return usage
   }
 
-  read(entry: Entry): void {
-    if (entry.isRead) return
-    entry.isRead = true
-    this.#count(entry.key, -1)
-  }
-
-  #count({ trigger }: EffectKey, by: 1 | -1): void {
-    this.unread += by
-    if (trigger === 'onPause' || trigger === 'onResume') this.#unreadAside += by
-  }
-
   /** Whether the run has asked for all that was loaded. What hooks did about a pause is not asked for again. */
   get isAllRead(): boolean {
-    return this.unread === this.#unreadAside
+    for (const { entries } of this.scopes.values())
+      for (const { isRead, key } of entries.values())
+        if (!isRead && key.trigger !== 'onPause' && key.trigger !== 'onResume') return false
+    return true
   }
 
   /** The run waits: hooks know how the calls of the open step have ended that have. */
@@ -287,14 +265,9 @@ export class RunLog {
 
   /** A process that loads the run has asked for nothing yet. */
   unreadAll(): void {
-    ;[this.unread, this.#unreadAside] = [0, 0]
-    for (const { entries } of this.scopes.values())
-      for (const entry of entries.values()) {
-        entry.isRead = false
-        this.#count(entry.key, 1)
-      }
-    for (const { entries } of this.scopes.values())
-      for (const entry of entries.values()) if (entry.end !== undefined) this.#readInside(entry)
+    const all = [...this.scopes.values()].flatMap(({ entries }) => [...entries.values()])
+    for (const entry of all) entry.isRead = false
+    for (const entry of all) if (entry.end !== undefined) this.#readInside(entry)
   }
 
   #entry({ path, key }: BeginRecord | EndRecord, isNew: boolean): Entry {
@@ -303,8 +276,7 @@ export class RunLog {
     const known = scope.entries.get(id)
     if (known !== undefined) return known
     const entry: Entry = { id, scope, key, seq: ++this.#seq, isRead: isNew }
-    if (!isNew) this.#count(key, 1)
-    scope.add(entry)
+    scope.entries.set(id, entry)
     return entry
   }
 
@@ -312,10 +284,10 @@ export class RunLog {
   #readInside({ scope, key: { kind, call, n, step } }: Entry): void {
     if (kind === 'model' || kind === 'tool') {
       for (const each of scope.entries.values())
-        if (each.key.kind === 'attempt' && each.key.call === call) this.read(each)
+        if (each.key.kind === 'attempt' && each.key.call === call) each.isRead = true
     } else if (kind === 'child') {
       const inner = pathId([...scope.path, { step, call: call!, n: Number(n), agent: '' }])
-      for (const { entries } of this.within(inner)) for (const each of entries.values()) this.read(each)
+      for (const { entries } of this.within(inner)) for (const each of entries.values()) each.isRead = true
     }
   }
 
@@ -324,16 +296,8 @@ export class RunLog {
     if (entry === undefined) return
     const { key, path } = entry.begin!
     entry.scope.end(entry, { t: 'end', at, key, value: answer, ...(path !== undefined && { path }) })
-    if (entry.isRead) {
-      entry.isRead = false
-      this.#count(entry.key, 1)
-    }
+    entry.isRead = false
     this.#answered(at)
-  }
-
-  #answered(at: number): void {
-    if (this.#openAsks === 0 || --this.#openAsks > 0) return
-    if (at > this.#waitingSince) this.#waits.push({ from: this.#waitingSince, to: at })
   }
 
   #close(record: StepRecord | Extract<RunRecord, { t: 'final' }>, known: AgentState | undefined): void {
@@ -341,25 +305,27 @@ export class RunLog {
     const isRoot = scope.path.length === 0
     if (!isRoot && !this.#keepsChildren) return
     scope.state = known ?? stateAfter(scope, record)
-    if (isRoot) {
-      this.ledger.push(...(record.ledger ?? []))
-      this.deferred = []
-      this.pending = undefined
-    } else {
-      scope.ledger = [...scope.ledger, ...(record.ledger ?? [])]
-      scope.isOver = record.t === 'step' && record.ended !== undefined
-    }
-    scope.at = record.at
     for (const each of this.within(scope.id)) {
-      for (const { isRead, key, end } of each.entries.values()) {
-        if (!isRead) this.#count(key, -1)
-        if (key.kind === 'ask' && end === undefined) this.#answered(record.at) // it is not asked any more
-      }
       each.clear()
       if (each !== scope) this.scopes.delete(each.id)
     }
-    if (isRoot) this.#waits = []
+    this.#answered(record.at) // what has no answer is not asked any more
+    scope.at = record.at
+    if (!isRoot) {
+      scope.ledger = [...scope.ledger, ...(record.ledger ?? [])]
+      scope.isOver = record.t === 'step' && record.ended !== undefined
+      return
+    }
+    this.ledger.push(...(record.ledger ?? []))
+    this.deferred = []
+    this.pending = undefined
+    this.waits = []
   }
+}
+
+/** A tool or a subagent: what a model has called. */
+function isCall({ kind }: EffectKey): boolean {
+  return kind === 'tool' || kind === 'child'
 }
 
 /** What hooks at `onPause` have decided: they do not run again with the open step. */

@@ -62,11 +62,6 @@ export class RunTime {
     this.#cancelSignal = from instanceof RunTime ? from.#cancelSignal : from
   }
 
-  /** The time of the clock. A replay has none: the time of its last effect. */
-  clockTime(lastEffect: number): number {
-    return this.#clock?.now() ?? lastEffect
-  }
-
   /** Aborts when the run is cancelled or reaches its deadline. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
@@ -145,13 +140,13 @@ export class RunTime {
 
   /** Suspends the deadline while an approver is asked: no limit counts that time. */
   hold(): void {
-    if (this.#holds++ === 0) this.#heldSince = this.clockTime(0)
+    if (this.#holds++ === 0) this.#heldSince = this.#clock?.now() ?? 0
     this.#startTimer()
     this.#parent?.hold()
   }
 
   release(): void {
-    if (--this.#holds === 0) this.#deadline += this.clockTime(0) - this.#heldSince
+    if (--this.#holds === 0) this.#deadline += (this.#clock?.now() ?? 0) - this.#heldSince
     this.#startTimer()
     this.#parent?.release()
   }

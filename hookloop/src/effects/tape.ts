@@ -5,7 +5,7 @@ import { applyObject, jsonChanges } from '../state/state-diff.ts'
 import type { AgentPath } from '../state/subagent.ts'
 import { shorten } from '../state/text.ts'
 import { AgentError } from '../errors.ts'
-import { passes, resultOf, Suspended, Unanswered, type Done, type Effect, type Tape } from './journal.ts'
+import { passes, Suspended, Unanswered, type Done, type Effect, type Tape } from './journal.ts'
 import { pathId, type EffectKey, type EffectPath } from './keys.ts'
 import type { Entry, RunLog, Scope } from './log.ts'
 import type { EndOfRunRecord, RunRecord, StepRecord } from './records.ts'
@@ -54,12 +54,12 @@ export class RecordTape implements Tape {
     effect: Effect,
     entry: Entry | undefined,
     act: () => T | Promise<T>,
-  ): Promise<Done<T>> {
+  ): Promise<Done> {
     const { key } = effect
     if (entry === undefined) throw this.#missing(key, path)
     this.#compareInput(effect, entry)
-    if (effect.isScope === true && effect.unknown === undefined) return this.#performChild(entry, act)
-    if (entry.end !== undefined) return resultOf(entry.end)
+    if (key.kind === 'child' && effect.unknown === undefined) return this.#performChild(entry, act)
+    if (entry.end !== undefined) return entry.end
     throw key.kind === 'ask' ? new Suspended([entry.begin!.input as never]) : this.#missing(key, path)
   }
 
@@ -73,7 +73,7 @@ export class RecordTape implements Tape {
     this.#note(scope.path, { ...key, trigger: 'beforeInference' }, 'the model would get a different request')
   }
 
-  async #performChild<T extends Json>({ key, scope, end }: Entry, act: () => T | Promise<T>): Promise<Done<T>> {
+  async #performChild<T extends Json>({ key, scope, end }: Entry, act: () => T | Promise<T>): Promise<Done> {
     try {
       const value = await act()
       if (end === undefined) return { value, at: 0 } // the process died before it was stored
@@ -85,7 +85,7 @@ export class RecordTape implements Tape {
     } catch (thrown) {
       if (this.#isStrict || end === undefined || !passes(thrown)) throw thrown
     }
-    return resultOf(end)
+    return end
   }
 
   checkpoint(scope: Scope, record: Closing, state: AgentState): AgentState {

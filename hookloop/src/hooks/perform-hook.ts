@@ -21,7 +21,7 @@ export async function performHook(invocation: Invocation, hook: StackedHook, ctx
   const key = invocation.keyFor('hook', hook.name, hashJson(input))
   // In a scope: a hook that has timed out continues in the background and must not move the clock of the run.
   const scope = invocation.host.effects.scope()
-  const effect = { key, input: () => input, isKept: true }
+  const effect = { key, input: () => input }
   const outcome = await scope.perform<Json>(effect, async () => {
     if (hook.action !== undefined) return outcomeOfAction(hook, ctx)
     const returned = await hook.handle(ctx as never, undefined as never)

@@ -42,7 +42,7 @@ function toAsked(run: RunContext, { call, asks, at, interruptions }: Question): 
     trigger: at,
     tool: at === undefined ? fingerprintOf(run.parts, call.name) : undefined,
     path: run.parent?.path,
-    ...(expiresInMs !== undefined && { expiresAt: run.effects.time.clockTime(run.now) + expiresInMs, expiresInMs }),
+    ...(expiresInMs !== undefined && { expiresAt: run.effects.clockTime() + expiresInMs, expiresInMs }),
     interruptions,
   })
   const key = { step: run.step, kind: 'ask', call: at === undefined ? call.id : undefined, n: approval.hash } as const
@@ -67,7 +67,7 @@ export async function ask(run: RunContext, question: Question): Promise<Answer> 
   const asked = (known?.begin?.input as Approval | undefined) ?? approval // with the expiry that was shown
   let given: Answer
   try {
-    const effect = { key, input: (): Json => asked, isStoredFirst: !isDenied, isKept: !isDenied }
+    const effect = { key, input: (): Json => asked, isInstant: isDenied }
     const answered = async (signal: AbortSignal): Promise<Json> =>
       isDenied ? denyNow(run, question, asked) : askNow(run, question, asked, signal)
     given = (await run.effects.perform<Json>(effect, answered)) as Answer

@@ -82,8 +82,8 @@ export class AnswerStream {
   }
 
   #emit(delta: InferenceDelta): void {
-    const { effects, now } = this.#run
-    effects.emit?.({ ...delta, step: this.#step, at: effects.time.clockTime(now) })
+    const { effects } = this.#run
+    effects.emit?.({ ...delta, step: this.#step, at: effects.clockTime() })
   }
 }
 

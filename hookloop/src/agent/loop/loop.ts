@@ -217,7 +217,7 @@ async function checkpoint(run: RunContext, { isFinal = false }: { readonly isFin
 /** Recorded effects that this agent did not ask for were paid for all the same. */
 function billUnread(run: RunContext): void {
   const { journal, scopeLog } = run.effects
-  if (journal.log.unread === 0 || (journal.tape !== undefined && !run.isRoot)) return // a replay has those of later steps
+  if (journal.tape !== undefined && !run.isRoot) return // a replay has those of later steps
   const usage = journal.log.unreadUsage(scopeLog.id)
   if (usage === noTokens) return
   if (run.hasExecution) return run.spend(usage)

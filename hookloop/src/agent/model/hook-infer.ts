@@ -156,7 +156,6 @@ export class HookModelCalls implements HookInference {
       const effect: Effect = {
         key,
         input: () => fingerprint,
-        isKept: true,
       }
       const record = await this.#effects.perform<ModelCallRecord>(effect, (signal) =>
         this.#call(call, { signal, limit, number }),

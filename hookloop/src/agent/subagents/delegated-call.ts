@@ -96,8 +96,6 @@ async function performChild(run: RunContext, judged: Judged, how: Performing): P
   const effect: Effect = {
     key: keyOf(run, call.id, n),
     input: () => ({ name: call.name, args: call.args, agent, guards: ownGuards(run.parts, delegation) as Json }),
-    isStoredFirst: true,
-    isScope: true,
     unknown: delegation === undefined ? () => cutOffChild(log, { path, n, agent }) : undefined,
   }
   const tell: ChildStart['tell'] = (ledger) => void (call.inside = [...(call.inside ?? []), ...ledger])

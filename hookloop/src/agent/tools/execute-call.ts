@@ -57,7 +57,6 @@ export async function toolCall(run: RunContext, judged: Judged, lost?: Lost): Pr
   const effect: Effect = {
     key: { step: run.step, kind: 'tool', call: call.id, n: isAgain ? last + 1 : last },
     input: () => ({ name: call.name, args: call.args }),
-    isStoredFirst: true,
     idempotent: tool?.idempotent === true,
     unknown: lost !== undefined && !repeats ? () => left : undefined,
   }
@@ -170,7 +169,6 @@ class AroundTool {
     const effect: Effect = {
       key: { step: this.#run.step, kind: 'attempt', call: call.id, n },
       input: () => ({ name: call.name, args: call.args }),
-      isStoredFirst: true,
     }
     const execution = await this.#run.effects.scope().perform(effect, async () => {
       isRecorded = false
@@ -240,7 +238,7 @@ class StartedTool {
       emit({
         type: 'toolProgress',
         step,
-        at: effects.time.clockTime(effects.now()),
+        at: effects.clockTime(),
         callId,
         update: toShown(shown, parts.redact),
       }),

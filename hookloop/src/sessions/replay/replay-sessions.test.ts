@@ -84,7 +84,7 @@ test(
 
 test('a session whose process died and that was not resumed is judged up to its end', async () => {
   const inner = memoryStore()
-  const store = dyingStore(inner, { at: 12, stored: true })
+  const store = dyingStore(inner, { at: 16, stored: true })
   const agent = eventfulAgent(store, nothing)
   await Promise.race([drive(agent, store), store.died])
   const { record, differences, events } = await replay((await inner.read('eventful'))!, { agent })

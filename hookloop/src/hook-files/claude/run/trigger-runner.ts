@@ -212,7 +212,7 @@ export class TriggerRunner {
       recorded: async (name, work) => {
         const { trigger } = ctx
         const key = effects.keyOf({ step, kind: 'hook', trigger, hook: 'claude', call: call?.id, n: name })
-        return effects.scope().perform<HandlerAnswer>({ key, input: () => null, isKept: true }, work)
+        return effects.scope().perform<HandlerAnswer>({ key, input: () => null }, work)
       },
     }
   }
