@@ -184,7 +184,15 @@ export class RunTime {
     }
     const onTimeout = (): void => leaveAfter(isAborted ? 0 : limit.abort(), () => this.#end)
     this.#onEnd.add(onEnd)
-    if (limit.ms !== Infinity && this.#clock !== undefined) timers.push(startTimer(this.#clock, limit.ms, onTimeout))
+    if (limit.ms !== Infinity && this.#clock !== undefined) {
+      const [clock, due] = [this.#clock, this.#clock.now() + limit.ms]
+      soon(() => {
+        if (!this.#onEnd.has(onEnd)) return
+        const left = due - clock.now()
+        if (left <= 0) onTimeout()
+        else timers.push(startTimer(clock, left, onTimeout))
+      })
+    }
     work.then(
       (value) => {
         stop()
@@ -208,6 +216,18 @@ export class RunTime {
     for (const onEnd of Array.from(this.#onEnd)) onEnd(end)
     for (const child of this.#children) child.#endBy(end, error, reason)
   }
+}
+
+let starting: (() => void)[] = []
+
+/** Calls a function in the next turn of the event loop: most work with a time limit has ended by then, and a timer is expensive. */
+function soon(start: () => void): void {
+  if (starting.push(start) > 1) return
+  setImmediate(() => {
+    const all = starting
+    starting = []
+    for (const each of all) each()
+  })
 }
 
 /** The limit of work that is given up at once when the run ends. */
