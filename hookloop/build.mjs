@@ -26,7 +26,7 @@ const { exports, peerDependencies } = JSON.parse(readFileSync('package.json', 'u
 const entryPoints = Object.values(exports).flatMap((entry) =>
   typeof entry === 'object' ? [entry['hookloop-source']] : [],
 )
-const [errors, packages] = ['src/errors.ts', 'src/state/packages.ts']
+const [errors, packages] = ['src/errors.ts', 'src/values/packages.ts']
 const [main, command] = ['src/index.ts', 'src/cli/index.ts']
 const [dist, docs] = [join(target, 'dist'), join(target, 'docs')]
 

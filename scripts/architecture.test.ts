@@ -12,6 +12,7 @@ const MAX_LINES = 400
 /** From the lowest to the highest. A folder imports only lower layers, and no other folder of its own layer. */
 const layers: readonly (readonly string[])[] = [
   ['errors.ts'],
+  ['values'],
   ['state'],
   ['system'],
   ['effects'],

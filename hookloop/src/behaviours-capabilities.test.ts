@@ -1,4 +1,4 @@
-import { textOfJson } from './state/json.ts'
+import { textOfJson } from './values/json.ts'
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

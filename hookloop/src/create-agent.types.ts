@@ -7,7 +7,7 @@ import type { Agent } from './agent/agent.ts'
 import type { Run } from './agent/run.ts'
 import { createAgent } from './create-agent.ts'
 import type { LanguageModel, ModelSource } from './state/inference.ts'
-import type { JsonObject } from './state/json.ts'
+import type { JsonObject } from './values/json.ts'
 
 // Compile-time tests: the output of an agent has the type of its schema. This file never runs.
 

@@ -1,5 +1,5 @@
 import { messagesOf, type InferenceRequest } from '../state/inference.ts'
-import { toJson, type JsonObject } from '../state/json.ts'
+import { toJson, type JsonObject } from '../values/json.ts'
 import { List } from '../state/list.ts'
 import { textOf, type Message } from '../state/message.ts'
 import { AgentError } from '../errors.ts'

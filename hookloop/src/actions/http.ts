@@ -1,4 +1,4 @@
-import { checkOptions, invalidOption } from '../state/check-options.ts'
+import { checkOptions, invalidOption } from '../values/check-options.ts'
 import { AgentError, messageOf, clause } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import { PostTimeout, postJson } from '../system/network/post-json.ts'

@@ -1,7 +1,7 @@
 import { readJson } from '../agent/output/answer-shape.ts'
 import { runForHook, type HookAgent } from '../agent/hook-agent.ts'
 import type { Run } from '../agent/run.ts'
-import { isJsonObject } from '../state/json.ts'
+import { isJsonObject } from '../values/json.ts'
 import { toTokens, type TokenUsage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 import { BaseContext } from '../hooks/base-context.ts'

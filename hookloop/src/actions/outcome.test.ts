@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { Json } from '../state/json.ts'
+import type { Json } from '../values/json.ts'
 import { textOf } from '../state/message.ts'
 import { action, type Action } from '../hooks/action.ts'
 import { guard, hook } from '../hooks/hook.ts'

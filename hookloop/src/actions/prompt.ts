@@ -1,5 +1,5 @@
-import { checkOptions } from '../state/check-options.ts'
-import { shorten } from '../state/text.ts'
+import { checkOptions } from '../values/check-options.ts'
+import { shorten } from '../values/text.ts'
 import type { ModelSettings, ModelSource } from '../state/inference.ts'
 import { action, type Action } from '../hooks/action.ts'
 import type { Inferred } from '../hooks/infer.ts'

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { checkOptions, invalidOption } from '../state/check-options.ts'
+import { checkOptions, invalidOption } from '../values/check-options.ts'
 import { AgentError } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import type { HookTrigger } from '../hooks/triggers.ts'

@@ -1,6 +1,6 @@
 import { checkSpec, type AgentSpec } from '../agent/agent-tool.ts'
 import { isAgent } from '../agent/agent-parts.ts'
-import { checkOptions } from '../state/check-options.ts'
+import { checkOptions } from '../values/check-options.ts'
 import { AgentError, toAgentError } from '../errors.ts'
 import { action, type Action } from '../hooks/action.ts'
 import { failureText } from '../hooks/failure-text.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../state/json.ts'
+import { isJsonObject, type JsonObject } from '../values/json.ts'
 import { AgentError } from '../errors.ts'
 import type { BaseContext } from '../hooks/base-context.ts'
 import type { HookOutcome } from '../hooks/outcome.ts'

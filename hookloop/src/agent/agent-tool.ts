@@ -1,9 +1,9 @@
-import { checkOptions } from '../state/check-options.ts'
+import { checkOptions } from '../values/check-options.ts'
 import type { ModelSettings, ModelSource } from '../state/inference.ts'
-import type { JsonObject } from '../state/json.ts'
+import type { JsonObject } from '../values/json.ts'
 import { checkedSettings } from '../state/model-settings.ts'
 import type { Message } from '../state/message.ts'
-import type { InputOf, OutputOf, Schema } from '../state/schema.ts'
+import type { InputOf, OutputOf, Schema } from '../values/schema.ts'
 import type { Use } from './capability.ts'
 import { declareTool, type DelegationPlace, type Tool } from './tool.ts'
 

@@ -1,6 +1,6 @@
 import { AgentState } from '../state/agent-state.ts'
 import type { AgentEvent } from '../state/event.ts'
-import type { Json, JsonObject } from '../state/json.ts'
+import type { Json, JsonObject } from '../values/json.ts'
 import type { Message } from '../state/message.ts'
 import type { Task } from '../state/tasks.ts'
 import type { Warning } from '../state/warning.ts'

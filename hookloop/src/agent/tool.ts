@@ -1,13 +1,13 @@
 import type { AgentState } from '../state/agent-state.ts'
-import type { JsonObject } from '../state/json.ts'
+import type { JsonObject } from '../values/json.ts'
 import type { Message } from '../state/message.ts'
-import type { InputOf, OutputOf, Schema, ToolRef } from '../state/schema.ts'
+import type { InputOf, OutputOf, Schema, ToolRef } from '../values/schema.ts'
 import type { TokenUsage } from '../state/usage.ts'
 import { isIncomplete, AgentError, messageOf, clause } from '../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
-import { checkOptions } from '../state/check-options.ts'
-import { fitsNoObject } from '../state/fits-no-object.ts'
-import { parserOf, toJsonSchema, type Parser } from '../state/parse-schema.ts'
+import { checkOptions } from '../values/check-options.ts'
+import { fitsNoObject } from '../values/fits-no-object.ts'
+import { parserOf, toJsonSchema, type Parser } from '../values/parse-schema.ts'
 
 /** The second argument of a tool's `execute`. */
 export type ToolRun = {

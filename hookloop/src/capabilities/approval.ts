@@ -1,6 +1,6 @@
-import { choiceOf, optionTypes, type OptionType } from '../state/option-types.ts'
+import { choiceOf, optionTypes, type OptionType } from '../values/option-types.ts'
 import type { ApprovalPolicy, Capability } from '../agent/capability.ts'
-import { checkArgument, checkNoOptions, checkOptions } from '../state/check-options.ts'
+import { checkArgument, checkNoOptions, checkOptions } from '../values/check-options.ts'
 import type { OnUnknownOutcome } from '../agent/tool.ts'
 import { toNameTest, type NamePattern } from '../hooks/patterns.ts'
 

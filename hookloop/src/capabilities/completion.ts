@@ -1,4 +1,4 @@
-import { checkNoOptions } from '../state/check-options.ts'
+import { checkNoOptions } from '../values/check-options.ts'
 import type { Capability } from '../agent/capability.ts'
 import { guard } from '../hooks/hook.ts'
 

@@ -1,6 +1,6 @@
 import type { Capability } from '../agent/capability.ts'
-import { checkArgument, checkOptions } from '../state/check-options.ts'
-import { isJsonObject, type JsonObject } from '../state/json.ts'
+import { checkArgument, checkOptions } from '../values/check-options.ts'
+import { isJsonObject, type JsonObject } from '../values/json.ts'
 import { hook } from '../hooks/hook.ts'
 
 /**

@@ -1,6 +1,6 @@
-import { choiceOf, optionTypes } from '../state/option-types.ts'
+import { choiceOf, optionTypes } from '../values/option-types.ts'
 import type { Capability } from '../agent/capability.ts'
-import { checkChoice, checkNoOptions, checkOptions, definedOptions } from '../state/check-options.ts'
+import { checkChoice, checkNoOptions, checkOptions, definedOptions } from '../values/check-options.ts'
 import { guard, hook } from '../hooks/hook.ts'
 
 /** Options of `errorPolicy`. The defaults are those of the preset `patient`. */

@@ -1,5 +1,5 @@
 import type { Capability } from '../agent/capability.ts'
-import { checkCodes, checkOptions, invalidOption } from '../state/check-options.ts'
+import { checkCodes, checkOptions, invalidOption } from '../values/check-options.ts'
 import type { ModelSource } from '../state/inference.ts'
 import { toAgentError, type ErrorCode } from '../errors.ts'
 import { hook } from '../hooks/hook.ts'

@@ -1,5 +1,5 @@
 import type { Budget, Capability } from '../agent/capability.ts'
-import { checkOptions, definedOptions, invalidOption } from '../state/check-options.ts'
+import { checkOptions, definedOptions, invalidOption } from '../values/check-options.ts'
 import type { StopReason } from '../state/continuation.ts'
 import { isFinishReason, type FinishReason, type LanguageModel } from '../state/inference.ts'
 import { totalTokens } from '../state/usage.ts'

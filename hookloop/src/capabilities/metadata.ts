@@ -1,9 +1,9 @@
 import type { Capability } from '../agent/capability.ts'
-import { invalidOption, readOptions } from '../state/check-options.ts'
-import { isStringList } from '../state/option-types.ts'
+import { invalidOption, readOptions } from '../values/check-options.ts'
+import { isStringList } from '../values/option-types.ts'
 import { tool, type Tool } from '../agent/tool.ts'
 import { checkState, type AgentState } from '../state/agent-state.ts'
-import type { Json, JsonObject } from '../state/json.ts'
+import type { Json, JsonObject } from '../values/json.ts'
 import {
   nameProblem,
   nameValue,
@@ -11,11 +11,11 @@ import {
   withoutName,
   type NamedValues,
   type NamingLimits,
-} from '../state/named-values.ts'
+} from '../values/named-values.ts'
 import { hook } from '../hooks/hook.ts'
 import { toNameTest } from '../hooks/patterns.ts'
-import { shorten } from '../state/text.ts'
-import { objectSchema } from '../state/schema.ts'
+import { shorten } from '../values/text.ts'
+import { objectSchema } from '../values/schema.ts'
 
 /** Options of `metadata`. */
 export type MetadataOptions = {

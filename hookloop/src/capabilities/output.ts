@@ -4,10 +4,10 @@ import { tool } from '../agent/tool.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { Step } from '../state/execution.ts'
 import type { LanguageModel } from '../state/inference.ts'
-import type { JsonObject } from '../state/json.ts'
-import type { Schema } from '../state/schema.ts'
+import type { JsonObject } from '../values/json.ts'
+import type { Schema } from '../values/schema.ts'
 import { AgentError, clause } from '../errors.ts'
-import { checkChoice, readOptions } from '../state/check-options.ts'
+import { checkChoice, readOptions } from '../values/check-options.ts'
 import { guard, hook, type Hook } from '../hooks/hook.ts'
 import {
   ANSWER_TOOL,

@@ -1,7 +1,7 @@
-import { optionTypes } from '../state/option-types.ts'
+import { optionTypes } from '../values/option-types.ts'
 import type { Capability } from '../agent/capability.ts'
-import { checkOptions } from '../state/check-options.ts'
-import { keyPatterns, redactor } from '../state/secrets.ts'
+import { checkOptions } from '../values/check-options.ts'
+import { keyPatterns, redactor } from '../values/secrets.ts'
 
 /** Options of `redactSecrets`. */
 export type RedactSecretsOptions = {

@@ -1,6 +1,6 @@
 import type { Capability } from '../agent/capability.ts'
-import { checkArgument, checkOptions, invalidOption } from '../state/check-options.ts'
-import { describeValue, isPlainObject } from '../state/describe-value.ts'
+import { checkArgument, checkOptions, invalidOption } from '../values/check-options.ts'
+import { describeValue, isPlainObject } from '../values/describe-value.ts'
 import { guard } from '../hooks/hook.ts'
 
 /** What an answer means for the run: no opinion, it may stop, or it must continue with this message to the model. */

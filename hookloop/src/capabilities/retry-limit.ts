@@ -1,8 +1,8 @@
 import type { Capability } from '../agent/capability.ts'
 import { AgentState } from '../state/agent-state.ts'
-import { readOptions } from '../state/check-options.ts'
+import { readOptions } from '../values/check-options.ts'
 import type { Step } from '../state/execution.ts'
-import { canonicalText } from '../state/json.ts'
+import { canonicalText } from '../values/json.ts'
 import { guard } from '../hooks/hook.ts'
 
 /**

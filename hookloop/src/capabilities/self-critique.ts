@@ -1,16 +1,16 @@
-import { optionTypes } from '../state/option-types.ts'
+import { optionTypes } from '../values/option-types.ts'
 import type { Capability } from '../agent/capability.ts'
-import { checkChoice, invalidOption, readOptions, type Filled } from '../state/check-options.ts'
+import { checkChoice, invalidOption, readOptions, type Filled } from '../values/check-options.ts'
 import { checkState, type AgentState } from '../state/agent-state.ts'
 import type { ModelSource } from '../state/inference.ts'
-import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../values/json.ts'
 import { textOf } from '../state/message.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import { BaseContext } from '../hooks/base-context.ts'
 import type { HookContext } from '../hooks/context.ts'
 import { guard, hook, type Hook } from '../hooks/hook.ts'
-import { shorten } from '../state/text.ts'
-import { objectSchema } from '../state/schema.ts'
+import { shorten } from '../values/text.ts'
+import { objectSchema } from '../values/schema.ts'
 
 /** Options of `selfCritique`. */
 export type SelfCritiqueOptions = {

@@ -1,5 +1,5 @@
 import type { Step } from '../state/execution.ts'
-import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../values/json.ts'
 import { textOf, type Message, type Part } from '../state/message.ts'
 import type { ListDiff, StateDiff } from '../state/state-diff.ts'
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'

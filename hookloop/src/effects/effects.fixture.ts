@@ -1,4 +1,4 @@
-import type { Json } from '../state/json.ts'
+import type { Json } from '../values/json.ts'
 import { fakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { Effects } from './effects.ts'
 import { Journal, type Effect, type RecordSink } from './journal.ts'

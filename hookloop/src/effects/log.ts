@@ -1,6 +1,6 @@
 import { AgentState } from '../state/agent-state.ts'
 import type { HookRecord } from '../state/execution.ts'
-import { isJsonObject, type Json } from '../state/json.ts'
+import { isJsonObject, type Json } from '../values/json.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import { fromStateJson } from '../state/saved-run.ts'
 import { applyChange, applyDiff, type StateChange } from '../state/state-diff.ts'

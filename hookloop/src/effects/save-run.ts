@@ -1,5 +1,5 @@
 import { AgentState, SAVED_VERSION } from '../state/agent-state.ts'
-import { hashJson, isJsonObject, storedJson, type Json, type JsonObject } from '../state/json.ts'
+import { hashJson, isJsonObject, storedJson, type Json, type JsonObject } from '../values/json.ts'
 import { fromSavedRun, type SavedRun } from '../state/saved-run.ts'
 import type { Approval } from '../state/tool-call.ts'
 import { AgentError } from '../errors.ts'

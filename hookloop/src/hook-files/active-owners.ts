@@ -1,5 +1,5 @@
 import { SUBAGENT_KEY, type AgentState } from '../state/agent-state.ts'
-import { isJsonObject } from '../state/json.ts'
+import { isJsonObject } from '../values/json.ts'
 import { getActiveSkills } from '../capabilities/skills/skills.ts'
 import { hook, type Hook } from '../hooks/hook.ts'
 import type { Matchable, Matcher } from '../hooks/matchers.ts'

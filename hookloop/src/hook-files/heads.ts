@@ -1,7 +1,7 @@
 import { readdirSync, type Dirent } from 'node:fs'
 import { basename, dirname, join, sep } from 'node:path'
 import { problemOf } from '../errors.ts'
-import type { Json } from '../state/json.ts'
+import type { Json } from '../values/json.ts'
 import { readFrontMatter } from '../system/files/front-matter.ts'
 import { realPath } from './trust/fingerprint.ts'
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../values/json.ts'
 import { messageOf, type AgentError } from '../errors.ts'
 import { triggerNames, type HookTrigger } from '../hooks/triggers.ts'
 import { eventSpec } from './claude/events/claude-events.ts'

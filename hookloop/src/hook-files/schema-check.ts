@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject } from '../state/json.ts'
-import { jsonSchemaValidator } from '../state/json-schema.ts'
+import { isJsonObject, type Json, type JsonObject } from '../values/json.ts'
+import { jsonSchemaValidator } from '../values/json-schema.ts'
 import { once } from '../system/once.ts'
 import type { Path } from './files/read-document.ts'
 

@@ -1,5 +1,5 @@
-import { optionTypes, type OptionType } from '../state/option-types.ts'
-import { checkArgument, checkOptions } from '../state/check-options.ts'
+import { optionTypes, type OptionType } from '../values/option-types.ts'
+import { checkArgument, checkOptions } from '../values/check-options.ts'
 import type { BaseContext, Mode } from './base-context.ts'
 import type { HookOutcome } from './outcome.ts'
 

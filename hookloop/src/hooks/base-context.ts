@@ -1,6 +1,6 @@
 import type { AgentState } from '../state/agent-state.ts'
 import type { ContinuationEvaluation } from '../state/continuation.ts'
-import { describeValue } from '../state/describe-value.ts'
+import { describeValue } from '../values/describe-value.ts'
 import type { EntryWarning, LedgerEntry } from '../state/ledger.ts'
 import { addTokens, addUsage, noTokens, spentTokens, type TokenUsage, type Usage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'

@@ -1,7 +1,7 @@
-import { optionTypes } from '../state/option-types.ts'
+import { optionTypes } from '../values/option-types.ts'
 import { checkedSettings } from '../state/model-settings.ts'
-import { checkArgument, checkOptions, definedOptions, optionNames } from '../state/check-options.ts'
-import { describeValue } from '../state/describe-value.ts'
+import { checkArgument, checkOptions, definedOptions, optionNames } from '../values/check-options.ts'
+import { describeValue } from '../values/describe-value.ts'
 import { AgentState } from '../state/agent-state.ts'
 import { stopReasons, type StopReason } from '../state/continuation.ts'
 import {
@@ -16,7 +16,7 @@ import {
   type ResponseChange,
   type ToModel,
 } from '../state/inference.ts'
-import { exactJson, isJsonObject, toJson, type Json, type JsonObject } from '../state/json.ts'
+import { exactJson, isJsonObject, toJson, type Json, type JsonObject } from '../values/json.ts'
 import { List } from '../state/list.ts'
 import { isReplyPart, toInput, toMessages, type Message } from '../state/message.ts'
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'

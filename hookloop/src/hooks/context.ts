@@ -1,7 +1,7 @@
 import type { AgentState } from '../state/agent-state.ts'
 import type { StopReason } from '../state/continuation.ts'
 import type { RequestChange, ResponseChange } from '../state/inference.ts'
-import type { Json, JsonObject } from '../state/json.ts'
+import type { Json, JsonObject } from '../values/json.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../state/ledger.ts'
 import type { Message } from '../state/message.ts'
 import type { TokenUsage, Usage } from '../state/usage.ts'

@@ -1,6 +1,6 @@
 import { AgentError, messageOf, toAgentError, type ErrorCode } from '../errors.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
-import { keyPatterns, redactor } from '../state/secrets.ts'
+import { keyPatterns, redactor } from '../values/secrets.ts'
 import type { StackedHook } from './stack.ts'
 import type { HookTrigger } from './triggers.ts'
 

@@ -1,7 +1,7 @@
 import type { FinishReason, ModelSettings, ModelSource } from '../state/inference.ts'
-import type { JsonObject } from '../state/json.ts'
+import type { JsonObject } from '../values/json.ts'
 import type { Message } from '../state/message.ts'
-import type { OutputOf, Schema } from '../state/schema.ts'
+import type { OutputOf, Schema } from '../values/schema.ts'
 import type { TokenUsage } from '../state/usage.ts'
 import type { HookTrigger } from './triggers.ts'
 

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { JsonObject } from '../state/json.ts'
+import type { JsonObject } from '../values/json.ts'
 import type { AroundContext, GuardContext, HookContext, ObserveContext } from './context.ts'
 import { guard, hook, observe } from './hook.ts'
 import type { AroundTrigger, GuardTrigger, PlainTrigger } from './triggers.ts'

@@ -1,6 +1,6 @@
 import type { AgentState } from '../state/agent-state.ts'
 import type { ContinuationEvaluation } from '../state/continuation.ts'
-import type { Json } from '../state/json.ts'
+import type { Json } from '../values/json.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
 import type { Ask } from '../state/tool-call.ts'
 import { addUsage, type Usage } from '../state/usage.ts'

@@ -1,7 +1,7 @@
-import { checkArgument, checkChoice, invalidOption } from '../state/check-options.ts'
+import { checkArgument, checkChoice, invalidOption } from '../values/check-options.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import { stepTypes, type StepType } from '../state/execution.ts'
-import { exactJson, sameJson, type Json } from '../state/json.ts'
+import { exactJson, sameJson, type Json } from '../values/json.ts'
 import { toNameTest, type NamePattern } from './patterns.ts'
 
 /** As much of a context as a matcher looks at. */

@@ -1,5 +1,5 @@
 import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
-import { toJson, type Json, type JsonObject } from '../state/json.ts'
+import { toJson, type Json, type JsonObject } from '../values/json.ts'
 import type { EntryWarning } from '../state/ledger.ts'
 import { List } from '../state/list.ts'
 import { toMessages, type Message } from '../state/message.ts'

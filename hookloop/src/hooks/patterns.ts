@@ -1,5 +1,5 @@
 import { AgentError, messageOf } from '../errors.ts'
-import { linearTest } from '../state/linear-pattern.ts'
+import { linearTest } from '../values/linear-pattern.ts'
 
 export type NamePattern = string | RegExp
 

@@ -1,5 +1,5 @@
 import { AgentState } from '../state/agent-state.ts'
-import { hashJson, toJson, type Json } from '../state/json.ts'
+import { hashJson, toJson, type Json } from '../values/json.ts'
 import type { Effects } from '../effects/effects.ts'
 import type { ActionRun } from './action.ts'
 import { BaseContext, type Draft } from './base-context.ts'

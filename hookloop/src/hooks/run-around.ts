@@ -1,7 +1,7 @@
 import type { LedgerEntry } from '../state/ledger.ts'
 import { AgentError, toAgentError } from '../errors.ts'
 import { BaseContext } from './base-context.ts'
-import { describeValue } from '../state/describe-value.ts'
+import { describeValue } from '../values/describe-value.ts'
 import { HookTime, LateCalls, neverEnds, type Invocation } from './invocation.ts'
 import { errorOpinion, hookError } from './failure-text.ts'
 import { applies, isFatal } from './run-hooks.ts'

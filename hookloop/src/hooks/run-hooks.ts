@@ -10,7 +10,7 @@ import { withCalls } from './infer.ts'
 import { enforcedLimitOf, HookTime, opinionOf, type Invocation } from './invocation.ts'
 import { joinPerformed, performHook, type Performed } from './perform-hook.ts'
 import type { StackedHook } from './stack.ts'
-import { isThenable } from '../state/thenable.ts'
+import { isThenable } from '../values/thenable.ts'
 import { specOf, type HookTrigger } from './triggers.ts'
 
 // The composition rules: transforms run one after the other, then guards on the result, then observers. Only handlers

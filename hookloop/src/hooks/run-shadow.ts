@@ -1,6 +1,6 @@
 import { toAgentError } from '../errors.ts'
 import { timedOut } from '../effects/effects.ts'
-import { andThen, isThenable } from '../state/thenable.ts'
+import { andThen, isThenable } from '../values/thenable.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
 import { withTimeout } from '../system/timeout.ts'
 import { BaseContext } from './base-context.ts'

@@ -1,7 +1,7 @@
 import type { ContinuationOutcome } from '../state/continuation.ts'
 import type { ErrorRecord, Step } from '../state/execution.ts'
 import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
-import type { Json, JsonObject } from '../state/json.ts'
+import type { Json, JsonObject } from '../values/json.ts'
 import type { Message } from '../state/message.ts'
 import type { Subagent } from '../state/subagent.ts'
 import type { Answers, Approval, ToolCall, ToolExecution } from '../state/tool-call.ts'

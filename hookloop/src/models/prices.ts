@@ -1,5 +1,5 @@
-import { describeValue, isPlainObject } from '../state/describe-value.ts'
-import { checkOptions } from '../state/check-options.ts'
+import { describeValue, isPlainObject } from '../values/describe-value.ts'
+import { checkOptions } from '../values/check-options.ts'
 import type { TokenUsage } from '../state/usage.ts'
 import { AgentError } from '../errors.ts'
 import { priceList, type Price, type Prices } from './price-list.ts'

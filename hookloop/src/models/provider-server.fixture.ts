@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { LLMock, type FixtureResponse } from '@copilotkit/aimock'
-import type { JsonObject } from '../state/json.ts'
+import type { JsonObject } from '../values/json.ts'
 
 // A server with the protocols of all providers (aimock), behind a proxy that can fail: it cuts the connection, stalls,
 // returns invalid replies, and notices when the client disconnects.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createOpenAI } from '@ai-sdk/openai'
 import * as z from 'zod'
-import type { JsonObject } from '../state/json.ts'
+import type { JsonObject } from '../values/json.ts'
 import type { Message } from '../state/message.ts'
 import { tool } from '../agent/tool.ts'
 import { createAgent } from '../create-agent.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, textOfJson, type Json, type JsonObject } from '../state/json.ts'
+import { isJsonObject, textOfJson, type Json, type JsonObject } from '../values/json.ts'
 
 // The content of a request in a format that is the same for all providers, one line per item:
 //

@@ -1,6 +1,6 @@
-import { optionTypes } from '../state/option-types.ts'
+import { optionTypes } from '../values/option-types.ts'
 import { checkedSettings } from '../state/model-settings.ts'
-import { checkOptions } from '../state/check-options.ts'
+import { checkOptions } from '../values/check-options.ts'
 import {
   toResponse,
   type InferenceResponse,

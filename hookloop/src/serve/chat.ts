@@ -1,5 +1,5 @@
 import type { AgentEvent } from '../state/event.ts'
-import { isJsonObject, sameJson, type JsonObject } from '../state/json.ts'
+import { isJsonObject, sameJson, type JsonObject } from '../values/json.ts'
 import type { Message } from '../state/message.ts'
 import type { Answer, Answers, Approval } from '../state/tool-call.ts'
 import { AgentError } from '../errors.ts'

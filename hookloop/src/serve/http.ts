@@ -1,4 +1,4 @@
-import { isJsonObject, quoteInexactNumbers, type Json, type JsonObject } from '../state/json.ts'
+import { isJsonObject, quoteInexactNumbers, type Json, type JsonObject } from '../values/json.ts'
 import { AgentError, type ErrorCode } from '../errors.ts'
 
 /** An answer that is not a success. Its message is for the client. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { checkArgument, checkNoOptions } from '../state/check-options.ts'
+import { checkArgument, checkNoOptions } from '../values/check-options.ts'
 
 /**
  * A listener for `node:http` from a function of web standards. A response is written as fast as the client reads it. When the

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../state/json.ts'
+import type { JsonObject } from '../values/json.ts'
 import type { Chat, ChatRules } from './chat.ts'
 
 /** A request of a known user. */

@@ -1,5 +1,5 @@
 import type { FinalRecord } from '../state/execution.ts'
-import type { Json, JsonObject } from '../state/json.ts'
+import type { Json, JsonObject } from '../values/json.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import type { AgentPath } from '../state/subagent.ts'
 import type { Approval, ToolExecution } from '../state/tool-call.ts'

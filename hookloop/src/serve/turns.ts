@@ -1,4 +1,4 @@
-import { BoundedMap } from '../state/bounded-map.ts'
+import { BoundedMap } from '../values/bounded-map.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { Message } from '../state/message.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'

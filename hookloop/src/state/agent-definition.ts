@@ -1,6 +1,6 @@
 import { AgentError, clause } from '../errors.ts'
-import { checkOptions } from './check-options.ts'
-import { amount, listOf, must, optional, shapeOf, string } from './shape.ts'
+import { checkOptions } from '../values/check-options.ts'
+import { amount, listOf, must, optional, shapeOf, string } from '../values/shape.ts'
 
 /** A subagent as data: when to use it, its instructions, and which tools and limits it has. */
 export type AgentDefinition = {

@@ -7,7 +7,7 @@ import { createAgent } from '../create-agent.ts'
 import { hook } from '../hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { AgentState } from './agent-state.ts'
-import type { JsonObject } from './json.ts'
+import type { JsonObject } from '../values/json.ts'
 import { textMessage, textOf, type Message } from './message.ts'
 import { noUsage } from './usage.ts'
 

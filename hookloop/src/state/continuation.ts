@@ -1,6 +1,6 @@
-import type { Json } from './json.ts'
+import type { Json } from '../values/json.ts'
 import { clause } from '../errors.ts'
-import { shorten } from './text.ts'
+import { shorten } from '../values/text.ts'
 
 /** Why a run ended, most urgent first: of two votes to forbid, the more urgent reason is reported. */
 export const stopReasons = [

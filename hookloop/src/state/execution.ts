@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../errors.ts'
 import { noVotes, type ContinuationEvaluation, type ContinuationOutcome, type StopReason } from './continuation.ts'
 import type { FinishReason } from './inference.ts'
-import type { Json } from './json.ts'
+import type { Json } from '../values/json.ts'
 import { withItems, type List } from './list.ts'
 import type { ToolCall, ToolExecution } from './tool-call.ts'
 import type { TokenUsage, Usage } from './usage.ts'

@@ -1,5 +1,5 @@
 import { AgentError } from '../errors.ts'
-import { isJsonObject, type Json, type JsonObject } from './json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../values/json.ts'
 import { List, listIn, withItems } from './list.ts'
 import { textOf, type Message, type Part } from './message.ts'
 import { noTokens, type TokenUsage } from './usage.ts'

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../errors.ts'
-import type { Json } from './json.ts'
+import type { Json } from '../values/json.ts'
 import type { AgentPath } from './subagent.ts'
 import type { WarningCode } from './warning.ts'
 

@@ -1,6 +1,6 @@
 import { AgentError } from '../errors.ts'
-import { exactJson, isJsonObject, type Json, type JsonObject } from './json.ts'
-import { describeValue } from './describe-value.ts'
+import { exactJson, isJsonObject, type Json, type JsonObject } from '../values/json.ts'
+import { describeValue } from '../values/describe-value.ts'
 import type { List } from './list.ts'
 
 /**

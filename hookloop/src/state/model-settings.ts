@@ -1,7 +1,7 @@
-import { checkArgument, checkOptions } from './check-options.ts'
-import { isStringList } from './option-types.ts'
+import { checkArgument, checkOptions } from '../values/check-options.ts'
+import { isStringList } from '../values/option-types.ts'
 import type { ModelSettings } from './inference.ts'
-import { exactJson, isJsonObject, type JsonObject } from './json.ts'
+import { exactJson, isJsonObject, type JsonObject } from '../values/json.ts'
 
 type SettingType = {
   readonly isValid: (value: unknown) => boolean

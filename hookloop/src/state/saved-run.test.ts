@@ -10,7 +10,7 @@ import { createAgent } from '../create-agent.ts'
 import { AgentError } from '../errors.ts'
 import { hook } from '../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../models/scripted.ts'
-import type { Json, JsonObject } from './json.ts'
+import type { Json, JsonObject } from '../values/json.ts'
 import { fromSavedRun, fromStateJson } from './saved-run.ts'
 
 const anyArgs = { type: 'object' }

@@ -3,7 +3,7 @@ import { AgentState, metadataOf, SAVED_VERSION, STATE_VERSION, type StateFields 
 import { continuationDecisions, stopReasons } from './continuation.ts'
 import type { ExecutionFields, Step } from './execution.ts'
 import { finishReasons } from './inference.ts'
-import { isJsonObject, storedJson, type Json, type JsonObject } from './json.ts'
+import { isJsonObject, storedJson, type Json, type JsonObject } from '../values/json.ts'
 import type { TimedLedgerEntry } from './ledger.ts'
 import { List } from './list.ts'
 import { isMessage, type Message } from './message.ts'
@@ -20,7 +20,7 @@ import {
   shapeOf,
   string,
   type Shape,
-} from './shape.ts'
+} from '../values/shape.ts'
 import type { Approval } from './tool-call.ts'
 import { noTokens, noUsage } from './usage.ts'
 

@@ -1,7 +1,7 @@
 import { AgentError } from '../errors.ts'
 import { AgentState, STATE_VERSION, type StateFields } from './agent-state.ts'
 import type { ExecutionFields, Step } from './execution.ts'
-import { isJsonObject, type Json, type JsonObject } from './json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../values/json.ts'
 import type { Change } from './ledger.ts'
 import { List } from './list.ts'
 import type { Message } from './message.ts'

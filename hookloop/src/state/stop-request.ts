@@ -1,5 +1,5 @@
 import { AgentError } from '../errors.ts'
-import { isJsonObject } from './json.ts'
+import { isJsonObject } from '../values/json.ts'
 
 /** Who asked to stop a run, why, and when. */
 export type StopRequest = {

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../errors.ts'
 import type { ContinuationOutcome } from './continuation.ts'
 import type { ErrorRecord, FinalRecord, FinalStatus, HookRecord, Step, StepType } from './execution.ts'
-import type { Json, JsonObject } from './json.ts'
+import type { Json, JsonObject } from '../values/json.ts'
 import type { TimedLedgerEntry } from './ledger.ts'
 import type { Message } from './message.ts'
 import type { AgentPath } from './subagent.ts'

@@ -1,4 +1,4 @@
-import { hashJson, type Json, type JsonObject } from './json.ts'
+import { hashJson, type Json, type JsonObject } from '../values/json.ts'
 import type { AgentPath } from './subagent.ts'
 import type { TokenUsage } from './usage.ts'
 

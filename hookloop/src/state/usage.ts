@@ -1,5 +1,5 @@
-import { checkArgument, checkOptions } from './check-options.ts'
-import { isJsonObject } from './json.ts'
+import { checkArgument, checkOptions } from '../values/check-options.ts'
+import { isJsonObject } from '../values/json.ts'
 
 /** The usage of one model call. Input includes cached input, output includes reasoning. */
 export type TokenUsage = {

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../state/json.ts'
+import type { Json, JsonObject } from '../values/json.ts'
 import type { Change } from '../state/ledger.ts'
 import type {
   FindRequest,

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../state/json.ts'
+import { isJsonObject, type Json } from '../values/json.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import { textOf, type Part } from '../state/message.ts'
 import type {
@@ -9,7 +9,7 @@ import type {
   StoredStep,
   StoredToolCall,
 } from '../state/stored-run.ts'
-import { shorten } from '../state/text.ts'
+import { shorten } from '../values/text.ts'
 import { Columns, isDecision } from './cells.ts'
 import type { Column, Row } from './run.types.ts'
 

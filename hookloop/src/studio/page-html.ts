@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { Json } from '../state/json.ts'
+import type { Json } from '../values/json.ts'
 import type { PageBundle } from './api.types.ts'
 
 /** No other script, style, image, frame or connection than the page's own; no text becomes HTML or code. */

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { networkInterfaces } from 'node:os'
 import { AgentError, messageOf, type ErrorCode } from '../errors.ts'
-import { isJsonObject, storedJson, type JsonObject } from '../state/json.ts'
+import { isJsonObject, storedJson, type JsonObject } from '../values/json.ts'
 
 /** A request that is answered with an error. */
 export class HttpProblem extends Error {

@@ -1,5 +1,5 @@
-import { toJson } from '../state/json.ts'
-import { redactor, secretName, secretPatterns } from '../state/secrets.ts'
+import { toJson } from '../values/json.ts'
+import { redactor, secretName, secretPatterns } from '../values/secrets.ts'
 import type { PageBundle } from './api.types.ts'
 import { pageInOneFile } from './page-html.ts'
 import { rowDetail } from './row-detail.ts'

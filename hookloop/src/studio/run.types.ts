@@ -1,6 +1,6 @@
 import type { ContinuationEvaluation } from '../state/continuation.ts'
 import type { AgentEvent } from '../state/event.ts'
-import type { Json, JsonObject } from '../state/json.ts'
+import type { Json, JsonObject } from '../values/json.ts'
 import type { Change } from '../state/ledger.ts'
 import type { Approval } from '../state/tool-call.ts'
 import type { Usage } from '../state/usage.ts'

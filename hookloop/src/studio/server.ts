@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { AgentError, messageOf } from '../errors.ts'
-import type { JsonObject } from '../state/json.ts'
+import type { JsonObject } from '../values/json.ts'
 import type { PageBundle } from './api.types.ts'
 import { pageHtml, pagePolicy } from './page-html.ts'
 import {

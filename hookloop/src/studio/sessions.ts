@@ -1,6 +1,6 @@
 import { isAbsolute, relative } from 'node:path'
 import { sessionUnknown, type ListedSession, type SessionStore } from '../sessions/stores/store.ts'
-import type { Json, JsonObject } from '../state/json.ts'
+import type { Json, JsonObject } from '../values/json.ts'
 import type { SessionsChange, SessionsPage, SessionsRequest, SessionStatus, SessionSummary } from './api.types.ts'
 import { TextSearch } from './text-search.ts'
 

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../state/json.ts'
-import { shapeOf, type Shape } from '../state/shape.ts'
+import type { JsonObject } from '../values/json.ts'
+import { shapeOf, type Shape } from '../values/shape.ts'
 import { calls, streams } from './api.ts'
 import type { Context, StudioOptions } from './context.ts'
 import { HttpProblem } from './request-rules.ts'

@@ -1,5 +1,5 @@
 import type { ListedSession, SessionStore } from '../sessions/stores/store.ts'
-import type { Json } from '../state/json.ts'
+import type { Json } from '../values/json.ts'
 
 /**
  * What one page of sessions may read of their content. A session is read as a whole, so the last one may exceed it; then the

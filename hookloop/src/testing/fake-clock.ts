@@ -1,7 +1,7 @@
-import { optionTypes } from '../state/option-types.ts'
+import { optionTypes } from '../values/option-types.ts'
 import type { Clock } from '../effects/run-time.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
-import { checkOptions } from '../state/check-options.ts'
+import { checkOptions } from '../values/check-options.ts'
 
 /** A clock that only moves when a test advances it. */
 export type FakeClock = Clock & {

@@ -1,6 +1,6 @@
-import { optionTypes, type OptionType, type OptionTypes } from '../state/option-types.ts'
-import { checkArgument, checkOptions, optionNames } from '../state/check-options.ts'
-import { isPlainObject } from '../state/describe-value.ts'
+import { optionTypes, type OptionType, type OptionTypes } from '../values/option-types.ts'
+import { checkArgument, checkOptions, optionNames } from '../values/check-options.ts'
+import { isPlainObject } from '../values/describe-value.ts'
 import type { Subagent } from '../state/subagent.ts'
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
 import { toCheckedReply } from '../agent/model/send-request.ts'
@@ -18,7 +18,7 @@ import {
   type LanguageModel,
   type ModelSource,
 } from '../state/inference.ts'
-import { exactJson, isJsonObject, type Json, type JsonObject } from '../state/json.ts'
+import { exactJson, isJsonObject, type Json, type JsonObject } from '../values/json.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
 import { List } from '../state/list.ts'
 import { textMessage, type Message } from '../state/message.ts'

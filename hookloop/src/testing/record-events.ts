@@ -1,4 +1,4 @@
-import { checkArgument, checkNoOptions } from '../state/check-options.ts'
+import { checkArgument, checkNoOptions } from '../values/check-options.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { RunStream } from '../agent/run-stream.ts'
 import type { Run } from '../agent/run.ts'

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../state/json.ts'
+import type { JsonObject } from '../values/json.ts'
 import type { SessionStore, SessionWriter } from '../sessions/stores/store.ts'
 
 // What the cases of the store contract have in common.

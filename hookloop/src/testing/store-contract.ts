@@ -1,5 +1,5 @@
-import { checkArgument, checkOptions } from '../state/check-options.ts'
-import type { JsonObject } from '../state/json.ts'
+import { checkArgument, checkOptions } from '../values/check-options.ts'
+import type { JsonObject } from '../values/json.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import { eventsContract } from './store-contract-events.ts'
 import { partsContract } from './store-contract-parts.ts'

@@ -1,4 +1,4 @@
-import { textOfJson } from '../state/json.ts'
+import { textOfJson } from '../values/json.ts'
 import type { Context } from '@opentelemetry/api'
 import type { ObserveContext } from '../hooks/context.ts'
 import { attributes, operations } from './conventions.ts'

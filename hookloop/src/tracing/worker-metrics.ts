@@ -1,6 +1,6 @@
 import { metrics, type Meter } from '@opentelemetry/api'
-import { checkOptions } from '../state/check-options.ts'
-import { having, optionTypes } from '../state/option-types.ts'
+import { checkOptions } from '../values/check-options.ts'
+import { having, optionTypes } from '../values/option-types.ts'
 import { checkStore, type SessionStore } from '../sessions/stores/store.ts'
 import { attributes, OTHER_ERROR, workerMetricNames as names } from './conventions.ts'
 import { SECONDS } from './instruments.ts'

@@ -1,7 +1,7 @@
 import type { Run } from '../agent/run.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { FinalRecord } from '../state/execution.ts'
-import type { JsonObject } from '../state/json.ts'
+import type { JsonObject } from '../values/json.ts'
 import type { Message } from '../state/message.ts'
 import type { Approval } from '../state/tool-call.ts'
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AgentError } from '../errors.ts'
-import { checkArgument, checkOptions } from '../state/check-options.ts'
+import { checkArgument, checkOptions } from '../values/check-options.ts'
 import type { SessionWorker } from './session-worker.ts'
 
 /** Options of `workerHealth`. */

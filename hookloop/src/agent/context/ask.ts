@@ -1,8 +1,8 @@
 import type { ToolDescription } from '../../state/inference.ts'
 import type { EntryWarning } from '../../state/ledger.ts'
-import { describeValue } from '../../state/describe-value.ts'
+import { describeValue } from '../../values/describe-value.ts'
 import type { ContinuationEvaluation } from '../../state/continuation.ts'
-import { exactJson, hashJson, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { exactJson, hashJson, isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import {
   answerProblem,
   approvalFor,

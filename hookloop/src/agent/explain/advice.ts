@@ -1,6 +1,6 @@
-import { inCode } from '../../state/text.ts'
+import { inCode } from '../../values/text.ts'
 import type { ErrorCode } from '../../errors.ts'
-import type { Json } from '../../state/json.ts'
+import type { Json } from '../../values/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import { has } from './entries.ts'
 import type { Decided, ExplainedRun } from './explainable.ts'

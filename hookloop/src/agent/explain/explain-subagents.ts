@@ -1,5 +1,5 @@
-import { count } from '../../state/text.ts'
-import type { Json } from '../../state/json.ts'
+import { count } from '../../values/text.ts'
+import type { Json } from '../../values/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import { defined } from './entries.ts'
 import { capped, counted, lineOf, MAX_LINES } from './text-lines.ts'

@@ -1,6 +1,6 @@
-import type { Json } from '../../state/json.ts'
+import type { Json } from '../../values/json.ts'
 import type { Change } from '../../state/ledger.ts'
-import { count, shorten } from '../../state/text.ts'
+import { count, shorten } from '../../values/text.ts'
 import type { Warning } from '../../state/warning.ts'
 import { subagentLines } from './explain-subagents.ts'
 import type { Explainable } from './explainable.ts'

@@ -1,6 +1,6 @@
 import type { ContinuationEvaluation } from '../../state/continuation.ts'
 import type { ErrorRecord } from '../../state/execution.ts'
-import { textOfJson } from '../../state/json.ts'
+import { textOfJson } from '../../values/json.ts'
 import type { Change, TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Warning } from '../../state/warning.ts'
 import type { Usage } from '../../state/usage.ts'

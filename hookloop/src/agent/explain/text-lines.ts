@@ -1,4 +1,4 @@
-import { shorten } from '../../state/text.ts'
+import { shorten } from '../../values/text.ts'
 
 /** How many lines a section has without `verbose`. */
 export const MAX_LINES = 10

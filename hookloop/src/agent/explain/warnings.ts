@@ -1,6 +1,6 @@
 import { specOf, type HookTrigger } from '../../hooks/triggers.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
-import { shorten } from '../../state/text.ts'
+import { shorten } from '../../values/text.ts'
 import type { Warning } from '../../state/warning.ts'
 import { defined } from './entries.ts'
 

@@ -6,14 +6,14 @@ import {
   type InferenceResponse,
   type RequestChange,
 } from '../../state/inference.ts'
-import { isJsonObject, sameJson, toJson } from '../../state/json.ts'
+import { isJsonObject, sameJson, toJson } from '../../values/json.ts'
 import { areReplyParts } from '../../state/message.ts'
 import { addTokens, addUsage, noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError, messageOf, toAgentError } from '../../errors.ts'
 import { passes } from '../../effects/journal.ts'
 import { untilEnd, type WorkLimit } from '../../effects/run-time.ts'
 import { changeRequest, requestFields } from '../../hooks/context-methods.ts'
-import { checkOptions } from '../../state/check-options.ts'
+import { checkOptions } from '../../values/check-options.ts'
 import { Trail, type HookHost } from '../../hooks/hook-host.ts'
 import { Invocation } from '../../hooks/invocation.ts'
 import { runAround } from '../../hooks/run-around.ts'

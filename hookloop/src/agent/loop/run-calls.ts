@@ -1,4 +1,4 @@
-import { sameJson, textOfJson, type Json } from '../../state/json.ts'
+import { sameJson, textOfJson, type Json } from '../../values/json.ts'
 import { withheldExecution, type Answer, type Ask, type ToolExecution } from '../../state/tool-call.ts'
 import { Suspended } from '../../effects/journal.ts'
 import { modelText } from '../../hooks/failure-text.ts'

@@ -1,5 +1,5 @@
 import { messagesOf, withoutMessages, type InferenceRequest } from '../../state/inference.ts'
-import { hashJson, hashText, toJson, type Json } from '../../state/json.ts'
+import { hashJson, hashText, toJson, type Json } from '../../values/json.ts'
 import type { FoldCache, List } from '../../state/list.ts'
 import type { Message } from '../../state/message.ts'
 

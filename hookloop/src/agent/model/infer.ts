@@ -6,15 +6,15 @@ import type {
   ToModel,
   ToolDescription,
 } from '../../state/inference.ts'
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import { textMessage, toMessage, type Message, type Part } from '../../state/message.ts'
-import type { Schema } from '../../state/schema.ts'
+import type { Schema } from '../../values/schema.ts'
 import { addTokens } from '../../state/usage.ts'
 import { AgentError, clause } from '../../errors.ts'
 import type { Inferred, InferOptions } from '../../hooks/infer.ts'
 import { ANSWER_TOOL, askInForm, bestForm, type AnswerForm } from '../output/answer-form.ts'
 import { answerShape, readJson, type AnswerShape } from '../output/answer-shape.ts'
-import { checkOptions } from '../../state/check-options.ts'
+import { checkOptions } from '../../values/check-options.ts'
 
 /** One model call: the request that guards see, and the tools that the model gets. */
 export type InferCall = { readonly request: InferenceRequest; readonly tools: readonly ToolDescription[] }

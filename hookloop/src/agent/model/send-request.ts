@@ -10,7 +10,7 @@ import {
   type ModelReply,
   type ModelRequest,
 } from '../../state/inference.ts'
-import { isJsonObject, sameJson, toJson, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, sameJson, toJson, type Json, type JsonObject } from '../../values/json.ts'
 import type { LedgerEntry } from '../../state/ledger.ts'
 import { areReplyParts, withUniqueIds, type Part } from '../../state/message.ts'
 import { isAmount, noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'

@@ -1,5 +1,5 @@
 import type { InferenceRequest, LanguageModel, RequestChange } from '../../state/inference.ts'
-import { sameJson, type JsonObject } from '../../state/json.ts'
+import { sameJson, type JsonObject } from '../../values/json.ts'
 
 /** How a model is made to follow a schema: by its provider, by a tool that takes the answer, or by instructions. */
 export type AnswerForm = 'native' | 'tool' | 'text'

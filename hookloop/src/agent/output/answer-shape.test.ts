@@ -6,8 +6,8 @@ import fc from 'fast-check'
 import * as v from 'valibot'
 import * as z from 'zod'
 import { tool } from '../tool.ts'
-import { isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
-import type { Schema } from '../../state/schema.ts'
+import { isJsonObject, toJson, type Json, type JsonObject } from '../../values/json.ts'
+import type { Schema } from '../../values/schema.ts'
 import { answerShape, readJson } from './answer-shape.ts'
 
 /** Whether this answer is valid for the schema that is sent to the model. */

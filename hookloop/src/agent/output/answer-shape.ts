@@ -1,6 +1,6 @@
-import { parserOf, toJsonSchema, type Parsed } from '../../state/parse-schema.ts'
-import { isJsonObject, quoteInexactNumbers, toJson, type Json, type JsonObject } from '../../state/json.ts'
-import type { Schema } from '../../state/schema.ts'
+import { parserOf, toJsonSchema, type Parsed } from '../../values/parse-schema.ts'
+import { isJsonObject, quoteInexactNumbers, toJson, type Json, type JsonObject } from '../../values/json.ts'
+import type { Schema } from '../../values/schema.ts'
 import { AgentError, messageOf, clause } from '../../errors.ts'
 
 /** The schema of an answer, for the model and for parsing its answers. */

@@ -1,4 +1,4 @@
-import { textOfJson, type Json } from '../../state/json.ts'
+import { textOfJson, type Json } from '../../values/json.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import type { Usage } from '../../state/usage.ts'
 import { partsOfEnd } from '../../effects/change.ts'

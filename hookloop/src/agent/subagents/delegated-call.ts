@@ -7,7 +7,7 @@ import {
   stopMessage,
   type ContinuationOutcome,
 } from '../../state/continuation.ts'
-import { textOfJson, type Json } from '../../state/json.ts'
+import { textOfJson, type Json } from '../../values/json.ts'
 import { withheldExecution, type ToolExecution } from '../../state/tool-call.ts'
 import { addUsage, type Usage } from '../../state/usage.ts'
 import type { Effect } from '../../effects/journal.ts'

@@ -2,7 +2,7 @@
 // number of them may run concurrently, in any order, and again after a crash, on one stateless model.
 import { setTimeout as delay } from 'node:timers/promises'
 import { createAgent } from '../../create-agent.ts'
-import type { Json } from '../../state/json.ts'
+import type { Json } from '../../values/json.ts'
 import { scriptedModel, type ScriptedCall, type ScriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import type { SessionStore } from '../../sessions/stores/store.ts'
 import { agentTool, type Delegation } from '../agent-tool.ts'

@@ -1,5 +1,5 @@
-import { describeValue } from '../../state/describe-value.ts'
-import { toJson, toSizedJson, textOfJson } from '../../state/json.ts'
+import { describeValue } from '../../values/describe-value.ts'
+import { toJson, toSizedJson, textOfJson } from '../../values/json.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { messageOf } from '../../errors.ts'
 import type { Redact } from '../capability.ts'

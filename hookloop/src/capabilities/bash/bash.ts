@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
-import { invalidOption, readOptions } from '../../state/check-options.ts'
+import { invalidOption, readOptions } from '../../values/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { guard, type Hook } from '../../hooks/hook.ts'
 import { revealInvisible } from '../../system/sanitize-text.ts'

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Use } from '../../agent/capability.ts'
-import type { Json } from '../../state/json.ts'
+import type { Json } from '../../values/json.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
 import { createAgent } from '../../create-agent.ts'
 import { scriptedModel } from '../../models/scripted.ts'

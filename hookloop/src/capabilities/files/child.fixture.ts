@@ -2,7 +2,7 @@
 // JSON. With "loop" the calls are repeated forever. Each result is written as one line of JSON.
 import { AgentState } from '../../state/agent-state.ts'
 import type { ToolRun } from '../../agent/tool.ts'
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import { createAgent } from '../../create-agent.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { messageOf } from '../../errors.ts'

@@ -3,7 +3,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, beforeEach, test } from 'node:test'
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import { CANARY, everythingOf, statuses, Workshop, type Call, type Ran } from './files.fixture.ts'
 
 // Cases F05, F10 and F24 of the security checklist, which need another process or concurrent runs.

@@ -1,4 +1,4 @@
-import { invalidOption, readOptions } from '../../state/check-options.ts'
+import { invalidOption, readOptions } from '../../values/check-options.ts'
 import { runLater } from '../../system/files/run-later.ts'
 
 /** Options of `files`. */

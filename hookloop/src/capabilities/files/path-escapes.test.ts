@@ -13,7 +13,7 @@ import {
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, beforeEach, test } from 'node:test'
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import { approval } from '../approval.ts'
 import { CANARY, everyTool, everythingOf, statuses, Workshop, type Call } from './files.fixture.ts'
 

@@ -1,4 +1,4 @@
-import { invalidOption } from '../../state/check-options.ts'
+import { invalidOption } from '../../values/check-options.ts'
 import { problemOf } from '../../errors.ts'
 import { toPathTest } from './glob.ts'
 import { foldName } from './paths.ts'

@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from 'node:fs'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
-import { invalidOption } from '../../state/check-options.ts'
+import { invalidOption } from '../../values/check-options.ts'
 import { messageOf } from '../../errors.ts'
 
 /** A root folder: the path as configured, and its real path. */

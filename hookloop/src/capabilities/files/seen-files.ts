@@ -1,5 +1,5 @@
 import type { AgentState } from '../../state/agent-state.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 
 // The state of a run has a hash of each file it has read or written, by real path, so that an edit applies to the content that

@@ -1,4 +1,4 @@
-import { loadDiff } from '../../state/packages.ts'
+import { loadDiff } from '../../values/packages.ts'
 import { countOf } from './replace-text.ts'
 
 const CONTEXT = 3

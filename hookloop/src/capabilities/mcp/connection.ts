@@ -1,5 +1,5 @@
 import type { Client } from '@modelcontextprotocol/client'
-import { isJsonObject, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type JsonObject } from '../../values/json.ts'
 import { abortable, MAX_TIMER_MS, withTimeout } from '../../system/timeout.ts'
 import { messageOf } from '../../errors.ts'
 import { cleanText, redactMessage } from './clean-text.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import type { FilePart, TextPart } from '../../state/message.ts'
 import { cleanText } from './clean-text.ts'
 

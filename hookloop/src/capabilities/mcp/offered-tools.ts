@@ -1,6 +1,6 @@
 import { tool, type Tool } from '../../agent/tool.ts'
-import type { Json, JsonObject } from '../../state/json.ts'
-import type { Schema } from '../../state/schema.ts'
+import type { Json, JsonObject } from '../../values/json.ts'
+import type { Schema } from '../../values/schema.ts'
 import { Deadline } from '../../system/timeout.ts'
 import type { Connection } from './connection.ts'
 import { toText } from './content.ts'

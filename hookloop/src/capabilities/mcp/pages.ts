@@ -1,5 +1,5 @@
 import type { Client } from '@modelcontextprotocol/client'
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 
 /** A list that was read page by page, and whether all of it was read. */
 export type Listed = { readonly items: readonly Json[]; readonly isComplete: boolean }

@@ -1,5 +1,5 @@
 import { tool, type Tool } from '../../agent/tool.ts'
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import type { FilePart, Message, TextPart } from '../../state/message.ts'
 import type { CallOptions, Connection } from './connection.ts'
 import { firstOf, label, objectsIn, partText, toParts, toResourceParts } from './content.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import * as fc from 'fast-check'
-import { parserOf } from '../../state/parse-schema.ts'
-import type { Json, JsonObject } from '../../state/json.ts'
+import { parserOf } from '../../values/parse-schema.ts'
+import type { Json, JsonObject } from '../../values/json.ts'
 import { safeParser } from './safe-schema.ts'
 
 const fits = (schema: JsonObject, value: Json): boolean => 'value' in safeParser(schema)(value)

@@ -1,6 +1,6 @@
-import { untrustedParserOf, type Parsed } from '../../state/parse-schema.ts'
-import type { Json, JsonObject } from '../../state/json.ts'
-import { invalidKeyword } from '../../state/schema-problem.ts'
+import { untrustedParserOf, type Parsed } from '../../values/parse-schema.ts'
+import type { Json, JsonObject } from '../../values/json.ts'
+import { invalidKeyword } from '../../values/schema-problem.ts'
 
 export type SafeParser = (value: Json) => Parsed
 

@@ -1,4 +1,4 @@
-import { hashJson, hashText, isJsonObject, toJson, type Json, type JsonObject } from '../../state/json.ts'
+import { hashJson, hashText, isJsonObject, toJson, type Json, type JsonObject } from '../../values/json.ts'
 import { messageOf } from '../../errors.ts'
 import { safeParser, type SafeParser } from './safe-schema.ts'
 import type { ServerSettings } from './settings.ts'

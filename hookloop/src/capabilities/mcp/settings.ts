@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url'
-import { checkOptions, definedOptions, invalidOption } from '../../state/check-options.ts'
+import { checkOptions, definedOptions, invalidOption } from '../../values/check-options.ts'
 import { toNameTest, type NamePattern } from '../../hooks/patterns.ts'
 
 export const mcpDefaults: Required<McpServerOptions> = Object.freeze({

@@ -1,5 +1,5 @@
 import { SUBAGENT_KEY, type AgentState } from '../../state/agent-state.ts'
-import { isJsonObject, type Json } from '../../state/json.ts'
+import { isJsonObject, type Json } from '../../values/json.ts'
 import type { AllowedTool } from './allowed-tools.ts'
 
 /** The metadata key of the active skills. */

@@ -1,4 +1,4 @@
-import { readOptions } from '../../state/check-options.ts'
+import { readOptions } from '../../values/check-options.ts'
 import type { ModelSource } from '../../state/inference.ts'
 import type { Skill, SkillDefinition } from './skill.ts'
 

@@ -1,11 +1,11 @@
 import { tool, type Tool } from '../../agent/tool.ts'
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import type { SkillsPolicy } from './options.ts'
 import { renderSkill } from './render-skill.ts'
 import { readResource } from './resources.ts'
 import type { Skill } from './skill.ts'
-import { shorten } from '../../state/text.ts'
-import { objectSchema } from '../../state/schema.ts'
+import { shorten } from '../../values/text.ts'
+import { objectSchema } from '../../values/schema.ts'
 
 export type SkillTool = Tool<JsonObject, JsonObject>
 export type Library = ReadonlyMap<string, Skill>

@@ -1,5 +1,5 @@
-import { definedOptions } from '../../state/check-options.ts'
-import { hashText, type Json, type JsonObject } from '../../state/json.ts'
+import { definedOptions } from '../../values/check-options.ts'
+import { hashText, type Json, type JsonObject } from '../../values/json.ts'
 import { sanitizeText } from '../../system/sanitize-text.ts'
 import { toAllowedTools, type AllowedTool } from './allowed-tools.ts'
 

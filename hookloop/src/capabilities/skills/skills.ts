@@ -1,5 +1,5 @@
 import type { Capability, SlashCommand } from '../../agent/capability.ts'
-import { invalidOption } from '../../state/check-options.ts'
+import { invalidOption } from '../../values/check-options.ts'
 import type { AgentState } from '../../state/agent-state.ts'
 import { activeIn } from './active.ts'
 import { readSkillFolders, type FoundSkills } from './find-skills.ts'

@@ -1,11 +1,11 @@
-import { andThen } from '../../state/thenable.ts'
-import { invalidOption } from '../../state/check-options.ts'
-import { parserOf, toJsonSchema, type Parsed, type Parser } from '../../state/parse-schema.ts'
+import { andThen } from '../../values/thenable.ts'
+import { invalidOption } from '../../values/check-options.ts'
+import { parserOf, toJsonSchema, type Parsed, type Parser } from '../../values/parse-schema.ts'
 import { tool, type Tool, type ToolRun } from '../../agent/tool.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
-import { sizeProblem } from '../../state/named-values.ts'
-import type { OutputOf, Schema } from '../../state/schema.ts'
-import { schemaWithin } from '../../state/schema-within.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
+import { sizeProblem } from '../../values/named-values.ts'
+import type { OutputOf, Schema } from '../../values/schema.ts'
+import { schemaWithin } from '../../values/schema-within.ts'
 import { messageOf } from '../../errors.ts'
 
 /** A schema, alone or with a description and examples for the model. */

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { AgentState } from '../../state/agent-state.ts'
-import type { Json } from '../../state/json.ts'
+import type { Json } from '../../values/json.ts'
 import { getOutputs, structuredOutput } from './structured-output.ts'
 
 // Outputs have the parsed types of their schemas, not the types that the model sends.

@@ -1,13 +1,13 @@
 import { link, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
-import { invalidOption, readOptions } from '../../state/check-options.ts'
-import { optionTypes } from '../../state/option-types.ts'
+import { invalidOption, readOptions } from '../../values/check-options.ts'
+import { optionTypes } from '../../values/option-types.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import { messageOf } from '../../errors.ts'
 import { fromAgentMarkdown, readAgents, toAgentMarkdown, type AgentFiles } from './agent-files.ts'
-import { objectSchema } from '../../state/schema.ts'
+import { objectSchema } from '../../values/schema.ts'
 
 /** Options of `agentDefinitions`. */
 export type AgentDefinitionsOptions = {

@@ -1,12 +1,12 @@
-import { checkArgument } from '../../state/check-options.ts'
+import { checkArgument } from '../../values/check-options.ts'
 import { readdirSync, realpathSync, type Dirent } from 'node:fs'
 import { join, relative } from 'node:path'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
-import type { Json, JsonObject } from '../../state/json.ts'
+import type { Json, JsonObject } from '../../values/json.ts'
 import { AgentError, messageOf, problemOf, clause } from '../../errors.ts'
 import { readFrontMatter } from '../../system/files/front-matter.ts'
 import { readText } from '../../system/files/read-text.ts'
-import { loadYaml } from '../../state/packages.ts'
+import { loadYaml } from '../../values/packages.ts'
 
 /** A file that defines no agent, or of which a part is ignored, and why. */
 export type AgentFileProblem = { readonly file: string; readonly message: string }

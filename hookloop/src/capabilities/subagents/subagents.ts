@@ -1,14 +1,14 @@
 import type { Agent } from '../../agent/agent.ts'
-import { isJsonObject } from '../../state/json.ts'
+import { isJsonObject } from '../../values/json.ts'
 import { agentTool, type AgentSpec, type Delegation } from '../../agent/agent-tool.ts'
 import type { Capability, Use } from '../../agent/capability.ts'
 import { flatUse, isAgent } from '../../agent/agent-parts.ts'
 import { checkedSettings } from '../../state/model-settings.ts'
-import { optionTypes } from '../../state/option-types.ts'
-import { checkOptions, definedOptions, invalidOption, readOptions } from '../../state/check-options.ts'
+import { optionTypes } from '../../values/option-types.ts'
+import { checkOptions, definedOptions, invalidOption, readOptions } from '../../values/check-options.ts'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../state/agent-definition.ts'
 import type { ModelSettings, ModelSource } from '../../state/inference.ts'
-import { objectSchema } from '../../state/schema.ts'
+import { objectSchema } from '../../values/schema.ts'
 
 /** A subagent defined in code. What is omitted is inherited from the parent. */
 export type SubagentDefinition = Omit<AgentDefinition, 'name' | 'model' | 'instructions'> & {

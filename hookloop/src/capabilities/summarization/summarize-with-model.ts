@@ -1,5 +1,5 @@
 import type { ModelSource } from '../../state/inference.ts'
-import { textOfJson } from '../../state/json.ts'
+import { textOfJson } from '../../values/json.ts'
 import type { Message, Part } from '../../state/message.ts'
 import type { CompactOptions } from '../../hooks/compaction.ts'
 

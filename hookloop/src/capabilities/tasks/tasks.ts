@@ -1,11 +1,11 @@
 import type { Capability } from '../../agent/capability.ts'
-import { invalidOption, readOptions, type Filled } from '../../state/check-options.ts'
+import { invalidOption, readOptions, type Filled } from '../../values/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import { TASKS_KEY, AgentState } from '../../state/agent-state.ts'
 import type { AgentEvent } from '../../state/event.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
-import { objectSchema } from '../../state/schema.ts'
+import { objectSchema } from '../../values/schema.ts'
 import { checkTasks, taskStatuses, toTasks, type Task, type TaskStatus } from '../../state/tasks.ts'
 
 /** Options of `tasks`. */

@@ -1,5 +1,5 @@
 import type { Tool } from '../../agent/tool.ts'
-import { isJsonObject } from '../../state/json.ts'
+import { isJsonObject } from '../../values/json.ts'
 
 /** Finds tools by name, description and arguments, best match first. */
 export type ToolSearch = (query: string, limit: number) => readonly Tool[]

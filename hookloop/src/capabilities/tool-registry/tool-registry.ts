@@ -1,13 +1,13 @@
 import type { Capability } from '../../agent/capability.ts'
-import { invalidOption, readOptions } from '../../state/check-options.ts'
+import { invalidOption, readOptions } from '../../values/check-options.ts'
 import { tool, type Tool } from '../../agent/tool.ts'
 import type { AgentState } from '../../state/agent-state.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import { hook, type Hook } from '../../hooks/hook.ts'
 import { toNameTest } from '../../hooks/patterns.ts'
 import { indexTools, type ToolSearch } from './search-tools.ts'
-import { shorten } from '../../state/text.ts'
-import { objectSchema } from '../../state/schema.ts'
+import { shorten } from '../../values/text.ts'
+import { objectSchema } from '../../values/schema.ts'
 
 /** Options of `toolRegistry`. */
 export type ToolRegistryOptions = {

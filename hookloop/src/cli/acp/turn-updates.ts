@@ -1,4 +1,4 @@
-import { textOfJson } from '../../state/json.ts'
+import { textOfJson } from '../../values/json.ts'
 import type { SessionUpdate, ToolCallUpdate } from '@agentclientprotocol/sdk'
 import type { AgentEvent, OwnEvent } from '../../state/event.ts'
 import type { AgentPath } from '../../state/subagent.ts'

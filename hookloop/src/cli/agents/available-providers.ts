@@ -9,7 +9,7 @@ import {
   type Environment,
   type Provider,
 } from '../../models/providers.ts'
-import { isJsonObject } from '../../state/json.ts'
+import { isJsonObject } from '../../values/json.ts'
 import { exampleModel } from './example-models.ts'
 
 /** For a server that accepts the connection and does not answer. A missing server is known at once. */

@@ -1,6 +1,6 @@
 import { priceOf } from '../../models/prices.ts'
 import { providers } from '../../models/providers.ts'
-import { nearestName } from '../../state/nearest-name.ts'
+import { nearestName } from '../../values/nearest-name.ts'
 import { exampleModel } from './example-models.ts'
 
 /** The model name that was probably meant by an unknown one, such as `ollma/llama3` or `gpt-5`. */

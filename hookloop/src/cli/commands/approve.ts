@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import { answerApproval } from '../../sessions/session/approvals.ts'
-import { shorten } from '../../state/text.ts'
+import { shorten } from '../../values/text.ts'
 import type { Answer } from '../../state/tool-call.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'

@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { describe, test } from 'node:test'
 import { holds, HookProject, prints } from '../../hook-files/claude/hook-project.fixture.ts'
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import { hookloop, type Ended } from '../cli.fixture.ts'
 
 const bash = { tool_name: 'Bash', tool_input: { command: 'ls' } }

@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { describe, test } from 'node:test'
 import { holds, HookProject, prints } from '../../hook-files/claude/hook-project.fixture.ts'
 import { publicScripts } from '../../hook-files/claude/public-scripts.fixture.ts'
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import { hookloop, type Ended } from '../cli.fixture.ts'
 
 const env = { PATH: `${dirname(process.execPath)}:${process.env['PATH']}` }

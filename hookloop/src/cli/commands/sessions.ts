@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import { isJsonObject } from '../../state/json.ts'
+import { isJsonObject } from '../../values/json.ts'
 import type { SessionHead } from '../../sessions/session/session-head.ts'
 import type { ListedSession } from '../../sessions/stores/store.ts'
 import type { CliContext } from '../cli-context.ts'

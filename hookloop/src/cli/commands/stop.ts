@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { requestStop } from '../../sessions/session/request-stop.ts'
 import type { SessionStore } from '../../sessions/stores/store.ts'
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'

@@ -5,7 +5,7 @@ import { eventSpec, type ClaudeEvent } from '../../hook-files/claude/events/clau
 import type { Payload } from '../../hook-files/claude/events/common-payload.ts'
 import { fromClaudeInput, ownName, toClaudeCall } from '../../hook-files/claude/events/tool-names.ts'
 import type { FileHook, FileSource } from '../../hook-files/files/hook-file.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import { textMessage, textOf } from '../../state/message.ts'
 import { messageOf } from '../../errors.ts'
 import type { Hook } from '../../hooks/hook.ts'

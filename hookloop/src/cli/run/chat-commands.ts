@@ -1,4 +1,4 @@
-import { nearestName } from '../../state/nearest-name.ts'
+import { nearestName } from '../../values/nearest-name.ts'
 import type { Conversation } from './conversation.ts'
 
 type ChatCommand = {

@@ -1,6 +1,6 @@
 import type { Explainable } from '../../agent/explain/explainable.ts'
 import { explanation, type Explanation } from '../../agent/explain/explanation.ts'
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import { shortId } from '../sessions/approval-ids.ts'
 import type { SessionRef } from './next-steps.ts'
 import { SESSION_OPTIONS_KEY, withAgent } from './session-options.ts'

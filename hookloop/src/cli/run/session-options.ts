@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { hashJson, isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { hashJson, isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import type { Environment } from '../../models/providers.ts'
 import type { SessionReader } from '../../sessions/log/session-reader.ts'
 import type { AgentFlags } from '../agents/create-cli-agent.ts'

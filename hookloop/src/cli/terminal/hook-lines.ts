@@ -1,6 +1,6 @@
 import { injectedPart, warningText } from '../../agent/explain/explain.ts'
 import { entryWarnings } from '../../agent/explain/warnings.ts'
-import type { Json } from '../../state/json.ts'
+import type { Json } from '../../values/json.ts'
 import type { Change, EntryWarning, TimedLedgerEntry } from '../../state/ledger.ts'
 import { oneLine } from './printable.ts'
 

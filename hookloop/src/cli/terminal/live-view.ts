@@ -1,5 +1,5 @@
 import type { EmittedEvent } from '../../state/event.ts'
-import { textOfJson, type Json } from '../../state/json.ts'
+import { textOfJson, type Json } from '../../values/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import type { Approval, ToolCall } from '../../state/tool-call.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'

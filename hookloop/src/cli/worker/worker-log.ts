@@ -1,4 +1,4 @@
-import { environmentSecrets, keyPatterns, redactor } from '../../state/secrets.ts'
+import { environmentSecrets, keyPatterns, redactor } from '../../values/secrets.ts'
 import type { RestateLog } from '../../workers/restate/serve-sessions.ts'
 import type { TurnReport } from '../../workers/turn-driver.ts'
 import type { CliContext } from '../cli-context.ts'

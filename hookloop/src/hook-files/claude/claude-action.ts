@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import { AgentError } from '../../errors.ts'
 import { action, type Action } from '../../hooks/action.ts'
 import type { ClaudeEvent } from './events/claude-events.ts'

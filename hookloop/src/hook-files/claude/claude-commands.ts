@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Capability } from '../../agent/capability.ts'
-import { checkOptions } from '../../state/check-options.ts'
+import { checkOptions } from '../../values/check-options.ts'
 import { checkExists } from '../../system/files/check-exists.ts'
 import { typedCommand } from '../../agent/slash-commands.ts'
 import { activate } from '../../capabilities/skills/active.ts'

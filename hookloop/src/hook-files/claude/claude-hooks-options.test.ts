@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import { projectHooks } from '../files/project-hooks.ts'
 import { claudeCommands } from './claude-commands.ts'
 import { claudeHooks } from './claude-hooks.ts'

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { Json, JsonObject } from '../../state/json.ts'
+import type { Json, JsonObject } from '../../values/json.ts'
 import { executableProblem } from '../../system/processes/executable-problem.ts'
 import type { ClaudeEvent } from './events/claude-events.ts'
 import { HookTable, runEvent, type EventResult } from './run/run-event.ts'

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import type { ClaudeEvent } from './events/claude-events.ts'
 
 /** A published hook: its file, its command, and its expected decisions. */

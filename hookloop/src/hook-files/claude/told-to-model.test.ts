@@ -9,7 +9,7 @@ import { guard, hook } from '../../hooks/hook.ts'
 import { http } from '../../actions/http.ts'
 import { shell } from '../../actions/shell.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import type { Json, JsonObject } from '../../state/json.ts'
+import type { Json, JsonObject } from '../../values/json.ts'
 import { agentIn, call, own, resultIn } from './agent-in-project.fixture.ts'
 import { HookProject, quoted } from './hook-project.fixture.ts'
 

@@ -1,6 +1,6 @@
 import { answerKinds } from '../../actions/verdict.ts'
 import { stepTypes } from '../../state/execution.ts'
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import { settingSchemas } from '../../state/model-settings.ts'
 import { isAround, triggerNames } from '../../hooks/triggers.ts'
 import { claudeEventNames, triggersOfEvent } from '../claude/events/claude-events.ts'

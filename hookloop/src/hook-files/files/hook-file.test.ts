@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { Json } from '../../state/json.ts'
+import type { Json } from '../../values/json.ts'
 import type { AgentError } from '../../errors.ts'
 import { fire } from '../../testing/fire.ts'
 import { type FileHook, type FileSource } from './hook-file.ts'

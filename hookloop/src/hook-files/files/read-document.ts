@@ -1,8 +1,8 @@
 import { findNodeAtLocation, parseTree, printParseErrorCode, type Node, type ParseError } from 'jsonc-parser'
 import type { Node as YamlNode } from 'yaml'
-import type { Json } from '../../state/json.ts'
+import type { Json } from '../../values/json.ts'
 import { AgentError } from '../../errors.ts'
-import { loadYaml } from '../../state/packages.ts'
+import { loadYaml } from '../../values/packages.ts'
 
 export type Path = readonly (string | number)[]
 

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { configFolder, homeFolder } from '../../system/files/user-folders.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import { AgentError } from '../../errors.ts'
 import { lockFile } from '../../sessions/stores/sqlite-database.ts'
 import { fingerprint, hashFiles, isInside, readWithFingerprint, realPath, type Fingerprint } from './fingerprint.ts'

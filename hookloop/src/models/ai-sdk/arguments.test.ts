@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { roundedInteger } from '../../state/json.ts'
+import { roundedInteger } from '../../values/json.ts'
 import { readArguments } from './arguments.ts'
 
 test('valid JSON arguments are parsed without repair, unless a number may have been rounded', () => {

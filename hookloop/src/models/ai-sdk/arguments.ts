@@ -1,4 +1,4 @@
-import { inexactNumber, isJsonObject, roundedInteger, type Json } from '../../state/json.ts'
+import { inexactNumber, isJsonObject, roundedInteger, type Json } from '../../values/json.ts'
 
 /** The arguments of a call as the model wrote them. */
 export type ReadArguments = {

@@ -1,5 +1,5 @@
 import type { AiSdkModel } from '../../state/inference.ts'
-import { isJsonObject, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type JsonObject } from '../../values/json.ts'
 import { AgentError, messageOf, type ErrorCode } from '../../errors.ts'
 import { parseJson } from './arguments.ts'
 import { redactKeys } from './secrets.ts'

@@ -1,6 +1,6 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { ModelRequest } from '../../state/inference.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import {
   textOf,
   type FilePart,

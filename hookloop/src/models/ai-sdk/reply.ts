@@ -1,6 +1,6 @@
 import type { LanguageModelV4Content } from '@ai-sdk/provider'
 import { isFinishReason, type FinishReason, type ModelReply, type ModelRequest } from '../../state/inference.ts'
-import { isJsonObject, toJson, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, toJson, type JsonObject } from '../../values/json.ts'
 import type { FilePart, Part } from '../../state/message.ts'
 import { toTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError } from '../../errors.ts'

@@ -1,6 +1,6 @@
 import type { AiSdkModel, ModelReply } from '../../state/inference.ts'
-import type { JsonObject } from '../../state/json.ts'
-import { environmentSecrets, redactor } from '../../state/secrets.ts'
+import type { JsonObject } from '../../values/json.ts'
+import { environmentSecrets, redactor } from '../../values/secrets.ts'
 import { waitAtMost } from '../../system/timeout.ts'
 
 const SECRET_HEADER = /auth|key|token|secret|cookie/i

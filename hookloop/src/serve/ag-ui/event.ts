@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../state/json.ts'
+import type { Json, JsonObject } from '../../values/json.ts'
 
 /** The events of AG-UI 1.0 that are sent. */
 export type AgUiEvent =

@@ -1,5 +1,5 @@
 import type { AgentEvent } from '../../state/event.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import type { FilePart, Message } from '../../state/message.ts'
 import { fromUserParts } from '../ai-sdk/ui-message.ts'
 import { turnId } from '../turns.ts'

@@ -1,5 +1,5 @@
 import type { AgentEvent } from '../../state/event.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import type { Answer, Answers } from '../../state/tool-call.ts'
 import { denial, type Chat, type Following } from '../chat.ts'
 import { HttpError, toHttpError } from '../http.ts'

@@ -1,6 +1,6 @@
 import type { AgentEvent, OwnEvent } from '../../state/event.ts'
 import type { FinalRecord } from '../../state/execution.ts'
-import { sameJson, textOfJson, type Json, type JsonObject } from '../../state/json.ts'
+import { sameJson, textOfJson, type Json, type JsonObject } from '../../values/json.ts'
 import type { AgentPath } from '../../state/subagent.ts'
 import type { Approval, ToolCall, ToolExecution } from '../../state/tool-call.ts'
 import type { ErrorCode } from '../../errors.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import type { Answers } from '../../state/tool-call.ts'
 import { denial, type Chat, type Following } from '../chat.ts'
 import { emptyResponse, HttpError, jsonResponse, toHttpError } from '../http.ts'

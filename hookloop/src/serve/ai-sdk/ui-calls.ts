@@ -1,4 +1,4 @@
-import { sameJson, textOfJson, type Json } from '../../state/json.ts'
+import { sameJson, textOfJson, type Json } from '../../values/json.ts'
 import type { AgentPath } from '../../state/subagent.ts'
 import type { Answer, Approval, ToolCall, ToolExecution } from '../../state/tool-call.ts'
 import { callKey, parsedArgs, shownApproval } from '../shown.ts'

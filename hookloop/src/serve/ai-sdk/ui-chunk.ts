@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../state/json.ts'
+import type { Json, JsonObject } from '../../values/json.ts'
 
 // The part of the UI message stream of the AI SDK that Hookloop sends. Tests check it with the schemas of the `ai` package.
 

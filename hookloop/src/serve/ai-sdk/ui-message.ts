@@ -1,5 +1,5 @@
 import type { AgentEvent } from '../../state/event.ts'
-import type { Json, JsonObject } from '../../state/json.ts'
+import type { Json, JsonObject } from '../../values/json.ts'
 import type { FilePart, Message, TextPart } from '../../state/message.ts'
 import type { ShownOptions } from '../shown.ts'
 import { turnId } from '../turns.ts'

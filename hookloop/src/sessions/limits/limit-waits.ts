@@ -1,6 +1,6 @@
 import type { EntryWarning } from '../../state/ledger.ts'
-import { checkOptions, invalidOption } from '../../state/check-options.ts'
-import { describeValue } from '../../state/describe-value.ts'
+import { checkOptions, invalidOption } from '../../values/check-options.ts'
+import { describeValue } from '../../values/describe-value.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { BaseContext } from '../../hooks/base-context.ts'
 import type { HookHost } from '../../hooks/hook-host.ts'

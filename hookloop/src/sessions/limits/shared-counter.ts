@@ -1,5 +1,5 @@
 import { systemClock } from '../../effects/run-time.ts'
-import type { Json } from '../../state/json.ts'
+import type { Json } from '../../values/json.ts'
 import { abortable, Deadline } from '../../system/timeout.ts'
 import type { SessionStore } from '../stores/store.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { systemClock } from '../../effects/run-time.ts'
-import type { Json } from '../../state/json.ts'
+import type { Json } from '../../values/json.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { clockedStore, valueOf } from './limits.fixture.ts'
 import { startedTimers } from '../../system/started-timers.fixture.ts'

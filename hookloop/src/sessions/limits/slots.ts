@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../../state/json.ts'
+import { isJsonObject, type Json } from '../../values/json.ts'
 import { waitAtMost } from '../../system/timeout.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { SharedCounter, type Waiting } from './shared-counter.ts'

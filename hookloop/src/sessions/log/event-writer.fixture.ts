@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import type { SessionStore, SessionWriter } from '../stores/store.ts'
 import { encodeLine, noLine, type LineEnd } from './session-log.ts'
 import { readSession } from './read-session.ts'

@@ -1,5 +1,5 @@
 import type { EmittedEvent, OwnEvent } from '../../state/event.ts'
-import { canonicalText, type Json } from '../../state/json.ts'
+import { canonicalText, type Json } from '../../values/json.ts'
 
 /**
  * What is recorded of the events of an open run since its last checkpoint. A process that resumes the run repeats these events:

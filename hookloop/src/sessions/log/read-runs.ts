@@ -1,4 +1,4 @@
-import { checkOptions } from '../../state/check-options.ts'
+import { checkOptions } from '../../values/check-options.ts'
 import type { StoredRun } from '../../state/stored-run.ts'
 import { sessionUnknown, type SessionStore } from '../stores/store.ts'
 import { loadSession } from './read-session.ts'

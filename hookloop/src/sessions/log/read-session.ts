@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type JsonObject } from '../../values/json.ts'
 import { sessionCorrupt, sessionUnknown, type SessionStore } from '../stores/store.ts'
 import type { LineEnd } from './session-log.ts'
 import { SessionReader } from './session-reader.ts'

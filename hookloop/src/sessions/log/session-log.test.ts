@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import { decodeLine, encodeLine, noLine } from './session-log.ts'
 
 function sealed(records: readonly JsonObject[]): readonly string[] {

@@ -1,4 +1,4 @@
-import { hashText, isJsonObject, parsedJson, type JsonObject } from '../../state/json.ts'
+import { hashText, isJsonObject, parsedJson, type JsonObject } from '../../values/json.ts'
 import { AgentError, messageOf, clause } from '../../errors.ts'
 
 export const SUM_LENGTH = 16

@@ -1,7 +1,7 @@
 import type { AgentState } from '../../state/agent-state.ts'
 import type { EmittedEvent } from '../../state/event.ts'
 import type { FinalRecord } from '../../state/execution.ts'
-import { hashText, type JsonObject } from '../../state/json.ts'
+import { hashText, type JsonObject } from '../../values/json.ts'
 import { fromStateJson } from '../../state/saved-run.ts'
 import { applyDiff } from '../../state/state-diff.ts'
 import { decodeChange } from '../../effects/change.ts'

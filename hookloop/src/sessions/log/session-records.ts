@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../state/json.ts'
+import { isJsonObject, type JsonObject } from '../../values/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import {
   boolean,
@@ -11,7 +11,7 @@ import {
   shapeOf,
   string,
   type Shape,
-} from '../../state/shape.ts'
+} from '../../values/shape.ts'
 import type { FinalRecord, HookRecord } from '../../state/execution.ts'
 import type { StoredChange } from '../../effects/change.ts'
 import type { AgentPath } from '../../state/subagent.ts'

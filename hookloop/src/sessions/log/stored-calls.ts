@@ -1,5 +1,5 @@
 import type { FinishReason } from '../../state/inference.ts'
-import { isJsonObject, sameJson, type Json } from '../../state/json.ts'
+import { isJsonObject, sameJson, type Json } from '../../values/json.ts'
 import type { Part } from '../../state/message.ts'
 import type { ModelUsage, StoredCall, StoredCallKind, StoredToolCall } from '../../state/stored-run.ts'
 import type { Approval, ToolExecution } from '../../state/tool-call.ts'

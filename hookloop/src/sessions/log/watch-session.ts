@@ -1,6 +1,6 @@
-import { checkOptions } from '../../state/check-options.ts'
+import { checkOptions } from '../../values/check-options.ts'
 import type { AgentEvent, EmittedEvent } from '../../state/event.ts'
-import { isJsonObject } from '../../state/json.ts'
+import { isJsonObject } from '../../values/json.ts'
 import { placedEvent } from '../../agent/event-stamp.ts'
 import { AgentError } from '../../errors.ts'
 import { sessionCorrupt, type SessionStore } from '../stores/store.ts'

@@ -1,4 +1,4 @@
-import { sameJson, toJson } from '../../state/json.ts'
+import { sameJson, toJson } from '../../values/json.ts'
 import type { LedgerEntry } from '../../state/ledger.ts'
 import type { AgentPath } from '../../state/subagent.ts'
 import { opinionsIn, type Opinion, type ReplayedStep } from '../../effects/tape.ts'

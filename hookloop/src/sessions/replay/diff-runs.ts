@@ -1,7 +1,7 @@
 import type { Run } from '../../agent/run.ts'
 import { AgentState } from '../../state/agent-state.ts'
 import type { ErrorRecord, ExecutionStatus, FinalRecord, HookRecord, Step } from '../../state/execution.ts'
-import { sameJson, toJson, type Json, type JsonObject } from '../../state/json.ts'
+import { sameJson, toJson, type Json, type JsonObject } from '../../values/json.ts'
 import type { Change } from '../../state/ledger.ts'
 import type { Message, Part } from '../../state/message.ts'
 import { fromSavedRun, type SavedRun } from '../../state/saved-run.ts'

@@ -1,5 +1,5 @@
-import { count, shorten } from '../../state/text.ts'
-import type { Json } from '../../state/json.ts'
+import { count, shorten } from '../../values/text.ts'
+import type { Json } from '../../values/json.ts'
 import type { ComparedStep, RunDiff, RunEnd, StepDiff } from './diff-runs.ts'
 
 const MAX_VALUE = 100

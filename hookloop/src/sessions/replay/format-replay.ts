@@ -1,4 +1,4 @@
-import { count, shorten } from '../../state/text.ts'
+import { count, shorten } from '../../values/text.ts'
 import type { Change } from '../../state/ledger.ts'
 import type { ReplayDecision, ReplayDifference, ReplayPlace } from './compare-ledgers.ts'
 import type { ReplayReport } from './replay.ts'

@@ -10,7 +10,7 @@ import { summarization } from '../../capabilities/summarization/summarization.ts
 import { createAgent } from '../../create-agent.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import { textOf, type Message } from '../../state/message.ts'
 import { liveEffects } from '../../effects/effects.ts'
 import type { SessionStore } from '../stores/store.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import type { TimedLedgerEntry } from '../../state/ledger.ts'
 import { dyingStore, storeOf, type Death } from './dying-store.fixture.ts'
 import { alwaysOnce, drive, eventfulAgent, onlyOnce } from './eventful-run.fixture.ts'

@@ -1,6 +1,6 @@
-import { checkOptions } from '../../state/check-options.ts'
+import { checkOptions } from '../../values/check-options.ts'
 import { AgentState } from '../../state/agent-state.ts'
-import { sameJson } from '../../state/json.ts'
+import { sameJson } from '../../values/json.ts'
 import { textOf, toInput, type Message } from '../../state/message.ts'
 import type { StoredRun, StoredStep } from '../../state/stored-run.ts'
 import { AgentError } from '../../errors.ts'

@@ -1,5 +1,5 @@
 import type { SessionRunOptions } from '../../agent/agent.ts'
-import { checkArgument, checkOptions } from '../../state/check-options.ts'
+import { checkArgument, checkOptions } from '../../values/check-options.ts'
 import { stopError } from '../../state/stop-request.ts'
 import type { SessionStore } from '../stores/store.ts'
 import type { LockedSession } from './session-lock.ts'

@@ -1,5 +1,5 @@
 import { AgentState, TITLE_KEY } from '../../state/agent-state.ts'
-import { toJson, type JsonObject } from '../../state/json.ts'
+import { toJson, type JsonObject } from '../../values/json.ts'
 import { textOf } from '../../state/message.ts'
 import type { Approval } from '../../state/tool-call.ts'
 import { addUsage, noUsage, type Usage } from '../../state/usage.ts'

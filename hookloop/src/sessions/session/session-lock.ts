@@ -1,6 +1,6 @@
 import type { Run } from '../../agent/run.ts'
 import type { AgentState } from '../../state/agent-state.ts'
-import type { Json, JsonObject } from '../../state/json.ts'
+import type { Json, JsonObject } from '../../values/json.ts'
 import type { Approval } from '../../state/tool-call.ts'
 import type { Usage } from '../../state/usage.ts'
 import { loadSession } from '../log/read-session.ts'

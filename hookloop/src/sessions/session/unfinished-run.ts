@@ -1,4 +1,4 @@
-import { inCode } from '../../state/text.ts'
+import { inCode } from '../../values/text.ts'
 import type { RunLog } from '../../effects/log.ts'
 import { AgentError } from '../../errors.ts'
 import type { SessionReader } from '../log/session-reader.ts'

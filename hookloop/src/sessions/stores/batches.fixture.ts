@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import type { AppendOptions, SessionStore } from './store.ts'
 
 /**

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../state/json.ts'
+import type { JsonObject } from '../../values/json.ts'
 import { AgentError } from '../../errors.ts'
-import { checkOptions } from '../../state/check-options.ts'
+import { checkOptions } from '../../values/check-options.ts'
 import type { ListedSession, ListOptions, PruneOptions, SessionFilter, SessionStore } from './store.ts'
 
 /** Every status that a session is listed with. */

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../state/json.ts'
+import { isJsonObject } from '../../values/json.ts'
 import { AgentError } from '../../errors.ts'
 
 /** The store that has a session locked, with its process: enough to tell on its machine whether it is still alive. */

@@ -1,5 +1,5 @@
-import { checkNoOptions } from '../../state/check-options.ts'
-import { exactJson, type Json, type JsonObject } from '../../state/json.ts'
+import { checkNoOptions } from '../../values/check-options.ts'
+import { exactJson, type Json, type JsonObject } from '../../values/json.ts'
 import type { StopRequest } from '../../state/stop-request.ts'
 import { describeLockOwner, newLockOwner } from './lock-owner.ts'
 import { checkFilter, checkList, facetsOf, headNow, wantedStatuses } from './list-sessions.ts'

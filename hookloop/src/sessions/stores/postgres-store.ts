@@ -1,4 +1,4 @@
-import { checkOptions } from '../../state/check-options.ts'
+import { checkOptions } from '../../values/check-options.ts'
 import { AgentError } from '../../errors.ts'
 import { withTimeout } from '../../system/timeout.ts'
 import { checkLease } from './lock-owner.ts'

@@ -1,4 +1,4 @@
-import { exactJson, type Json } from '../../state/json.ts'
+import { exactJson, type Json } from '../../values/json.ts'
 import { storeFailed } from './store.ts'
 
 /** A change of a shared value. It may be called several times, so it must not have side effects. */

@@ -1,4 +1,4 @@
-import { checkChoice, checkOptions } from '../../state/check-options.ts'
+import { checkChoice, checkOptions } from '../../values/check-options.ts'
 import { AgentError } from '../../errors.ts'
 import { checkLease } from './lock-owner.ts'
 import { openDatabase, sqliteFailed, type SqliteDatabase } from './sqlite-database.ts'

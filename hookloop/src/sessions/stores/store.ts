@@ -1,5 +1,5 @@
-import { checkArgument, checkOptions } from '../../state/check-options.ts'
-import { isJsonObject, storedJson, type Json, type JsonObject } from '../../state/json.ts'
+import { checkArgument, checkOptions } from '../../values/check-options.ts'
+import { isJsonObject, storedJson, type Json, type JsonObject } from '../../values/json.ts'
 import { toStopRequest, type StopRequest } from '../../state/stop-request.ts'
 import { AgentError, messageOf, clause } from '../../errors.ts'
 

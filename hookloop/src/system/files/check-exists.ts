@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { invalidOption } from '../../state/check-options.ts'
+import { invalidOption } from '../../values/check-options.ts'
 
 /** Throws unless an option names a folder, or a file, that exists. What it should contain would otherwise be missing silently. */
 export function checkExists(where: string, option: string, path: string, kind: 'file' | 'folder' | 'any'): void {

@@ -1,6 +1,6 @@
 import type { Document } from 'yaml'
-import { loadYaml } from '../../state/packages.ts'
-import type { Json, JsonObject } from '../../state/json.ts'
+import { loadYaml } from '../../values/packages.ts'
+import type { Json, JsonObject } from '../../values/json.ts'
 import { problemOf } from '../../errors.ts'
 
 /** The front matter fields of a Markdown file, and the text after them. */

@@ -1,4 +1,4 @@
-import { checkOptions } from '../../state/check-options.ts'
+import { checkOptions } from '../../values/check-options.ts'
 import { checkStore, storeFailed, type SessionStore } from '../../sessions/stores/store.ts'
 import { createFleet, type Fleet } from '../fleet.ts'
 import type { RejectedTurn, TurnResult } from '../turn.ts'

@@ -1,6 +1,6 @@
 import type { Job, PgBoss } from 'pg-boss'
 import { AgentError, messageOf } from '../../errors.ts'
-import { checkArgument } from '../../state/check-options.ts'
+import { checkArgument } from '../../values/check-options.ts'
 import { cannotUse } from '../../sessions/stores/postgres-connect.ts'
 import type { Turn } from '../turn.ts'
 

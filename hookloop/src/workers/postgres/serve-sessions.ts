@@ -1,5 +1,5 @@
 import type { PgBoss } from 'pg-boss'
-import { checkNoOptions, checkOptions, checkPositiveIntegers } from '../../state/check-options.ts'
+import { checkNoOptions, checkOptions, checkPositiveIntegers } from '../../values/check-options.ts'
 import { checkReachable, type SessionWorker } from '../session-worker.ts'
 import { TurnDriver, type WorkerOptions } from '../turn-driver.ts'
 import { expiryOf, type RejectedTurn, type Turn, type TurnResult } from '../turn.ts'

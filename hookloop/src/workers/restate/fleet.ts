@@ -1,6 +1,6 @@
 import { AgentError } from '../../errors.ts'
-import { checkArgument, checkOptions } from '../../state/check-options.ts'
-import { hashText } from '../../state/json.ts'
+import { checkArgument, checkOptions } from '../../values/check-options.ts'
+import { hashText } from '../../values/json.ts'
 import { checkStore, type SessionStore } from '../../sessions/stores/store.ts'
 import { createFleet, type Fleet } from '../fleet.ts'
 import type { RejectedTurn, TurnResult } from '../turn.ts'

@@ -1,4 +1,4 @@
-import { shorten } from '../../../state/text.ts'
+import { shorten } from '../../../values/text.ts'
 import { catastropheOf } from './catastrophes.ts'
 import { isBeginning } from './grammar.ts'
 import { MAX_TEXT, parseCommands, type ParsedCommand } from './parse-commands.ts'

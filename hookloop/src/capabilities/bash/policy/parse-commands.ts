@@ -1,6 +1,6 @@
 import { forEachChild, parse } from 'unbash'
 import type { Command, Redirection, SyntaxNode } from 'unbash'
-import { shorten } from '../../../state/text.ts'
+import { shorten } from '../../../values/text.ts'
 import { crossCheckParse, reservedWords, type Span } from './cross-check-parse.ts'
 import { isSafeAssignment } from './kinds.ts'
 import { effectsOf } from './redirections.ts'

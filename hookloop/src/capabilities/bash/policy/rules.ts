@@ -1,4 +1,4 @@
-import { checkOptions, invalidOption } from '../../../state/check-options.ts'
+import { checkOptions, invalidOption } from '../../../values/check-options.ts'
 import { matchesWildcard } from '../../../hooks/patterns.ts'
 import { grammarOf } from './grammar.ts'
 import { textOf, type ParsedWord } from './understand-word.ts'

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../state/json.ts'
+import type { Json, JsonObject } from '../../../values/json.ts'
 import type { TokenUsage } from '../../../state/usage.ts'
 
 /** How a handler failed. `problem` has the message. */

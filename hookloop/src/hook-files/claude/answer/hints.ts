@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../../state/json.ts'
+import { isJsonObject, type JsonObject } from '../../../values/json.ts'
 import { claudeEventNames, eventSpec, type ClaudeEvent } from '../events/claude-events.ts'
 
 /** How a PermissionRequest hook decides. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync, statSync } from 'node:fs'
 import { suite, test } from 'node:test'
-import type { Json, JsonObject } from '../../../state/json.ts'
+import type { Json, JsonObject } from '../../../values/json.ts'
 import type { ClaudeEvent } from '../events/claude-events.ts'
 import type { Payload } from '../events/common-payload.ts'
 import type { HandlerAnswer } from './handler-answer.ts'

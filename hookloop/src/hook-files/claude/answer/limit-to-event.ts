@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isJsonObject, type Json } from '../../../state/json.ts'
+import { isJsonObject, type Json } from '../../../values/json.ts'
 import type { HandlerAnswer } from './handler-answer.ts'
 import { eventSpec } from '../events/claude-events.ts'
 import { stringIn } from '../../text.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import type { ClaudeEvent } from '../events/claude-events.ts'
 import { bashCall, HookProject, saidOf, scriptIn, type Said } from '../hook-project.fixture.ts'
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../values/json.ts'
 import type { HandlerAnswer } from './handler-answer.ts'
 import { defined } from '../../defined.ts'
 import { eventSpec, type ClaudeEvent } from '../events/claude-events.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import { CappedOutput } from '../../../system/processes/capped-output.ts'
 import type { ClaudeEvent } from '../events/claude-events.ts'
 import { bashCall, HookProject, languages, saidOf, scriptIn, type Said } from '../hook-project.fixture.ts'

@@ -1,6 +1,6 @@
-import { isJsonObject, quoteInexactNumbers, type Json } from '../../../state/json.ts'
+import { isJsonObject, quoteInexactNumbers, type Json } from '../../../values/json.ts'
 import { messageOf } from '../../../errors.ts'
-import { redactor, secretPatterns } from '../../../state/secrets.ts'
+import { redactor, secretPatterns } from '../../../values/secrets.ts'
 import type { ProcessResult } from '../../../system/processes/run-process.ts'
 import { eventSpec, type ClaudeEvent } from '../events/claude-events.ts'
 import type { Failure, HandlerAnswer } from './handler-answer.ts'

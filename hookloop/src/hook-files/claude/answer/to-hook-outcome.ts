@@ -1,6 +1,6 @@
 import { contextMessage } from '../../../actions/outcome.ts'
 import { ENVIRONMENT_KEY, TITLE_KEY } from '../../../state/agent-state.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../values/json.ts'
 import type { Message } from '../../../state/message.ts'
 import { textMessage, textOf } from '../../../state/message.ts'
 import type { ToolCall } from '../../../state/tool-call.ts'

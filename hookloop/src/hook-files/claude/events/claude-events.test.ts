@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import { firesHere } from '../claude-hooks.ts'
 import { block, call, eventTable, message, no, none, own, stop } from './event-table.fixture.ts'
 import { claudeEventNames } from './claude-events.ts'

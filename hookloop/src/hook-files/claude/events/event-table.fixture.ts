@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import type { ClaudeEvent } from './claude-events.ts'
 import type { Said } from '../hook-project.fixture.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import type { ClaudeEvent } from './claude-events.ts'
 import { HookProject, saidOf } from '../hook-project.fixture.ts'
 import { toMatcher } from './matcher.ts'

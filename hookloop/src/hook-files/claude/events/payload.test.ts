@@ -10,7 +10,7 @@ import { summarization } from '../../../capabilities/summarization/summarization
 import { tasks } from '../../../capabilities/tasks/tasks.ts'
 import { createAgent } from '../../../create-agent.ts'
 import { ENVIRONMENT_KEY, TASKS_KEY } from '../../../state/agent-state.ts'
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import { guard } from '../../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../../models/scripted.ts'
 import { memoryStore } from '../../../sessions/stores/memory-store.ts'

@@ -4,7 +4,7 @@ import { TASKS_KEY, TITLE_KEY, type AgentState } from '../../../state/agent-stat
 import type { ContinuationOutcome, StopReason } from '../../../state/continuation.ts'
 import type { ErrorRecord, Step } from '../../../state/execution.ts'
 import type { InferenceResponse } from '../../../state/inference.ts'
-import { isJsonObject, textOfJson, type Json, type JsonObject } from '../../../state/json.ts'
+import { isJsonObject, textOfJson, type Json, type JsonObject } from '../../../values/json.ts'
 import { textOf, type Message, type Part } from '../../../state/message.ts'
 import type { Subagent } from '../../../state/subagent.ts'
 import type { ToolCall, ToolExecution } from '../../../state/tool-call.ts'

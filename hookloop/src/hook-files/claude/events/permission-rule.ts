@@ -1,8 +1,8 @@
 import { join, relative, resolve } from 'node:path'
 import { homeFolder } from '../../../system/files/user-folders.ts'
-import { loadPicomatch } from '../../../state/packages.ts'
+import { loadPicomatch } from '../../../values/packages.ts'
 import { parseCommands } from '../../../capabilities/bash/policy/parse-commands.ts'
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import { toNameTest } from '../../../hooks/patterns.ts'
 import { stringIn } from '../../text.ts'
 

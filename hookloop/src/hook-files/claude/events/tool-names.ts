@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from 'node:path'
-import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../values/json.ts'
 
 type Renamed = {
   /** The name of the tool in Claude Code. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../values/json.ts'
 
 /** Converts the output of a tool to the shape of Claude Code, and back. */
 type Shape = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import { toNameTest } from '../../../hooks/patterns.ts'
 import { readHookFile } from '../../files/read-hook-file.fixture.ts'
 import { readGroups } from '../load/handlers.ts'

@@ -1,5 +1,5 @@
 import { relative, resolve } from 'node:path'
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import { triggersOfEvent, type ClaudeEvent } from '../events/claude-events.ts'
 import type { CommandHandler, Handler, HookGroup, HookSource, HttpHandler } from '../load/handlers.ts'
 import { importPrompt, type ImportedEntry } from './import-prompt.ts'

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import { toNameTest } from '../../../hooks/patterns.ts'
 import type { PlainTrigger } from '../../../hooks/triggers.ts'
 import type { ClaudeEvent } from '../events/claude-events.ts'

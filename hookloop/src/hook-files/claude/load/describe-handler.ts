@@ -1,5 +1,5 @@
-import { redactor, secretPatterns } from '../../../state/secrets.ts'
-import { shorten } from '../../../state/text.ts'
+import { redactor, secretPatterns } from '../../../values/secrets.ts'
+import { shorten } from '../../../values/text.ts'
 import { shortPath } from '../../../hooks/caller-place.ts'
 import type { Handler, HookSource } from './handlers.ts'
 import { commandLineOf } from './trusted-groups.ts'

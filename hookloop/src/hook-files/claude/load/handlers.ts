@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
-import { nearestName } from '../../../state/nearest-name.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../values/json.ts'
+import { nearestName } from '../../../values/nearest-name.ts'
 import { commandName } from '../../../system/processes/command-name.ts'
 import { MAX_TIMER_MS } from '../../../system/timeout.ts'
 import { defined } from '../../defined.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import { headsIn } from '../../heads.ts'
 import { HookProject, contextIn } from '../hook-project.fixture.ts'
 import { HookTable, runEvent } from '../run/run-event.ts'

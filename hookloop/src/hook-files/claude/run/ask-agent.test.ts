@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { AgentEvent } from '../../../state/event.ts'
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import { scriptedModel, type ScriptedTurn } from '../../../models/scripted.ts'
 import { agentIn, resultIn } from '../agent-in-project.fixture.ts'
 import { HookProject } from '../hook-project.fixture.ts'

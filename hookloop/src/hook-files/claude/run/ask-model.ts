@@ -2,7 +2,7 @@ import { inspect, type Inspection } from '../../../actions/inspect.ts'
 import type { AgentSpec } from '../../../agent/agent-tool.ts'
 import { files } from '../../../capabilities/files/files.ts'
 import type { ModelSource } from '../../../state/inference.ts'
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import { BaseContext } from '../../../hooks/base-context.ts'
 
 /** Calls a model. The answer is `{ ok, reason?, impossible? }`; anything else is a failure. */

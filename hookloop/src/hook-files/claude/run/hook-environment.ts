@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { homeFolder } from '../../../system/files/user-folders.ts'
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import { executableProblem } from '../../../system/processes/executable-problem.ts'
 import { isInjectionVariable } from '../../../system/processes/minimal-environment.ts'
 import { stringIn } from '../../text.ts'

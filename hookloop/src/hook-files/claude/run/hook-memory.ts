@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../../state/json.ts'
-import { BoundedMap } from '../../../state/bounded-map.ts'
+import type { JsonObject } from '../../../values/json.ts'
+import { BoundedMap } from '../../../values/bounded-map.ts'
 import type { RanHandler } from './run-event.ts'
 
 type LateText = { readonly text: string; isReceived: boolean }

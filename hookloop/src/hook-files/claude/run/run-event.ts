@@ -1,5 +1,5 @@
 import { messageOf } from '../../../errors.ts'
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import type { HandlerAnswer } from '../answer/handler-answer.ts'
 import { eventSpec, eventsWithIf, type ClaudeEvent } from '../events/claude-events.ts'
 import { identityOf, type Handler, type HookGroup, type HookSource } from '../load/handlers.ts'

@@ -4,7 +4,7 @@ import { tool } from '../../../agent/tool.ts'
 import { mcp, type Mcp } from '../../../capabilities/mcp/mcp.ts'
 import { real } from '../../../capabilities/mcp/mcp.fixture.ts'
 import { createAgent } from '../../../create-agent.ts'
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import { scriptedModel } from '../../../models/scripted.ts'
 import { claudeHooks } from '../claude-hooks.ts'
 

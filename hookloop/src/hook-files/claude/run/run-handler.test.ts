@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import type { JsonObject } from '../../../state/json.ts'
+import type { JsonObject } from '../../../values/json.ts'
 import type { HandlerType } from '../events/claude-events.ts'
 import { readHandler } from '../load/handlers.ts'
 import { bashCall, fireCommand, HookProject, languages, quoted, saidOf, contextIn } from '../hook-project.fixture.ts'

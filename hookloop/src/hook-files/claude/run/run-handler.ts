@@ -1,6 +1,6 @@
 import { expandHeaders } from '../../../actions/http.ts'
 import type { Inspection } from '../../../actions/inspect.ts'
-import { isJsonObject, textOfJson, type Json, type JsonObject } from '../../../state/json.ts'
+import { isJsonObject, textOfJson, type Json, type JsonObject } from '../../../values/json.ts'
 import { messageOf } from '../../../errors.ts'
 import { postJson, PostTimeout } from '../../../system/network/post-json.ts'
 import { withoutCommand } from '../../../system/processes/command-name.ts'

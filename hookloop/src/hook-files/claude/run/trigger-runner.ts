@@ -1,7 +1,7 @@
 import { contextMessage } from '../../../actions/outcome.ts'
 import type { AskedAnswer, Asker } from '../../../agent/capability.ts'
 import { isInspecting } from '../../../agent/hook-agent.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../../state/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../values/json.ts'
 import type { EntryWarning } from '../../../state/ledger.ts'
 import type { ToolCall } from '../../../state/tool-call.ts'
 import type { ActionRun } from '../../../hooks/action.ts'

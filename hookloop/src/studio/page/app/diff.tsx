@@ -1,6 +1,6 @@
 import { diffLines, diffWordsWithSpace, type ChangeObject } from 'diff'
 import type { Change } from '../../../state/ledger.ts'
-import type { Json, JsonObject } from '../../../state/json.ts'
+import type { Json, JsonObject } from '../../../values/json.ts'
 import { count } from './format.ts'
 import { LongText, Value, safe, textOf } from './text.tsx'
 

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { AnswerRequest } from '../../api.types.ts'
-import type { Json, JsonObject } from '../../../state/json.ts'
+import type { Json, JsonObject } from '../../../values/json.ts'
 import type { Question } from '../../run.types.ts'
 import { call, toCallError } from './api.ts'
 import { Arguments, Diff } from './diff.tsx'

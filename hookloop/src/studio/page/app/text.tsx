@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Json } from '../../../state/json.ts'
+import type { Json } from '../../../values/json.ts'
 import { escapeInvisible as visible, revealInvisible } from '../../../system/sanitize-text.ts'
 import { size } from './format.ts'
 
