@@ -220,7 +220,7 @@ suite('files', () => {
       return [indent.length === 2 ? path : `${folder}/${path}`]
     })
     const existing = files.flatMap((file) => {
-      const subfolder = folderOf(file) === 'capabilities' ? undefined : subfolderOf(file)
+      const subfolder = /^(capabilities|cli)\//.test(file) ? undefined : subfolderOf(file)
       return subfolder === undefined ? [folderOf(file)] : [folderOf(file), subfolder]
     })
     assert.deepEqual(named.toSorted(), [...new Set(existing)].toSorted())
