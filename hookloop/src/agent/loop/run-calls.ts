@@ -43,10 +43,11 @@ function startedBefore(run: RunContext, others: readonly ActiveCall[], call: Act
   return others.some((other) => beginOf(run, other) < beginOf(run, call))
 }
 
-/** When an earlier process began a call. */
+/** When an earlier process began a call that has ended. One that was interrupted ends now, after what has ended. */
 function beginOf({ effects }: RunContext, { id }: ActiveCall): number {
-  const { seq = Infinity } = effects.begun(id)?.first ?? {}
-  return seq <= effects.journal.log.before ? seq : Number.MAX_SAFE_INTEGER
+  const begun = effects.begun(id)
+  if (begun?.last.end === undefined) return Number.MAX_SAFE_INTEGER
+  return begun.first.seq <= effects.journal.log.before ? begun.first.seq : Number.MAX_SAFE_INTEGER
 }
 
 /** All questions are put at the same time. Then the calls run in the order in which they began, or in their own. */
