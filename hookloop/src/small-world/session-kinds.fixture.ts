@@ -49,7 +49,7 @@ const saved: Kind = async ({ scenario, reference, world }) => {
     }
     checkConversation(world, [...run.state.messages])
     if (run.final.status !== run.status) world.violate(`a run is ${run.status} and has ended as ${run.final.status}`)
-    if (change === 'none') checkEnd(world, reference.end, summaryOf(run.state))
+    if (change === 'none') checkEnd({ world, spec }, reference.end, summaryOf(run.state))
   })
 }
 
@@ -115,7 +115,7 @@ const rewind: Kind = async (place) => {
     await finish(life, 'again')
     await checkEnded(life, { runs: false })
     const { trace, messages, metadata, final } = reference.nextEnd ?? {}
-    checkEnd(world, reference.nextEnd && { trace, messages, metadata, final }, await endOf(life))
+    checkEnd(life, reference.nextEnd && { trace, messages, metadata, final }, await endOf(life))
   })
 }
 
@@ -127,7 +127,7 @@ async function goBack(life: Life): Promise<void> {
 
 /** Another session starts from this one, and goes on to the same end whether its process dies or not. */
 const fork: Kind = async (place) => {
-  const { scenario, reference, world } = place
+  const { scenario, reference } = place
   const { forks } = reference
   const end = await forked(place)
   if (scenario.at === '-') forks.set(scenario.variant, end)
@@ -136,7 +136,7 @@ const fork: Kind = async (place) => {
     const life = { ...place.life, world: otherWorld, store }
     const other = { ...place, scenario: { ...scenario, at: '-' }, world: otherWorld, store, life }
     if (!forks.has(scenario.variant)) forks.set(scenario.variant, await forked(other))
-    checkEnd(world, forks.get(scenario.variant), end)
+    checkEnd(place.life, forks.get(scenario.variant), end)
   }
 }
 
@@ -164,7 +164,7 @@ async function forked(place: Place): Promise<Summary | undefined> {
     if ((await recordsOf(store, SESSION)).length !== before) world.violate('a session changes when it is forked')
     await finish(life)
     await checkEnded(life)
-    checkEnd(world, reference.end, await endOf(life))
+    checkEnd(life, reference.end, await endOf(life))
     end = await endOf(mine)
   })
   return end
