@@ -25,6 +25,8 @@ export type Entry = {
   readonly key: EffectKey
   /** When it began, among all effects. */
   readonly seq: number
+  /** When it ended, among the same. */
+  endSeq?: number
   begin?: BeginRecord
   end?: EndRecord
   /** Whether the run has asked for it since it was loaded. */
@@ -113,7 +115,7 @@ export class RunLog {
   /** The time of the last record. */
   at = 0
   isOver = false
-  /** How many effects had begun when a process continued the run last. */
+  /** How many effects had begun and ended when a process continued the run last. */
   before = 0
   /** False in a replay, where a subagent starts again from its first step. */
   readonly #keepsChildren: boolean
@@ -157,6 +159,7 @@ export class RunLog {
         const entry = this.#entry(record, isNew)
         if (entry.end !== undefined) return entry
         entry.scope.end(entry, record)
+        entry.endSeq = ++this.#seq
         this.#answered(record.at)
         if (!isNew || record.key.kind === 'child') this.#readInside(entry)
         return entry

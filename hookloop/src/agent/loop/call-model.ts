@@ -22,7 +22,7 @@ import type { RunContext } from '../context/run-context.ts'
 import { passes, type Effect } from '../../effects/journal.ts'
 import type { EffectKey } from '../../effects/keys.ts'
 import { limitedBy, untilEnd } from '../../effects/run-time.ts'
-import { AroundInference, usageOfFailed, type Attempt, type ModelCall } from './attempts.ts'
+import { AroundInference, attemptKey, usageOfFailed, type Attempt, type ModelCall } from './attempts.ts'
 import { fingerprintRequest } from '../model/fingerprint-request.ts'
 import {
   answeredRecord,
@@ -168,7 +168,9 @@ async function performCall(
   let started: number | undefined
   const record = await run.effects.perform<ModelCallRecord>(effect, (signal) => {
     started = performance.now()
-    if (arounds.length === 0) return callOnce(run, call, signal)
+    // An attempt that is recorded has begun: it is not made again, also if the hooks around it are gone.
+    const hasAttempt = run.effects.find(attemptKey(step.index, `${attempt}.1`)) !== undefined
+    if (arounds.length === 0 && !hasAttempt) return callOnce(run, call, signal)
     return new AroundInference(run, call, { n: attempt, signal, send: sendAttempt }).run(arounds)
   })
   call.ranMs = started === undefined ? undefined : performance.now() - started

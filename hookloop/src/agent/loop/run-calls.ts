@@ -25,11 +25,8 @@ export async function runCalls(run: RunContext, { calls }: OpenStep): Promise<vo
     const now: Judged[] = []
     for (const call of group) {
       const judged = await judgeCall(run, call)
-      const others = [
-        ...calls.slice(call.index + 1),
-        ...(judged.begun === undefined ? [] : putOff.map((each) => each.call)),
-      ]
-      const isLater = judged.asks.length > 0 || startedBefore(run, others, call)
+      const waits = judged.begun !== undefined && putOff.some((each) => placeOf(run, each.call) < beginOf(run, call))
+      const isLater = judged.asks.length > 0 || waits || startedBefore(run, calls.slice(call.index + 1), call)
       ;(isLater && judged.result === undefined ? putOff : now).push(judged)
     }
     questions.push(...(await runGroup(run, now)))
@@ -43,16 +40,22 @@ function startedBefore(run: RunContext, others: readonly ActiveCall[], call: Act
   return others.some((other) => beginOf(run, other) < beginOf(run, call))
 }
 
-/** When an earlier process began a call that has ended. One that was interrupted ends now, after what has ended. */
+/** When an earlier process began a call. */
 function beginOf({ effects }: RunContext, { id }: ActiveCall): number {
-  const begun = effects.begun(id)
-  if (begun?.last.end === undefined) return Number.MAX_SAFE_INTEGER
-  return begun.first.seq <= effects.journal.log.before ? begun.first.seq : Number.MAX_SAFE_INTEGER
+  const { seq = Infinity } = effects.begun(id)?.first ?? {}
+  return seq <= effects.journal.log.before ? seq : Number.MAX_SAFE_INTEGER
+}
+
+/** The same for calls that are put off: a tool that was interrupted may run again, after what has ended meanwhile. */
+function placeOf(run: RunContext, call: ActiveCall): number {
+  const { last } = run.effects.begun(call.id) ?? {}
+  const hadEnded = last?.endSeq !== undefined && last.endSeq <= run.effects.journal.log.before
+  return hadEnded || last?.key.kind === 'child' ? beginOf(run, call) : Number.MAX_SAFE_INTEGER
 }
 
 /** All questions are put at the same time. Then the calls run in the order in which they began, or in their own. */
 async function runPutOff(run: RunContext, putOff: readonly Judged[], questions: Suspended[]): Promise<void> {
-  const inOrder = putOff.toSorted((a, b) => beginOf(run, a.call) - beginOf(run, b.call) || a.call.index - b.call.index)
+  const inOrder = putOff.toSorted((a, b) => placeOf(run, a.call) - placeOf(run, b.call) || a.call.index - b.call.index)
   const edited: Judged[] = []
   for (const each of inOrder) edited.push(await withEdit(run, each))
   const answered = await settle(edited.map((each) => askFor(run, each)))
