@@ -145,6 +145,40 @@ test('a conversation keeps the instructions that it started with, until changeSy
   )
 })
 
+test('a guard whose when has changed is not missing, and one that was moved to another trigger is', async () => {
+  const careful = (when: boolean) => guard('beforeToolUse', (ctx) => ctx, { name: 'careful', when: () => when })
+  const store = await interrupted([paying([]), careful(true)], inTheCall)
+  const moved = guard('beforeStep', (ctx) => ctx, { name: 'careful' })
+  await assert.rejects(payer(store, [paying([]), moved]).agent.resume('s'), { code: 'RESUME_GUARD_MISSING' })
+  assert.equal((await payer(store, [paying([]), careful(false)]).agent.resume('s')).status, 'completed')
+})
+
+test('a turn that failed before its input was taken can be sent again', async () => {
+  let isBroken = true
+  const fails = hook('onUserInput', (ctx) => {
+    if (isBroken) throw new Error('broken')
+    return ctx
+  })
+  const paid: unknown[] = []
+  const { agent } = payer(memoryStore(), [paying(paid), fails])
+  const turn = { session: 's', turn: 'first' }
+  assert.equal((await agent.run('Pay.', turn)).status, 'failed')
+  isBroken = false
+  assert.equal((await agent.run('Pay.', turn)).status, 'completed')
+  assert.deepEqual(paid, [10])
+})
+
+test('agent.run and agent.resume do not fire onSessionStart', async () => {
+  const fired: string[] = []
+  const starts = hook('onSessionStart', (ctx) => (fired.push(ctx.trigger), ctx))
+  const store = await interrupted([paying([]), starts], afterTheCall)
+  const { agent } = payer(store, [paying([]), starts])
+  await agent.resume('s')
+  assert.deepEqual(fired, [])
+  await agent.session('s').send('Again.')
+  assert.deepEqual(fired, ['onSessionStart'])
+})
+
 test('a session of an older format version is rejected', async () => {
   const store = memoryStore()
   await payer(store, [paying([])]).agent.run('Pay.', { session: 's' })
