@@ -21,7 +21,7 @@ import { summarization, summarizationDefaults } from '../hookloop/src/capabiliti
 import { tasks, tasksDefaults } from '../hookloop/src/capabilities/tasks/tasks.ts'
 import { toolRegistry, toolRegistryDefaults } from '../hookloop/src/capabilities/tool-registry/tool-registry.ts'
 
-// The pages of capabilities have three tables, which must match the code: hooks, tools and options.
+// The pages of capabilities have two tables, which must match the code: hooks and tools. Options are in the API.
 
 const invoice = { type: 'object', properties: { total: { type: 'number' } } } as const
 
@@ -36,22 +36,44 @@ after(() => connected.close())
 /** Tools of the application or of a server. */
 const external = /^(?:spare|mcp__.*)$/
 
-const pages: { readonly [page: string]: { readonly capability: Capability; readonly defaults: object } } = {
-  'agent-definitions': { capability: agentDefinitions(), defaults: agentDefinitionsDefaults },
-  bash: { capability: bash({ sandbox: 'off' }), defaults: bashDefaults },
-  files: { capability: files({ root: '.' }), defaults: filesDefaults },
-  mcp: { capability: connected, defaults: mcpDefaults },
-  metadata: { capability: metadata(), defaults: metadataDefaults },
-  'self-critique': { capability: selfCritique(), defaults: selfCritiqueDefaults },
-  skills: { capability: skills({ dirs: [] }), defaults: skillsDefaults },
-  subagents: { capability: subagents({ agents: { reader } }), defaults: subagentsDefaults },
-  'structured-output': { capability: structuredOutput({ schemas: { invoice } }), defaults: structuredOutputDefaults },
-  summarization: { capability: summarization(), defaults: summarizationDefaults },
-  tasks: { capability: tasks(), defaults: tasksDefaults },
-  'tool-registry': { capability: toolRegistry({ tools: [spare] }), defaults: toolRegistryDefaults },
+type Page = { readonly capability: Capability; readonly defaults: object; readonly options: string }
+
+const pages: { readonly [page: string]: Page } = {
+  'agent-definitions': {
+    capability: agentDefinitions(),
+    defaults: agentDefinitionsDefaults,
+    options: 'subagents/agent-definitions',
+  },
+  bash: { capability: bash({ sandbox: 'off' }), defaults: bashDefaults, options: 'bash/bash' },
+  files: { capability: files({ root: '.' }), defaults: filesDefaults, options: 'files/options' },
+  mcp: { capability: connected, defaults: mcpDefaults, options: 'mcp/settings' },
+  metadata: { capability: metadata(), defaults: metadataDefaults, options: 'metadata' },
+  'self-critique': { capability: selfCritique(), defaults: selfCritiqueDefaults, options: 'self-critique' },
+  skills: { capability: skills({ dirs: [] }), defaults: skillsDefaults, options: 'skills/options' },
+  subagents: {
+    capability: subagents({ agents: { reader } }),
+    defaults: subagentsDefaults,
+    options: 'subagents/subagents',
+  },
+  'structured-output': {
+    capability: structuredOutput({ schemas: { invoice } }),
+    defaults: structuredOutputDefaults,
+    options: 'structured-output/structured-output',
+  },
+  summarization: {
+    capability: summarization(),
+    defaults: summarizationDefaults,
+    options: 'summarization/summarization',
+  },
+  tasks: { capability: tasks(), defaults: tasksDefaults, options: 'tasks/tasks' },
+  'tool-registry': {
+    capability: toolRegistry({ tools: [spare] }),
+    defaults: toolRegistryDefaults,
+    options: 'tool-registry/tool-registry',
+  },
 }
 
-for (const [page, { capability, defaults }] of Object.entries(pages)) {
+for (const [page, { capability, defaults, options }] of Object.entries(pages)) {
   suite(`site/reference/capabilities/${page}.md`, () => {
     const text = readFileSync(`site/reference/capabilities/${page}.md`, 'utf8')
 
@@ -72,15 +94,25 @@ for (const [page, { capability, defaults }] of Object.entries(pages)) {
       assert.deepEqual(written, tools)
     })
 
-    test('lists the options with their defaults', () => {
-      const options = Object.entries(defaults).map(([name, value]) => [
-        name,
-        value === undefined ? '—' : JSON.stringify(value),
-      ])
-      const written = rows(text, 'Options', 3).map(([option, , byDefault]) => [option, byDefault])
-      assert.deepEqual(written, options)
+    test('the comment of each option says the default of the code', () => {
+      const source = readFileSync(`hookloop/src/capabilities/${options}.ts`, 'utf8')
+      const wrong = Object.entries(defaults).filter(([name, value]) => {
+        const [, comment] = new RegExp(`/\\*\\* ([^\n]*) \\*/\n {2}readonly ${name}\\??:`).exec(source) ?? []
+        const [stated] = /\b(?:default|required)\b.*/is.exec(comment ?? '') ?? []
+        return stated?.includes(inWords(value)) !== true
+      })
+      assert.deepEqual(
+        wrong.map(([name]) => name),
+        [],
+      )
     })
   })
+}
+
+/** A default as comments have it; of lists and objects, only that there is one. */
+function inWords(value: unknown): string {
+  if (typeof value === 'number') return value.toLocaleString('en-US')
+  return typeof value === 'object' || value === undefined ? '' : String(value)
 }
 
 /** The first cells of each row in the first table below a heading, without backticks. */

@@ -20,6 +20,16 @@ const pages = ['README.md', ...sitePages, 'examples/README.md', 'ARCHITECTURE.md
 const read = (file: string): string => readFileSync(file, 'utf8')
 const docs = pages.map(read).join('\n')
 
+/** The source of each entry point of the package. */
+const { exports: published } = JSON.parse(read('hookloop/package.json')) as {
+  exports: { readonly [path: string]: { readonly 'hookloop-source'?: string } }
+}
+const entries = new Map(
+  Object.entries(published).flatMap(([path, { 'hookloop-source': source }]) =>
+    source === undefined ? [] : [[`hookloop${path.slice(1)}`, join('hookloop', source)]],
+  ),
+)
+
 // Inside the repository, so that the snippets find the packages.
 const folder = join('.cache', `docs-${process.pid}`)
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -195,37 +205,35 @@ test('the docs mention every public name', () => {
   assert.deepEqual(unmentioned(names), [])
 })
 
-test('the docs mention every option, event and stop reason', () => {
-  const members = (file: string, type: string): string[] => {
-    const [, body = ''] =
-      new RegExp(`export type ${type}\\b[^]*?\\{([^]*?)\\n\\}`).exec(read(`hookloop/src/${file}`)) ?? []
-    return [...body.matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, name]) => name!)
-  }
+test('the docs mention every event, stop reason and provider', () => {
   const names = [
-    ...members('capabilities/guards.ts', 'Limits'),
-    ...members('capabilities/error-policy.ts', 'ErrorPolicy'),
-    ...members('capabilities/approval.ts', 'ApprovalOptions'),
-    ...members('agent/agent.ts', 'PlainAgentOptions'),
-    ...members('agent/agent.ts', 'RunOptions'),
-    ...members('agent/agent.ts', 'Agent'),
-    ...members('agent/loop/resume.ts', 'ResumeOptions'),
-    ...members('hooks/hook.ts', 'HookOptions'),
-    ...members('agent/tool.ts', 'ToolRun'),
-    ...members('capabilities/retry.ts', 'RetryOptions'),
-    ...members('capabilities/cache-responses.ts', 'CacheOptions'),
-    ...members('capabilities/output.ts', 'OutputOptions'),
-    ...members('create-agent.ts', 'Options'),
-    ...members('create-agent.ts', 'TypedOptions'),
-    ...members('state/inference.ts', 'ModelSettings'),
-    ...members('state/inference.ts', 'LanguageModel'),
-    ...members('state/usage.ts', 'TokenUsage'),
-    ...members('tracing/tracing.ts', 'TracingOptions'),
-    ...providers.flatMap(({ name, package: from, keys }) => [name, from.slice(1), ...keys]),
-    ...[...read('hookloop/src/state/event.ts').matchAll(/readonly type: '(\w+)'/g)].map(([, name]) => name!),
+    ...eventTypes().map(([name]) => name!),
     ...hookloop.stopReasons,
+    ...providers.flatMap(({ name, package: from, keys }) => [name, from.slice(1), ...keys]),
   ]
   assert.ok(names.length > 50)
   assert.deepEqual(unmentioned(names), [])
+})
+
+test('every option has a comment, and the comment says its default', () => {
+  const exported = new Set([...entries.values()].flatMap((file) => read(file).match(/\b[A-Z]\w+\b/g) ?? []))
+  const sources = globSync('hookloop/src/**/*.ts').filter((file) => !/\.(test|fixture)\.|\/cli\//.test(file))
+  const options = sources
+    .flatMap((file) => [...read(file).matchAll(/^export type (\w+)[^\n]*\{\n([^]*?)\n\}/gm)])
+    .filter(([, type]) => /(?:Options|Limits|ErrorPolicy|Settings|AgentDefinition)$/.test(type!) && exported.has(type!))
+    .flatMap(([, type, body]) =>
+      [...body!.matchAll(/(\/\*\*(?:(?!\*\/)[^])*\*\/\n)?^ {2}readonly (\w+)(\??):/gm)].map(
+        ([, comment, name, mark]) => ({
+          option: `${type}.${name}`,
+          isDocumented: comment !== undefined && (mark === '' || /default|required/i.test(comment)),
+        }),
+      ),
+    )
+  assert.ok(options.length > 200)
+  assert.deepEqual(
+    options.filter(({ isDocumented }) => !isDocumented).map(({ option }) => option),
+    [],
+  )
 })
 
 test('every page has a title and some text', () => {
@@ -275,6 +283,8 @@ test('every link inside the repository leads to a file, and to a heading in it',
     [...withoutCode(read(page)).matchAll(/(?:\]\(|(?:src|href)=")(?!https?:|\/)([^)#"]*)(#[^)"]+)?/g)].flatMap(
       ([, to, hash]) => {
         const file = to === '' ? page : join(dirname(page), to!)
+        if (file.startsWith('site/reference/api/'))
+          return isOnApiPage(file, hash) ? [] : [`${page}: ${to}${hash ?? ''}`]
         if (!existsSync(file)) return [`${page}: ${to}`]
         return hash === undefined || !file.endsWith('.md') || anchors(file).includes(hash)
           ? []
@@ -284,6 +294,12 @@ test('every link inside the repository leads to a file, and to a heading in it',
   )
   assert.deepEqual(broken, [])
 })
+
+/** API pages are generated: one for each entry point, with a heading for each name that it exports. */
+function isOnApiPage(file: string, hash: string | undefined): boolean {
+  const source = entries.get(file.slice('site/reference/api/'.length, -'.md'.length))
+  return source !== undefined && (hash === undefined || new RegExp(`\\b${hash.slice(1)}\\b`, 'i').test(read(source)))
+}
 
 test('every snippet compiles', () => {
   mkdirSync(folder, { recursive: true })

@@ -9,9 +9,9 @@ import { actionFailed, parseAnswer, readOutcome } from './outcome.ts'
 export type HttpOptions = {
   /** The URL that the event is posted to. */
   readonly url: string
-  /** Headers of the request. `$NAME` and `${NAME}` are replaced by environment variables listed in `allowedEnvVars`. */
+  /** Headers of the request. `$NAME` and `${NAME}` are replaced by environment variables listed in `allowedEnvVars`. Default none. */
   readonly headers?: { readonly [name: string]: string }
-  /** The environment variables that headers may contain. */
+  /** The environment variables that headers may contain. Default none. */
   readonly allowedEnvVars?: readonly string[]
   /** Allows addresses of this machine and its network. Default: false. */
   readonly allowPrivate?: boolean

@@ -16,6 +16,7 @@ export type PromptOptions = {
   readonly system?: string
   /** `verdict` (default): the model answers with ok or not, and why. `outcome`: with an `ActionOutcome`. */
   readonly answer?: AnswerKind
+  /** Settings of the model call. Default none. */
   readonly settings?: ModelSettings
   /** Whether the event contains the complete conversation instead of its length and last message. Default: false. */
   readonly conversation?: boolean

@@ -11,15 +11,15 @@ import { actionFailed, blockAt, parseAnswer, readOutcome } from './outcome.ts'
 
 /** Options of `shell`. Either `command` or `args` is required. */
 export type ShellOptions = {
-  /** A command line for `sh -c`. The event is never part of it: the command reads it from standard input, as JSON. */
+  /** A command line for `sh -c`. The event is never part of it: the command reads it from standard input, as JSON. Required without `args`. */
   readonly command?: string
-  /** A program and its arguments, run without a shell. */
+  /** A program and its arguments, run without a shell. Required without `command`. */
   readonly args?: readonly [string, ...string[]]
   /** The working directory. Default: that of the process when the hook is created. */
   readonly cwd?: string
-  /** Variables for the command, in addition to `PATH`, `HOME` and the like. No other variable of the process is passed on. */
+  /** Variables for the command, in addition to `PATH`, `HOME` and the like. No other variable of the process is passed on. Default none. */
   readonly env?: { readonly [name: string]: string }
-  /** Names of variables of the process that are passed on as well. */
+  /** Names of variables of the process that are passed on as well. Default none. */
   readonly passEnv?: readonly string[]
   /** Whether the event contains the complete conversation instead of its length and last message. Default: false. */
   readonly conversation?: boolean

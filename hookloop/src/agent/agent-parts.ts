@@ -14,17 +14,17 @@ import { isTool, type Tool } from './tool.ts'
 
 /** The options of an agent. */
 export type PlainAgentOptions = {
-  /** Used in descriptions only. */
+  /** The name in `describe()`. Default `agent`. */
   readonly name?: string
   /** A model of the AI SDK, your own implementation, or a name such as `anthropic/claude-sonnet-5-5`. */
   readonly model: ModelSource
-  /** The system prompt of new conversations. */
+  /** The system prompt of new conversations; a continued conversation has its own. Default none. */
   readonly instructions?: string
-  /** Capabilities, hooks and tools, in order of registration. */
+  /** Capabilities, hooks and tools, in order of registration. Lists in it are flattened, falsy values ignored. Default none. */
   readonly use?: readonly Use[]
-  /** Settings for the model, such as `{ temperature: 0 }`. */
+  /** Sent with every request, such as `{ temperature: 0 }`. Default none. */
   readonly settings?: ModelSettings
-  /** How many concurrent tools run at once. Default 8. */
+  /** How many `concurrent` tools run at once. Default 8. */
   readonly maxConcurrentTools?: number
 }
 

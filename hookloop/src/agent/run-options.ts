@@ -9,11 +9,11 @@ import type { SendOptions, WaitOptions } from './session.ts'
 
 /** The options of one run. */
 export type RunOptions = {
-  /** Facts for hooks, such as the user. The model does not see them. */
+  /** Facts for hooks, such as the user. The model does not see them. Default none. */
   readonly metadata?: JsonObject
   /** Cancels the run. Default none. */
   readonly signal?: AbortSignal
-  /** A finished run, or its state, to continue the conversation from. */
+  /** A finished run, a saved run or a state, to continue the conversation from. Default none. */
   readonly from?: Run<unknown> | SavedRun | AgentState
   /**
    * Whether the model streams its answer, and its pieces are events. `true` in `run` with a session: they are logged, for
@@ -22,7 +22,7 @@ export type RunOptions = {
   readonly deltas?: boolean
   /** The clock and the id of the run, from `liveEffects`. Default: the clock of the system. */
   readonly effects?: EffectsOptions
-  /** The session to run in. It is stored in the agent's store, and the conversation continues from there. */
+  /** The session to run in. It is stored in the agent's store, and the conversation continues from there. Default none. */
   readonly session?: string
   /**
    * If a run of the session waits for an answer or was interrupted: `reject` throws STATE_SUSPENDED; `deny` denies the open
@@ -32,6 +32,7 @@ export type RunOptions = {
   /**
    * An id of the request, such as the id of an HTTP request or of a job. The same turn is the same run: if the session has it,
    * the run is resumed, or returned if it has ended or waits for an answer. It is part of the `input` event. The last 256 turns of a session are known.
+   * Default none.
    */
   readonly turn?: string
 } & WaitOptions

@@ -24,14 +24,15 @@ export type WaitOptions = {
 
 /** The options of a message in a session. */
 export type SendOptions = {
+  /** Cancels the run. Default none. */
   readonly signal?: AbortSignal
-  /** Facts for hooks. They are stored in the session. */
+  /** Facts for hooks. They are stored in the session. Default none. */
   readonly metadata?: JsonObject
   /** Whether pieces of the answer are events: see `RunOptions`. Default: `true` for `stream`. */
   readonly deltas?: boolean
   /** What happens if a run waits for an answer: see `RunOptions`. Default `reject`. */
   readonly onNewInput?: 'reject' | 'deny'
-  /** An id of the request: the same turn is the same run, see `RunOptions`. */
+  /** An id of the request: the same turn is the same run, see `RunOptions`. Default none. */
   readonly turn?: string
 } & WaitOptions
 

@@ -19,9 +19,11 @@ export interface TimeLimit {
 
 /** The clock and the id of a run, as `agent.run(input, { effects })` takes them. */
 export type EffectsOptions = {
+  /** The clock of the run. */
   readonly clock: Clock
+  /** The id of the run. Default: a generated one. */
   readonly id?: string | undefined
-  /** Gets the events as well. */
+  /** Gets the events as well. Default none. */
   readonly emit?: Emit
 }
 

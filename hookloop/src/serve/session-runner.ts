@@ -14,9 +14,9 @@ import { checkStore, sessionBusy, type SessionStore } from '../sessions/stores/s
 
 /** How a turn is sent. */
 export type TurnOptions = {
-  /** The id of the turn, for the `input` event. */
+  /** The id of the turn, for the `input` event. Default none. */
   readonly turn?: string
-  /** Facts for hooks. */
+  /** Facts for hooks. Default none. */
   readonly metadata?: JsonObject
   /** What happens if a run of the session waits for an answer or was interrupted. Default `reject`. */
   readonly onNewInput?: 'reject' | 'deny'

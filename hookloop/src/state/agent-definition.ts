@@ -4,6 +4,7 @@ import { amount, listOf, must, optional, shapeOf, string } from '../values/shape
 
 /** A subagent as data: when to use it, its instructions, and which tools and limits it has. */
 export type AgentDefinition = {
+  /** 1 to 64 letters, digits, `_` and `-`. */
   readonly name: string
   /** When to use it. The agent that delegates reads this. */
   readonly description: string
@@ -11,13 +12,19 @@ export type AgentDefinition = {
   readonly instructions: string
   /** Names of tools; `*` matches any characters. Default: all tools of the parent. An empty array: no tools. */
   readonly tools?: readonly string[]
+  /** Names of tools that it never has; overrides `tools`. Default none. */
   readonly disallowedTools?: readonly string[]
   /** The name of a model, or an alias that the application resolves. Default: the model of the parent. */
   readonly model?: string
+  /** Steps. Default: no limit of its own. */
   readonly maxSteps?: number
+  /** Input and output tokens. Default: no limit of its own. */
   readonly maxTokens?: number
+  /** Run time in milliseconds. Default: no limit of its own. */
   readonly maxTimeMs?: number
+  /** Cost in US dollars. Default: no limit of its own. */
   readonly maxCost?: number
+  /** Tool calls. Default: no limit of its own. */
   readonly maxToolCalls?: number
 }
 

@@ -45,19 +45,27 @@ export function messagesOf(request: Pick<InferenceRequest, 'messages'>): List<Me
 
 /** Settings of a model. A provider ignores settings that it does not support, with a warning. */
 export type ModelSettings = {
+  /** Passed on. Default: that of the provider. */
   readonly temperature?: number
+  /** Passed on. Default: that of the provider. */
   readonly topP?: number
+  /** Passed on. Default: that of the provider. */
   readonly topK?: number
+  /** The length of an answer. Default: that of the provider. */
   readonly maxOutputTokens?: number
+  /** Texts that end an answer. Default none. */
   readonly stopSequences?: readonly string[]
+  /** Passed on. Default: that of the provider. */
   readonly presencePenalty?: number
+  /** Passed on. Default: that of the provider. */
   readonly frequencyPenalty?: number
+  /** Passed on. Default: that of the provider. */
   readonly seed?: number
-  /** The reasoning effort. Default: that of the provider. */
+  /** The reasoning effort, for models of specification v4; for others use `providerOptions`. Default: that of the provider. */
   readonly reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
-  /** Marks the repeated part of a prompt, for providers that cache only what is marked. Default false. */
+  /** Marks instructions and conversation for the prompt cache of Anthropic and Bedrock; others cache by themselves. Default false. */
   readonly cachePrompt?: boolean
-  /** The time one call may take. Default 600,000. */
+  /** The time one call may take. Default 600,000; no limit for a model of your own. */
   readonly timeoutMs?: number
   /** The time between two parts of a stream, also before the first. Default: no limit. */
   readonly idleTimeoutMs?: number

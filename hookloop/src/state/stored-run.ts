@@ -11,10 +11,15 @@ import type { Warning } from './warning.ts'
 
 /** The limits of a run, those of its `guards`, in the process that started or resumed it last. A limit that is not set is omitted. */
 export type RunLimits = {
+  /** Steps. Default: no limit. */
   readonly maxSteps?: number
+  /** Input and output tokens. Default: no limit. */
   readonly maxTokens?: number
+  /** Run time in milliseconds. Default: no limit. */
   readonly maxTimeMs?: number
+  /** Cost in US dollars. Default: no limit. */
   readonly maxCost?: number
+  /** Tool calls. Default: no limit. */
   readonly maxToolCalls?: number
 }
 

@@ -25,7 +25,7 @@ export type MakeStore = (place: string, leaseMs?: number) => SessionStore | Prom
 
 /** Options of `storeContract`. */
 export type ContractOptions = {
-  /** The lease to test with. If omitted, leases are not tested. */
+  /** The lease to test with. Default: leases are not tested. */
   readonly leaseMs?: number
 }
 

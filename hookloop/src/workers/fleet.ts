@@ -18,7 +18,7 @@ export type SendTurnOptions = {
   readonly turn?: string
   /** Which agent of the workers takes a new session. Default: the `agent` of the fleet, or the only one. */
   readonly agent?: string
-  /** Facts for hooks, such as the user. */
+  /** Facts for hooks, such as the user. Default none. */
   readonly metadata?: JsonObject
   /** What happens if a run of the session waits for an answer. Default `reject`. */
   readonly onNewInput?: 'reject' | 'deny'

@@ -16,9 +16,9 @@ export type Agents = { readonly [key: string]: Agent<unknown> }
 
 /** Options of workers on every engine. */
 export type WorkerOptions = {
-  /** The agent that takes the turns. It needs a store that all workers share, such as `postgresStore`. */
+  /** The agent that takes the turns. It needs a store that all workers share, such as `postgresStore`. Required without `agents`. */
   readonly agent?: Agent<unknown>
-  /** Several agents instead, by a key that `send` names. */
+  /** Several agents instead, by a key that `send` names. Default none. */
   readonly agents?: Agents
   /** Receives what the worker does with each turn, for logs and metrics. What it throws is ignored. Default: none. */
   readonly onTurn?: (report: TurnReport) => void

@@ -14,7 +14,7 @@ import { checkedAnswer, fingerprintOf } from '../context/ask.ts'
 export type ResumeOptions = {
   /** Answers to pending approvals by their id. Unanswered ones stay pending. Default none. */
   readonly answers?: Answers
-  /** Guards that the run started with and that may be missing now: their names, or `true` for any. */
+  /** Guards that the run started with and that may be missing now: their names, or `true` for any. Default none. */
   readonly acceptMissing?: true | readonly string[]
 }
 

@@ -16,25 +16,25 @@ import { chooseSandbox, describeSandbox, type SandboxChoice } from './sandbox.ts
 export type BashOptions = {
   /** Commands that run without approval, such as `git log`. Default none. */
   readonly allow?: readonly string[]
-  /** Commands that are always blocked. */
+  /** Commands that are always blocked; overrides everything. Default none. */
   readonly deny?: readonly string[]
-  /** Commands that always need approval. Commands without a rule need approval too. */
+  /** Commands that need approval even if `allow` covers them. Default none. Commands without a rule need approval too. */
   readonly ask?: readonly string[]
-  /** The working directory of every command. Default: that of this process. */
+  /** The working directory of every command; it must exist. Default `.`, that of this process. */
   readonly cwd?: string
-  /** The default timeout of a command. */
+  /** The time a command may take. Default 120,000. */
   readonly timeoutMs?: number
-  /** The longest timeout that the model can set. */
+  /** The longest time that the argument `timeout_ms` can request. Default 600,000. */
   readonly maxTimeoutMs?: number
-  /** Environment variables, in addition to the few that every command gets. */
+  /** Environment variables, in addition to the few that every command gets. Default none. */
   readonly env?: Readonly<Record<string, string | undefined>>
   /** Whether commands run in a sandbox. Default `auto`: if this machine has one. */
   readonly sandbox?: SandboxChoice
-  /** Whether commands without a rule run without approval in a sandbox. Default false. */
+  /** Whether commands without a rule run without approval in a sandbox. No effect without one. Default false. */
   readonly allowInSandbox?: boolean
-  /** How many characters of the start of long output the model gets. */
+  /** How many characters of the start of long output the model gets. Default 8,192. */
   readonly headChars?: number
-  /** How many characters of its end the model gets. */
+  /** How many characters of its end the model gets. Default 24,576. */
   readonly tailChars?: number
 }
 

@@ -13,7 +13,7 @@ import { executableProblem } from '../../system/processes/executable-problem.ts'
 export type SandboxOptions = {
   /** Throw if there is no sandbox. Default false: commands run without one. */
   readonly required?: boolean
-  /** Where it may write, in addition to `cwd` and a temporary folder. */
+  /** Where it may write, in addition to `cwd` and a temporary folder. Default none. */
   readonly write?: readonly string[]
   /** What it may not read. Default: the usual places of keys in the home folder. */
   readonly hide?: readonly string[]

@@ -3,41 +3,41 @@ import { runLater } from '../../system/files/run-later.ts'
 
 /** Options of `files`. */
 export type FilesOptions = {
-  /** The folder to work in. */
+  /** The folder to work in. Required without `roots`. */
   readonly root?: string
-  /** Several folders, instead of `root`. Relative paths are relative to the first one. */
+  /** Several folders, instead of `root`. Relative paths are relative to the first one. Default none. */
   readonly roots?: readonly string[]
   /** Whether there are tools that change files. Default true. */
   readonly write?: boolean
-  /** Paths that may be read but not written, in addition to the defaults such as `.git` and `.vscode`. */
+  /** Paths that may be read but not written, in addition to the default: git, shells, editors, agents and package managers. */
   readonly protect?: readonly string[]
-  /** Paths that need approval before they are written, in addition to the defaults such as `package.json`. */
+  /** Paths that need approval before they are written, in addition to the default: `package.json` and the files of CI services. */
   readonly ask?: readonly string[]
-  /** Exceptions from `protect`, `ask` and the defaults of `hide`. */
+  /** Exceptions from `protect`, `ask` and the defaults of `hide`, in addition to the default: `.env.example`, `.env.sample`, `.env.template`. */
   readonly allow?: readonly string[]
-  /** Paths that do not exist for the model, in addition to keys and credentials such as `.env*`: not listed, found, read or written. */
+  /** Paths that do not exist for the model, in addition to the default: keys and credentials such as `.env*` and `*.pem`. */
   readonly hide?: readonly string[]
-  /** Names of folders that listings and searches do not enter, unless they start there. */
+  /** Names of folders that listings and searches do not enter, unless they start there. Default `.git` and `node_modules`. */
   readonly skip?: readonly string[]
   /** Whether a file must have been read before it is edited. Default true. */
   readonly readFirst?: boolean
-  /** How many lines `read_file` shows by default. */
+  /** How many lines `read_file` shows, if the model does not set a limit. Default 200. */
   readonly maxLines?: number
-  /** How many bytes `read_file` shows at most. */
+  /** How many bytes `read_file` shows at most. Default 32,768. */
   readonly maxReadBytes?: number
-  /** How many bytes of one line `read_file` shows. */
+  /** How many bytes of one line `read_file` shows. Default 4,096. */
   readonly maxLineBytes?: number
-  /** The largest file that is written, edited or searched. */
+  /** The largest file that is written, edited or searched. Default 10,485,760. */
   readonly maxFileBytes?: number
-  /** How many bytes a search reads in total. */
+  /** How many bytes a search reads in total. Default 268,435,456. */
   readonly maxSearchBytes?: number
-  /** How many entries `list_dir` shows. */
+  /** How many entries `list_dir` shows. Default 200. */
   readonly maxEntries?: number
-  /** How many lines `search_files` shows. */
+  /** How many lines `search_files` shows. Default 100. */
   readonly maxMatches?: number
-  /** How deep listings and searches go. */
+  /** How deep listings and searches go. Default 32. */
   readonly maxDepth?: number
-  /** How long reading, listing or searching may take. */
+  /** How long reading, listing or searching may take. Default 10,000. */
   readonly timeoutMs?: number
 }
 

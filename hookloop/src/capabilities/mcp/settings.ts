@@ -22,25 +22,29 @@ export const mcpDefaults: Required<McpServerOptions> = Object.freeze({
 export type McpServerOptions = {
   /** Which tools of the server are offered, by the server's own names: strings with `*`, or RegExps. Default: all. */
   readonly tools?: readonly NamePattern[]
-  /** Which calls need approval: all (default), none, or those of the named tools. The server's own annotations are ignored. */
+  /** Which calls need approval: all, none, or those of the named tools. The server's own annotations are ignored. Default true. */
   readonly ask?: boolean | readonly NamePattern[]
-  /** Which tools may run at the same time as other calls. Default: none. */
+  /** Which tools may run at the same time as other calls. Default false. */
   readonly concurrent?: boolean | readonly NamePattern[]
-  /** Whether `mcp` rejects if the server cannot be connected (default). Otherwise the server is left out, and a note says why. */
+  /** Whether `mcp` rejects if the server cannot be connected. Otherwise the server is left out, and a note says why. Default true. */
   readonly required?: boolean
   /** Whether the model may read the resources and prompts of the server. Default true. */
   readonly resources?: boolean
-  /** Whether the instructions of the server are added to the system prompt. By default they are only a note. */
+  /** Whether the instructions of the server are added to the system prompt. Otherwise they are a note. Default false. */
   readonly instructions?: boolean
-  /** Folders to work in, for servers that request the roots: paths or `file:` URLs. */
+  /** Folders to work in, for servers that request the roots: paths or `file:` URLs. Default none. */
   readonly roots?: readonly string[]
+  /** The time until the tools of a server are known. Default 30,000. */
   readonly connectTimeoutMs?: number
+  /** The time a call may take. Default 60,000. */
   readonly callTimeoutMs?: number
-  /** How often a server that has ended is started again, over the lifetime of the capability. */
+  /** How often a server that has ended is started again, over the lifetime of the capability. Default 10. */
   readonly maxReconnects?: number
+  /** How many tools of a server are offered. Default 128. */
   readonly maxTools?: number
+  /** The length of a result; a longer one is shortened to head and tail. Default 65,536. */
   readonly maxOutputChars?: number
-  /** The longest message that is read; a longer one closes the connection. */
+  /** The longest message that is read; a longer one closes the connection. Default 16,777,216. */
   readonly maxMessageBytes?: number
 }
 

@@ -25,19 +25,19 @@ export type ClaudeHooksOptions = RunnerSettings & {
   readonly dir: string
   /** The folder that contains the `.claude` folder of the user. Default: the home folder. `false`: it is not read. */
   readonly home?: string | false
-  /** The settings file of an organisation. Its hooks cannot be disabled. */
+  /** The settings file of an organisation. Its hooks cannot be disabled; one that is missing or malformed throws. Default none. */
   readonly managed?: string
-  /** Folders of plugins, with the options that the user has set for them. */
+  /** Folders of plugins, or `{ dir, options }`. A missing folder throws. Default none. */
   readonly plugins?: readonly PluginPlace[]
-  /** More settings, as an object. */
+  /** More settings, as an object. A mistake throws. Default none. */
   readonly settings?: JsonObject
   /** The files that the user trusts. Default: the list of the user. `'all'`: the caller has read all files. */
   readonly trust?: TrustStore | 'all'
-  /** Environment variables that scripts get although they look like secrets. */
+  /** Environment variables that scripts get although they look like secrets. Default none. */
   readonly passEnv?: readonly string[]
-  /** Answers when a call needs approval and no PermissionRequest hook has decided, as in `approval`. */
+  /** How the approver is reached, as in `approval`. PermissionRequest hooks then run before every question; without it (default) they run for questions of other hooks. */
   readonly answer?: ApprovalPolicy['answer']
-  /** The MCP servers that `mcp_tool` handlers call, from `mcp()`. */
+  /** The MCP servers that `mcp_tool` handlers call, from `mcp()`. Default none. */
   readonly mcp?: Pick<Mcp, 'call'>
 }
 

@@ -22,11 +22,11 @@ export type ProjectHooksOptions = {
   readonly dir: string
   /** The folder of the user's own hooks. Default: `~/.config/hookloop`. `false`: they are not read. */
   readonly home?: string | false
-  /** Folders of plugins, each with a `.hookloop/` folder or a hook file. */
+  /** Folders of plugins, each with a `.hookloop/` folder or a hook file. Default none. */
   readonly plugins?: readonly string[]
-  /** Folders of skills outside the project, or folders with hooks. */
+  /** Folders of skills outside the project, or folders with hooks. Default none. */
   readonly skills?: readonly string[]
-  /** Files of agents outside the project, or folders with hooks. */
+  /** Files of agents outside the project, or folders with hooks. Default none. */
   readonly agents?: readonly string[]
   /** The files that the user trusts. Default: the list of the user. `'all'`: the caller has read all files. */
   readonly trust?: TrustStore | 'all'
@@ -35,7 +35,7 @@ export type ProjectHooksOptions = {
    * since it was trusted throws, because its hooks would be missing.
    */
   readonly untrusted?: 'leaveOut' | 'refuse'
-  /** What hooks of other sources may do, in addition to what the user file allows. */
+  /** What hooks of other sources may do, in addition to what the user file allows. Default: nothing. */
   readonly allow?: { readonly env?: readonly string[]; readonly privateAddresses?: boolean }
 }
 

@@ -12,9 +12,9 @@ import { SharedCounter, type Attempt } from './shared-counter.ts'
 
 /** Options of `budget`. At least one limit is required. */
 export type BudgetOptions = LimitOptions<AgentState> & {
-  /** Cost in US dollars. */
+  /** Cost in US dollars. Default: no limit. */
   readonly maxCost?: number
-  /** Input and output tokens. */
+  /** Input and output tokens. Default: no limit. */
   readonly maxTokens?: number
   /** The budget is renewed in each period of so many milliseconds since 1970. Default: never. */
   readonly perMs?: number

@@ -36,7 +36,7 @@ export function hostOf(ctx: object): HookHost {
 export type LimitOptions<Of> = {
   /** Where it is counted, for all processes that use the store. */
   readonly store: SessionStore
-  /** What is limited: a text, such as the name of a tenant, or a function. */
+  /** What is limited: a text, such as the name of a tenant, or a function that returns one. Default: the conversation for `budget`, all runs for `runLimit`, each model for the others. */
   readonly key?: string | ((of: Of) => string)
   /** How long to wait until there is room. 0: not at all. Default 60,000. */
   readonly maxWaitMs?: number

@@ -16,7 +16,7 @@ export type WatchOptions = {
   readonly after?: number
   /** `false`: ends with the last event that is stored now, and at once if there is no session. Default true: waits for more. */
   readonly follow?: boolean
-  /** Ends the watcher when it aborts. */
+  /** Ends the watcher when it aborts. Default none. */
   readonly signal?: AbortSignal
 }
 

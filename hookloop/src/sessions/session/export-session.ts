@@ -18,7 +18,7 @@ const MAX_BYTES = 64 * 1024 * 1024
 
 /** Options of `exportSession`. */
 export type ExportOptions = {
-  /** Patterns and strings to redact, in addition to the built-in rules for secrets. `false` redacts nothing. */
+  /** Patterns and strings to redact, in addition to the built-in rules for secrets. `false` redacts nothing. Default: these rules only. */
   readonly redact?: readonly (RegExp | string)[] | false
 }
 

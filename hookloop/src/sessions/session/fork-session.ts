@@ -42,9 +42,9 @@ export async function listPoints(store: SessionStore, id: string): Promise<reado
 export type ForkOptions = {
   /** The point to fork from, by its `seq`. Default: the end. */
   readonly at?: number
-  /** The id of the new session. Generated if omitted. */
+  /** The id of the new session. Default: a generated one. */
   readonly as?: string
-  /** Replaces the last user message. `agent.resume(id)` then runs it. */
+  /** Replaces the last user message. `agent.resume(id)` then runs it. Default: it stays. */
   readonly message?: string | Message
 }
 

@@ -16,7 +16,7 @@ import { lockSession, prepareInput, setHead } from './session-lock.ts'
 export type RewindOptions = {
   /** The step to go back to, by the `seq` that `listPoints` returns. Default: before the answer to the last message. */
   readonly at?: number
-  /** Replaces the last user message. `agent.resume(id)` then runs it. */
+  /** Replaces the last user message. `agent.resume(id)` then runs it. Default: it stays. */
   readonly message?: string | Message
 }
 

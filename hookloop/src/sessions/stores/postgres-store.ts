@@ -10,9 +10,9 @@ import { storeFailed, type SessionStore } from './store.ts'
 
 /** Options of `postgresStore`. */
 export type PostgresStoreOptions = {
-  /** The address of the database. The package `pg` is loaded with the first call. */
+  /** The address of the database. The package `pg` is loaded with the first call. Required without `pool`. */
   readonly connectionString?: string
-  /** Your own pool instead. It is not closed with the store. */
+  /** Your own pool instead. It is not closed with the store. Default: one of its own. */
   readonly pool?: PostgresPool
   /** The schema of the tables, which are created if they are missing. Default `hookloop`. */
   readonly schema?: string

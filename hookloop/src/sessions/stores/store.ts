@@ -101,7 +101,7 @@ export interface SessionWriter {
 export type AppendOptions = {
   /** Replaces the head. Default: it stays. */
   readonly head?: JsonObject | undefined
-  /** Pieces to add, in order. */
+  /** Pieces to add, in order. Default none. */
   readonly pieces?: readonly Piece[] | undefined
   /** A turn starts: all pieces that were stored before are deleted. Default false. */
   readonly startsTurn?: boolean | undefined

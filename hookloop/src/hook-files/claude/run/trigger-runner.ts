@@ -36,18 +36,18 @@ import { Transcripts } from '../events/transcripts.ts'
 
 /** The options of `claudeHooks` that concern running handlers. */
 export type RunnerSettings = {
-  /** Models by the names that `prompt` and `agent` handlers use. Other names, and no name, mean the model of the agent. */
+  /** Models by the names that `prompt` and `agent` handlers use. An unknown name, and no name, is the model of the conversation. Default none. */
   readonly models?: { readonly [name: string]: ModelSource }
-  /** Runs Setup hooks with this trigger, once, before the first session of the process. */
+  /** Runs Setup hooks with this trigger, once, before the first session of the process. Default: they do not run. */
   readonly setup?: SetupTrigger
-  /** Writes the `terminalSequence` of hooks to a terminal: only titles, notifications and bells. */
+  /** Writes the `terminalSequence` of hooks to a terminal: only titles, notifications and bells. Default: none is written. */
   readonly terminal?: (sequence: string) => void
   /**
    * Called when a hook with `asyncRewake` exits with 2. The model receives its text with the next input of the session; the
-   * callback can send one.
+   * callback can send one. Default none.
    */
   readonly onWake?: (wake: Wake) => void
-  /** Called with the text that MessageDisplay hooks want to display instead of a model text, which itself is unchanged. */
+  /** Called with the text that MessageDisplay hooks want to display instead of a model text, which itself is unchanged. Default none. */
   readonly onDisplay?: (text: string, shown: string) => void
 }
 
