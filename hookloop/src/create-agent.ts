@@ -12,7 +12,11 @@ import { modelMaker } from './models/to-model.ts'
 import { sessionPort } from './sessions/session/session.ts'
 import { checkStore, type SessionStore } from './sessions/stores/store.ts'
 
-/** Options of `createAgent`. */
+/**
+ * Options of `createAgent`.
+ *
+ * @interface
+ */
 export type AgentOptions = PlainAgentOptions & {
   /** Prices of models, which override the built-in list. Default none. */
   readonly prices?: Prices
@@ -20,11 +24,15 @@ export type AgentOptions = PlainAgentOptions & {
   readonly store?: SessionStore
 }
 
-/** Options of an agent with a typed answer. */
+/**
+ * Options of an agent with a typed answer.
+ *
+ * @interface
+ */
 export type TypedAgentOptions<S> = AgentOptions & {
   /** The schema of the answer: `run.output` has its type. */
   readonly output: S
-  /** How the schema is enforced, and how often an invalid answer may be corrected. */
+  /** How the schema is enforced, and how often an invalid answer may be corrected. Default: see `OutputOptions`. */
   readonly outputOptions?: OutputOptions
 }
 

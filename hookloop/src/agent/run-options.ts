@@ -7,7 +7,11 @@ import type { ResumeOptions } from './loop/resume.ts'
 import type { Run } from './run.ts'
 import type { SendOptions, WaitOptions } from './session.ts'
 
-/** The options of one run. */
+/**
+ * The options of one run.
+ *
+ * @interface
+ */
 export type RunOptions = {
   /** Facts for hooks, such as the user. The model does not see them. Default none. */
   readonly metadata?: JsonObject

@@ -22,7 +22,11 @@ export type WaitOptions = {
   readonly drain?: AbortSignal
 }
 
-/** The options of a message in a session. */
+/**
+ * The options of a message in a session.
+ *
+ * @interface
+ */
 export type SendOptions = {
   /** Cancels the run. Default none. */
   readonly signal?: AbortSignal

@@ -59,7 +59,8 @@ export interface Tool<I = unknown, O = unknown> extends ToolRef<I, O> {
   ) => { readonly name: string; readonly to: object; readonly input: string | Message }
 }
 
-type ToolDefinition<S extends Schema | JsonObject> = {
+/** What `tool` needs. */
+export type ToolDefinition<S extends Schema | JsonObject> = {
   /** 1 to 128 letters, digits and `_ . : -`, unique in an agent. */
   readonly name: string
   /** What it does, for the model. */

@@ -67,7 +67,11 @@ export type HttpServer = {
 /** One server: a command to start or a URL, with its options. */
 export type McpServer = McpServerOptions & (StdioServer | HttpServer)
 
-/** Options of `mcp`. Those besides `servers` are defaults for every server. */
+/**
+ * Options of `mcp`. Those besides `servers` are defaults for every server.
+ *
+ * @interface
+ */
 export type McpOptions = McpServerOptions & {
   /** By name. Their tools are called `mcp__<name>__<tool>`. */
   readonly servers: { readonly [name: string]: McpServer }

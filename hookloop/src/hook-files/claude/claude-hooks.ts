@@ -19,7 +19,11 @@ import { readSettings, type PluginPlace, type Settings } from './load/read-setti
 import { skillTracking } from '../active-owners.ts'
 import { scriptWatch, trustedGroups } from './load/trusted-groups.ts'
 
-/** Options of `claudeHooks`. */
+/**
+ * Options of `claudeHooks`.
+ *
+ * @interface
+ */
 export type ClaudeHooksOptions = RunnerSettings & {
   /** The project: the folder that contains `.claude/settings.json`. */
   readonly dir: string

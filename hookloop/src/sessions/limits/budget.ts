@@ -10,7 +10,11 @@ import { guard, hook, inherited } from '../../hooks/hook.ts'
 import { checkLimit, hostOf, keyFor, withWait, type LimitOptions } from './limit-waits.ts'
 import { SharedCounter, type Attempt } from './shared-counter.ts'
 
-/** Options of `budget`. At least one limit is required. */
+/**
+ * Options of `budget`. At least one limit is required.
+ *
+ * @interface
+ */
 export type BudgetOptions = LimitOptions<AgentState> & {
   /** Cost in US dollars. Default: no limit. */
   readonly maxCost?: number

@@ -5,7 +5,11 @@ import { AgentError } from '../../errors.ts'
 import { checkLimit, keyFor, noteWait, type LimitOptions } from './limit-waits.ts'
 import { Slots } from './slots.ts'
 
-/** Options of `callLimit`. */
+/**
+ * Options of `callLimit`.
+ *
+ * @interface
+ */
 export type CallLimitOptions = LimitOptions<InferenceRequest> & {
   /** How many model calls with the same key may run at once. */
   readonly maxCalls: number

@@ -9,7 +9,11 @@ import { toAgentError } from '../../errors.ts'
 import { callRejected, modelName } from './call-limit.ts'
 import { checkLimit, keyFor, noteWait, type LimitOptions } from './limit-waits.ts'
 
-/** Options of `rateLimit`. */
+/**
+ * Options of `rateLimit`.
+ *
+ * @interface
+ */
 export type RateLimitOptions = LimitOptions<InferenceRequest> & {
   /** Requests per minute. Default: no limit but the answers of the provider. */
   readonly maxRequestsPerMinute?: number

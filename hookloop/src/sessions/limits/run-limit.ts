@@ -6,7 +6,11 @@ import { AgentError } from '../../errors.ts'
 import { checkLimit, hostOf, keyFor, withWait, type LimitOptions } from './limit-waits.ts'
 import { Slots, type Taken } from './slots.ts'
 
-/** Options of `runLimit`. */
+/**
+ * Options of `runLimit`.
+ *
+ * @interface
+ */
 export type RunLimitOptions = LimitOptions<AgentState> & {
   /** How many runs with the same key may run at once. */
   readonly maxRuns: number

@@ -19,7 +19,11 @@ import { isOfRun } from '../log/session-records.ts'
 import type { StoredSession } from '../stores/store.ts'
 import { compareStep, type ReplayDifferences } from './compare-ledgers.ts'
 
-/** Options of `replay`. */
+/**
+ * Options of `replay`.
+ *
+ * @interface
+ */
 export type ReplayOptions = OtherHooks & {
   /** The agent that made the record. Its model, tools and observers are not used. */
   readonly agent: Agent<unknown>

@@ -62,7 +62,11 @@ export type SessionFilter = {
   readonly user?: string
 }
 
-/** Which sessions to list. */
+/**
+ * Which sessions to list.
+ *
+ * @interface
+ */
 export type ListOptions = SessionFilter & {
   /** The last session of the page before: as it was listed, or its id. Default: from the latest on. */
   readonly after?: string | Pick<ListedSession, 'id' | 'updatedAt'>
@@ -70,7 +74,11 @@ export type ListOptions = SessionFilter & {
   readonly limit?: number
 }
 
-/** Which sessions to delete. */
+/**
+ * Which sessions to delete.
+ *
+ * @interface
+ */
 export type PruneOptions = SessionFilter & {
   /** Sessions that were last written before this time, or longer ago than so many milliseconds. */
   readonly olderThan: Date | number

@@ -4,7 +4,11 @@ import { createFleet, type Fleet } from '../fleet.ts'
 import type { RejectedTurn, TurnResult } from '../turn.ts'
 import { fromStored, jobIdOf, openQueue, QUEUE, toStored, type QueueOptions, type Stored } from './queue.ts'
 
-/** Options of `fleet`. */
+/**
+ * Options of `fleet`.
+ *
+ * @interface
+ */
 export type FleetOptions = QueueOptions & {
   /** The store that the workers use. */
   readonly store: SessionStore

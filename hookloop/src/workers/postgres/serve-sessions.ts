@@ -14,7 +14,11 @@ import {
   type TurnJob,
 } from './queue.ts'
 
-/** Options of `serveSessions`. */
+/**
+ * Options of `serveSessions`.
+ *
+ * @interface
+ */
 export type ServeSessionsOptions = WorkerOptions &
   QueueOptions & {
     /** How many runs at a time. Default 10. */

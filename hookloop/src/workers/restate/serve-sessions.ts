@@ -8,7 +8,11 @@ import { TurnDriver, type WorkerOptions } from '../turn-driver.ts'
 import { expiryOf, type RejectedTurn, type Turn, type TurnResult } from '../turn.ts'
 import { HANDLER, SERVICE, unreachable, type Continued } from './protocol.ts'
 
-/** Options of `serveSessions`. */
+/**
+ * Options of `serveSessions`.
+ *
+ * @interface
+ */
 export type ServeSessionsOptions = WorkerOptions & {
   /** The port that Restate calls. Several workers of one Linux machine can share it. Default 9080. */
   readonly port?: number
