@@ -1,4 +1,5 @@
 import { describeLockOwner, isDead, newLockOwner } from './lock-owner.ts'
+import { facetsOf, type Facets } from './list-sessions.ts'
 import { OpenWriters, type Batch, type LockedLines } from './open-writers.ts'
 import type { Sql } from './sql.ts'
 import type { LockKey, Queries, SessionRow, SqlDatabase } from './sql-queries.ts'
@@ -25,10 +26,14 @@ type Options = {
 }
 
 type Locked = LockedLines & LockKey
+/** `isTimeDue`: whether lines were appended since the time of the session was written. */
+type Unreleased = LockKey & { readonly isTimeDue: boolean }
 
 /** How often a store looks for requests to stop its runs, and renews its leases. */
 const BEAT_MS = 500
 const MAX_ATTEMPTS = 4
+/** While a session is locked, the time at which it was last written is not written more often. */
+const TIME_MS = 1_000
 
 /** The owner of a lock, if it is certain that its process is dead. */
 export function deadOwner({ owner }: Pick<SessionRow, 'owner'>): string | null {
@@ -40,7 +45,7 @@ export class SqlLocks {
   readonly #of: Options
   readonly #writers: OpenWriters<Locked>
   /** Locks that could not be released, because the database had failed. */
-  readonly #unreleased = new Map<SessionRow['key'], LockKey>()
+  readonly #unreleased = new Map<SessionRow['key'], Unreleased>()
   #knownOwner: string | undefined
   #timer: NodeJS.Timeout | undefined
 
@@ -98,13 +103,23 @@ export class SqlLocks {
   #lockedLines(row: SessionRow): Locked {
     const { id, key, epoch, length } = row
     const { open, queries } = this.#of
+    const head = readHead(id, row.head)
+    let facets = facetsOf(head)
+    let timed = -Infinity
+    let isTimeDue = false
     let next = length
     let last: Promise<void> | undefined
     let failed = false
     const store = (batch: Batch): void | Promise<void> => {
       if (failed) throw storeFailed(`The session "${id}" cannot be written`, 'an earlier write failed')
       failed = true // until the database has confirmed it: a connection may break after the lines were stored
-      const stored = open().queryAll(...queries.append(row, next, batch))
+      const news = batch.head !== undefined && !isSame(batch.head.facets, facets) ? batch.head.facets : undefined
+      facets = news ?? facets
+      const isUnseen = batch.lines.length + batch.pieces.length === 0 // watchers must notice it
+      isTimeDue = news === undefined && !isUnseen && performance.now() - timed < TIME_MS
+      if (!isTimeDue) timed = performance.now()
+      const statements = queries.append({ lock: row, next, batch }, { time: !isTimeDue, facets: news })
+      const stored = open().queryAll(...statements)
       const confirm = (rows: readonly unknown[]): void => {
         failed = false
         if (rows.length === 0) throw sessionFenced(id)
@@ -117,7 +132,7 @@ export class SqlLocks {
       key,
       epoch,
       length,
-      head: readHead(id, row.head),
+      head,
       stop: readStop(row.stop),
       append(batch) {
         const stored = last === undefined ? store(batch) : last.then(() => store(batch))
@@ -126,15 +141,15 @@ export class SqlLocks {
       },
       unlock: async () => {
         await last
-        await this.#unlock({ key, epoch })
+        await this.#unlock({ key, epoch, isTimeDue })
       },
     }
   }
 
-  async #unlock(lock: LockKey): Promise<void> {
+  async #unlock(lock: Unreleased): Promise<void> {
     const { query, queries } = this.#of
     this.#unreleased.set(lock.key, lock)
-    await query(queries.unlock(lock))
+    await query(queries.unlock(lock, lock.isTimeDue))
     if (this.#unreleased.get(lock.key) === lock) this.#unreleased.delete(lock.key)
     if (this.#writers.size + this.#unreleased.size > 0) return
     clearInterval(this.#timer)
@@ -163,4 +178,8 @@ export class SqlLocks {
     await Promise.allSettled([...this.#unreleased.values()].map((lock) => this.#unlock(lock)))
     clearInterval(this.#timer)
   }
+}
+
+function isSame(a: Facets, b: Facets): boolean {
+  return a.status === b.status && a.agent === b.agent && a.user === b.user
 }

@@ -1,5 +1,5 @@
 import { MAX_LEASE_MS } from './lock-owner.ts'
-import { storedStatuses, type Position } from './list-sessions.ts'
+import { storedStatuses, type Facets, type Position } from './list-sessions.ts'
 import type { Batch } from './open-writers.ts'
 import { join, list, pairs, sql, type Sql, type SqlValue } from './sql.ts'
 import type { ReadOptions, SessionFilter } from './store.ts'
@@ -70,7 +70,8 @@ export function queriesFor({ sessions, lines, pieces, shared, now }: Names) {
       sql`UPDATE ${sessions} SET epoch = epoch + 1, owner = ${by.owner}, locked_at = ${now},
         expires_at = ${now} + ${by.leaseMs}, stop = CASE WHEN ${isOpen} THEN stop END
       WHERE ${isFree(found, by.dead)} RETURNING ${columns}`,
-    unlock: (lock: LockKey) => sql`UPDATE ${sessions} SET owner = NULL WHERE ${isOwn(lock)}`,
+    unlock: (lock: LockKey, isTimeDue: boolean) =>
+      sql`UPDATE ${sessions} SET owner = NULL${isTimeDue ? sql`, updated_at = ${now}` : sql``} WHERE ${isOwn(lock)}`,
     /** Renews the leases that are due, and returns those sessions and the ones to stop. */
     renew: (keys: readonly SqlValue[], by: { readonly owner: string; readonly leaseMs: number }) =>
       sql`UPDATE ${sessions} SET expires_at = ${now} + ${by.leaseMs}
@@ -79,14 +80,18 @@ export function queriesFor({ sessions, lines, pieces, shared, now }: Names) {
     requestStop: (id: string, request: string, dead: string | null) =>
       sql`UPDATE ${sessions} SET stop = coalesce(stop, ${request})
       WHERE id = ${id} AND (${isOpen} OR (${held} AND owner <> coalesce(${dead}, ''))) RETURNING key`,
-    /** The session is written first: without it, nothing is. */
-    append: (lock: LockKey, next: number, batch: Batch): readonly [first: Sql, others: readonly Sql[]] => {
+    /** The session is written first: without it, nothing is. What is in indexes only if it is due, because that costs most. */
+    append: (
+      { lock, next, batch }: { readonly lock: LockKey; readonly next: number; readonly batch: Batch },
+      due: { readonly time: boolean; readonly facets: Facets | undefined },
+    ): readonly [first: Sql, others: readonly Sql[]] => {
       const { head, lines: newLines, pieces: newPieces } = batch
-      const changes = [sql`length = length + ${newLines.length}, updated_at = ${now}`]
-      if (head !== undefined) {
-        const { status, agent, user } = head.facets
-        const text = JSON.stringify(head.value)
-        changes.push(sql`head = ${text}, status = ${status}, agent = ${agent}, user_name = ${user}`)
+      const changes = [sql`length = length + ${newLines.length}`]
+      if (head !== undefined) changes.push(sql`head = ${JSON.stringify(head.value)}`)
+      if (due.time) changes.push(sql`updated_at = ${now}`)
+      if (due.facets !== undefined) {
+        const { status, agent, user } = due.facets
+        changes.push(sql`status = ${status}, agent = ${agent}, user_name = ${user}`)
       }
       if (batch.endsRun) changes.push(sql`stop = NULL`)
       const others: Sql[] = []

@@ -60,6 +60,19 @@ test('sqliteStore: one append is one row, or several if it is long', async () =>
   })
 })
 
+test('sqliteStore: a session is listed with the time of its last append, once it is unlocked', async () => {
+  const store = sqliteStore(join(folder, 'times.db'))
+  const writer = await store.open('times', { create: true })
+  await writer.append(['one'], { head: { status: 'running' } })
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  const before = Date.now()
+  await writer.append(['two'], { head: { status: 'running', steps: 1 } })
+  await writer.release()
+  const [listed] = await store.list()
+  await store.close()
+  assert.ok(listed!.updatedAt >= before, `${listed!.updatedAt} is before ${before}`)
+})
+
 test('several processes can create the same database at the same time', async () => {
   const code = `
     import { sqliteStore } from ${JSON.stringify(new URL('sqlite-store.ts', import.meta.url).href)}

@@ -145,6 +145,7 @@ export type StoredSession = {
 export type ListedSession = {
   readonly id: string
   readonly head: JsonObject
+  /** When it was last written. Of a locked session it may be up to a second older. */
   readonly updatedAt: number
   /** The process that has it locked, if one has. */
   readonly lock?: SessionLock
