@@ -70,7 +70,7 @@ export function eventsOf(record: SessionRecord, log: RunLog): readonly EmittedEv
 }
 
 /** Events of a subagent as events of its run. */
-function within(
+export function within(
   { path = [], at }: { readonly path?: AgentPath | undefined; readonly at: number },
   events: readonly OwnEvent[],
 ): readonly EmittedEvent[] {
@@ -121,16 +121,16 @@ function finalEvents(record: StepRecord | EndOfRunRecord): readonly OwnEvent[] {
 
 /** An event as a record. What is the same in the records of effects is only named there, by its key. */
 export function eventRecord(event: EmittedEvent, log: RunLog): EventRecord {
-  const isOwn = event.type !== 'subagent'
-  const { at, ...own } = isOwn ? event : event.event
-  const path = isOwn ? [] : event.path
-  const stored = JSON.parse(JSON.stringify(shortened(own as OwnEvent, scopeOf(log, path)))) as JsonObject
-  return { t: 'event', at, ...(!isOwn && { path }), event: stored }
+  const path = event.type === 'subagent' ? event.path : undefined
+  const { at, ...own } = event.type === 'subagent' ? event.event : event
+  const stored = shortened(own as OwnEvent, log, path ?? []) as JsonObject
+  return { t: 'event', at, ...(path !== undefined && { path }), event: stored }
 }
 
-function shortened(event: OwnEvent, scope: Scope | undefined): object {
+function shortened(event: OwnEvent, log: RunLog, path: AgentPath): object {
   if (event.type === 'responded') {
     const { usage, text, reasoning = '', ...rest } = event
+    const scope = scopeOf(log, path)
     const end = scope?.keyOf(usage)
     if (end === undefined) return event
     const { content = [] } = partsOfEnd(scope!.valueOf(end))
@@ -139,24 +139,25 @@ function shortened(event: OwnEvent, scope: Scope | undefined): object {
   }
   if (event.type === 'toolFinished') {
     const { call, execution, ...rest } = event
+    const scope = scopeOf(log, path)
     const end = scope?.keyOf(execution)
-    const begun = end === undefined ? undefined : scope!.entries.get(end)?.begin?.input
+    if (end === undefined) return event
+    const begun = scope!.entries.get(end)?.begin?.input
     const isSame = isJsonObject(begun) && begun['args'] === call.args && begun['name'] === call.name
-    return isSame ? { ...rest, call: { id: call.id }, end } : event
+    return { ...rest, call: isSame ? { id: call.id } : call, end }
   }
   return event
 }
 
 export function readEvent({ at, path, event }: EventRecord, log: RunLog): EmittedEvent {
-  const scope = scopeOf(log, path ?? [])
-  const own = { ...restored(event, scope), at } as unknown as OwnEvent
+  const own = { ...restored(event, log, path ?? []), at } as unknown as OwnEvent
   return path === undefined ? own : { type: 'subagent', path, event: own, step: path[0]!.step, at }
 }
 
-function restored(stored: JsonObject, scope: Scope | undefined): JsonObject {
+function restored(stored: JsonObject, log: RunLog, path: AgentPath): JsonObject {
   const { end, ...event } = stored
   if (typeof end !== 'string') return stored
-  const entry = scope?.entries.get(end)
+  const entry = scopeOf(log, path)?.entries.get(end)
   const { content, usage, execution } = partsOfEnd(entry?.end?.value)
   if (content !== undefined && usage !== undefined) {
     const reasoning = textOf(content, 'reasoning')
@@ -165,7 +166,7 @@ function restored(stored: JsonObject, scope: Scope | undefined): JsonObject {
   const begun = entry?.begin?.input
   if (execution === undefined || !isJsonObject(begun)) throw unreadable(end)
   const { name, args } = begun as { readonly name: Json; readonly args: Json }
-  return { ...event, call: { ...(event['call'] as JsonObject), name, args }, execution }
+  return { ...event, call: { name, args, ...(event['call'] as JsonObject) }, execution }
 }
 
 /** The run, or a subagent in it. */

@@ -5,6 +5,7 @@ import { placedEvent } from '../../agent/event-stamp.ts'
 import { LoggedEvents } from './logged-events.ts'
 import { eventsOf, hasRecord, eventRecord } from './record-events.ts'
 import type { SessionJournal } from './session-journal.ts'
+import type { EventRecord } from './session-records.ts'
 import { eventSeq, pieceSeq } from './watch-session.ts'
 
 export type SessionEventsOptions = {
@@ -27,7 +28,7 @@ export class SessionEvents {
   #logged: LoggedEvents | undefined
   #place = { line: -1, count: 0 }
   /** The pieces since the last checkpoint that must not be repeated. */
-  #own: EmittedEvent[] = []
+  #own: EventRecord[] = []
   /** The number of the last event of the run, once it is recorded. */
   #end: number | undefined
 
@@ -46,15 +47,16 @@ export class SessionEvents {
     for (const [i, event] of events.entries()) if (!isEnd(event)) this.#pass(event, eventSeq(line, i))
     if (record.t === 'final' || record.t === 'pause') this.#end = eventSeq(line, Math.max(0, events.length - 1))
     if (record.t === 'resume')
-      for (const retraction of this.#logged?.retractions(record.at) ?? []) this.#piece(retraction)
+      for (const each of this.#logged?.retractions(record.at) ?? []) this.#piece(each, eventRecord(each, log))
   }
 
   readonly emit: Emit = (event) => {
     if (isEnd(event)) this.#pass(event, this.#end ?? this.#nextPiece())
     if (hasRecord(event) || this.#end !== undefined) return // what comes after the end is not part of the run
-    if (this.#logged?.find(event) === true) return
-    if (isPiece(event)) this.#piece(event)
-    else this.#record(event)
+    const record = eventRecord(event, this.#options.log)
+    if (this.#logged?.find(record) === true) return
+    if (ofTurn.has(record.event['type'])) this.#piece(event, record)
+    else this.#record(event, record)
   }
 
   /** At a checkpoint: what was recorded before it does not happen again. */
@@ -68,17 +70,16 @@ export class SessionEvents {
     this.#logged = new LoggedEvents(this.#journal.reader.events, this.#own)
   }
 
-  #record(event: EmittedEvent): void {
+  #record(event: EmittedEvent, record: EventRecord): void {
     const { log, run } = this.#options
-    const record = eventRecord(event, log)
     this.#journal.append(log.input?.run === run ? record : { ...record, run })
     this.#journal.flushLater()
     this.#pass(event, eventSeq(this.#journal.seq, 0))
   }
 
-  #piece(event: EmittedEvent): void {
+  #piece(event: EmittedEvent, record: EventRecord): void {
     const seq = this.#nextPiece()
-    if (isRepeated(event)) this.#own.push(event)
+    if (isRepeated(record)) this.#own.push(record)
     this.#journal.addPiece({ seq, text: JSON.stringify(event) })
     this.#pass(event, seq)
   }
@@ -99,12 +100,8 @@ function isEnd({ type }: EmittedEvent): boolean {
   return type === 'finished' || type === 'suspended'
 }
 
-/** Whether an event is only of use while its turn lasts. */
-function isPiece(event: EmittedEvent): boolean {
-  return ofTurn.has(event.type === 'subagent' ? event.event.type : event.type)
-}
-
-const ofTurn: ReadonlySet<string> = new Set([
+/** Events that are only of use while their turn lasts. */
+const ofTurn: ReadonlySet<unknown> = new Set([
   'stepStarted',
   'inferenceStarted',
   'text',
@@ -115,7 +112,6 @@ const ofTurn: ReadonlySet<string> = new Set([
 ])
 
 /** Whether a process that runs the step again emits the same event. */
-function isRepeated(event: EmittedEvent): boolean {
-  const { type } = event.type === 'subagent' ? event.event : event
+function isRepeated({ event: { type } }: EventRecord): boolean {
   return type === 'stepStarted' || type === 'inferenceStarted'
 }

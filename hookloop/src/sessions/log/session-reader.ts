@@ -1,5 +1,4 @@
 import type { AgentState } from '../../state/agent-state.ts'
-import type { EmittedEvent } from '../../state/event.ts'
 import type { FinalRecord } from '../../state/execution.ts'
 import { hashText, type JsonObject } from '../../values/json.ts'
 import { fromStateJson } from '../../state/saved-run.ts'
@@ -8,13 +7,13 @@ import { decodeChange } from '../../effects/change.ts'
 import { RunLog } from '../../effects/log.ts'
 import { AgentError } from '../../errors.ts'
 import { sessionCorrupt } from '../stores/store.ts'
-import { readEvent } from './record-events.ts'
 import { RecordedRuns } from './recorded-run.ts'
 import { decodeLine, encodeLine, noLine, type LineEnd } from './session-log.ts'
 import {
   checkVersion,
   isOfRun,
   toRecord,
+  type EventRecord,
   type NumberedRecord,
   type SessionRecord,
   type SessionStart,
@@ -40,7 +39,7 @@ export class SessionReader {
   /** The id of the latest run. */
   run = ''
   /** What was recorded of events since the last checkpoint. */
-  events: EmittedEvent[] = []
+  events: EventRecord[] = []
   /** The number of the line of the last checkpoint, or of the input. */
   checkpoint = 0
   /** The time of the last record. */
@@ -160,7 +159,7 @@ export class SessionReader {
         this.isSuspended = record.t === 'suspended'
         return
       case 'event':
-        this.events.push(readEvent(record, this.log))
+        this.events.push(record)
         return
       case 'rewound':
         this.log.isOver = true

@@ -19,6 +19,7 @@ import { RunTime } from '../../effects/run-time.ts'
 import { toRequestedStop } from '../../state/stop-request.ts'
 import { AgentError } from '../../errors.ts'
 import { LoggedEvents } from '../log/logged-events.ts'
+import { eventRecord } from '../log/record-events.ts'
 import { eventSeq } from '../log/watch-session.ts'
 import { SessionEvents } from '../log/session-events.ts'
 import type { SessionStore } from '../stores/store.ts'
@@ -212,7 +213,7 @@ async function readLogged({ store, session: { id, reader } }: Work): Promise<Log
   const { pieces = [] } = (await store.read(id, { after: Infinity, pieces: range })) ?? {}
   return new LoggedEvents(
     events,
-    pieces.map(({ text }) => JSON.parse(text) as EmittedEvent),
+    pieces.map(({ text }) => eventRecord(JSON.parse(text) as EmittedEvent, reader.log)),
   )
 }
 
