@@ -10,7 +10,7 @@ import type { Prices } from './models/price-list.ts'
 import { checkedPrices } from './models/prices.ts'
 import { modelMaker } from './models/to-model.ts'
 import { sessionPort } from './sessions/session/session.ts'
-import { checkStore, type SessionStore } from './sessions/stores/store.ts'
+import type { SessionStore } from './sessions/stores/store.ts'
 
 /**
  * Options of `createAgent`.
@@ -58,7 +58,6 @@ export function createAgent(options: AgentOptions & Partial<TypedAgentOptions<Sc
   const { prices, output, outputOptions, store, ...rest } = definedOptions(options, names)
   if (outputOptions !== undefined && output === undefined)
     throw invalidOption('createAgent', '"outputOptions" has no effect without "output"', outputOptions)
-  if (store !== undefined) checkStore('createAgent', store)
   return buildAgent(rest, {
     capabilities: [completion(), guards()],
     toModel: modelMaker(checkedPrices(prices)),

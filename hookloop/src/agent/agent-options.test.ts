@@ -58,15 +58,6 @@ suite('use', () => {
   }
 })
 
-test('a store that is not a store is rejected when the agent is created', () => {
-  for (const store of ['x.db', {}, null, 5, () => undefined, { open: () => undefined }]) {
-    assert.throws(() => createAgent({ model, store: store as never }), {
-      code: 'AGENT_INVALID_OPTION',
-      message: /^createAgent: "store" must be a store, such as sqliteStore\('sessions\.db'\), not /,
-    })
-  }
-})
-
 suite('a schema that cannot be used gets the advice for its library', () => {
   const zod3 = /a schema of Zod 3, which has no JSON Schema; use Zod 4, or import \{ z \} from 'zod\/v4'/
   const old = { _def: { typeName: 'ZodObject' }, safeParse: () => undefined }

@@ -2,7 +2,7 @@ import { isAgent } from '../agent/agent-parts.ts'
 import type { Agent } from '../agent/agent.ts'
 import { checkArgument, checkChoice, checkPositiveIntegers, readOptions } from '../values/check-options.ts'
 import type { JsonObject } from '../values/json.ts'
-import { checkStore, type SessionStore } from '../sessions/stores/store.ts'
+import type { SessionStore } from '../sessions/stores/store.ts'
 import { agUiRoutes } from './ag-ui/routes.ts'
 import { aiSdkRoutes } from './ai-sdk/routes.ts'
 import { Chat, type ChatRules, type Question } from './chat.ts'
@@ -114,11 +114,10 @@ function runnerFor(agent: Agent<unknown> | SessionRunner, store: SessionStore | 
   if (!isAgent(agent)) {
     const isRunner = ['send', 'resume', 'stop'].every((name) => typeof Object(agent)[name] === 'function')
     checkArgument('serve', ['agent', agent], isRunner, 'an agent made by createAgent, or a runner')
-    checkStore('serve', (agent as SessionRunner).store)
     return agent as SessionRunner
   }
-  checkStore('serve', store)
-  return agentRunner(agent as Agent<unknown>, store)
+  checkArgument('serve', ['store', store], store !== undefined, "a store, such as sqliteStore('sessions.db')")
+  return agentRunner(agent as Agent<unknown>, store!)
 }
 
 function checkServeOptions(given: Omit<ServeOptions, 'store'>): void {

@@ -10,7 +10,7 @@ import type { JsonObject } from '../values/json.ts'
 import type { Message } from '../state/message.ts'
 import { stopError } from '../state/stop-request.ts'
 import { sessionPort } from '../sessions/session/session.ts'
-import { checkStore, sessionBusy, type SessionStore } from '../sessions/stores/store.ts'
+import { sessionBusy, type SessionStore } from '../sessions/stores/store.ts'
 
 /** How a turn is sent. */
 export type TurnOptions = {
@@ -64,7 +64,6 @@ export interface AgentRunner extends SessionRunner {
 export function agentRunner(agent: Agent<unknown>, store: SessionStore, ...more: []): AgentRunner {
   checkNoOptions('agentRunner', more)
   checkArgument('agentRunner', ['agent', agent], isAgent(agent), 'an agent made by createAgent')
-  checkStore('agentRunner', store)
   const parts = partsOf(agent)
   const port = sessionPort(store)
   const active = new Map<string, { readonly cancel: (by?: string) => void; readonly ended: Promise<void> }>()

@@ -1,7 +1,7 @@
 import { metrics, type Meter } from '@opentelemetry/api'
 import { checkOptions } from '../values/check-options.ts'
 import { having, optionTypes } from '../values/option-types.ts'
-import { checkStore, type SessionStore } from '../sessions/stores/store.ts'
+import type { SessionStore } from '../sessions/stores/store.ts'
 import { attributes, OTHER_ERROR, workerMetricNames as names } from './conventions.ts'
 import { SECONDS } from './instruments.ts'
 
@@ -54,7 +54,6 @@ export function workerMetrics(options: WorkerMetricsOptions = {}): (report: Repo
 const meterType = having('a meter', 'createUpDownCounter', 'createHistogram', 'createCounter', 'createObservableGauge')
 
 function countOpen(meter: Meter, store: SessionStore): void {
-  checkStore('workerMetrics', store)
   const description = 'Sessions with a run that has not ended.'
   meter.createObservableGauge(names.open, { unit: '{session}', description }).addCallback(async (gauge) => {
     for (const status of openStatuses) {

@@ -16,7 +16,7 @@ import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { configFolder, homeFolder } from '../../system/files/user-folders.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import { AgentError } from '../../errors.ts'
-import { lockFile } from '../../sessions/stores/sqlite-database.ts'
+import { lockFile } from './lock-file.ts'
 import { fingerprint, hashFiles, isInside, readWithFingerprint, realPath, type Fingerprint } from './fingerprint.ts'
 
 /** `changed`: the file was trusted with different content. */

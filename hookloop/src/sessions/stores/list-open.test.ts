@@ -31,12 +31,7 @@ async function listed(store: SessionStore): Promise<readonly string[]> {
 
 const expected = ['locked "running" true', 'running "interrupted" false', 'suspended "suspended" false']
 
-async function checkCounts(store: SessionStore): Promise<void> {
-  const counts = [...status, 'completed'].map((each) => store.count({ status: each }))
-  assert.deepEqual(await Promise.all([...counts, store.count({ status }), store.count()]), [1, 1, 1, 10_000, 3, 10_003])
-}
-
-test('SQLite finds and counts sessions with an open run by an index, whatever number of others has ended', async (t) => {
+test('SQLite finds sessions with an open run by an index, whatever number of others has ended', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'hookloop-open-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, 's.db')
@@ -57,17 +52,11 @@ test('SQLite finds and counts sessions with an open run by an index, whatever nu
   const plan = planOf(queries.list({ status }, undefined, undefined))
   assert.match(plan, /SEARCH sessions USING INDEX sessions_by_status \(status=\?\)/)
   assert.doesNotMatch(plan, /SCAN sessions/)
-
-  await checkCounts(store)
-  assert.match(
-    planOf(queries.count({ status: 'completed' })),
-    /SEARCH sessions USING COVERING INDEX sessions_by_status/,
-  )
   database.close()
   await store.close()
 })
 
-test('Postgres finds and counts sessions with an open run by an index, whatever number of others has ended', async (t) => {
+test('Postgres finds sessions with an open run by an index, whatever number of others has ended', async (t) => {
   const server = await startPostgres()
   t.after(() => server.stop())
   const pool = new pg.Pool({ connectionString: server.connectionString })
@@ -89,11 +78,6 @@ test('Postgres finds and counts sessions with an open run by an index, whatever 
   const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
   assert.match(plan, /sessions_by_status/)
   assert.doesNotMatch(plan, /Seq Scan/)
-
-  await checkCounts(store)
-  await store.count({ status: 'suspended' })
-  const counted = (await query<{ 'QUERY PLAN': string }>(`EXPLAIN ${calls.at(-1)![0]}`, calls.at(-1)![1])).rows
-  assert.match(JSON.stringify(counted), /Index Only Scan using sessions_by_status/)
   await store.close()
   await pool.end()
 })

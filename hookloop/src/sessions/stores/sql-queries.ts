@@ -128,8 +128,6 @@ export function queriesFor({ sessions, lines, pieces, shared, now }: Names) {
     list: (filter: SessionFilter, after: Position | undefined, limit: number | undefined) => sql`
       SELECT ${listed} FROM ${sessions} WHERE ${conditionOf(filter)} ${after === undefined ? sql`` : isBehind(after)}
       ORDER BY updated_at DESC, id ${limit === undefined ? sql`` : sql`LIMIT ${limit}`}`,
-    count: (filter: SessionFilter) => sql`SELECT count(*) AS n FROM ${sessions} WHERE ${conditionOf(filter)}`,
-    owners: (filter: SessionFilter) => sql`SELECT owner FROM ${sessions} WHERE ${conditionOf(filter)} AND ${held}`,
     delete: (found: LockKey, dead: string | null, before: number): readonly [first: Sql, others: readonly Sql[]] => [
       sql`DELETE FROM ${sessions} WHERE ${isFree(found, dead)} AND updated_at < ${before} RETURNING key`,
       [lines, pieces].map((table) => sql`DELETE FROM ${table} WHERE session IN (SELECT key FROM owned)`),

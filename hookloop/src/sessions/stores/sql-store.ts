@@ -1,5 +1,5 @@
 import { messageOf } from '../../errors.ts'
-import { describeLockOwner, isDead } from './lock-owner.ts'
+import { describeLockOwner } from './lock-owner.ts'
 import { checkFilter, checkList, headNow, wantedStatuses } from './list-sessions.ts'
 import { SessionWatchers } from './session-watchers.ts'
 import { SharedValues } from './shared-value.ts'
@@ -15,6 +15,7 @@ import {
   sessionCorrupt,
   storeFailed,
   type ListedSession,
+  type ListOptions,
   type ReadOptions,
   type SessionStore,
   type StoredSession,
@@ -44,6 +45,22 @@ export function sqlStore(database: SqlDatabase, leaseMs: number): SessionStore {
     },
     write: async (text, before) => (await query(queries.setValue(name, text, before))).length > 0,
   }))
+  const list = async (options: ListOptions): Promise<readonly ListedSession[]> => {
+    const { after, limit } = options
+    const [found] = typeof after === 'string' ? await query<SessionRow>(queries.find(after)) : []
+    let position = typeof after === 'string' ? found && { id: after, updatedAt: found.updated_at } : after
+    if (after !== undefined && position === undefined) return []
+    const statuses: readonly unknown[] | undefined = wantedStatuses(options)
+    const page: ListedSession[] = []
+    // More is selected if some are not wanted, because only their locks tell whether they are interrupted.
+    for (;;) {
+      const rows = await query<SessionRow>(queries.list(options, position, limit))
+      const listed = rows.map(toListed)
+      page.push(...listed.filter(({ head }) => statuses === undefined || statuses.includes(head['status'])))
+      if (limit === undefined || page.length >= limit || rows.length < limit) return page.slice(0, limit)
+      position = listed.at(-1)
+    }
+  }
   return {
     open: (id, options = {}) => locks.open(checkSessionId(id), options.create === true),
     async read(id, options = {}) {
@@ -52,32 +69,11 @@ export function sqlStore(database: SqlDatabase, leaseMs: number): SessionStore {
     },
     async list(options = {}) {
       checkList(options)
-      const { after, limit } = options
-      const [found] = typeof after === 'string' ? await query<SessionRow>(queries.find(after)) : []
-      let position = typeof after === 'string' ? found && { id: after, updatedAt: found.updated_at } : after
-      if (after !== undefined && position === undefined) return []
-      const statuses: readonly unknown[] | undefined = wantedStatuses(options)
-      const page: ListedSession[] = []
-      // More is selected if some are not wanted, because only their locks tell whether they are interrupted.
-      for (;;) {
-        const rows = await query<SessionRow>(queries.list(options, position, limit))
-        const listed = rows.map(toListed)
-        page.push(...listed.filter(({ head }) => statuses === undefined || statuses.includes(head['status'])))
-        if (limit === undefined || page.length >= limit || rows.length < limit) return page.slice(0, limit)
-        position = listed.at(-1)
-      }
+      return list(options)
     },
     async count(filter = {}) {
       checkFilter(filter)
-      const wanted = wantedStatuses(filter) ?? []
-      const count = async (of: typeof filter): Promise<number> =>
-        Number((await query<{ readonly n: number | string }>(queries.count(of)))[0]!.n)
-      const stored = await count(filter)
-      if (wanted.includes('running') === wanted.includes('interrupted')) return stored
-      const running = { ...filter, status: 'running' }
-      const owners = await query<{ readonly owner: string }>(queries.owners(running))
-      const locked = owners.filter(({ owner }) => !isDead(owner)).length
-      return Math.max(0, stored - (wanted.includes('running') ? (await count(running)) - locked : locked))
+      return (await list(filter)).length
     },
     async delete(id, options = {}) {
       checkDelete(options)

@@ -140,25 +140,7 @@ function prepare(database: DatabaseSync, path: string): void {
   })
 }
 
-/**
- * Locks a file for this process and returns a function that unlocks it; undefined if another process has locked it for all of
- * the time. SQLite locks it, and nothing is written to it. A process that is stopped keeps its lock, and one that ends loses it.
- */
-export function lockFile(path: string, timeoutMs: number): (() => void) | undefined {
-  const { DatabaseSync } = loadSqlite()
-  makeFile(path)
-  const database = new DatabaseSync(path, { timeout: timeoutMs })
-  try {
-    database.exec('BEGIN IMMEDIATE')
-    return () => database.close()
-  } catch (error) {
-    database.close()
-    if (isBusy(error)) return undefined
-    throw error
-  }
-}
-
-function isBusy(error: unknown): boolean {
+export function isBusy(error: unknown): boolean {
   return (((error as { errcode?: number } | undefined)?.errcode ?? 0) & 0xff) === BUSY
 }
 
@@ -222,7 +204,7 @@ function damaged(path: string, why: string, cause?: unknown): AgentError {
 }
 
 /** SQLite would create the file readable for everyone. Its journal files get the mode of the file. */
-function makeFile(path: string): void {
+export function makeFile(path: string): void {
   const fs = process.getBuiltinModule('node:fs')
   const found = fs.lstatSync(path, { throwIfNoEntry: false })
   if (found?.isFile()) return
@@ -232,7 +214,7 @@ function makeFile(path: string): void {
 }
 
 /** Suppresses the warning that SQLite is experimental, which older versions of Node write to stderr. */
-function loadSqlite(): typeof import('node:sqlite') {
+export function loadSqlite(): typeof import('node:sqlite') {
   const emitWarning = Object.getOwnPropertyDescriptor(process, 'emitWarning')
   process.emitWarning = () => undefined
   try {

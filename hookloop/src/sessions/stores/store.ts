@@ -1,7 +1,7 @@
-import { checkArgument, checkOptions } from '../../values/check-options.ts'
+import { checkOptions } from '../../values/check-options.ts'
 import { isJsonObject, storedJson, type Json, type JsonObject } from '../../values/json.ts'
 import { toStopRequest, type StopRequest } from '../../state/stop-request.ts'
-import { AgentError, messageOf, clause } from '../../errors.ts'
+import { AgentError, messageOf, clause, type ErrorCode } from '../../errors.ts'
 
 /**
  * Stores sessions: append-only lines of text, and one small head per session for lists. A store does not interpret them. To write
@@ -21,7 +21,7 @@ export interface SessionStore {
    * status `running` is listed as `interrupted` if no process has the session locked.
    */
   list(options?: ListOptions): Promise<readonly ListedSession[]>
-  /** The number of sessions that `list` returns with the same filter, without reading their heads. */
+  /** The number of sessions that `list` returns with the same filter. */
   count(filter?: SessionFilter): Promise<number>
   /**
    * Deletes a session if it exists, and returns whether it did. With `before`, only if it was last written before that time.
@@ -189,26 +189,8 @@ function problemOfId(id: unknown): string | undefined {
   return id.isWellFormed() ? undefined : 'it contains a lone surrogate'
 }
 
-const methods = [
-  'open',
-  'read',
-  'list',
-  'count',
-  'delete',
-  'update',
-  'watch',
-  'close',
-] as const satisfies readonly (keyof SessionStore)[]
-
-/** Throws unless a value has the methods of a store. */
-export function checkStore(where: string, store: unknown): asserts store is SessionStore {
-  const found = Object(store) as { readonly [method: string]: unknown }
-  const isStore = methods.every((method) => typeof found[method] === 'function')
-  checkArgument(where, ['store', store], isStore, "a store, such as sqliteStore('sessions.db')")
-}
-
 export function sessionBusy(id: string, owner: string): AgentError {
-  return new AgentError('SESSION_BUSY', `The session "${id}" is locked by ${owner}. Try again later.`, { value: id })
+  return ofSession(id, 'SESSION_BUSY', `is locked by ${owner}. Try again later.`)
 }
 
 export function sessionFenced(id: string): AgentError {
@@ -217,20 +199,20 @@ export function sessionFenced(id: string): AgentError {
   })
 }
 
+export function sessionReleased(id: string): AgentError {
+  return ofSession(id, 'SESSION_FENCED', 'was released. Open it again to write to it.')
+}
+
 export function sessionUnknown(id: string): AgentError {
   return new AgentError('SESSION_UNKNOWN', `There is no session "${id}".`, { value: id })
 }
 
-export function sessionReleased(id: string): AgentError {
-  return new AgentError('SESSION_FENCED', `The session "${id}" was released. Open it again to write to it.`, {
-    value: id,
-  })
+export function sessionCorrupt(id: string, why: string): AgentError {
+  return ofSession(id, 'SESSION_CORRUPT', `cannot be read: ${clause(why)}. It was not changed.`)
 }
 
-export function sessionCorrupt(id: string, why: string): AgentError {
-  return new AgentError('SESSION_CORRUPT', `The session "${id}" cannot be read: ${clause(why)}. It was not changed.`, {
-    value: id,
-  })
+function ofSession(id: string, code: ErrorCode, what: string): AgentError {
+  return new AgentError(code, `The session "${id}" ${what}`, { value: id })
 }
 
 export function otherVersion(place: string, version: number, known: number): AgentError {
@@ -245,23 +227,8 @@ export function otherVersion(place: string, version: number, known: number): Age
 /** An error that a store failed with, as STORE_FAILED; an error that has a code already is returned as it is. */
 export function storeFailed(what: string, thrown: unknown): AgentError {
   if (thrown instanceof AgentError) return thrown
-  const cause = causes[String((thrown as NodeJS.ErrnoException | undefined)?.code)]
-  const message = cause === undefined ? messageOf(thrown) : `${cause} (${messageOf(thrown)})`
-  return new AgentError('STORE_FAILED', `${what}: ${message}`, { value: messageOf(thrown), cause: thrown })
-}
-
-/** What the errors of a file system mean. */
-const causes: { readonly [code: string]: string } = {
-  EACCES: 'permission denied',
-  EDQUOT: 'the disk quota is exceeded',
-  EIO: 'the disk has failed',
-  EMFILE: 'this process has too many open files',
-  ENAMETOOLONG: 'its path is too long',
-  ENOENT: 'a file or folder is missing: it was deleted or moved',
-  ENOSPC: 'the disk is full',
-  ENOTDIR: 'a file is in the place of a folder',
-  EPERM: 'permission denied',
-  EROFS: 'the file system is read-only',
+  const message = messageOf(thrown)
+  return new AgentError('STORE_FAILED', `${what}: ${message}`, { value: message, cause: thrown })
 }
 
 export function readHead(id: string, text: unknown): JsonObject {

@@ -1,5 +1,5 @@
 import { checkOptions } from '../../values/check-options.ts'
-import { checkStore, storeFailed, type SessionStore } from '../../sessions/stores/store.ts'
+import { storeFailed, type SessionStore } from '../../sessions/stores/store.ts'
 import { createFleet, type Fleet } from '../fleet.ts'
 import type { RejectedTurn, TurnResult } from '../turn.ts'
 import { fromStored, jobIdOf, openQueue, QUEUE, toStored, type QueueOptions, type Stored } from './queue.ts'
@@ -29,7 +29,6 @@ const [MIN_PAUSE_MS, MAX_PAUSE_MS] = [20, 500]
 export async function fleet(options: FleetOptions): Promise<Fleet & { close(): Promise<void> }> {
   checkOptions('fleet', options, ['connectionString', 'schema', 'store', 'agent'])
   const { store } = options
-  checkStore('fleet', store)
   const boss = await openQueue('fleet', options, { supervises: false })
   const sessions = createFleet({
     store,

@@ -1,7 +1,7 @@
 import { AgentError } from '../../errors.ts'
 import { checkArgument, checkOptions } from '../../values/check-options.ts'
 import { hashText } from '../../values/json.ts'
-import { checkStore, type SessionStore } from '../../sessions/stores/store.ts'
+import type { SessionStore } from '../../sessions/stores/store.ts'
 import { createFleet, type Fleet } from '../fleet.ts'
 import type { RejectedTurn, TurnResult } from '../turn.ts'
 import { HANDLER, SERVICE, unreachable, type Continued } from './protocol.ts'
@@ -32,7 +32,6 @@ export function fleet(options: FleetOptions): Fleet {
   checkOptions('fleet', options, ['ingress', 'store', 'agent', 'service', 'headers'])
   const { ingress, store, service = SERVICE, headers = {} } = options
   checkArgument('fleet', ['ingress', ingress], URL.canParse(ingress), 'the address of the ingress of Restate')
-  checkStore('fleet', store)
   const request = async (path: readonly string[], how: Requested = {}): Promise<unknown> => {
     const { body, key, signal } = how
     const dots = path.find((each) => each === '.' || each === '..')

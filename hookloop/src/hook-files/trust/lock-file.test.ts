@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { lockFile } from './sqlite-database.ts'
+import { lockFile } from './lock-file.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-lock-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
