@@ -15,7 +15,7 @@ const beginnings = {
     ...under('capabilities', 'approval', 'cache-', 'cancellation', 'context-', 'metadata', 'redact-', 'response-'),
     ...under('capabilities', 'retry-limit', 'self-'),
   ],
-  'json-schema': under('values', 'json-schema', 'schema-index', 'schema-problem'),
+  'json-schema': under('values', 'json-schema', 'untrusted-schema', 'schema-problem'),
   more: [
     ...under('agent', 'output/', 'subagents/', 'agent-tool', 'hook-agent'),
     ...under('agent/loop', 'answer-window', 'attempts', 'compact', 'resume'),

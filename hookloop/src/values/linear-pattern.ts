@@ -1,4 +1,3 @@
-import { AgentError, messageOf, clause } from '../errors.ts'
 import { loadRe2 } from './packages.ts'
 
 /**
@@ -28,27 +27,4 @@ function foreignPart({ source, sticky, unicode, unicodeSets }: RegExp): string |
     if (letter === 'u' && brace !== '' && !unicode) return '"\\u{"'
   }
   return undefined
-}
-
-/** The same for the source of a pattern in a JSON Schema, which has the flag `u`. */
-export function linearTestOf(source: string): (text: string) => boolean {
-  try {
-    return linearTest(regExpOf(source))
-  } catch (error) {
-    if (error instanceof AgentError) throw error
-    throw new AgentError(
-      'AGENT_INVALID_OPTION',
-      `The pattern ${JSON.stringify(source)} of a JSON Schema cannot be checked in linear time: ${clause(messageOf(error))}. Use one without lookaround and back references.`,
-      { value: source, cause: error },
-    )
-  }
-}
-
-/** Many schemas have escapes, such as `\\-`, that only an expression without the flag permits. */
-function regExpOf(source: string): RegExp {
-  try {
-    return new RegExp(source, 'u')
-  } catch {
-    return new RegExp(source)
-  }
 }

@@ -20,6 +20,10 @@ export const loadPicomatch = /* @__PURE__ */ onFirstUse(
   () => createRequire(import.meta.url)('picomatch') as typeof import('picomatch'),
 )
 
+export const loadJsonSchema = /* @__PURE__ */ onFirstUse(
+  () => createRequire(import.meta.url)('@cfworker/json-schema') as typeof import('@cfworker/json-schema'),
+)
+
 /** Loads a part of Hookloop with the first call. */
 export function onFirstUse<T>(load: () => T): () => T {
   let loaded: T | undefined

@@ -1,7 +1,7 @@
 import { describeValue, isPlainObject } from './describe-value.ts'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { isJsonObject, toJson, type Json, type JsonObject } from './json.ts'
-import { jsonSchemaValidator } from './json-schema.ts'
+import { jsonSchemaValidator, untrustedValidator, type SchemaValidator } from './json-schema.ts'
 import type { Schema } from './schema.ts'
 import { fieldsProblem, invalidKeyword, keywordTypo } from './schema-problem.ts'
 import { isIncomplete, messageOf } from '../errors.ts'
@@ -97,7 +97,7 @@ function jsonSchemaParser(schema: JsonObject): (value: Json) => Parsed {
  * accepts: what cannot be checked is left to that program.
  */
 export function untrustedParserOf(schema: JsonObject): (value: Json) => Parsed {
-  const parse = parserWith(jsonSchemaValidator(schema, { isUntrusted: true }))
+  const parse = parserWith(untrustedValidator(schema))
   return (value) => {
     try {
       return parse(value)
@@ -107,7 +107,7 @@ export function untrustedParserOf(schema: JsonObject): (value: Json) => Parsed {
   }
 }
 
-function parserWith(problemsOf: ReturnType<typeof jsonSchemaValidator>): (value: Json) => Parsed {
+function parserWith(problemsOf: SchemaValidator): (value: Json) => Parsed {
   return (value) => {
     const problems = problemsOf(value)
     if (problems.length === 0) return { value }

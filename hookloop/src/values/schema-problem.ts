@@ -1,4 +1,4 @@
-import { jsonSchemaValidator } from './json-schema.ts'
+import { jsonSchemaValidator, type SchemaValidator } from './json-schema.ts'
 import { isJsonObject, type Json, type JsonObject } from './json.ts'
 import { nearestName } from './nearest-name.ts'
 
@@ -55,12 +55,14 @@ const keywords: { readonly [keyword: string]: JsonObject } = {
 
 const metaSchema = { ...schema, $defs: { schema: { type: ['object', 'boolean'], properties: keywords } } }
 /** Made when it is first used: the validator is a part of the package that is loaded later. */
-let validate: ReturnType<typeof jsonSchemaValidator> | undefined
+let validate: SchemaValidator | undefined
 
 /** Why a JSON Schema is not valid: a keyword has an impossible value. Providers reject requests with such a schema. */
 export function invalidKeyword(value: JsonObject): string | undefined {
-  const [problem] = (validate ??= jsonSchemaValidator(metaSchema))(value)
-  return problem && `its schema is invalid at "${problem.path.join('.')}": ${problem.message}`
+  const problems = (validate ??= jsonSchemaValidator(metaSchema))(value).slice(0, 3)
+  if (problems.length === 0) return undefined
+  const messages = new Set(problems.map(({ message }) => message))
+  return `its schema is invalid at "${problems.at(-1)!.path.join('.')}": ${[...messages].join(' ')}`
 }
 
 /** Why a JSON Schema does not check what it seems to: a keyword has a typo. Keywords of other programs are allowed. */

@@ -92,42 +92,35 @@ test('invalid schemas and endlessly nested ones are rejected', () => {
   const nested = (levels: number): Json => (levels === 0 ? {} : { not: nested(levels - 1) })
   assert.throws(() => safeParser({ properties: 5 }), /invalid at "properties": .*Expected "object"/)
   assert.throws(() => safeParser({ allOf: {} }), /invalid at "allOf": .*Expected "array"/)
-  assert.throws(() => safeParser({ items: 'x' }), /invalid at "items": .*Expected "object" or "boolean"/)
+  assert.throws(() => safeParser({ items: 'x' }), /invalid at "items": .*Expected "object", "boolean"/)
   assert.throws(
     () => safeParser({ properties: { a: { type: ['string', 'text'] } } }),
     /"properties.a.type.1": .*\["object"/,
   )
-  assert.throws(() => safeParser(nested(1_000) as JsonObject), /nested more than 256 levels/)
+  assert.throws(() => safeParser(nested(1_000) as JsonObject), RangeError)
 })
 
 const many = <T>(count: number, each: (index: number) => T): readonly T[] =>
   Array.from({ length: count }, (_, i) => each(i))
 const long = many(50_000, () => 1)
 
-/** Schemas of at most 65,536 characters, as a server may send them, with a value and whether it fits. */
-const hostile: { readonly [what: string]: readonly [schema: JsonObject, value: Json, fits: boolean] } = {
+/** Schemas of at most 65,536 characters, as a server may send them, with a value. */
+const hostile: { readonly [what: string]: readonly [schema: JsonObject, value: Json] } = {
   'a list of thousands of allowed values for thousands of items': [
     { items: { enum: many(10_000, (i) => i) } },
     many(50_000, () => -1),
-    false,
   ],
   'thousands of required names for thousands of items': [
     { items: { required: many(6_000, (i) => `n${i}`) } },
     many(20_000, () => ({})),
-    true,
   ],
-  'hundreds of conditions for one large value': [{ allOf: many(3_000, () => ({ enum: [1] })) }, long, true],
-  'hundreds of conditions for one long text': [
-    { allOf: many(3_000, () => ({ minLength: 1 })) },
-    'x'.repeat(1_000_000),
-    true,
-  ],
-  'hundreds of conditions for many items': [{ items: { allOf: many(5_000, () => ({})) } }, long, true],
-  'items that must differ, hundreds of times': [{ allOf: many(2_000, () => ({ uniqueItems: true })) }, long, true],
+  'hundreds of conditions for one large value': [{ allOf: many(3_000, () => ({ enum: [1] })) }, long],
+  'hundreds of conditions for one long text': [{ allOf: many(3_000, () => ({ minLength: 1 })) }, 'x'.repeat(1_000_000)],
+  'hundreds of conditions for many items': [{ items: { allOf: many(5_000, () => ({})) } }, long],
+  'items that must differ, hundreds of times': [{ allOf: many(2_000, () => ({ uniqueItems: true })) }, long],
   'a text of thousands of characters that must match, for many items': [
     { items: { const: { a: 'x'.repeat(60_000) } } },
     many(50_000, () => ({ a: 'y' })),
-    false,
   ],
   'alternatives that multiply with each level': [
     {
@@ -135,37 +128,33 @@ const hostile: { readonly [what: string]: readonly [schema: JsonObject, value: J
       $ref: '#/$defs/tree',
     },
     many(40, () => 0).reduce<Json>((inner) => ({ a: inner }), 1),
-    true,
   ],
-  'a pattern with exponential time': [{ pattern: '^(a+)+$' }, `${'a'.repeat(50_000)}!`, true],
-  'a pattern that no engine without backtracking knows': [{ pattern: '^(?=(a+))\\1b$' }, 'x', true],
-  'a pattern of thousands of parts': [{ pattern: `^${'a?'.repeat(20_000)}$` }, 'a'.repeat(100_000), true],
+  'a pattern with exponential time': [{ pattern: '^(a+)+$' }, `${'a'.repeat(50_000)}!`],
+  'a pattern that no engine without backtracking knows': [{ pattern: '^(?=(a+))\\1b$' }, 'x'],
+  'a pattern of thousands of parts': [{ pattern: `^${'a?'.repeat(20_000)}$` }, 'a'.repeat(100_000)],
   'patterns for names': [
     { patternProperties: Object.fromEntries(many(2_000, (i) => [`(a+)+${i}$`, false])) },
     { [`${'a'.repeat(10_000)}!`]: 1 },
-    true,
   ],
-  'a reference to itself': [{ $ref: '#' }, 1, true],
+  'a reference to itself': [{ $ref: '#' }, 1],
   'two references to each other': [
     { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } } },
     1,
-    true,
   ],
-  'a reference to another server': [{ type: 'string', $ref: 'https://evil.example/schema.json' }, 'x', true],
-  'a reference to a file': [{ $ref: 'file:///etc/passwd' }, 1, true],
-  'a reference with an invalid escape': [{ $ref: '#/%' }, 1, true],
+  'a reference to another server': [{ type: 'string', $ref: 'https://evil.example/schema.json' }, 'x'],
+  'a reference to a file': [{ $ref: 'file:///etc/passwd' }, 1],
+  'a reference with an invalid escape': [{ $ref: '#/%' }, 1],
   'a reference of thousands of steps for many items': [
     { items: { $ref: `#${'/a'.repeat(30_000)}` } },
     many(50_000, () => 1),
-    true,
   ],
 }
 
 suite('a schema of a hostile server is checked in limited time:', () => {
-  for (const [what, [schema, value, isFit]] of Object.entries(hostile)) {
+  for (const [what, [schema, value]] of Object.entries(hostile)) {
     test(what, () => {
       assert.ok(JSON.stringify(schema).length <= 65_536)
-      assert.equal(fits(schema, value), isFit)
+      assert.ok(fits(schema, value), 'what takes too long is left to the server')
     })
   }
 })
