@@ -55,7 +55,7 @@ export function createAgent<S extends Schema | JsonObject>(options: TypedAgentOp
 export function createAgent(options: AgentOptions): Agent
 export function createAgent(options: AgentOptions & Partial<TypedAgentOptions<Schema | JsonObject>>): Agent<unknown> {
   checkOptions('createAgent', options, names)
-  const { prices, output, outputOptions, store, ...rest } = definedOptions(options, names)
+  const { prices, output, outputOptions, store, ...rest } = definedOptions(options)
   if (outputOptions !== undefined && output === undefined)
     throw invalidOption('createAgent', '"outputOptions" has no effect without "output"', outputOptions)
   return buildAgent(rest, {

@@ -83,7 +83,7 @@ function presetOf(name: keyof typeof errorPolicies): ErrorPolicy {
 
 function withDefaults(options: Partial<ErrorPolicy>): ErrorPolicy {
   checkOptions('errorPolicy', options, types)
-  return { ...errorPolicies.patient, ...definedOptions(options, Object.keys(types)) }
+  return { ...errorPolicies.patient, ...definedOptions(options) }
 }
 
 const types = {

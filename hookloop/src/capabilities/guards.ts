@@ -149,7 +149,7 @@ function finishReasonGuard(reasons: readonly FinishReason[]): Hook {
 function withDefaults(options: Limits): Limits {
   const names = [...Object.keys(limits), 'finishReasons']
   checkOptions('guards', options, names)
-  return { ...defaultLimits, ...definedOptions(options, names) }
+  return { ...defaultLimits, ...definedOptions(options) }
 }
 
 function isSet(name: keyof Limits, limit: number | null | undefined): limit is number {

@@ -301,7 +301,6 @@ const rejected: readonly (readonly [string, object])[] = [
   ['backoffMs', { backoffMs: -1 }],
   ['maxBackoffMs', { maxBackoffMs: Number.NaN }],
   ['maxRetryAfterMs', { maxRetryAfterMs: 'long' }],
-  ['on', { on: 'MODEL_FAILED' }],
 ]
 test('invalid options are rejected by name', () => {
   for (const [name, options] of rejected) {

@@ -70,7 +70,7 @@ type Policy = Filled<SelfCritiqueOptions, typeof selfCritiqueDefaults>
  * createAgent({ model, use: [selfCritique({ model: 'anthropic/claude-haiku-4-5', maxRetries: 3 })] })
  */
 export function selfCritique(options: SelfCritiqueOptions = {}): Capability {
-  const policy = readOptions('selfCritique', options, selfCritiqueDefaults, { model: optionTypes.model })
+  const policy = readOptions('selfCritique', options, selfCritiqueDefaults, { model: optionTypes.any })
   const { model, instructions, maxRetries, onFailure } = policy
   checkChoice('selfCritique', 'onFailure', onFailure, ['stop', 'approve'])
   if (instructions !== undefined && (typeof instructions !== 'string' || instructions === ''))

@@ -1,5 +1,4 @@
-import { optionTypes } from '../values/option-types.ts'
-import { checkArgument, checkOptions } from '../values/check-options.ts'
+import { checkOptions } from '../values/check-options.ts'
 import type { Emit } from '../state/event.ts'
 import type { Json } from '../values/json.ts'
 import type { Answer, Approval } from '../state/tool-call.ts'
@@ -34,11 +33,8 @@ export type EffectsOptions = {
  * await agent.run('Hello.', { effects: liveEffects({ clock: fakeClock({ auto: true }) }) })
  */
 export function liveEffects(options: { readonly clock?: Clock; readonly id?: string } = {}): EffectsOptions {
-  checkOptions('liveEffects', options, { clock: optionTypes.any, id: optionTypes.text })
-  const { clock = systemClock, id } = options
-  const isClock = typeof clock === 'object' && clock !== null && 'now' in clock && 'sleep' in clock
-  checkArgument('liveEffects', ['clock', clock], isClock, 'a clock with now() and sleep()')
-  return { clock, id }
+  checkOptions('liveEffects', options, ['clock', 'id'])
+  return { clock: options.clock ?? systemClock, id: options.id }
 }
 
 /** Where events go if there are two listeners. */

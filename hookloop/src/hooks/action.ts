@@ -1,5 +1,5 @@
 import { optionTypes, type OptionType } from '../values/option-types.ts'
-import { checkArgument, checkOptions } from '../values/check-options.ts'
+import { checkOptions } from '../values/check-options.ts'
 import type { BaseContext, Mode } from './base-context.ts'
 import type { HookOutcome } from './outcome.ts'
 
@@ -42,22 +42,20 @@ export type ActionRun = {
 /** Creates an action, which `hook`, `guard` and `observe` take as a handler. */
 export function action(definition: Action): Action {
   checkOptions('action', definition, types, 'HOOK_INVALID_OPTION')
-  for (const name of ['kind', 'label', 'perform'] as const)
-    checkArgument('action', [name, definition[name]], definition[name] !== undefined, types[name][1])
   const frozen = Object.freeze({ ...definition })
   actions.add(frozen)
   return frozen
 }
 
 const types = {
-  kind: optionTypes.text,
-  label: optionTypes.text,
-  asks: optionTypes.flag,
+  kind: optionTypes.any,
+  label: optionTypes.any,
+  asks: optionTypes.any,
   timeoutMs: optionTypes.positive,
-  limitsItself: optionTypes.flag,
-  inherited: optionTypes.flag,
-  fitting: optionTypes.flag,
-  perform: optionTypes.function,
+  limitsItself: optionTypes.any,
+  inherited: optionTypes.any,
+  fitting: optionTypes.any,
+  perform: optionTypes.any,
 } satisfies { readonly [K in keyof Required<Action>]: OptionType }
 
 export function isAction(value: unknown): value is Action {

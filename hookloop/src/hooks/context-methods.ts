@@ -1,6 +1,5 @@
-import { optionTypes } from '../values/option-types.ts'
 import { checkedSettings } from '../state/model-settings.ts'
-import { checkArgument, checkOptions, definedOptions, optionNames } from '../values/check-options.ts'
+import { checkOptions, definedOptions, optionNames } from '../values/check-options.ts'
 import { describeValue } from '../values/describe-value.ts'
 import { AgentState } from '../state/agent-state.ts'
 import { stopReasons, type StopReason } from '../state/continuation.ts'
@@ -138,7 +137,6 @@ const ask = {
 const abilities: { readonly [A in Ability]: { readonly [method: string]: Method } } = {
   state: {
     withState(this: BaseContext, change: (state: AgentState) => AgentState): BaseContext {
-      checkArgument('ctx.withState', ['change', change], typeof change === 'function', 'a function of the state')
       const state = change(this.state)
       if (!(state instanceof AgentState)) {
         throw new AgentError('HOOK_NO_RETURN', 'The function passed to withState() must return a state.', {
@@ -238,12 +236,7 @@ const abilities: { readonly [A in Ability]: { readonly [method: string]: Method 
   permit: {
     ...block,
     ask(this: BaseContext, message: string, options?: AskOptions): BaseContext {
-      checkOptions(
-        'ctx.ask',
-        options === undefined ? {} : options,
-        { byDefault: optionTypes.flag },
-        'HOOK_INVALID_OPTION',
-      )
+      checkOptions('ctx.ask', options === undefined ? {} : options, ['byDefault'], 'HOOK_INVALID_OPTION')
       const byDefault = options?.byDefault ?? false
       return decide(this, { decision: 'ask', message: textFrom(message), byDefault })
     },

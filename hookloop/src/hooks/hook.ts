@@ -198,15 +198,15 @@ type LooseOptions = {
 }
 
 const optionsOfHooks = {
-  name: optionTypes.text,
+  name: optionTypes.any,
   priority: optionTypes.finite,
   timeoutMs: optionTypes.positive,
-  when: optionTypes.function,
-  effect: optionTypes.flag,
+  when: optionTypes.any,
+  effect: optionTypes.any,
   tool: optionTypes.any,
   stream: optionTypes.any,
   onFailure: choiceOf('continue', 'block'),
-  bookkeeping: optionTypes.flag,
+  bookkeeping: optionTypes.any,
 } satisfies { readonly [K in keyof Required<LooseOptions>]: OptionType }
 
 function declare<T extends HookTrigger>(mode: Mode, on: On<T>, handler: unknown, given: object = {}): Hook<T> {

@@ -1,6 +1,4 @@
-import { optionTypes } from '../values/option-types.ts'
-import { checkArgument, checkOptions, optionNames } from '../values/check-options.ts'
-import { isPlainObject } from '../values/describe-value.ts'
+import { checkOptions, optionNames } from '../values/check-options.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FinishReason, LanguageModel, ModelCall, ModelReply, ModelRequest } from '../state/inference.ts'
 import type { Json } from '../values/json.ts'
@@ -49,10 +47,8 @@ export function scriptedModel(
   script: Script | ((request: ModelRequest) => ScriptedTurn | Promise<ScriptedTurn>),
   options: { readonly modelId?: string; readonly usage?: Partial<TokenUsage> } = {},
 ): ScriptedModel {
-  checkOptions('scriptedModel', options, { modelId: optionTypes.text, usage: optionTypes.object })
+  checkOptions('scriptedModel', options, ['modelId', 'usage'])
   if (options.usage !== undefined) spentTokens(options.usage, 'scriptedModel: usage')
-  const isScript = typeof script === 'function' || (Array.isArray(script) && script.every(isTurn))
-  checkArgument('scriptedModel', ['script', script], isScript, 'a list of replies, or a function of the request')
   if (Array.isArray(script)) for (const turn of script as Script) if (typeof turn !== 'function') checkTurn(turn)
   const requests: ModelRequest[] = []
   const usage = { inputTokens: 10, outputTokens: 5, ...options.usage }
@@ -90,10 +86,6 @@ function takeTurn(positions: Map<string | undefined, number>, conversation: stri
   positions.set(conversation, at + 1)
   if (positions.size > MAX_CONVERSATIONS) positions.delete(positions.keys().next().value)
   return at
-}
-
-function isTurn(turn: unknown): boolean {
-  return typeof turn === 'string' || typeof turn === 'function' || isPlainObject(turn)
 }
 
 /** With an unknown property the reply would not be what the test expects. */

@@ -1,4 +1,3 @@
-import { optionTypes } from '../values/option-types.ts'
 import { checkedSettings } from '../state/model-settings.ts'
 import { checkOptions } from '../values/check-options.ts'
 import {
@@ -61,7 +60,7 @@ async function ask(
   input: string | Message | Iterable<Message>,
   options: AskOptions = {},
 ): Promise<InferenceResponse> {
-  checkOptions('languageModel.ask', options, askTypes)
+  checkOptions('languageModel.ask', options, ['signal', 'system', 'settings', 'responseFormat'])
   const { signal = new AbortController().signal, system = '', ...rest } = options
   if (rest.settings !== undefined) checkedSettings('languageModel.ask', rest.settings)
   const messages = isIterable(input) ? [...input] : [toMessage(input, 'input')]
@@ -75,13 +74,6 @@ async function ask(
   const usage = toTokens(reply.usage ?? {})
   const costUsd = typeof model.cost === 'function' && usage.costUsd === 0 ? model.cost(usage) : usage.costUsd
   return toResponse({ ...reply, usage: { ...usage, costUsd } })
-}
-
-const askTypes = {
-  signal: optionTypes.signal,
-  system: optionTypes.string,
-  settings: optionTypes.any,
-  responseFormat: optionTypes.object,
 }
 
 function isIterable(input: unknown): input is Iterable<Message> {

@@ -91,7 +91,7 @@ export function agentRunner(agent: Agent<unknown>, store: SessionStore, ...more:
       if (!active.has(id)) await start(id, (signals) => handleOf(id).resumeStream(signals))
     },
     stop: async (id, options = {}) => {
-      checkOptions('runner.stop', options, { by: optionTypes.string })
+      checkOptions('runner.stop', options, { by: optionTypes.any })
       const { by } = options
       const own = active.get(id)
       own?.cancel(by)

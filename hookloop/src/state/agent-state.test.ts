@@ -164,19 +164,6 @@ test('a system prompt that is not a string and an invalid message are rejected',
   assert.throws(() => state.withMessages([{ role: 'user' } as unknown as Message]), { code: 'INPUT_INVALID' })
 })
 
-test('a conversation that is no list, and a metadata key that is no string, are rejected with the name of the method', () => {
-  const state = AgentState.create({ agentId: 'a' })
-  for (const wrong of [undefined, null, 5, 'text', {}, () => [], Symbol('x')] as never[]) {
-    assert.throws(() => state.withMessages(wrong), {
-      code: 'AGENT_INVALID_OPTION',
-      message: /^withMessages: "messages"/,
-    })
-    if (typeof wrong === 'string') continue
-    assert.throws(() => state.withMetadata(wrong, 1), { code: 'AGENT_INVALID_OPTION', message: /^withMetadata: "key"/ })
-    assert.throws(() => state.withoutMetadata(wrong), { message: /^withoutMetadata: "key" must be a string/ })
-  }
-})
-
 test('a message in a list of messages is checked and copied like any other', () => {
   const loose = { role: 'user' as const, content: [{ type: 'text' as const, text: 'kept' }] }
   const after = state.withMessages([...state.messages, loose])

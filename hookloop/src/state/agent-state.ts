@@ -136,8 +136,6 @@ export class AgentState {
 
   /** Replaces the conversation. */
   withMessages(messages: Iterable<Message>): AgentState {
-    const isList = typeof messages === 'object' && messages !== null && Symbol.iterator in messages
-    checkArgument('withMessages', ['messages', messages], isList, 'a list of messages')
     return AgentState.patch(this, { messages: toMessages(messages, this.#fields.messages) })
   }
 
@@ -155,13 +153,11 @@ export class AgentState {
 
   /** Throws JSON_INVALID for a value that is not JSON. */
   withMetadata(key: string, value: unknown): AgentState {
-    checkArgument('withMetadata', ['key', key], typeof key === 'string', 'a string')
     const json = exactJson(value, `metadata "${key}"`)
     return AgentState.patch(this, { metadata: metadataOf({ ...this.metadata, [key]: json }) })
   }
 
   withoutMetadata(key: string): AgentState {
-    checkArgument('withoutMetadata', ['key', key], typeof key === 'string', 'a string')
     const { [key]: _removed, ...rest } = this.metadata
     return AgentState.patch(this, { metadata: metadataOf(rest) })
   }

@@ -1,5 +1,4 @@
-import { checkArgument, checkOptions } from '../values/check-options.ts'
-import { isJsonObject } from '../values/json.ts'
+import { checkOptions } from '../values/check-options.ts'
 
 /** The usage of one model call. Input includes cached input, output includes reasoning. */
 export type TokenUsage = {
@@ -87,7 +86,6 @@ export function toTokens(reported: { readonly [K in keyof TokenUsage]?: unknown 
  * it, so it throws. The other fields of usage objects of Hookloop and of the AI SDK are accepted.
  */
 export function spentTokens(usage: Partial<TokenUsage>, where = 'spend'): TokenUsage {
-  checkArgument(where, ['usage', usage], isJsonObject(usage), 'an object such as { inputTokens: 100, costUsd: 0.01 }')
   checkOptions(where, usage, usageNames)
   return toTokens(usage)
 }

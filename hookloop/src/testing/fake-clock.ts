@@ -19,7 +19,7 @@ export type FakeClock = Clock & {
  * assert.equal(clock.now(), 30_000) // the time that retries have waited
  */
 export function fakeClock(options: { readonly startAt?: number; readonly auto?: boolean } = {}): FakeClock {
-  checkOptions('fakeClock', options, { startAt: optionTypes.finite, auto: optionTypes.flag })
+  checkOptions('fakeClock', options, { startAt: optionTypes.finite, auto: optionTypes.any })
   let now = options.startAt ?? 0
   let sleepers: { readonly until: number; readonly wake: () => void }[] = []
   const wakeDue = async (): Promise<void> => {

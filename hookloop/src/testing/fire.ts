@@ -126,11 +126,11 @@ function verdictOf(firing: Invocation): Parameters<typeof toOutcome>[1]['verdict
 const anyFact = (name: string): readonly [string, OptionType] => [name, optionTypes.any]
 const always: OptionTypes = {
   state: [(value) => value instanceof AgentState, 'a state'],
-  metadata: optionTypes.object,
-  messages: optionTypes.list,
-  spent: optionTypes.object,
+  metadata: optionTypes.any,
+  messages: optionTypes.any,
+  spent: optionTypes.any,
   now: optionTypes.finite,
-  model: optionTypes.model,
+  model: optionTypes.any,
 }
 
 /** A run with a single event. */

@@ -1,4 +1,3 @@
-import { checkArgument, checkNoOptions } from '../values/check-options.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { RunStream } from '../agent/run-stream.ts'
 import type { Run } from '../agent/run.ts'
@@ -21,10 +20,7 @@ export type EventRecorder<O> = {
  * assert.equal(run.status, 'completed')
  * assert.deepEqual(of('toolStarted').map(({ call }) => call.name), ['search'])
  */
-export async function recordEvents<O>(live: RunStream<AgentEvent, O>, ...more: []): Promise<EventRecorder<O>> {
-  checkNoOptions('recordEvents', more)
-  const isStream = typeof (Object(live) as Partial<RunStream<AgentEvent>>)[Symbol.asyncIterator] === 'function'
-  checkArgument('recordEvents', ['live', live], isStream, 'a stream, such as agent.stream(input)')
+export async function recordEvents<O>(live: RunStream<AgentEvent, O>): Promise<EventRecorder<O>> {
   const events: AgentEvent[] = []
   for await (const event of live) events.push(event)
   return {

@@ -1,4 +1,4 @@
-import { checkArgument, checkOptions } from '../values/check-options.ts'
+import { checkOptions } from '../values/check-options.ts'
 import type { JsonObject } from '../values/json.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import { eventsContract } from './store-contract-events.ts'
@@ -38,8 +38,6 @@ export type ContractOptions = {
  */
 export function storeContract(name: string, makeStore: MakeStore, options: ContractOptions = {}): void {
   checkOptions('storeContract', options, ['leaseMs'])
-  checkArgument('storeContract', ['name', name], typeof name === 'string', 'the name of the store')
-  checkArgument('storeContract', ['makeStore', makeStore], typeof makeStore === 'function', 'a function')
   const { suite, test } = process.getBuiltinModule('node:test')
   const prefix = `s${Math.floor(Math.random() * 1e9).toString(36)}`
   suite(`${name} fulfils the contract of a session store`, () => {

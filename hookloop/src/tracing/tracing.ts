@@ -132,9 +132,9 @@ function checked(options: TracingOptions): TracingOptions {
   checkOptions('tracing', options, {
     tracer: having('a tracer', 'startSpan'),
     meter: having('a meter', 'createHistogram'),
-    content: optionTypes.flag,
+    content: optionTypes.any,
     hooks: choiceOf('decisions', 'none'),
-    agentName: optionTypes.string,
+    agentName: optionTypes.any,
   })
   return options
 }

@@ -44,11 +44,5 @@ function textOf(value: object | null): string {
 export function isPlainObject(value: unknown): value is { readonly [key: string]: unknown } {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === null || prototype === Object.prototype || isForeignPrototype(prototype)
-}
-
-/** `Object.prototype` of another realm: it has no prototype, and its constructor is `Object`. */
-function isForeignPrototype(prototype: unknown): boolean {
-  if (typeof prototype !== 'object' || prototype === null || Object.getPrototypeOf(prototype) !== null) return false
-  return Object.hasOwn(prototype, 'hasOwnProperty') && Object.hasOwn(prototype, 'isPrototypeOf')
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }

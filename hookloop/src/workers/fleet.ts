@@ -84,7 +84,7 @@ export function createFleet({ store, agent, enqueue, resultOf }: Engine): Fleet 
       const named = agent === undefined ? options : { agent, ...options }
       await enqueue({ ...named, session: checkSessionId(session), turn, input, sentAt: Date.now() })
       const result: SentTurn['result'] = async (given = {}) => {
-        checkOptions('result', given, { signal: optionTypes.signal })
+        checkOptions('result', given, { signal: optionTypes.any })
         const { signal } = given
         return accepted(await whenReached(() => resultOf({ session, turn }, signal), signal))
       }

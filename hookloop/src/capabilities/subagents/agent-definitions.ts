@@ -41,7 +41,7 @@ type Policy = Required<AgentDefinitionsOptions>
  */
 export function agentDefinitions(options: AgentDefinitionsOptions = {}): Capability {
   const policy: Policy = readOptions('agentDefinitions', options, agentDefinitionsDefaults, {
-    agents: optionTypes.object,
+    agents: optionTypes.any,
   })
   for (const [name, each] of Object.entries(policy.agents)) defineAgent({ ...each, name })
   if (policy.writeTo !== null && (typeof policy.writeTo !== 'string' || policy.writeTo === '')) {

@@ -68,7 +68,7 @@ export const subagentsDefaults = Object.freeze({
   maxOutputChars: 65_536,
 })
 
-const types = { models: optionTypes.modelMap, toolAliases: optionTypes.stringMap }
+const types = { models: optionTypes.any, toolAliases: optionTypes.any }
 
 const SPAWN = 'spawn_subagent'
 

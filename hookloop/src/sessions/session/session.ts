@@ -1,5 +1,4 @@
 import { inCode } from '../../values/text.ts'
-import { optionTypes } from '../../values/option-types.ts'
 import { warningsOf } from '../../agent/explain/warnings.ts'
 import { checkRunOptions } from '../../agent/run-options.ts'
 import { checkOptions } from '../../values/check-options.ts'
@@ -164,7 +163,7 @@ class SessionHandle implements Session {
   }
 
   readonly end: Session['end'] = async (reason = 'other', options = {}) => {
-    checkOptions('session.end', options, { signal: optionTypes.signal })
+    checkOptions('session.end', options, ['signal'])
     this.#isStarted = false // onSessionStart fires again when the session is next used
     if ((await loadSession(this.#store, this.id))?.createdAt === undefined) return [] // it was never used
     await this.#lock(async (session) => {
