@@ -45,12 +45,12 @@ const stored: readonly RuleMutant[] = [
 const begunWins: readonly RuleMutant[] = [
   mutant(
     ['4 §1', 'an input is blocked whose step has begun'],
-    [input, 'if (blocked !== undefined && !hasBegun) return blocked', 'if (blocked !== undefined) return blocked'],
+    [input, 'if (blocked !== undefined && hasBegun)', 'if (blocked !== undefined && false)'],
     ['A:plain', 'crash'],
   ),
   mutant(
     ['4 §1', 'a hook fails at onUserInput whose step has begun, and its results are lost'],
-    [input, 'if (!hasBegun) return inputFailed(run, error)', 'return inputFailed(run, error)'],
+    [input, 'if (isStopped(run) && !hasBegun) {', 'if (isStopped(run)) {'],
     ['A:plain', 'crash'],
   ),
   mutant(
@@ -75,18 +75,18 @@ const begunWins: readonly RuleMutant[] = [
   mutant(
     ['4', 'a call that has begun is rejected because the run stops'],
     [
-      judging,
-      'const place = { call, begun, tool: run.parts.tools.get(call.name) }\n  const stopped = run.stoppedBy()\n  if (stopped !== undefined && begun === undefined)',
-      'const place = { call, begun, tool: run.parts.tools.get(call.name) }\n  const stopped = run.stoppedBy()\n  if (stopped !== undefined)',
+      calls,
+      '  if (begun !== undefined) {\n    const recorded',
+      '  if (begun !== undefined && run.forbidden === undefined) {\n    const recorded',
     ],
     ['A:plain & A:ask,B:ask', 'crash'],
   ),
   mutant(
     ['4', 'a call that has begun is rejected by a guard'],
     [
-      judging,
-      'return begun === undefined ? { ...plain, result } : { ...plain, against: { by, result } }',
-      'return { ...plain, result }',
+      calls,
+      '  if (begun !== undefined) {\n    const recorded',
+      '  if (begun !== undefined && refusal === undefined) {\n    const recorded',
     ],
     ['A:plain', 'crash'],
   ),
@@ -113,7 +113,7 @@ const order: readonly RuleMutant[] = [
   ),
   mutant(
     ['5 §2', 'calls that began after a later one are not put off'],
-    [calls, '|| startedBefore(run, calls.slice(call.index + 1), call)', ''],
+    [calls, '|| startedBefore(run, others, call)', ''],
     ['A:ask,B:ask & A:ask,B:plain', 'crash'],
   ),
   mutant(
@@ -167,7 +167,7 @@ const lost: readonly RuleMutant[] = [
   ),
   mutant(
     ['6 §3', 'a lost call runs again against a guard'],
-    [judging, '{ ...plain, against: { by, result } }', '{ ...plain, isAgreed: true }'],
+    [calls, 'if (refusal !== undefined) return refusal.result\n  if (!isSame)', 'if (!isSame)'],
     ['A:idem', 'crash'],
   ),
   mutant(
@@ -183,8 +183,8 @@ const lost: readonly RuleMutant[] = [
     ['6 §3', 'a lost call runs again although the run stops'],
     [
       calls,
-      'const stopped = run.stoppedBy()\n  if (stopped !== undefined) return stoppedExecution(stopped)\n  if (against',
-      'if (against',
+      'const stopped = run.stoppedBy()\n  if (stopped !== undefined) return stoppedExecution(stopped)\n  if (refusal',
+      'if (refusal',
     ],
     ['A:idem', 'crash stop'],
   ),

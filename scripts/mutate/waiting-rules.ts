@@ -25,11 +25,7 @@ const questions: readonly RuleMutant[] = [
   ),
   mutant(
     ['9', 'a question does not cover the tool as it was described'],
-    [
-      question,
-      '...(tool !== undefined && { tool }),\n    ...(interruptions !== undefined && { interruptions }),\n  })\n}',
-      '...(interruptions !== undefined && { interruptions }),\n  })\n}',
-    ],
+    [question, '    ...(tool !== undefined && { tool }),\n  })\n}', '  })\n}'],
     ['A:ask', 'crash live'],
   ),
   mutant(
@@ -84,7 +80,7 @@ const questions: readonly RuleMutant[] = [
     ['9', 'a denial is ignored'],
     [
       calls,
-      "if (typeof answer === 'object' && 'block' in answer) return denied(judged, answer.block)\n  const",
+      "if (typeof answer === 'object' && 'block' in answer) return rejected(judged, blockedExecution('approval', answer.block), 'approval')\n  const",
       "if (typeof answer === 'object' && 'block' in answer) return { ...judged, isAgreed: true }\n  const",
     ],
     ['A:ask', 'whole'],
@@ -180,8 +176,8 @@ const rest: readonly RuleMutant[] = [
     ['13', 'a run that has failed goes on'],
     [
       context,
-      "this.cast([Object.freeze({ decision: 'forbidContinuation', reason: 'errorForbade', message, source })])",
-      'void [message, source]',
+      'this.cast([Object.freeze(vote)])\n  }\n\n  /** The same for anything',
+      'void vote\n  }\n\n  /** The same for anything',
     ],
     ['A:plain & A:plain,B:plain', 'crash'],
   ),

@@ -85,7 +85,7 @@ export function approvalFor(
   },
 ): Approval {
   const { key, trigger, expiresAt, expiresInMs, interruptions, tool, path } = place
-  const hash = askedHash(call, { asks, tool, interruptions })
+  const hash = askedHash(call, { asks, tool })
   return Object.freeze({
     id: `${key}#${hash.slice(0, 16)}`,
     toolCall: Object.freeze(call) as ToolCall,
@@ -105,14 +105,13 @@ export function approvalFor(
 /** A hash of all that is asked: the call, the tool as it was described, and the questions. */
 export function askedHash(
   { name, args }: Pick<ToolCall<Json>, 'name' | 'args'>,
-  { asks, tool, interruptions }: { readonly [K in 'asks' | 'tool' | 'interruptions']?: Approval[K] | undefined },
+  { asks, tool }: { readonly [K in 'asks' | 'tool']?: Approval[K] | undefined },
 ): string {
   return hashJson({
     name,
     args: args as Json,
     asks: (asks ?? []).map(({ by, message }) => [by, message]),
     ...(tool !== undefined && { tool }),
-    ...(interruptions !== undefined && { interruptions }),
   })
 }
 

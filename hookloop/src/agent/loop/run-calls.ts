@@ -10,7 +10,7 @@ import type { RunContext } from '../context/run-context.ts'
 import type { BudgetShare } from '../subagents/child-run.ts'
 import { concludeChild, delegatedCall, type ChildEnd } from '../subagents/delegated-call.ts'
 import { HOOKS_LEFT, leftByLimit, toolCall, unknownOutcome } from '../tools/execute-call.ts'
-import { judgeAgain, judgeCall, rejected, type Judged } from '../tools/judge-call.ts'
+import { judgeAgain, judgeCall, refusedResult, rejected, type Judged } from '../tools/judge-call.ts'
 import { blockedExecution, failedExecution, noOutput, stoppedExecution } from '../tools/result.ts'
 
 /**
@@ -27,7 +27,7 @@ export async function runCalls(run: RunContext, { calls }: OpenStep): Promise<vo
       const judged = await judgeCall(run, call)
       const waits = judged.begun !== undefined && putOff.some((each) => placeOf(run, each.call) < beginOf(run, call))
       const isLater = judged.asks.length > 0 || waits || startedBefore(run, calls.slice(call.index + 1), call)
-      ;(isLater && judged.result === undefined ? putOff : now).push(judged)
+      ;(isLater && refusedResult(judged) === undefined ? putOff : now).push(judged)
     }
     questions.push(...(await runGroup(run, now)))
   }
@@ -112,11 +112,12 @@ function questionOf({ call, interruptions }: Judged, asks: readonly Ask[]): Ques
 /** Judges a call again, with the arguments of the answer. A guard whose question was not shown asks now. */
 async function followAnswer(run: RunContext, { judged, answer, shown }: Answered): Promise<Judged> {
   if (answer === undefined && shown.length > 0) return judged // it has begun, and is not asked about
-  if (typeof answer === 'object' && 'block' in answer) return denied(judged, answer.block)
+  if (typeof answer === 'object' && 'block' in answer)
+    return rejected(judged, blockedExecution('approval', answer.block), 'approval')
   const edited = typeof answer === 'object' ? answer.allow : judged.call.args
   if (judged.tool === undefined) return judged
   const again = await judgeAgain(run, judged, edited)
-  if (again.result !== undefined || again.against !== undefined) return again
+  if (again.refusal !== undefined) return again
   const asks = again.asks.filter(({ by }) => !shown.some((each) => each.by === by))
   if (asks.length === 0) return { ...again, isAgreed: true }
   const question = questionOf(again, asks)
@@ -126,16 +127,11 @@ async function followAnswer(run: RunContext, { judged, answer, shown }: Answered
   return followAnswer(run, { judged: again, answer: given, shown: [...shown, ...asks] })
 }
 
-function denied(judged: Judged, reason: string): Judged {
-  if (judged.begun === undefined) return rejected(judged, blockedExecution('approval', reason))
-  return { ...judged, isAgreed: false, against: { by: 'approval', result: blockedExecution('approval', reason) } }
-}
-
 /** Runs calls together, then afterToolUse for each in order. Returns what waits for answers. */
 async function runGroup(run: RunContext, group: readonly Judged[]): Promise<readonly Suspended[]> {
   const waiting: Suspended[] = []
   void run.ended // once, here: the order in which the tools start differs from run to run
-  const delegated = group.filter(({ tool, result }) => tool?.delegate !== undefined && result === undefined)
+  const delegated = group.filter((each) => each.tool?.delegate !== undefined && refusedResult(each) === undefined)
   const ended = await settle(
     group.map((each) => runCall(run, each, { index: delegated.indexOf(each), of: delegated.length })),
   )
@@ -159,14 +155,13 @@ function isChildEnd(end: ToolExecution | ChildEnd | Suspended): end is ChildEnd 
 
 /** Runs a call, or takes what is recorded of it. */
 async function runCall(run: RunContext, judged: Judged, share: BudgetShare): Promise<ToolExecution | ChildEnd> {
-  const { call, tool, begun, result, interruptions, isAgreed, against } = judged
-  if (result !== undefined) return result
+  const { call, tool, begun, interruptions, isAgreed, refusal } = judged
   if (begun !== undefined) {
     const recorded = (begun.last.begin!.input as { readonly args: Json }).args
     const isSame = sameJson(recorded, call.args)
     if (!isAgreed || !isSame) {
-      const by = against?.by ?? judged.asks[0]?.by ?? 'hookloop'
-      const decision = against?.result.status ?? (isAgreed ? 'other arguments' : 'ask')
+      const by = refusal?.by ?? judged.asks[0]?.by ?? 'hookloop'
+      const decision = refusal?.result.status ?? (isAgreed ? 'other arguments' : 'ask')
       run.noteOverridden('beforeToolUse', { by, decision, call: call.id })
     }
     run.effects.readAbout(call.id)
@@ -179,16 +174,17 @@ async function runCall(run: RunContext, judged: Judged, share: BudgetShare): Pro
     if (!isSame) call.args = recorded
     return toolCall(run, judged)
   }
+  if (refusal !== undefined) return refusal.result
   const { forbidden } = run // by a guard of another call of the group
   if (forbidden !== undefined) return stoppedExecution(forbidden)
   return tool!.delegate === undefined ? toolCall(run, judged) : delegatedCall(run, judged, share)
 }
 
 /** Why a call whose process died does not run again now, if that is so. */
-function notAgain(run: RunContext, { against, isAgreed }: Judged, isSame: boolean): ToolExecution | undefined {
+function notAgain(run: RunContext, { refusal, isAgreed }: Judged, isSame: boolean): ToolExecution | undefined {
   const stopped = run.stoppedBy()
   if (stopped !== undefined) return stoppedExecution(stopped)
-  if (against !== undefined) return against.result
+  if (refusal !== undefined) return refusal.result
   if (!isSame) return failedExecution('its arguments would be others.')
   return isAgreed ? undefined : failedExecution('a guard asks about it.')
 }
@@ -197,7 +193,7 @@ function notAgain(run: RunContext, { against, isAgreed }: Judged, isSame: boolea
 async function concludeCall(run: RunContext, judged: Judged, result: ToolExecution): Promise<void> {
   const { call, tool } = judged
   if (call.trail !== undefined) run.noteTrail(call.trail.entries, call.trail.durations)
-  if (judged.result === undefined) noteEnd(run, call, result)
+  if (refusedResult(judged) === undefined) noteEnd(run, call, result)
   const isDelegated = tool?.delegate !== undefined || judged.begun?.last.key.kind === 'child'
   if (result.usage !== undefined && !isDelegated) run.spend(result.usage) // subagents are billed when they end
   const facts = { toolCall: toToolCall(call), toolExecution: result, durationMs: call.ranMs }

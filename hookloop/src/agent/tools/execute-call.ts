@@ -17,7 +17,7 @@ import { describeAgent } from '../describe-agent.ts'
 import { toToolCall, type ActiveCall } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
 import type { Tool, ToolRun } from '../tool.ts'
-import { lostAttempts, mayRepeat, type Judged } from './judge-call.ts'
+import { mayRepeat, type Judged } from './judge-call.ts'
 import { failedExecution, stoppedExecution, toExecution } from './result.ts'
 
 /** How long a tool may take to clean up after its signal has aborted. */
@@ -51,7 +51,7 @@ export async function toolCall(run: RunContext, judged: Judged, lost?: Lost): Pr
   const { effects, parts } = run
   const last = Number(begun?.last.key.n ?? 0)
   const isAgain = lost !== undefined && lost.why === undefined && interruptions !== undefined
-  const canRepeat = begun !== undefined && (mayRepeat(tool, begun) || lostAttempts(run, judged) !== undefined)
+  const canRepeat = begun !== undefined && (mayRepeat(tool, begun) || interruptions !== undefined)
   const repeats = lost !== undefined && lost.why === undefined && canRepeat
   const left = lost?.why !== undefined && canRepeat ? unknownOutcome(lost.why) : interrupted
   const effect: Effect = {

@@ -27,12 +27,15 @@ export type Judged = {
   readonly begun: Begun | undefined
   /** It was interrupted, and the question is whether it runs again: how often it was interrupted. */
   readonly interruptions?: number | undefined
-  /** Its result, if it does not run. */
-  readonly result?: ToolExecution | undefined
-  /** Which hook is against it, although it has begun, and the result that it would have. */
-  readonly against?: { readonly by: string; readonly result: ToolExecution } | undefined
+  /** Who is against it, and its result, unless it has begun. */
+  readonly refusal?: { readonly by: string; readonly result: ToolExecution } | undefined
   /** Whether every guard agrees, now, to run it with these arguments. */
   readonly isAgreed: boolean
+}
+
+/** The result of a call that does not run, and has not begun. */
+export function refusedResult({ begun, refusal }: Pick<Judged, 'begun' | 'refusal'>): ToolExecution | undefined {
+  return begun === undefined ? refusal?.result : undefined
 }
 
 export type Begun = { readonly first: Entry; readonly last: Entry }
@@ -47,11 +50,11 @@ const none: readonly never[] = Object.freeze([])
  */
 export async function judgeCall(run: RunContext, call: ActiveCall): Promise<Judged> {
   const begun = run.effects.begun(call.id)
-  const place = { call, begun, tool: run.parts.tools.get(call.name) }
+  const tool = run.parts.tools.get(call.name)
+  const place = { call, begun, tool, interruptions: lostAttempts(run, begun, tool) }
   const stopped = run.stoppedBy()
   if (stopped !== undefined && begun === undefined) return rejected(place, stoppedExecution(stopped))
   run.spend({ toolCalls: 1 })
-  const { tool } = place
   if (tool === undefined) return unusable(run, place, `There is no tool "${call.name}". Use one of: ${offered(run)}.`)
   if (!run.open!.offered.includes(call.name)) {
     return unusable(run, place, `The tool "${call.name}" was not offered in this step.`)
@@ -78,11 +81,10 @@ export async function judgeAgain(run: RunContext, judged: Judged, args: Json): P
   if (stopped !== undefined && begun === undefined) return rejected(judged, stoppedExecution(stopped))
   const plan = run.parts.stack.plan('beforeToolUse', call.name)
   const invocation = new Invocation(run, plan, run.state, { toolCall: toolCallOf(call, args) }, call.id)
-  const again = await parseAndDecide(run, { call, begun, tool }, invocation)
-  return { ...again, interruptions }
+  return parseAndDecide(run, { call, begun, tool, interruptions }, invocation)
 }
 
-type Place = Pick<Judged, 'call' | 'begun' | 'tool'>
+type Place = Pick<Judged, 'call' | 'begun' | 'tool' | 'interruptions'>
 type Candidate = Place & { readonly tool: Tool }
 
 async function argsFit(
@@ -138,25 +140,21 @@ function parseLimit({ effects, step }: RunContext, { id }: ActiveCall, why: 'par
 /** block > stop > ask > allow > no opinion. `parsed` is what the tool will get. */
 function followDecision(run: RunContext, candidate: Candidate, invocation: Invocation, parsed: unknown): Judged {
   const { blocked, failure } = invocation
-  const { begun, call, tool } = candidate
+  const { begun, call, tool, interruptions } = candidate
   if (blocked !== undefined) return rejected(candidate, blockedExecution(blocked.by, blocked.message), blocked.by)
   if (failure !== undefined)
     return rejected(candidate, rejectedExecution(failedExecution(`Not run: ${modelText(failure)}`)), 'hookloop')
   const stopped = run.stoppedBy()
   if (stopped !== undefined && begun === undefined) return rejected(candidate, stoppedExecution(stopped))
   const asks = asksAbout(run.parts, candidate, invocation)
-  const interruptions = lostAttempts(run, candidate)
-  if (interruptions === undefined) return { call, tool, parsed, asks, begun, isAgreed: asks.length === 0 }
+  if (interruptions === undefined) return { ...candidate, parsed, asks, isAgreed: asks.length === 0 }
   const by = tool.onUnknownOutcome === 'ask' ? `tool "${tool.name}"` : 'approval'
   const again = Object.freeze({ by, message: questionAbout(call.name, interruptions) })
-  return { call, tool, parsed, asks: [...asks, again], begun, interruptions, isAgreed: false }
+  return { ...candidate, parsed, asks: [...asks, again], isAgreed: false }
 }
 
 /** How often a call was interrupted, if an approver is asked whether it runs again. */
-export function lostAttempts(
-  { parts }: RunContext,
-  { begun, tool }: Pick<Judged, 'begun' | 'tool'>,
-): number | undefined {
+function lostAttempts({ parts }: RunContext, begun: Begun | undefined, tool: Tool | undefined): number | undefined {
   if (begun === undefined || begun.last.key.kind !== 'tool') return undefined
   const n = Number(begun.last.key.n)
   if (begun.last.end !== undefined) return n === 0 ? undefined : n // it was asked about before the last attempt
@@ -201,9 +199,9 @@ function unusable(run: RunContext, place: Place, message: string, warning?: stri
 }
 
 /** A call that does not run, unless it has begun. */
-export function rejected({ call, begun, tool }: Place, result: ToolExecution, by = 'hookloop'): Judged {
-  const plain = { call, tool, begun, parsed: undefined, asks: none, isAgreed: false }
-  return begun === undefined ? { ...plain, result } : { ...plain, against: { by, result } }
+export function rejected({ call, begun, tool, interruptions }: Place, result: ToolExecution, by = 'hookloop'): Judged {
+  const refusal = { by, result }
+  return { call, begun, tool, interruptions, parsed: undefined, asks: none, isAgreed: false, refusal }
 }
 
 function argsProblem(args: Json): string {
