@@ -18,7 +18,7 @@ const beginnings = {
   'json-schema': under('values', 'json-schema', 'untrusted-schema', 'schema-problem'),
   more: [
     ...under('agent', 'output/', 'subagents/', 'agent-tool', 'hook-agent'),
-    ...under('agent/loop', 'answer-window', 'attempts', 'compact', 'resume'),
+    ...under('agent/loop', 'answer-stream', 'attempts', 'compact', 'resume'),
     ...under('agent/model', 'hook-infer', 'infer'),
     'capabilities/output',
     ...under(

@@ -1,11 +1,10 @@
 import { checkOptions } from '../values/check-options.ts'
 import type { Emit } from '../state/event.ts'
 import type { Json } from '../values/json.ts'
-import type { Answer, Approval } from '../state/tool-call.ts'
 import { AgentError } from '../errors.ts'
 import { Journal, type Effect, type Place } from './journal.ts'
 import { keyId, type EffectKey, type EffectPath } from './keys.ts'
-import { RunLog, type Entry, type Scope } from './log.ts'
+import { RunLog, type Scope } from './log.ts'
 import type { CancelRecord } from './records.ts'
 import { RunTime, systemClock, untilEnd, type Clock, type RunEnd, type WorkLimit } from './run-time.ts'
 
@@ -127,55 +126,6 @@ export class Effects implements Place {
   /** Performs an effect once, under a key that is the same in every process. Returns the recorded result if there is one. */
   perform<T extends Json>(effect: Effect, act: (signal: AbortSignal, beganAt: number) => T | Promise<T>): Promise<T> {
     return this.journal.perform<T>(this, effect, (beganAt) => act(this.signal, beganAt))
-  }
-
-  /** What is recorded of an effect of the open step. */
-  find(key: EffectKey): Entry | undefined {
-    return this.journal.find(this.scopeLog, key)
-  }
-
-  /** Takes note of the questions about a call that has begun, and of its attempts: they are not asked for again. */
-  readAbout(call: string): void {
-    for (const entry of this.scopeLog.entries.values()) {
-      const { kind, call: of } = entry.key
-      if (of === call && (kind === 'ask' || kind === 'tool')) entry.isRead = true
-    }
-  }
-
-  /** Takes note of the model calls of a hook that has timed out: what they have cost is recorded with the timeout. */
-  readCallsOf({ trigger, hook, call }: Pick<EffectKey, 'trigger' | 'hook' | 'call'>): void {
-    for (const entry of this.scopeLog.entries.values()) {
-      const { key } = entry
-      if (key.kind === 'infer' && key.trigger === trigger && key.hook === hook && key.call === call) entry.isRead = true
-    }
-  }
-
-  /** The answers to questions about a call of the open step, and the call that was shown. */
-  answersAbout(call: string): readonly { readonly asked: { readonly args: Json }; readonly answer: Answer }[] {
-    return [...this.scopeLog.entries.values()].flatMap(({ key, begin, end }) => {
-      if (key.kind !== 'ask' || key.call !== call || begin === undefined || end?.value === undefined) return []
-      return [{ asked: (begin.input as unknown as Approval).toolCall, answer: end.value as Answer }]
-    })
-  }
-
-  /** Whether hooks knew how a call ends when the run waited last: it had ended, or was denied. */
-  knewEndOf(call: string): boolean {
-    const begun = this.begun(call)
-    if (begun !== undefined) return begun.last.isSettled === true
-    for (const { key, isSettled } of this.scopeLog.entries.values())
-      if (key.kind === 'ask' && key.call === call && isSettled === true) return true
-    return false
-  }
-
-  /** Whether something of the open step is done: a model has answered, or a call has begun. */
-  get hasBegun(): boolean {
-    return this.scopeLog.hasBegun
-  }
-
-  /** The first and the last attempt at a call of the open step, if it has begun. */
-  begun(call: string): { readonly first: Entry; readonly last: Entry } | undefined {
-    const attempts = this.scopeLog.attemptsAt(call)
-    return attempts.length === 0 ? undefined : { first: attempts[0]!, last: attempts.at(-1)! }
   }
 
   /**

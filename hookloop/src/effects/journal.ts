@@ -7,7 +7,7 @@ import type { Approval } from '../state/tool-call.ts'
 import { AgentError, toAgentError } from '../errors.ts'
 import { toJson } from '../values/json.ts'
 import { encodeChange } from './change.ts'
-import { keyId, type EffectKey, type EffectKind } from './keys.ts'
+import type { EffectKey, EffectKind } from './keys.ts'
 import { withDeferred, type Entry, type RunLog, type Scope } from './log.ts'
 import type {
   CancelRecord,
@@ -150,7 +150,7 @@ export class Journal {
   async perform<T extends Json>(place: Place, effect: Effect, act: (beganAt: number) => T | Promise<T>): Promise<T> {
     const { key, unknown } = effect
     const scope = place.scopeLog
-    const entry = scope.entries.get(keyId(key))
+    const entry = scope.find(key)
     if (entry !== undefined) entry.isRead = true
     const began = place.clockTime()
     if (this.tape !== undefined) return resultAt(place, await this.tape.perform(scope, effect, entry, () => act(began)))
@@ -200,20 +200,16 @@ export class Journal {
 
   /** Records that a hook timed out, as its end. */
   endedLate(scope: Scope, key: EffectKey, error: AgentError, at: number): void {
-    if (this.tape !== undefined || scope.entries.has(keyId(key))) return
+    if (this.tape !== undefined || scope.find(key) !== undefined) return
     this.append({ t: 'end', ...pathOf(scope), key, error: errorText(error), at })
   }
 
   /** The recorded end of something that this process does not perform itself, such as the timeout of a hook. */
   recorded(scope: Scope, key: EffectKey): EndRecord | undefined {
     if (scope.entries.size === 0) return undefined
-    const entry = scope.entries.get(keyId(key))
+    const entry = scope.find(key)
     if (entry !== undefined) entry.isRead = true
     return entry?.end
-  }
-
-  find(scope: Scope, key: EffectKey): Entry | undefined {
-    return scope.entries.get(keyId(key))
   }
 
   noteEnd(scope: Scope, record: Omit<CancelRecord, 't' | 'path'>): void {

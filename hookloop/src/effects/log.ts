@@ -62,9 +62,38 @@ export class Scope implements Recorded {
     return false
   }
 
-  /** The attempts at a tool call, or the runs of its subagent. */
-  attemptsAt(call: string): readonly Entry[] {
-    return [...this.entries.values()].filter(({ key }) => key.call === call && isCall(key))
+  find(key: EffectKey): Entry | undefined {
+    return this.entries.get(keyId(key))
+  }
+
+  /** The first and the last attempt at a call, or run of its subagent, if it has begun. */
+  begun(call: string): { readonly first: Entry; readonly last: Entry } | undefined {
+    const attempts = this.#about(call).filter(({ key }) => isCall(key))
+    return attempts.length === 0 ? undefined : { first: attempts[0]!, last: attempts.at(-1)! }
+  }
+
+  /** Takes note of effects that nothing asks for any more. */
+  readAll(isRead: (key: EffectKey) => boolean): void {
+    for (const entry of this.entries.values()) if (isRead(entry.key)) entry.isRead = true
+  }
+
+  /** The answers to questions about a call, and the call that was shown. */
+  answersAbout(call: string): readonly { readonly asked: { readonly args: Json }; readonly answer: Answer }[] {
+    return this.#about(call).flatMap(({ key, begin, end }) => {
+      if (key.kind !== 'ask' || begin === undefined || end?.value === undefined) return []
+      return [{ asked: (begin.input as unknown as Approval).toolCall, answer: end.value as Answer }]
+    })
+  }
+
+  /** Whether hooks knew how a call ends when the run waited last: it had ended, or was denied. */
+  knewEndOf(call: string): boolean {
+    const { last } = this.begun(call) ?? {}
+    if (last !== undefined) return last.isSettled === true
+    return this.#about(call).some(({ key, isSettled }) => key.kind === 'ask' && isSettled === true)
+  }
+
+  #about(call: string): readonly Entry[] {
+    return [...this.entries.values()].filter(({ key }) => key.call === call)
   }
 
   readonly keyOf = (value: unknown): string | undefined =>

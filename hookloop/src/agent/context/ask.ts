@@ -51,7 +51,7 @@ function toAsked(run: RunContext, { call, asks, at, interruptions }: Question): 
 
 /** Whether exactly this question has an answer. */
 export function isAnswered(run: RunContext, question: Question): boolean {
-  return run.effects.find(toAsked(run, question).key)?.end !== undefined
+  return run.effects.scopeLog.find(toAsked(run, question).key)?.end !== undefined
 }
 
 /**
@@ -61,7 +61,7 @@ export function isAnswered(run: RunContext, question: Question): boolean {
 export async function ask(run: RunContext, question: Question): Promise<Answer> {
   const { answer: policy } = run.parts.approval
   const { key, approval } = toAsked(run, question)
-  const known = run.effects.find(key)
+  const known = run.effects.scopeLog.find(key)
   if (known === undefined) run.effects.emit?.({ type: 'asked', step: run.step, at: run.now, approval })
   const isDenied = policy === 'deny' && known === undefined
   const asked = (known?.begin?.input as Approval | undefined) ?? approval // with the expiry that was shown

@@ -171,7 +171,7 @@ export async function recover(
   if (isFatal(error)) return failed(run, error, during)
   const failures = run.countFailure()
   const facts = { error: run.recordError(error, during), during, consecutiveFailures: failures }
-  const hasRetried = next !== undefined && run.effects.find(next) !== undefined
+  const hasRetried = next !== undefined && run.effects.scopeLog.find(next) !== undefined
   const invocation = new Invocation(run, run.parts.stack.plan('onError'), run.state, facts)
   try {
     await runTransforms(invocation, invocation.plan.transforms)
@@ -185,7 +185,7 @@ export async function recover(
   const { recovery } = invocation
   if (hasRetried) {
     const backoff = backoffKey(run, during, failures)
-    if (run.effects.find(backoff) !== undefined) await run.effects.sleep(backoff, recovery?.afterMs ?? 0)
+    if (run.effects.scopeLog.find(backoff) !== undefined) await run.effects.sleep(backoff, recovery?.afterMs ?? 0)
     void run.stoppedBy()
     if (recovery?.decision !== 'retry')
       run.noteOverridden('onError', { by: recovery?.by ?? 'hookloop', decision: 'end' })

@@ -44,7 +44,7 @@ export async function callModel(run: RunContext, step: OpenStep): Promise<void> 
   const { forbidden } = run
   const asked = requestOf(run)
   const before = await fireTrigger(run, 'beforeInference', { request: asked })
-  const hasBegun = run.effects.find(modelKey(step, 1)) !== undefined
+  const hasBegun = run.effects.scopeLog.find(modelKey(step, 1)) !== undefined
   const stopped = run.stoppedBy()
   if (!hasBegun && (before?.failure !== undefined || stopped !== undefined)) return
   if (hasQuestion(before) && run.forbidden === undefined) {
@@ -79,7 +79,9 @@ async function passResponse(
 function withBegunCalls(run: RunContext, recorded: InferenceResponse, passed: InferenceResponse): InferenceResponse {
   if (passed === recorded) return passed
   const kept = new Set(callsIn(passed).map(({ toolCallId }) => toolCallId))
-  const lost = callsIn(recorded).filter(({ toolCallId: id }) => !kept.has(id) && run.effects.begun(id) !== undefined)
+  const lost = callsIn(recorded).filter(
+    ({ toolCallId: id }) => !kept.has(id) && run.effects.scopeLog.begun(id) !== undefined,
+  )
   if (lost.length === 0) return passed
   for (const { toolCallId: call } of lost)
     run.noteOverridden('afterInference', { by: 'hookloop', decision: 'call removed', call })
@@ -132,7 +134,7 @@ async function mayCallAgain(
   call: ModelCall,
   { failed, next }: { readonly failed: ModelCallRecord; readonly next: EffectKey },
 ): Promise<boolean> {
-  const hasBegun = run.effects.find(next) !== undefined
+  const hasBegun = run.effects.scopeLog.find(next) !== undefined
   if (run.stoppedBy() !== undefined && !hasBegun) return false // streamed text is not retracted: nothing will replace it
   call.stream?.retract('the model call failed')
   if ((await recover(run, failureOf(call, failed), 'aroundInference', next)) !== 'retry') return false

@@ -32,7 +32,7 @@ export async function runLoop(run: RunContext, input: Message): Promise<FinalRec
     const blocked = await takeInput(run, input)
     if (blocked !== undefined) return endBlocked(run, blocked)
     await fireTrigger(run, 'beforeExecution')
-    if (run.stoppedBy() !== undefined && !run.effects.hasBegun) outcome = run.count()
+    if (run.stoppedBy() !== undefined && !run.effects.scopeLog.hasBegun) outcome = run.count()
   }
   for (;;) {
     outcome ??= await takeStep(run)
@@ -60,7 +60,7 @@ async function takeStep(run: RunContext): Promise<ContinuationOutcome> {
 
 /** beforeStep, and the compaction that a hook may ask for. Returns an outcome if no step is to be taken. */
 async function beforeStep(run: RunContext): Promise<ContinuationOutcome | undefined> {
-  const { hasBegun } = run.effects
+  const { hasBegun } = run.effects.scopeLog
   const fired = await fireTrigger(run, 'beforeStep')
   if (hasQuestion(fired) && (run.stoppedBy() === undefined || hasBegun)) {
     const subject = { step: run.state.stepCount + 1 }
@@ -76,7 +76,7 @@ async function beforeStep(run: RunContext): Promise<ContinuationOutcome | undefi
 /** What has begun is finished first: then the votes that end the run count with those of the step. */
 function countBeforeStep(run: RunContext): ContinuationOutcome | undefined {
   const stopped = run.stoppedBy()
-  const { hasBegun } = run.effects
+  const { hasBegun } = run.effects.scopeLog
   const { votes } = run.execution
   if (stopped === undefined && votes.length === 0) return undefined
   if (hasBegun && !countVotes(votes).shouldContinue) {

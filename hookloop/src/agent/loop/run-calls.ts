@@ -7,8 +7,8 @@ import { ask, isAnswered, noteAnswer, type Question } from '../context/ask.ts'
 import { fireTrigger } from '../context/fire-trigger.ts'
 import { toToolCall, type ActiveCall, type OpenStep } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
-import type { BudgetShare } from '../subagents/child-run.ts'
-import { concludeChild, delegatedCall, type ChildEnd } from '../subagents/delegated-call.ts'
+import type { BudgetShare, ChildEnd } from '../subagents/child-run.ts'
+import { concludeChild, delegatedCall } from '../subagents/delegated-call.ts'
 import { HOOKS_LEFT, leftByLimit, toolCall, unknownOutcome } from '../tools/execute-call.ts'
 import { judgeAgain, judgeCall, refusedResult, rejected, type Judged } from '../tools/judge-call.ts'
 import { blockedExecution, failedExecution, noOutput, stoppedExecution } from '../tools/result.ts'
@@ -42,7 +42,7 @@ function startedBefore(run: RunContext, others: readonly ActiveCall[], call: Act
 
 /** When an earlier process began a call. */
 function beginOf({ effects }: RunContext, { id }: ActiveCall): number {
-  const { seq = Infinity } = effects.begun(id)?.first ?? {}
+  const { seq = Infinity } = effects.scopeLog.begun(id)?.first ?? {}
   return seq <= effects.journal.log.before ? seq : Number.MAX_SAFE_INTEGER
 }
 
@@ -97,7 +97,7 @@ async function withEdit(run: RunContext, judged: Judged): Promise<Judged> {
   const { call, begun, interruptions } = judged
   if (begun === undefined || interruptions === undefined) return judged
   const { args } = begun.last.begin!.input as { readonly args: Json }
-  const isEdited = run.effects.answersAbout(call.id).some(({ asked, answer }) => {
+  const isEdited = run.effects.scopeLog.answersAbout(call.id).some(({ asked, answer }) => {
     return (
       typeof answer === 'object' && 'allow' in answer && sameJson(answer.allow, args) && sameJson(asked.args, call.args)
     )
@@ -142,7 +142,7 @@ async function runGroup(run: RunContext, group: readonly Judged[]): Promise<read
     run.ledgerOf.adopt(judged.call) // of a continuation that waits
     if (result instanceof Suspended) waiting.push(result)
     else {
-      run.effects.isRepeated = run.effects.knewEndOf(judged.call.id)
+      run.effects.isRepeated = run.effects.scopeLog.knewEndOf(judged.call.id)
       await concludeCall(run, judged, result!).finally(() => (run.effects.isRepeated = false))
     }
   }
@@ -164,7 +164,7 @@ async function runCall(run: RunContext, judged: Judged, share: BudgetShare): Pro
       const decision = refusal?.result.status ?? (isAgreed ? 'other arguments' : 'ask')
       run.noteOverridden('beforeToolUse', { by, decision, call: call.id })
     }
-    run.effects.readAbout(call.id)
+    run.effects.scopeLog.readAll((key) => key.call === call.id && (key.kind === 'ask' || key.kind === 'tool'))
     if (begun.last.key.kind === 'child') return delegatedCall(run, judged, share)
     if (begun.last.end === undefined) {
       const why = notAgain(run, judged, isSame)

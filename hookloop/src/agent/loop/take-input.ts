@@ -16,7 +16,7 @@ import type { RunContext } from '../context/run-context.ts'
  * begun is not blocked any more.
  */
 export async function takeInput(run: RunContext, input: Message): Promise<ContinuationOutcome | undefined> {
-  const { hasBegun } = run.effects
+  const { hasBegun } = run.effects.scopeLog
   const before = run.state
   openExecution(run)
   let judged: AgentState | undefined
@@ -67,7 +67,7 @@ type Judging = {
 
 /** Fires onUserInput, and asks what guards ask. A block or a denial is a vote. */
 async function judgeInput(run: RunContext, { before, input, add }: Judging): Promise<void> {
-  const { hasBegun } = run.effects
+  const { hasBegun } = run.effects.scopeLog
   const invocation = await fireOrThrow(run, 'onUserInput', { input }, before)
   const { blocked } = invocation
   if (blocked !== undefined && hasBegun) run.noteOverridden('onUserInput', { by: blocked.by, decision: 'block' })

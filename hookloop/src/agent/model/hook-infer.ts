@@ -114,7 +114,10 @@ export class HookModelCalls implements HookInference {
     const effect = { key: this.#keyFor('hook', 'unheard'), input: () => null }
     const calls = { usage: this.#cost(), trail: this.#trail.entries.slice(), votes: this.#votes.slice() }
     const recorded = await this.#run.effects.scope().perform<PartialCalls>(effect, () => calls)
-    this.#run.effects.readCallsOf(effect.key)
+    const { trigger, hook, call } = effect.key
+    this.#effects.scopeLog.readAll(
+      (key) => key.kind === 'infer' && key.trigger === trigger && key.hook === hook && key.call === call,
+    )
     return recorded
   }
 

@@ -9,9 +9,12 @@ import type { ToolExecution } from '../../state/tool-call.ts'
 import type { Above, AgentPlace } from '../../state/subagent.ts'
 import { addUsage, noUsage, totalTokens, type Usage } from '../../state/usage.ts'
 import type { EffectPath } from '../../effects/keys.ts'
+import { isIncomplete } from '../../errors.ts'
 import type { AgentParts } from '../agent-parts.ts'
 import type { Budget } from '../capability.ts'
+import type { ActiveCall } from '../context/open-step.ts'
 import { RunContext } from '../context/run-context.ts'
+import { blockedExecution, failedExecution, toExecution } from '../tools/result.ts'
 import { childParts, inheritedMetadata } from './child-parts.ts'
 
 /** The subagent of a call and its input, as the tool returns them. */
@@ -22,35 +25,37 @@ export type BudgetShare = { readonly index: number; readonly of: number }
 
 /** A run of a subagent: its first one, or a continuation that hooks have requested. */
 export type ChildStart = {
-  readonly call: string
+  readonly call: ActiveCall
   readonly n: number
   readonly delegation: Delegation
   readonly share: BudgetShare
   /** What it is asked, if it is a continuation. */
   readonly request?: string | undefined
-  /** Called with its ledger when it has ended, or waits. */
-  readonly tell: (ledger: readonly TimedLedgerEntry[]) => void
+  /** The length of its result. */
+  readonly maxChars: number
 }
 
-/** How a subagent has ended. */
-export type ChildOutcome = {
+/** What is recorded of a subagent that has ended. Hooks of the parent decide about it in the order of the calls. */
+export type ChildEnd = {
+  readonly kind: 'child'
+  readonly n: number
+  readonly agent: string
   readonly status: FinalStatus
   readonly outcome: ContinuationOutcome
   readonly message: string
-  /** Its answer: the typed answer if it has a schema, otherwise the text. */
-  readonly output: unknown
   readonly usage: Usage
-  /** Whether a tool call of it succeeded. */
-  readonly hasWorked: boolean
-  readonly left: readonly string[]
-  readonly failure: RunContext['failure']
+  readonly execution: ToolExecution
+  /** Whether a tool call of it succeeded: that resets the count of continuations in a row. */
+  readonly hasWorked?: true
+  /** Work that may still be running. */
+  readonly left?: readonly string[]
 }
 
 /** Runs a subagent to its end. It is a part of its parent's journal, so it suspends, resumes and replays with it. */
-export async function runChild(parent: RunContext, start: ChildStart): Promise<ChildOutcome> {
-  const { delegation, request } = start
-  const path = childPath(parent, start)
-  const place: AgentPlace = { agent: delegation.name, step: parent.step, call: start.call }
+export async function runChild(parent: RunContext, start: ChildStart): Promise<ChildEnd> {
+  const { delegation, request, call } = start
+  const path = childPath(parent, { ...start, agent: delegation.name })
+  const place: AgentPlace = { agent: delegation.name, step: parent.step, call: call.id }
   const effects = parent.effects.child(path, emitFrom(place, parent.effects.listener))
   const { scopeLog: scope } = effects
   const parts = childParts(parent.parts, delegation)
@@ -68,25 +73,28 @@ export async function runChild(parent: RunContext, start: ChildStart): Promise<C
   })
   try {
     const final = await parent.drive!(run, toInput(request ?? delegation.input))
-    return outcomeOf(run, final)
+    parent.effects.stamp(scope.at)
+    if (run.failure !== undefined && isIncomplete(run.failure)) parent.fail(run.failure, 'aroundToolUse')
+    return endOf(run, final, { parent, start })
   } finally {
     effects.time.close()
-    start.tell(ledgerInside(place, { entries: run.ledgerOf.all, names: toolNames(run.state) }))
+    noteInside(call, place, { entries: run.ledgerOf.all, state: run.state })
   }
 }
 
 export function childPath(
   parent: RunContext,
-  { call, n, delegation }: Pick<ChildStart, 'call' | 'n' | 'delegation'>,
+  { call, n, agent }: Pick<ChildStart, 'call' | 'n'> & { readonly agent: string },
 ): EffectPath {
-  return [...parent.effects.path, { step: parent.step, call, n, agent: delegation.name }]
+  return [...parent.effects.path, { step: parent.step, call: call.id, n, agent }]
 }
 
 /** The state that a run of a subagent starts with. */
 function initialState(parent: RunContext, parts: AgentParts, start: ChildStart, agentId: string): AgentState {
   const { delegation, n } = start
   const { log } = parent.effects.journal
-  const before = n === 0 ? undefined : log.scope(childPath(parent, { ...start, n: n - 1 })).state
+  const last = { ...start, n: n - 1, agent: delegation.name }
+  const before = n === 0 ? undefined : log.scope(childPath(parent, last)).state
   if (before !== undefined)
     return AgentState.create({ ...AgentState.fieldsOf(before), spentBefore: noUsage, execution: undefined })
   return AgentState.create({
@@ -97,22 +105,63 @@ function initialState(parent: RunContext, parts: AgentParts, start: ChildStart, 
   })
 }
 
-function outcomeOf(run: RunContext, final: FinalRecord): ChildOutcome {
+function endOf(
+  run: RunContext,
+  final: FinalRecord,
+  { parent, start }: { readonly parent: RunContext; readonly start: ChildStart },
+): ChildEnd {
   const { status, reason, by, message, votes } = final
-  const { output, state, left, failure, blocked } = run
+  const { state, left, blocked } = run
+  const agent = start.delegation.name
+  const outcome =
+    votes.length > 0
+      ? countVotes(votes)
+      : { shouldContinue: false, stopReason: reason, resolvedBy: by, evaluations: votes }
   const text = blocked === undefined ? (state.lastStep?.text ?? '') : ''
+  const output = run.output === undefined ? text : run.output.value
+  const shape = { maxChars: start.maxChars, redact: parent.parts.redact }
+  const hasWorked = blocked === undefined && stepsOf(state).some(({ toolExecutions }) => toolExecutions.some(isOk))
   return {
+    kind: 'child',
+    n: start.n,
+    agent,
     status,
-    outcome:
-      votes.length > 0
-        ? countVotes(votes)
-        : { shouldContinue: false, stopReason: reason, resolvedBy: by, evaluations: votes },
+    outcome,
     message,
-    output: output === undefined ? text : output.value,
     usage: state.usage,
-    hasWorked: blocked === undefined && stepsOf(state).some(({ toolExecutions }) => toolExecutions.some(isOk)),
-    left,
-    failure,
+    execution: resultOf(agent, { status, outcome, message, output }, shape),
+    ...(hasWorked && { hasWorked }),
+    ...(left.length > 0 && { left }),
+  }
+}
+
+/** The result of a subagent as the model of its parent gets it. */
+function resultOf(
+  agent: string,
+  { status, outcome, message, output }: Pick<ChildEnd, 'status' | 'outcome' | 'message'> & { readonly output: unknown },
+  shape: Parameters<typeof toExecution>[1],
+): ToolExecution {
+  const who = `The subagent "${agent}"`
+  const why = message || outcome.stopReason || ''
+  switch (status) {
+    case 'completed':
+      return toExecution(output === '' ? `${who} gave no answer.` : output, shape)
+    case 'stopped': {
+      if (outcome.stopReason === 'inputBlocked')
+        return blockedExecution(outcome.resolvedBy ?? '', `${who} was not started: ${why}`)
+      const stopped = `${who} was stopped by "${outcome.resolvedBy}" before it had finished: ${why}`
+      if (typeof output !== 'string' || output === '') return failedExecution(stopped)
+      return toExecution(`${stopped}\nIts answer so far:\n${output}`, shape)
+    }
+    case 'failed':
+      return failedExecution(`${who} failed: ${why}`)
+    case 'cancelled':
+      return Object.freeze({
+        status: 'outcomeUnknown',
+        output: `The run was cancelled while the subagent "${agent}" was running. It may have had an effect.`,
+      })
+    default:
+      return status satisfies never
   }
 }
 
@@ -124,23 +173,20 @@ function isOk({ status }: ToolExecution): boolean {
   return status === 'ok'
 }
 
-/** The ledger of a subagent as part of that of its parent. */
-export function ledgerInside(
+/** Keeps the ledger of a subagent, with the names of the tools that it has called, for that of its parent. */
+export function noteInside(
+  call: ActiveCall,
   place: AgentPlace,
-  { entries, names }: { readonly entries: readonly TimedLedgerEntry[]; readonly names: ReadonlyMap<string, string> },
-): readonly TimedLedgerEntry[] {
-  return entries.map(({ path = [], ...entry }) => {
+  { entries, state }: { readonly entries: readonly TimedLedgerEntry[]; readonly state: AgentState | undefined },
+): void {
+  const names = new Map<string, string>()
+  for (const { index, toolCalls } of state === undefined ? [] : stepsOf(state))
+    for (const { id, name } of toolCalls) names.set(`${index}/${id}`, name)
+  const inside = entries.map(({ path = [], ...entry }) => {
     const tool = path.length === 0 && entry.call !== undefined ? names.get(`${entry.step}/${entry.call}`) : undefined
     return Object.freeze({ ...entry, path: [place, ...path], ...(tool !== undefined && { tool }) })
   })
-}
-
-/** The tools that a subagent has called, by step and call id. The parent's ledger stores their names. */
-export function toolNames({ execution }: AgentState): ReadonlyMap<string, string> {
-  const steps = execution?.steps ?? []
-  return new Map(
-    steps.flatMap(({ index, toolCalls }) => toolCalls.map(({ id, name }) => [`${index}/${id}`, name] as const)),
-  )
+  call.inside = [...(call.inside ?? []), ...inside]
 }
 
 /** The metadata of its parent, and its own name and depth. */

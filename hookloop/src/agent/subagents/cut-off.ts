@@ -1,17 +1,24 @@
 import { textOfJson, type Json } from '../../values/json.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
-import type { Usage } from '../../state/usage.ts'
 import { partsOfEnd } from '../../effects/change.ts'
+import type { EffectPath } from '../../effects/keys.ts'
 import type { RunLog, Scope } from '../../effects/log.ts'
+import type { ChildEnd } from './child-run.ts'
 
 /** A call that a subagent has made. What hooks have not judged yet is not shown. */
 type MadeCall = { readonly name: string; readonly args: Json; readonly result: string; readonly isKnown: boolean }
 
+const cut = { shouldContinue: false, stopReason: 'errorForbade', resolvedBy: 'hookloop', evaluations: [] } as const
+const MESSAGE = 'the agent no longer has it'
 const MAX_CALLS = 100
 const MAX_CHARS = 500
 
-/** The result of a call whose subagent cannot be continued: what it has done, so that nothing of it is lost or repeated. */
-export function cutOff(log: RunLog, scope: Scope): { readonly execution: ToolExecution; readonly usage: Usage } {
+/** The end of a subagent that does not exist any more: what it has done, so that nothing of it is lost or repeated. */
+export function cutOff(
+  log: RunLog,
+  { path, n, agent }: Pick<ChildEnd, 'n' | 'agent'> & { readonly path: EffectPath },
+): ChildEnd {
+  const scope = log.scope(path)
   const made = [...log.within(scope.id)].flatMap(callsIn)
   const shown = made.slice(0, MAX_CALLS).map(lineOf)
   const more = made.length > MAX_CALLS ? [`… and ${made.length - MAX_CALLS} more`] : []
@@ -20,7 +27,8 @@ export function cutOff(log: RunLog, scope: Scope): { readonly execution: ToolExe
     status: made.every(({ isKnown }) => isKnown) ? 'failed' : 'outcomeUnknown',
     output: `The subagent was interrupted and is not continued. ${did}`,
   })
-  return { execution, usage: log.openUsage(scope.id) }
+  const usage = log.openUsage(scope.id)
+  return { kind: 'child', n, agent, status: 'failed', outcome: cut, message: MESSAGE, usage, execution }
 }
 
 function callsIn({ state, entries }: Scope): readonly MadeCall[] {

@@ -1,4 +1,4 @@
-import type { FinalStatus, HookRecord } from '../../state/execution.ts'
+import type { HookRecord } from '../../state/execution.ts'
 import {
   countVotes,
   isForbidden,
@@ -13,7 +13,7 @@ import { addUsage, type Usage } from '../../state/usage.ts'
 import type { Effect } from '../../effects/journal.ts'
 import { keyId, type EffectKey, type EffectPath } from '../../effects/keys.ts'
 import type { RunLog } from '../../effects/log.ts'
-import { isIncomplete, messageOf } from '../../errors.ts'
+import { messageOf } from '../../errors.ts'
 import { modelText } from '../../hooks/failure-text.ts'
 import { isAgent, type AgentParts } from '../agent-parts.ts'
 import { fireTrigger } from '../context/fire-trigger.ts'
@@ -21,36 +21,19 @@ import { toToolCall } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
 import type { Tool } from '../tool.ts'
 import type { Judged } from '../tools/judge-call.ts'
-import { blockedExecution, failedExecution, toExecution } from '../tools/result.ts'
+import { failedExecution } from '../tools/result.ts'
 import type { AgentSpec } from '../agent-tool.ts'
 import { childParts } from './child-parts.ts'
 import {
   childPath,
-  ledgerInside,
+  noteInside,
   runChild,
-  toolNames,
   type BudgetShare,
-  type ChildOutcome,
+  type ChildEnd,
   type ChildStart,
   type Delegation,
 } from './child-run.ts'
 import { cutOff } from './cut-off.ts'
-
-/** What is recorded of a subagent that has ended. Hooks of the parent decide about it in the order of the calls. */
-export type ChildEnd = {
-  readonly kind: 'child'
-  readonly n: number
-  readonly agent: string
-  readonly status: FinalStatus
-  readonly outcome: ContinuationOutcome
-  readonly message: string
-  readonly usage: Usage
-  readonly execution: ToolExecution
-  /** Whether a tool call of it succeeded: that resets the count of continuations in a row. */
-  readonly hasWorked?: true
-  /** Work that may still be running. */
-  readonly left?: readonly string[]
-}
 
 /** How deep subagents can be nested, whatever their tools allow. */
 const MAX_LEVEL = 16
@@ -84,35 +67,30 @@ function argsOf({ call, begun }: Judged): Json {
   return begun === undefined ? call.args : (begun.first.begin!.input as { readonly args: Json }).args
 }
 
-type Performing = Omit<ChildStart, 'call' | 'delegation' | 'tell'> & { readonly delegation: Delegation | undefined }
+type Performing = Omit<ChildStart, 'call' | 'delegation' | 'maxChars'> & { readonly delegation: Delegation | undefined }
 
 async function performChild(run: RunContext, judged: Judged, how: Performing): Promise<ChildEnd> {
   const { call, tool } = judged
   const { n, delegation } = how
   const begin = judged.begun?.first.begin?.input as { readonly agent: string } | undefined
   const agent = delegation?.name ?? begin?.agent ?? ''
-  const path = childPath(run, { call: call.id, n, delegation: { name: agent, to: {}, input: '' } })
+  const path = childPath(run, { call, n, agent })
   const { log } = run.effects.journal
   const effect: Effect = {
     key: keyOf(run, call.id, n),
     input: () => ({ name: call.name, args: call.args, agent, guards: ownGuards(run.parts, delegation) as Json }),
-    unknown: delegation === undefined ? () => cutOffChild(log, { path, n, agent }) : undefined,
+    unknown: delegation === undefined ? () => cutOff(log, { path, n, agent }) : undefined,
   }
-  const tell: ChildStart['tell'] = (ledger) => void (call.inside = [...(call.inside ?? []), ...ledger])
   if (judged.begun === undefined && n === 0)
     run.effects.emit?.({ type: 'toolStarted', step: run.step, at: run.now, call: toToolCall(call) })
   let hasRun = false
   const end = (await run.effects.perform<Json>(effect, async () => {
     hasRun = true
-    const ended = await runChild(run, { ...how, call: call.id, delegation: delegation!, tell })
-    run.effects.stamp(log.scope(path).at)
-    if (ended.failure !== undefined && isIncomplete(ended.failure)) run.fail(ended.failure, 'aroundToolUse')
-    return endOf(run, { n, agent, tool: tool! }, ended)
+    return runChild(run, { ...how, call, delegation: delegation!, maxChars: tool!.maxOutputChars })
   })) as unknown as ChildEnd
   if (!hasRun) {
     const { ledger: entries, state } = log.scope(path)
-    const names = state === undefined ? new Map<string, string>() : toolNames(state)
-    tell(ledgerInside({ agent, step: run.step, call: call.id }, { entries, names }))
+    noteInside(call, { agent, step: run.step, call: call.id }, { entries, state })
   }
   run.spend(end.usage)
   for (const what of end.left ?? []) run.leave(`${what} of the subagent "${agent}"`)
@@ -121,41 +99,6 @@ async function performChild(run: RunContext, judged: Judged, how: Performing): P
 
 function keyOf({ step }: RunContext, call: string, n: number): EffectKey {
   return { step, kind: 'child', call, n }
-}
-
-function endOf(
-  run: RunContext,
-  { n, agent, tool }: { readonly n: number; readonly agent: string; readonly tool: Tool },
-  ended: ChildOutcome,
-): ChildEnd {
-  const { status, outcome, message, usage, hasWorked, left } = ended
-  return {
-    kind: 'child',
-    n,
-    agent,
-    status,
-    outcome,
-    message,
-    usage,
-    execution: resultOf(run, { agent, tool }, ended),
-    ...(hasWorked && { hasWorked }),
-    ...(left.length > 0 && { left }),
-  }
-}
-
-/** The subagent does not exist any more: the model learns what it has done. */
-function cutOffChild(
-  log: RunLog,
-  { path, n, agent }: { readonly path: Parameters<RunLog['scope']>[0]; readonly n: number; readonly agent: string },
-): ChildEnd {
-  const { execution, usage } = cutOff(log, log.scope(path))
-  const outcome = {
-    shouldContinue: false,
-    stopReason: 'errorForbade',
-    resolvedBy: 'hookloop',
-    evaluations: [],
-  } as const
-  return { kind: 'child', n, agent, status: 'failed', outcome, message: 'the agent no longer has it', usage, execution }
 }
 
 /**
@@ -171,7 +114,7 @@ export async function concludeChild(run: RunContext, judged: Judged, end: ChildE
     const facts = { outcome, output: execution.output, subagent }
     const fired = await fireTrigger(run, 'onSubagentStop', facts, { id: call.id, toolName: call.name })
     const requests = fired?.votes.filter(({ decision }) => decision === 'requestContinuation') ?? []
-    const hasContinued = run.effects.find(keyOf(run, call.id, n + 1)) !== undefined
+    const hasContinued = run.effects.scopeLog.find(keyOf(run, call.id, n + 1)) !== undefined
     const delegation = await delegationTo(run, { name: call.name, args: argsOf(judged) }).catch(() => undefined)
     const isDecided = fired?.blocked !== undefined || fired?.failure !== undefined
     const isRequested = requests.length > 0 && !isDecided && delegation !== undefined
@@ -292,35 +235,4 @@ function noteSkippedArounds(run: RunContext, { call }: Judged): void {
   const message = 'around hooks do not apply to the call of a subagent, only to the calls that the subagent makes'
   for (const hook of run.parts.stack.plan('aroundToolUse', call.name).arounds)
     run.note({ plan: { trigger: 'aroundToolUse' }, call: call.id }, hook, 0, { decision: 'skipped', message })
-}
-
-/** The result of a subagent as the model of its parent gets it. */
-function resultOf(
-  run: RunContext,
-  { agent, tool }: { readonly agent: string; readonly tool: Tool },
-  { status, outcome, message, output }: ChildOutcome,
-): ToolExecution {
-  const shape = { maxChars: tool.maxOutputChars, redact: run.parts.redact }
-  const who = `The subagent "${agent}"`
-  const why = message || outcome.stopReason || ''
-  switch (status) {
-    case 'completed':
-      return toExecution(output === '' ? `${who} gave no answer.` : output, shape)
-    case 'stopped': {
-      if (outcome.stopReason === 'inputBlocked')
-        return blockedExecution(outcome.resolvedBy ?? '', `${who} was not started: ${why}`)
-      const stopped = `${who} was stopped by "${outcome.resolvedBy}" before it had finished: ${why}`
-      if (typeof output !== 'string' || output === '') return failedExecution(stopped)
-      return toExecution(`${stopped}\nIts answer so far:\n${output}`, shape)
-    }
-    case 'failed':
-      return failedExecution(`${who} failed: ${why}`)
-    case 'cancelled':
-      return Object.freeze({
-        status: 'outcomeUnknown',
-        output: `The run was cancelled while ${who.replace('The', 'the')} was running. It may have had an effect.`,
-      })
-    default:
-      return status satisfies never
-  }
 }

@@ -49,7 +49,7 @@ const none: readonly never[] = Object.freeze([])
  * decide about a call that has begun has no effect.
  */
 export async function judgeCall(run: RunContext, call: ActiveCall): Promise<Judged> {
-  const begun = run.effects.begun(call.id)
+  const begun = run.effects.scopeLog.begun(call.id)
   const tool = run.parts.tools.get(call.name)
   const place = { call, begun, tool, interruptions: lostAttempts(run, begun, tool) }
   const stopped = run.stoppedBy()
