@@ -112,7 +112,7 @@ for (const [page, { capability, defaults, options }] of Object.entries(pages)) {
 /** A default as comments have it; of lists and objects, only that there is one. */
 function inWords(value: unknown): string {
   if (typeof value === 'number') return value.toLocaleString('en-US')
-  return typeof value === 'object' || value === undefined ? '' : String(value)
+  return typeof value === 'string' || typeof value === 'boolean' ? String(value) : ''
 }
 
 /** The first cells of each row in the first table below a heading, without backticks. */

@@ -48,7 +48,7 @@ function beginOf({ effects }: RunContext, { id }: ActiveCall): number {
 
 /** The same for calls that are put off: a tool that was interrupted may run again, after what has ended meanwhile. */
 function placeOf(run: RunContext, call: ActiveCall): number {
-  const { last } = run.effects.begun(call.id) ?? {}
+  const { last } = run.effects.scopeLog.begun(call.id) ?? {}
   const hadEnded = last?.endSeq !== undefined && last.endSeq <= run.effects.journal.log.before
   return hadEnded || last?.key.kind === 'child' ? beginOf(run, call) : Number.MAX_SAFE_INTEGER
 }
