@@ -99,7 +99,7 @@ for (const [page, { capability, defaults, options }] of Object.entries(pages)) {
       const wrong = Object.entries(defaults).filter(([name, value]) => {
         const [, comment] = new RegExp(`/\\*\\* ([^\n]*) \\*/\n {2}readonly ${name}\\??:`).exec(source) ?? []
         const [stated] = /\b(?:default|required)\b.*/is.exec(comment ?? '') ?? []
-        return stated?.includes(inWords(value)) !== true
+        return stated?.includes(asText(value)) !== true
       })
       assert.deepEqual(
         wrong.map(([name]) => name),
@@ -110,7 +110,7 @@ for (const [page, { capability, defaults, options }] of Object.entries(pages)) {
 }
 
 /** A default as comments have it; of lists and objects, only that there is one. */
-function inWords(value: unknown): string {
+function asText(value: unknown): string {
   if (typeof value === 'number') return value.toLocaleString('en-US')
   return typeof value === 'string' || typeof value === 'boolean' ? String(value) : ''
 }
