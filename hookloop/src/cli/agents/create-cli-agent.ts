@@ -9,8 +9,8 @@ import { summarization } from '../../capabilities/summarization/summarization.ts
 import { createAgent } from '../../create-agent.ts'
 import { AgentError } from '../../errors.ts'
 import { defined } from '../../hook-files/defined.ts'
-import type { Environment } from '../../models/providers.ts'
-import type { FileHooks } from '../run/file-hooks.ts'
+import type { CliContext } from '../cli-context.ts'
+import { fileHooks, type FileHooks, type FileHooksListeners, type HooksFlags } from '../run/file-hooks.ts'
 import { UsageError } from '../usage-error.ts'
 import { suggestModels } from './available-providers.ts'
 import { didYouMean } from './did-you-mean.ts'
@@ -29,25 +29,35 @@ export type AgentFlags = {
   readonly maxTime?: number
 }
 
-type CliAgentOptions = {
-  readonly env: Environment
-  readonly command: string
+type CliAgentOptions = FileHooksListeners & {
   /** Answers approvals, for agents without an `approval` of their own. */
   readonly approver?: Capability | undefined
   /** Whether an approval suspends the run if there is no approver. */
   readonly canSuspend?: boolean
-  readonly hooks?: FileHooks | undefined
+  /** The hooks in files, if they are loaded already. */
+  readonly hooks?: FileHooks
 }
 
 type CliAgent = {
   readonly agent: Agent<unknown>
   /** Whether the given approver is asked. */
   readonly usesApprover: boolean
+  /** Warnings about hooks in files, which were printed already. */
+  readonly reported: readonly string[]
 }
 
-/** Creates the agent that the command line describes. HOOKLOOP_MODEL is the model if none is named. */
-export async function createCliAgent(flags: AgentFlags, options: CliAgentOptions): Promise<CliAgent> {
-  const { env, command } = options
+/**
+ * Creates the agent that the command line describes, with the hooks in files that apply in this folder: every command that
+ * runs or judges an agent uses it. HOOKLOOP_MODEL is the model if none is named.
+ */
+export async function createCliAgent(
+  flags: AgentFlags & HooksFlags,
+  cli: CliContext,
+  given: CliAgentOptions = {},
+): Promise<CliAgent> {
+  const { env, command } = cli
+  const { approver, canSuspend = true, hooks, ...listeners } = given
+  const options = { approver, canSuspend, hooks: hooks ?? (await fileHooks(flags, cli, listeners)) }
   const file =
     flags.agent === undefined
       ? { options: { name: 'hookloop', use: [retry(), summarization()] } }
@@ -61,25 +71,28 @@ export async function createCliAgent(flags: AgentFlags, options: CliAgentOptions
   return explainErrors(flags.agent, () => newAgent({ ...file.options, model }, flags, options))
 }
 
-function newAgent(agentOptions: CreateAgentOptions, flags: AgentFlags, options: CliAgentOptions): CliAgent {
+type Surroundings = {
+  readonly approver: Capability | undefined
+  readonly canSuspend: boolean
+  readonly hooks: FileHooks
+}
+
+function newAgent(agentOptions: CreateAgentOptions, flags: AgentFlags, options: Surroundings): CliAgent {
   const { system, temperature } = flags
   const use = flatUse(agentOptions.use ?? [])
-  const { added, usesApprover } = additions(use, {
-    flags,
-    options,
-    hasApproval: use.some((each) => 'approval' in each),
-  })
+  const hasApproval = use.some((each) => 'approval' in each)
+  const { added, ...more } = additions(use, { flags, options, hasApproval })
   const agent = createAgent({
     ...agentOptions,
     use: [...use, ...added],
     ...(system !== undefined && { instructions: system }),
     ...(temperature !== undefined && { settings: { ...agentOptions.settings, temperature } }),
   })
-  return { agent, usesApprover }
+  return { agent, ...more }
 }
 
 /** An agent from createAgent() can only be extended: the model, the system prompt and the settings cannot change. */
-function extendAgent(built: Agent<unknown>, flags: AgentFlags, options: CliAgentOptions): CliAgent {
+function extendAgent(built: Agent<unknown>, flags: AgentFlags, options: Surroundings): CliAgent {
   for (const name of ['model', 'system', 'temperature'] as const) {
     if (flags[name] === undefined) continue
     throw new UsageError(
@@ -89,26 +102,30 @@ function extendAgent(built: Agent<unknown>, flags: AgentFlags, options: CliAgent
   }
   const hasApproval = built.describe().approval !== 'deny'
   return explainErrors(flags.agent, () => {
-    const { added, usesApprover } = additions(partsOf(built).capabilities, { flags, options, hasApproval })
-    return { agent: built.with(...added), usesApprover }
+    const { added, ...more } = additions(partsOf(built).capabilities, { flags, options, hasApproval })
+    return { agent: built.with(...added), ...more }
   })
 }
 
-type Adding = { readonly flags: AgentFlags; readonly options: CliAgentOptions; readonly hasApproval: boolean }
+type Adding = { readonly flags: AgentFlags; readonly options: Surroundings; readonly hasApproval: boolean }
 
 /** What the command line adds to an agent: limits, the approver, and hooks from files unless the agent has them itself. */
 function additions(
   use: readonly UsePart[],
-  { flags, options: { approver, canSuspend = false, hooks }, hasApproval }: Adding,
-): { readonly added: readonly Capability[]; readonly usesApprover: boolean } {
+  { flags, options: { approver, canSuspend, hooks }, hasApproval }: Adding,
+): Omit<CliAgent, 'agent'> & { readonly added: readonly Capability[] } {
   const own = hasApproval ? undefined : (approver ?? (canSuspend ? approval('suspend') : undefined))
-  const ofFiles = hooks?.({ answer: own?.approval?.answer, use }) ?? []
+  const ofFiles = hooks({ answer: own?.approval?.answer, use })
   const added = [
     ...limitsOf(flags),
     ...(own === undefined ? [] : [own]),
     ...ofFiles.filter(({ name }) => use.every((each) => each.name !== name)),
   ]
-  return { added, usesApprover: approver !== undefined && !hasApproval }
+  return {
+    added,
+    usesApprover: approver !== undefined && !hasApproval,
+    reported: ofFiles.flatMap(({ warnings = [] }) => warnings),
+  }
 }
 
 function limitsOf({ maxSteps, maxTokens, maxCost, maxTime }: AgentFlags): readonly Capability[] {

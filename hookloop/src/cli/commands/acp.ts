@@ -9,8 +9,7 @@ import { createCliAgent } from '../agents/create-cli-agent.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { agentOptions, jsonOption } from '../options.ts'
-import { fileHooks } from '../run/file-hooks.ts'
+import { agentOptions, hooksOptions, jsonOption } from '../options.ts'
 import type { CommandFlags } from '../run/prepare-run.ts'
 import { SESSION_OPTIONS_KEY, signedOptions } from '../run/session-options.ts'
 import { withStore } from '../sessions/open-store.ts'
@@ -26,7 +25,8 @@ export const command: CommandDefinition = {
     'The editor starts the command; it ends when stdin does.',
   examples: ['hookloop acp agent.ts', 'hookloop acp --model anthropic/claude-sonnet-5-5'],
   notes: 'It needs the package @agentclientprotocol/sdk. Everything but the protocol is printed to stderr.',
-  configure: (command) => jsonOption(agentOptions(command)).argument('[agent]', 'module with the agent, like --agent'),
+  configure: (command) =>
+    hooksOptions(jsonOption(agentOptions(command))).argument('[agent]', 'module with the agent, like --agent'),
   run: acp,
 }
 
@@ -56,11 +56,9 @@ async function acp(file: string | undefined, given: CommandFlags, cli: CliContex
 
 /** Opens a session with an agent of its own, which asks the editor that the session belongs to. */
 function sessionOpener(store: SessionStore, flags: CommandFlags, cli: CliContext): AcpOptions['open'] {
-  const { env, command } = cli
   return async (id, ask) => {
-    const hooks = await fileHooks({ ...flags, json: true }, cli)
-    const { agent } = await createCliAgent(flags, { env, command, approver: approval(ask), canSuspend: true, hooks })
-    const metadata = { [SESSION_OPTIONS_KEY]: signedOptions(flags, env) }
+    const { agent } = await createCliAgent({ ...flags, json: true }, cli, { approver: approval(ask) })
+    const metadata = { [SESSION_OPTIONS_KEY]: signedOptions(flags, cli.env) }
     return { session: sessionPort(store).session(partsOf(agent), id), metadata }
   }
 }

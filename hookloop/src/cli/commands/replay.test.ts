@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { before, describe, test } from 'node:test'
 import type { ReplayReport } from '../../sessions/replay/replay.ts'
+import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 import { ScriptedProject } from '../scripted-project.fixture.ts'
 
 const project = new ScriptedProject()
@@ -49,12 +50,31 @@ describe('hookloop replay', { concurrency: 2 }, () => {
     assert.deepEqual((JSON.parse(first.stdout) as ReplayReport).differences, [])
   })
 
+  test('replays with the hooks in files that the run had, and exits with 1 if the run is of another agent', async () => {
+    const hooked = new ProjectWithHooks()
+    hooked.hooks({
+      on: 'beforeToolUse',
+      mode: 'guard',
+      shell: `${hooked.mark('judged')}; echo '{"decision":"block","reason":"Frozen."}'`,
+    })
+    await hooked.trust('--yes')
+    await hooked.run('work x', '--session', 'talk')
+    const same = await hooked.hookloop(['replay', 'talk', '--exit-code', '--json'])
+    const other = await hooked.hookloop(['replay', 'talk', '--exit-code', '--json', '--no-hooks'])
+    const found = [same, other].map(({ code, stdout }) => [code, (JSON.parse(stdout) as ReplayReport).record.status])
+    assert.deepEqual(found, [
+      [0, 'complete'],
+      [1, 'diverged'],
+    ])
+    assert.deepEqual(hooked.marked(), ['judged'])
+  })
+
   const refusals: readonly (readonly [args: readonly string[], words: RegExp])[] = [
     [['--run', '3'], /--run 3: talk has only 2 runs/],
     [['--without', 'nobody'], /has no hook "nobody" to remove/],
     [['--hooks', 'none.ts'], /--hooks none\.ts: file not found/],
     [['--hooks', 'rules.json'], /--hooks rules\.json must be a module/],
-    [['--hooks', 'agent.ts'], /"hooks" must be an array of hooks/],
+    [['--hooks', 'agent.ts'], /must be a hook, a capability, or a list of them/],
   ]
   for (const [args, words] of refusals) {
     test(`rejects ${args.join(' ')} with 2`, async () => {

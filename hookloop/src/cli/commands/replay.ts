@@ -1,5 +1,5 @@
 import type { Capability } from '../../agent/capability.ts'
-import type { Hook } from '../../hooks/hook.ts'
+import { isHook, type Hook } from '../../hooks/hook.ts'
 import { replay } from '../../sessions/replay/replay.ts'
 import { formatReplay } from '../../sessions/replay/format-replay.ts'
 import { readRuns } from '../../sessions/log/read-runs.ts'
@@ -9,7 +9,7 @@ import { loadDefault } from '../agents/load-agent.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { agentOptions, collect, jsonOption, wholeNumber } from '../options.ts'
+import { agentOptions, collect, hooksOptions, jsonOption, wholeNumber } from '../options.ts'
 import type { CommandFlags } from '../run/prepare-run.ts'
 import { restoreOptions } from '../run/session-options.ts'
 import { loadSession } from '../sessions/find-session.ts'
@@ -19,24 +19,26 @@ import { printable } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
 
 type ReplayFlags = Omit<CommandFlags, 'hooks'> & {
-  readonly hooks?: readonly string[]
+  /** False: without the hooks in files of this project. */
+  readonly hooks?: readonly string[] | false
   readonly without?: readonly string[]
   /** Counted from 1. */
   readonly run?: number
   readonly exitCode?: boolean
 }
 
+const hooksText = 'module with hooks to add; can be repeated'
+
 export const command: CommandDefinition = {
   description:
     'Replay a stored run with other hooks, and print which decisions would differ. No model and no tool is called.',
   examples: ['hookloop replay k53u --hooks stricter.ts', 'hookloop replay k53u --without no-push --exit-code'],
   configure: (command) =>
-    jsonOption(agentOptions(command))
+    hooksOptions(jsonOption(agentOptions(command)).option('--hooks <file>', hooksText, collect))
       .argument('<session>', 'session id or prefix')
-      .option('--hooks <file>', 'module with hooks to add; can be repeated', collect)
       .option('--without <hook>', 'name of a hook to leave out; can be repeated', collect)
       .option('--run <n>', 'which run of the session, counted from 1 (default: the last)', wholeNumber)
-      .option('--exit-code', 'exit with 1 if any decision would differ'),
+      .option('--exit-code', 'exit with 1 if any decision would differ, or if the run is of another agent'),
   run: replaySession,
 }
 
@@ -46,16 +48,19 @@ function replaySession(given: string, flags: ReplayFlags, cli: CliContext): Prom
     const stored = await store.read(session)
     if (stored === undefined) throw sessionUnknown(session)
     await checkRun(store, session, flags.run)
-    const { agent } = await createCliAgent(restoreOptions(flags, { session, saved }, cli), { ...cli, canSuspend: true })
+    const { hooks, ...others } = flags
+    const restored = restoreOptions(others, { session, saved }, cli)
+    const { agent } = await createCliAgent({ ...restored, hooks: hooks !== false }, cli)
     const { run: _run, ...report } = await replay(stored, {
       agent,
-      hooks: await loadHooks(flags.hooks ?? []),
+      hooks: await loadHooks(hooks || []),
       ...(flags.without !== undefined && { without: flags.without }),
       ...(flags.run !== undefined && { run: flags.run - 1 }),
     })
     if (flags.json === true) printJson(cli.out, { session, ...report })
     else cli.out.write(`${printable(formatReplay(report))}\n`)
-    return flags.exitCode === true && report.differences.length > 0 ? exitCodes.failed : exitCodes.completed
+    const isAsRecorded = report.differences.length === 0 && report.record.status !== 'diverged'
+    return flags.exitCode === true && !isAsRecorded ? exitCodes.failed : exitCodes.completed
   })
 }
 
@@ -71,10 +76,15 @@ export async function loadHooks(files: readonly string[]): Promise<readonly (Hoo
   for (const file of files) {
     if (file.endsWith('.json')) throw new UsageError(`--hooks ${file} must be a module, such as hooks.ts.`)
     const exported = await loadDefault(file, '--hooks')
-    if (typeof exported !== 'object' || exported === null) {
+    const given: readonly unknown[] = Array.isArray(exported) ? exported : [exported]
+    if (!given.every(hasHooks)) {
       throw new UsageError(`--hooks ${file}: its default export must be a hook, a capability, or a list of them.`)
     }
-    loaded.push(...((Array.isArray(exported) ? exported : [exported]) as readonly (Hook | Capability)[]))
+    loaded.push(...given)
   }
   return loaded
+}
+
+function hasHooks(value: unknown): value is Hook | Capability {
+  return isHook(value) || Array.isArray((value as Partial<Capability> | null | undefined)?.hooks)
 }

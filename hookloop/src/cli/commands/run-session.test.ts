@@ -66,16 +66,20 @@ describe('hookloop run', { concurrency: 2 }, () => {
     })
   }
 
-  test('uses the store of the agent file by default', async () => {
-    const other = new ScriptedProject()
-    const code = `import { sqliteStore } from 'hookloop/stores'
+  for (const exported of ['given', 'createAgent(given)']) {
+    test(`uses the store of the agent file by default: export default ${exported}`, async () => {
+      const other = new ScriptedProject()
+      const code = `import { createAgent } from 'hookloop'
+      import { sqliteStore } from 'hookloop/stores'
       import options from './agent.ts'
-      export default { ...options, store: sqliteStore('own.db') }`
-    writeFileSync(other.path('own.ts'), code)
-    await other.hookloop(['run', 'hello', '--agent', 'own.ts', '--session', 'talk'])
-    const [own, usual] = await Promise.all([listed(['--agent', 'own.ts'], other), listed([], other)])
-    assert.deepEqual([own.length, usual.length, existsSync(other.path('own.db'))], [1, 0, true])
-  })
+      const given = { ...options, store: sqliteStore('own.db') }
+      export default ${exported}`
+      writeFileSync(other.path('own.ts'), code)
+      await other.hookloop(['run', 'hello', '--agent', 'own.ts', '--session', 'talk'])
+      const [own, usual] = await Promise.all([listed(['--agent', 'own.ts'], other), listed([], other)])
+      assert.deepEqual([own.length, usual.length, existsSync(other.path('own.db'))], [1, 0, true])
+    })
+  }
 
   test('exits with 0 if another process locks the session as soon as the run has ended', async () => {
     const other = new ScriptedProject()

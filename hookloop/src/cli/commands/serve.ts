@@ -11,7 +11,6 @@ import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { agentOptions, hooksOptions, jsonOption, portNumber } from '../options.ts'
-import { fileHooks } from '../run/file-hooks.ts'
 import type { CommandFlags } from '../run/prepare-run.ts'
 import { hasToken, localServer } from '../serve/local-server.ts'
 import { openStore } from '../sessions/open-store.ts'
@@ -57,8 +56,7 @@ const USER = 'local'
 
 export async function serve(file: string | undefined, given: ServeFlags, cli: CliContext): Promise<ExitCode> {
   const flags = { ...given, ...(file !== undefined && { agent: file }) }
-  const hooks = await fileHooks(flags, cli)
-  const { agent } = await createCliAgent(flags, { env: cli.env, command: cli.command, canSuspend: true, hooks })
+  const { agent } = await createCliAgent(flags, cli)
   const store = (await openStore(flags, cli.env))?.store ?? memoryStore()
   const runner = agentRunner(agent, store)
   const log = logger(flags, cli)

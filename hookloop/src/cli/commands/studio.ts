@@ -12,14 +12,13 @@ import { loadPage } from '../../studio/page-html.ts'
 import { startStudio } from '../../studio/studio.ts'
 import { listHooks } from '../../hook-files/list-hooks.ts'
 import { TrustStore } from '../../hook-files/trust/trust-store.ts'
-import { createCliAgent } from '../agents/create-cli-agent.ts'
+import { createCliAgent, type AgentFlags } from '../agents/create-cli-agent.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { collect, storeOptions } from '../options.ts'
 import { version } from '../version.ts'
 import { checkHooks } from '../hooks-check/check-hooks.ts'
-import { fileHooks } from '../run/file-hooks.ts'
 import { SESSION_OPTIONS_KEY, signaturePattern, signedFlags } from '../run/session-options.ts'
 import { dataFolder, withStore, type OpenStore, type StoreFlags } from '../sessions/open-store.ts'
 import { colorsFor } from '../terminal/colors.ts'
@@ -97,8 +96,9 @@ async function optionsOf(
   const { env, command, err } = cli
   const { agent: file, hooks: hookFiles = [], port, host } = flags
   await loadHooks(hookFiles) // a file that cannot be used is reported now
-  const known =
-    file === undefined ? undefined : (await createCliAgent({ agent: file }, { env, command, canSuspend: true })).agent
+  const agentFor = async (agentFlags: AgentFlags): Promise<Agent<unknown>> =>
+    (await createCliAgent(agentFlags, cli)).agent
+  const known = file === undefined ? undefined : await agentFor({ agent: file })
   const name = known?.describe().name
   const named = name === undefined ? {} : { agent: { name, file: file! } }
   const flagsOf = (metadata: StoredMetadata): ReturnType<typeof signedFlags> =>
@@ -117,7 +117,7 @@ async function optionsOf(
       ...named,
     },
     agent: known,
-    ...(file !== undefined && { liveAgent: () => liveAgent(file, cli) }),
+    ...(file !== undefined && { liveAgent: () => agentFor({ agent: file }) }),
     canJudge: ({ agent, metadata }) => {
       if (name !== undefined)
         return agent === name || `The studio has the agent "${name}"; this is a run of "${agent}".`
@@ -126,8 +126,7 @@ async function optionsOf(
       const known = stored?.agent === undefined ? '<file>' : shellQuote(stored.agent)
       return `To judge this run again, start the studio with its agent: ${command} studio --agent ${known}`
     },
-    agentOf: async ({ metadata }) =>
-      (await createCliAgent(flagsOf(metadata) ?? {}, { env, command, canSuspend: true })).agent,
+    agentOf: ({ metadata }) => agentFor(flagsOf(metadata) ?? {}),
     loadHooks,
     doctor: () => diagnose(file),
     redact: [signaturePattern],
@@ -136,13 +135,6 @@ async function optionsOf(
 }
 
 type StoredMetadata = Parameters<StudioOptions['canJudge']>[0]['metadata']
-
-/** The agent of `--agent` as `hookloop run` runs it: with the hooks in files that are trusted. Questions wait in the inbox. */
-async function liveAgent(file: string, cli: CliContext): Promise<Agent<unknown>> {
-  const { env, command } = cli
-  const hooks = await fileHooks({}, cli)
-  return (await createCliAgent({ agent: file }, { env, command, canSuspend: true, hooks })).agent
-}
 
 async function diagnose(agent: string | undefined): Promise<DoctorReport> {
   const places = { dir: process.cwd(), trust: new TrustStore() }

@@ -160,11 +160,9 @@ async function loadAgents(
   flags: WorkerFlags,
   cli: CliContext,
 ): Promise<Agents> {
-  const hooks = await fileHooks(flags, cli)
-  const options = { env: cli.env, command: cli.command, canSuspend: true, hooks }
-  const model = flags.model === undefined ? {} : { model: flags.model }
+  const hooks = await fileHooks(flags, cli) // once: it warns about what it leaves out
   const agents: { [key: string]: Agents[string] } = {}
-  for (const [key, file] of files) agents[key] = (await createCliAgent({ agent: file, ...model }, options)).agent
+  for (const [key, agent] of files) agents[key] = (await createCliAgent({ ...flags, agent }, cli, { hooks })).agent
   checkNames(agents)
   return agents
 }

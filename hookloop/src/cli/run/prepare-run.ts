@@ -13,7 +13,7 @@ import { loadIfPresent, newSessionId } from '../sessions/find-session.ts'
 import { openStore, type OpenStore, type StoreFlags } from '../sessions/open-store.ts'
 import { note } from '../terminal/note.ts'
 import { terminalApprover, type TerminalApprover } from './ask-approval.ts'
-import { fileHooks, type FileHooksListeners, type HooksFlags } from './file-hooks.ts'
+import type { FileHooksListeners, HooksFlags } from './file-hooks.ts'
 import type { SessionRef } from './next-steps.ts'
 import { restoreOptions, SESSION_OPTIONS_KEY, signedOptions } from './session-options.ts'
 import type { ShowFlags } from './watch-run.ts'
@@ -81,21 +81,11 @@ export async function prepareRun(given: CommandFlags, { cli, target, onWake }: P
   const canSuspend = target.isEphemeral !== true
   const approver =
     flags.json !== true && isInteractive(cli) ? terminalApprover({ stdin: cli.stdin, canSuspend }) : undefined
-  const hooksOf = await fileHooks(flags, cli, {
-    onDisplay: (text, replacement) => void displayTexts.set(text, replacement),
-    ...(onWake !== undefined && { onWake }),
-  })
-  const reported: string[] = []
-  const { agent, usesApprover } = await createCliAgent(flags, {
-    env,
-    command,
+  const { agent, usesApprover, reported } = await createCliAgent(flags, cli, {
     approver: approver?.capability,
     canSuspend,
-    hooks: (given) => {
-      const capabilities = hooksOf(given)
-      reported.push(...capabilities.flatMap(({ warnings = [] }) => warnings))
-      return capabilities
-    },
+    onDisplay: (text, replacement) => void displayTexts.set(text, replacement),
+    ...(onWake !== undefined && { onWake }),
   })
   return {
     agent,

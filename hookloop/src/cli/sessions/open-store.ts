@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { homeFolder } from '../../system/files/user-folders.ts'
+import { storeOf } from '../../agent/agent-parts.ts'
 import type { Environment } from '../../models/providers.ts'
 import { postgresStore } from '../../sessions/stores/postgres-store.ts'
 import { sqliteStore } from '../../sessions/stores/sqlite-store.ts'
@@ -39,15 +40,19 @@ export async function openStore(flags: StoreFlags, env: Environment): Promise<Op
     const shown = location.kind === 'postgres' ? shownUrl(location.at, env) : shellQuote(location.at)
     return { store: await openAt(location), isDefault: false, options: ` --store ${shown}` }
   }
-  const file = flags.agent === undefined ? undefined : await loadAgent(flags.agent)
-  if (file !== undefined && 'options' in file && file.options.store !== undefined) {
-    return { store: file.options.store, isDefault: false, options: ` --agent ${shellQuote(flags.agent!)}` }
-  }
+  const own = flags.agent === undefined ? undefined : await storeIn(flags.agent)
+  if (own !== undefined) return { store: own, isDefault: false, options: ` --agent ${shellQuote(flags.agent!)}` }
   const named = env['HOOKLOOP_STORE'] ?? ''
   if (named === 'none') return undefined
   if (named !== '')
     return { store: await openAt(parseLocation(named, 'HOOKLOOP_STORE')), isDefault: false, options: '' }
   return { store: sqliteStore(join(dataFolder(env), 'sessions.db')), isDefault: true, options: '' }
+}
+
+/** The store of an agent file: of the options that it exports, or of the agent. */
+async function storeIn(file: string): Promise<SessionStore | undefined> {
+  const exported = await loadAgent(file)
+  return 'agent' in exported ? (storeOf(exported.agent) as SessionStore | undefined) : exported.options.store
 }
 
 /** A URL for a command line to copy. One with a password is shown as the variable that contains it, if there is one. */
