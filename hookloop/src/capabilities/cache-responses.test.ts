@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'node:test'
 import type { Agent } from '../agent/agent.ts'
-import type { AgentOptions } from '../create-agent.ts'
 import type { Use } from '../agent/capability.ts'
 import { tool } from '../agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
@@ -11,10 +10,7 @@ import type { Json } from '../values/json.ts'
 import { textMessage, textOf } from '../state/message.ts'
 import { AgentError } from '../errors.ts'
 import { guard, hook } from '../hooks/hook.ts'
-import { scriptedModel, type ScriptedModel, type ScriptedTurn } from '../models/scripted.ts'
-import { recordEvents } from '../testing/record-events.ts'
-import { memoryStore } from '../sessions/stores/memory-store.ts'
-import { strictReplay } from '../sessions/replay/strict-replay.fixture.ts'
+import { scriptedModel, type ScriptedModel } from '../models/scripted.ts'
 import { cacheResponses, type ResponseStore } from './cache-responses.ts'
 import { fallback } from './fallback.ts'
 
@@ -74,14 +70,6 @@ test('a run with tools is answered from the cache, and its tools run again', asy
   assert.deepEqual([second.text, ran, model.requests.length], ['Done.', 2, 2])
 })
 
-test('a hit is streamed as one delta', async () => {
-  const agent = agentOn(scriptedModel(['One two three.']), cacheResponses())
-  const [first, second] = [await recordEvents(agent.stream('go')), await recordEvents(agent.stream('go'))]
-  assert.deepEqual([first.of('text').length, second.of('text').map(({ delta }) => delta)], [3, ['One two three.']])
-  const events = ['inferenceStarted', 'retracted'] as const
-  assert.deepEqual([second.run.text, ...events.map((type) => second.of(type).length)], ['One two three.', 0, 0])
-})
-
 test('guards judge a cached response like any other', async () => {
   const store = openStore()
   await agentOn(counting(), cacheResponses({ store })).run('go')
@@ -131,28 +119,6 @@ for (const [what, change] of Object.entries(differences)) {
     assert.deepEqual([store.stored.size, run.state.usage.costUsd], [2, 0.5])
   })
 }
-
-test('conversations that differ in their first message are different requests', async () => {
-  const store = openStore()
-  const talk = (first: string) => [first, ...Array.from({ length: 200 }, (_, i) => `m${i}`)]
-  const model = scriptedModel(({ messages }) => textOf(messages.at(0)!.content))
-  for (const first of ['a', 'b', 'a']) {
-    const messages = talk(first).map((text) => textMessage('user', text))
-    const asked = hook('beforeInference', (ctx) => ctx.withRequest({ messages }))
-    assert.equal((await agentOn(model, asked, cacheResponses({ store })).run('go')).text, first)
-  }
-  assert.equal(model.requests.length, 2)
-})
-
-test('the order of settings does not matter', async () => {
-  const store = openStore()
-  const model = counting()
-  for (const settings of [{ seed: 1, topP: 1 } as const, { topP: 1, seed: 1 } as const]) {
-    const options: AgentOptions = { model, settings, use: [cacheResponses({ store })] }
-    await createAgent(options).run('go')
-  }
-  assert.equal(model.requests.length, 1)
-})
 
 const whole: readonly FinishReason[] = ['stop', 'tool-calls']
 for (const finishReason of ['stop', 'tool-calls', 'length', 'content-filter', 'error', 'other'] as const) {
@@ -247,47 +213,4 @@ test('a store may be asynchronous, and gets JSON only', async () => {
   const agent = agentOn(model, cacheResponses({ store, ttlMs: Infinity }))
   assert.deepEqual([(await agent.run('go')).text, (await agent.run('go')).text], ['Answer 1.', 'Answer 1.'])
   assert.equal(model.requests.length, 1)
-})
-
-test('a cancellation does not wait for a store', async () => {
-  const store: ResponseStore = { get: () => new Promise(() => undefined), set: () => undefined }
-  const run = await agentOn(counting(), cacheResponses({ store })).run('go', { signal: AbortSignal.timeout(20) })
-  assert.equal(run.status, 'cancelled')
-})
-
-// ── concurrency and replay
-
-test('concurrent runs get the responses to their own requests', async () => {
-  const model = scriptedModel(async ({ messages }): Promise<ScriptedTurn> => {
-    await delay(Math.random() * 5)
-    return `About ${textOf(messages.at(0)!.content)}.`
-  })
-  const agent = agentOn(model, cacheResponses())
-  const inputs = Array.from({ length: 120 }, (_, i) => `n${i % 12}`)
-  const twice = [await Promise.all(inputs.map((input) => agent.run(input)))]
-  const asked = model.requests.length
-  twice.push(await Promise.all(inputs.map((input) => agent.run(input))))
-  for (const runs of twice) {
-    assert.deepEqual(
-      runs.map((run) => run.text),
-      inputs.map((input) => `About ${input}.`),
-    )
-  }
-  assert.equal(model.requests.length, asked)
-})
-
-test('a hit replays, whatever the store of the responses contains', async () => {
-  const [responses, store] = [openStore(), memoryStore()]
-  await agentOn(counting(), cacheResponses({ store: responses })).run('go')
-  const agent = createAgent({ model: counting(), store, use: [cacheResponses({ store: responses })] })
-  const live = await agent.run('go', { session: 's' })
-  const dead = scriptedModel([])
-  await strictReplay(agentOn(dead, cacheResponses()), store, 's')
-  assert.deepEqual([live.state.usage.costUsd, dead.requests.length], [0, 0])
-})
-
-test('an invalid ttlMs is rejected', () => {
-  for (const ttlMs of [0, -1, Number.NaN]) {
-    assert.throws(() => cacheResponses({ ttlMs }), { code: 'AGENT_INVALID_OPTION', message: /"ttlMs"/ })
-  }
 })

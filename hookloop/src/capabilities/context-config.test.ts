@@ -3,7 +3,6 @@ import { test } from 'node:test'
 import { createAgent } from '../create-agent.ts'
 import { hook } from '../hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
-import { fire } from '../testing/fire.ts'
 import { contextConfig } from './context-config.ts'
 
 const format = { type: 'object', properties: { answer: { type: 'string' } } }
@@ -26,18 +25,6 @@ test('an empty value leaves the current one', async () => {
   await empty.run('go on', { from: first })
   const { system, responseFormat } = model.requests[1]!
   assert.deepEqual({ system, responseFormat }, { system: 'Kept.', responseFormat: format })
-})
-
-test('an empty configuration changes nothing', async () => {
-  const [apply] = contextConfig({}).hooks!
-  assert.deepEqual(await fire(apply!, 'beforeExecution'), {})
-})
-
-test('only given values are set', async () => {
-  const [prompt] = contextConfig({ systemPrompt: 'Hello.' }).hooks!
-  const [shape] = contextConfig({ responseFormat: format }).hooks!
-  assert.deepEqual(await fire(prompt!, 'beforeExecution'), { state: { systemPrompt: 'Hello.' } })
-  assert.deepEqual(await fire(shape!, 'beforeExecution'), { state: { responseFormat: format } })
 })
 
 test('the configuration is applied before hooks of the application run', async () => {

@@ -5,11 +5,10 @@ import type { Run } from '../agent/run.ts'
 import { tool } from '../agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
 import { liveEffects } from '../effects/effects.ts'
-import type { AgentError } from '../errors.ts'
-import { guard, hook } from '../hooks/hook.ts'
+import { guard } from '../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedTurn } from '../models/scripted.ts'
 import { fakeClock } from '../testing/fake-clock.ts'
-import { errorPolicies, errorPolicy } from './error-policy.ts'
+import { errorPolicy } from './error-policy.ts'
 import { guards } from './guards.ts'
 
 const broken: ScriptedTurn = { error: 'overloaded' }
@@ -41,21 +40,8 @@ function endOf(run: Run): object {
   return { status, reason, by, ...(value !== undefined && { value }) }
 }
 
-test('without a policy an error fails the run', async () => {
-  assert.deepEqual(endOf(await run([broken, 'done'])), {
-    status: 'failed',
-    reason: 'errorForbade',
-    by: 'error at aroundInference',
-  })
-})
-
 test('without a policy failed calls are reported to the model only', async () => {
   assert.equal((await run([bad, bad, bad, bad, bad, 'done'])).status, 'completed')
-})
-
-test('the description of the agent has the policy', () => {
-  const agent = createAgent({ model: scriptedModel([]), use: [errorPolicy('patient')] })
-  assert.ok(agent.describe().notes.includes('Errors: retry, at most 3 retries in a row.'))
 })
 
 test('the strict policy stops at the first error, and the run is stopped, not failed', async () => {
@@ -80,12 +66,6 @@ test('the patient policy retries until the model replies', async () => {
   const ended = await run([broken, broken, broken, good, 'done'], errorPolicy('patient'))
   assert.equal(ended.status, 'completed')
   assert.equal(ended.text, 'done')
-})
-
-test('an answer of the second attempt ends the run like any other', async () => {
-  const ended = await run([broken, 'done', 'done again'], errorPolicy('patient'))
-  assert.equal(ended.text, 'done')
-  assert.equal(ended.state.stepCount, 1)
 })
 
 test('the patient policy stops at the fourth consecutive failure', async () => {
@@ -113,15 +93,6 @@ test('the wait before a retry doubles up to its maximum', async () => {
   )
 })
 
-test('a run that is cancelled while it waits for a retry ends at once', async () => {
-  const clock = fakeClock()
-  const abort = new AbortController()
-  const agent = createAgent({ model: scriptedModel([broken, 'done']), use: [errorPolicy({ backoffMs: 60_000 })] })
-  const ending = agent.run('go', { effects: liveEffects({ clock }), signal: abort.signal })
-  setImmediate(() => abort.abort())
-  assert.equal((await ending).status, 'cancelled')
-})
-
 test('the tolerant policy continues after a failure', async () => {
   const ended = await run([broken, broken, 'done'], errorPolicy('tolerant'))
   assert.equal(ended.status, 'completed')
@@ -143,19 +114,6 @@ test('with the tolerant policy a limit stops a run that always fails', async () 
     by: 'guards.maxSteps',
     value: { value: 5, limit: 5 },
   })
-})
-
-test('a policy also applies to hooks that throw', async () => {
-  let calls = 0
-  const flaky = hook(
-    'beforeInference',
-    (ctx) => {
-      if (++calls < 3) throw new Error('flaky')
-      return ctx
-    },
-    { name: 'flaky' },
-  )
-  assert.equal((await run(['done'], flaky, errorPolicy('patient'))).status, 'completed')
 })
 
 test('consecutive failed calls stop the run after the step that reaches the limit', async () => {
@@ -180,65 +138,7 @@ test('blocked calls count as failures', async () => {
   })
 })
 
-test('failed calls, blocked calls and errors are counted together', async () => {
-  const never = guard('beforeToolUse', (ctx) => (ctx.toolCall.args['fail'] === true ? ctx : ctx.block()), {
-    name: 'never',
-  })
-  const ended = await run([bad, good, broken, 'done'], never, errorPolicy({ maxRetries: 2 }))
-  assert.deepEqual(endOf(ended), {
-    status: 'stopped',
-    reason: 'errorForbade',
-    by: 'errorPolicy.onError',
-    value: { value: 2, limit: 2 },
-  })
-})
-
 test('a successful call restarts the count', async () => {
   const ended = await run([bad, bad, good, bad, bad, good, 'done'], errorPolicy({ maxRetries: 2 }))
   assert.equal(ended.status, 'completed')
-})
-
-test('one success among the calls of a step is a success', async () => {
-  const mixed: ScriptedTurn = { toolCalls: [{ name: 'work', args: { fail: true } }, { name: 'work' }] }
-  assert.equal((await run([mixed, mixed, mixed, 'done'], errorPolicy({ maxRetries: 1 }))).status, 'completed')
-})
-
-test('errors that are each followed by a success are not consecutive', async () => {
-  const script = [broken, good, broken, good, broken, good, broken, good, 'done']
-  assert.equal((await run(script, errorPolicy({ maxRetries: 1 }))).status, 'completed')
-})
-
-test('a retry is checked against the limits like the first attempt', async () => {
-  const model = scriptedModel([broken, broken, 'said after 1800 ms'])
-  const use = [errorPolicy({ backoffMs: 600, maxRetries: 9 }), guards({ maxTimeMs: 1000 })]
-  const ended = await createAgent({ model, use }).run('go', {
-    effects: liveEffects({ clock: fakeClock({ auto: true }) }),
-  })
-  assert.equal(ended.status === 'stopped' && ended.reason, 'timeLimit')
-  assert.equal(model.requests.length, 2)
-})
-
-test('omitted options are those of the patient policy', () => {
-  const { notes } = errorPolicy({ maxRetries: 6 })
-  assert.deepEqual(notes, ['Errors: retry, at most 6 retries in a row.'])
-  assert.deepEqual(errorPolicy().notes, errorPolicy(errorPolicies.patient).notes)
-})
-
-test('an invalid policy is rejected', () => {
-  const policies: readonly unknown[] = [
-    'lazy',
-    'constructor',
-    { onError: 'panic' },
-    { maxRetries: -1 },
-    { maxRetries: Number.NaN },
-    { backoffMs: -1 },
-    { maxBackoffMs: Number.NaN },
-  ]
-  for (const policy of policies) {
-    assert.throws(
-      () => errorPolicy(policy as 'strict'),
-      (error: AgentError) => error.code === 'AGENT_INVALID_OPTION' && error.message.startsWith('errorPolicy:'),
-      JSON.stringify(policy),
-    )
-  }
 })

@@ -7,13 +7,11 @@ import { explanation } from '../agent/explain/explanation.ts'
 import type { Run } from '../agent/run.ts'
 import { tool } from '../agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
-import type { LanguageModel, ModelSource } from '../state/inference.ts'
+import type { ModelSource } from '../state/inference.ts'
 import { AgentError, errorCodes, type ErrorCode } from '../errors.ts'
-import { guard, hook } from '../hooks/hook.ts'
+import { guard } from '../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../models/scripted.ts'
 import { recordEvents } from '../testing/record-events.ts'
-import { memoryStore } from '../sessions/stores/memory-store.ts'
-import { strictReplay } from '../sessions/replay/strict-replay.fixture.ts'
 import { fallback } from './fallback.ts'
 import { guards } from './guards.ts'
 import { retry } from './retry.ts'
@@ -66,12 +64,6 @@ function attemptsOf(run: Run): readonly string[] {
 
 // ── which model is called, and when
 
-test('the other models are not called if the first one replies', async () => {
-  const [first, second] = [speaking('a'), speaking('b')]
-  const run = await agentOn(first, fallback([second])).run('go')
-  assert.deepEqual([run.text, second.requests.length], ['From a.', 0])
-})
-
 test('models are called in order until one replies', async () => {
   const [a, b, c, d] = [broken('a'), broken('b'), speaking('c'), speaking('d')]
   const run = await agentOn(a, fallback([b, c, d])).run('go')
@@ -120,23 +112,11 @@ test('another model is called after a failure, but not after other errors such a
   }
 })
 
-test('an error without a code counts as a model failure', async () => {
-  const a = scriptedModel([{ error: 'boom' }])
-  assert.equal((await agentOn(a, fallback([speaking('b')])).run('go')).text, 'From b.')
-})
-
 test('with "on", another model is called for those codes only', async () => {
   const only = () => fallback([speaking('b')], { on: ['MODEL_CONTENT_FILTERED'] })
   const filtered = await agentOn(broken('a', 'MODEL_CONTENT_FILTERED'), only()).run('go')
   const overloaded = await agentOn(broken('a'), only()).run('go')
   assert.deepEqual([filtered.text, errorOf(overloaded).code], ['From b.', 'MODEL_OVERLOADED'])
-})
-
-test('a truncated reply is a reply: no other model is called', async () => {
-  const a = scriptedModel([{ text: 'Half', finishReason: 'content-filter' }])
-  const b = speaking('b')
-  const run = await agentOn(a, fallback([b])).run('go')
-  assert.deepEqual([run.status, run.text, b.requests.length], ['stopped', 'Half', 0])
 })
 
 test('with retry, each model is retried before the next is called, in any order of registration', async () => {
@@ -146,39 +126,6 @@ test('with retry, each model is retried before the next is called, in any order 
     const run = await agentOn(a, ...(order === 1 ? uses : uses.toReversed())).run('go')
     const asked = attemptsOf(run).map((message) => /scripted\/(.)/.exec(message)?.[1])
     assert.deepEqual([run.text, asked], ['From c.', ['a', 'a', 'b', 'b']])
-  }
-})
-
-// ── models in any form
-
-test('the other model may be of the AI SDK or a LanguageModel', async () => {
-  const own: LanguageModel = {
-    provider: 'own',
-    modelId: 'x',
-    infer: async () => ({ content: [{ type: 'text', text: 'From my own.' }], finishReason: 'stop' }),
-  }
-  const ofSdk = await agentOn(broken('a'), fallback([sdkModel('sdk'), own])).run('go')
-  const dead = sdkModel('sdk', () => assert.fail('down'))
-  const ofOwn = await agentOn(broken('a'), fallback([dead, own])).run('go')
-  assert.deepEqual([ofSdk.text, ofOwn.text], ['From sdk.', 'From my own.'])
-  assert.match(attemptsOf(ofOwn)[1]!, /^attempt 2, acme\/sdk: .*down/)
-})
-
-test('createAgent rejects an unknown model name', () => {
-  const rejected = { code: 'MODEL_UNKNOWN', message: /"unknown\/model"/ }
-  assert.throws(() => agentOn(broken('a'), fallback(['unknown/model'])), rejected)
-})
-
-test('the description of an agent has its fallback models', () => {
-  const models = ['openai/gpt-x', sdkModel('sdk'), speaking('b')]
-  const { notes } = agentOn(speaking('a'), fallback(models)).describe()
-  assert.ok(notes.includes('Falls back to openai/gpt-x, then acme/sdk, then scripted/b.'))
-})
-
-test('an empty list and invalid models are rejected', () => {
-  for (const models of [[], undefined, 'openai/gpt-x', [null], [7], [{}]]) {
-    const use = (): Use => fallback(models as unknown as readonly ModelSource[])
-    assert.throws(() => agentOn(speaking('a'), use()), { name: 'AgentError' }, JSON.stringify(models))
   }
 })
 
@@ -198,11 +145,6 @@ test('guards judge the other model before it is called, and a stop ends the run'
   const run = await agentOn(broken('a'), notB, fallback([b, c])).run('go')
   assert.deepEqual([run.status, run.status === 'stopped' && run.by], ['stopped', 'notB'])
   assert.deepEqual([seen, b.requests.length, c.requests.length], [['a', 'b'], 0, 0])
-})
-
-test('the cost of the other model is counted', async () => {
-  const run = await agentOn(broken('a'), fallback([speaking('b', 0.5)])).run('go')
-  assert.deepEqual([run.state.usage.costUsd, run.state.lastStep?.usage.costUsd], [0.5, 0.5])
 })
 
 test('the cost of the other model is its own price, also in later runs', async () => {
@@ -237,26 +179,4 @@ test('the deltas of a model that failed are retracted before those of the next',
     event.type === 'text' ? [event.delta] : event.type === 'retracted' ? ['(retracted)'] : [],
   )
   assert.deepEqual(shown, ['Half of', ' a', '(retracted)', 'From ', 'b.'])
-})
-
-test('a hook inside the fallback sees which model is called', async () => {
-  const seen: string[] = []
-  const look = hook('aroundInference', (ctx, next) => {
-    seen.push(ctx.request.model.modelId)
-    return next()
-  })
-  await agentOn(broken('a'), look, fallback([broken('b'), speaking('c')])).run('go')
-  assert.deepEqual(seen, ['a', 'b', 'c'])
-})
-
-test('a replay calls no model', async () => {
-  const store = memoryStore()
-  const use = [fallback([broken('b'), speaking('c', 0.5)])]
-  await createAgent({ model: broken('a'), store, use }).run('go', { session: 's' })
-  const models = ['a', 'b', 'c'].map((modelId) => scriptedModel([], { modelId }))
-  await strictReplay(agentOn(models[0]!, fallback(models.slice(1))), store, 's')
-  assert.deepEqual(
-    models.map((model) => model.requests.length),
-    [0, 0, 0],
-  )
 })

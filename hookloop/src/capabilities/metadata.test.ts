@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Use } from '../agent/capability.ts'
-import type { Run } from '../agent/run.ts'
 import { createAgent } from '../create-agent.ts'
 import type { Json } from '../values/json.ts'
-import { textOf } from '../state/message.ts'
-import type { SavedRun } from '../state/saved-run.ts'
-import { guard, hook } from '../hooks/hook.ts'
+import { guard } from '../hooks/hook.ts'
 import { hasMetadata } from '../hooks/matchers.ts'
-import { scriptedModel, type ScriptedCall, type ScriptedTurn } from '../models/scripted.ts'
-import { approval } from './approval.ts'
-import { guards } from './guards.ts'
+import { scriptedModel, type ScriptedCall } from '../models/scripted.ts'
 import { metadata, getMetadata, type MetadataOptions } from './metadata.ts'
 
 const store = (key: Json, value: Json): ScriptedCall => ({ name: 'store_metadata', args: { key, value } })
@@ -25,8 +20,6 @@ async function callAll(calls: readonly ScriptedCall[], options: MetadataOptions 
   return { run, model, executions, stored: { ...getMetadata(run.state) } }
 }
 
-const save = (run: Run): SavedRun => JSON.parse(JSON.stringify(run)) as SavedRun
-
 test('stored values are in the state under their own key, and the model can read and list them', async () => {
   const address = { city: 'Oslo', zip: ['0150'] }
   const { run, executions } = await callAll([store('customer.address', address), read('customer.address'), list])
@@ -39,11 +32,6 @@ test('stored values are in the state under their own key, and the model can read
     ],
   )
   assert.deepEqual({ ...run.state.metadata }, { 'hookloop.metadata': { 'customer.address': address } })
-})
-
-test('several values stored in one step are all stored, and the last one of a key counts', async () => {
-  const { stored } = await callAll([store('a', 1), store('b', 2), store('a', 3), store('c', null)])
-  assert.deepEqual(stored, { a: 3, b: 2 })
 })
 
 test('storing null removes a value', async () => {
@@ -89,12 +77,6 @@ for (const [what, call, words] of [
   })
 }
 
-test('a value at the limits is stored', async () => {
-  const value = 'x'.repeat(65_534)
-  const { stored } = await callAll([store('k'.repeat(64), nested(32)), store('constructor', value)])
-  assert.deepEqual(stored, { ['k'.repeat(64)]: nested(32), constructor: value })
-})
-
 test('the number of keys is limited, but existing ones can be replaced and removed', async () => {
   const calls = [store('a', 1), store('b', 2), store('c', 3), store('a', 4), store('b', null), store('c', 5)]
   const { executions, stored } = await callAll(calls, { maxKeys: 2 })
@@ -103,13 +85,6 @@ test('the number of keys is limited, but existing ones can be replaced and remov
     ['ok', 'ok', 'failed', 'ok', 'ok', 'ok'],
   )
   assert.deepEqual(stored, { a: 4, c: 5 })
-})
-
-test('fifty keys fit and the next one does not', async () => {
-  const calls = Array.from({ length: 51 }, (_, i) => store(`k${i}`, i))
-  const { executions, stored } = await callAll(calls, {}, guards({ maxToolCalls: null }))
-  assert.equal(Object.keys(stored).length, 50)
-  assert.match(JSON.stringify(executions[50]!.output), /There are already 50/)
 })
 
 test('the total size of all values is limited', async () => {
@@ -122,22 +97,11 @@ test('the total size of all values is limited', async () => {
   assert.deepEqual(Object.keys(stored), ['b'])
 })
 
-test('a value with the maximum depth of JSON is rejected without a crash', async () => {
-  const { run, executions } = await callAll([store('a', nested(390)), store('b', 1)])
-  assert.deepEqual([run.status, executions[0]!.status, executions[1]!.status], ['completed', 'failed', 'ok'])
-})
-
 test('stored values cannot change a prototype', async () => {
   const value = JSON.parse('{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}') as Json
   const { stored } = await callAll([store('a', value), read('toString')])
   assert.equal(({} as { admin?: boolean }).admin, undefined)
   assert.equal((stored['a'] as { admin?: boolean }).admin, undefined)
-})
-
-test('the values have no prototype, so that a missing key is undefined', async () => {
-  const { run, executions } = await callAll([store('a', 1), read('constructor')])
-  assert.equal(getMetadata(run.state)['constructor'], undefined)
-  assert.equal(executions[1]!.status, 'failed')
 })
 
 // ── trust
@@ -155,29 +119,6 @@ test('a role that the model stores is not one that a guard reads', async () => {
   )
 })
 
-test('a call that a guard blocks or an approver denies stores nothing', async () => {
-  const never = guard('beforeToolUse', (ctx) => ctx.block('No.'), { tool: 'store_metadata' })
-  assert.deepEqual((await callAll([store('a', 1)], {}, never)).stored, {})
-  const denied = await callAll([store('a', 1)], {}, approval({ answer: 'deny', tools: ['store_*'] }))
-  assert.deepEqual(denied.stored, {})
-})
-
-test('the stored value is the one that guards saw, with changes of hooks', async () => {
-  const redact = hook('beforeToolUse', (ctx) => ctx.withArgs({ ...ctx.toolCall.args, value: '[redacted]' }), {
-    tool: 'store_metadata',
-  })
-  assert.deepEqual((await callAll([store('card', '4111')], {}, redact)).stored, { card: '[redacted]' })
-})
-
-test('the limits also apply if a hook replaces the result of the tool', async () => {
-  const lenient = hook('aroundToolUse', () => Promise.resolve({ status: 'ok' as const, output: 'Fine.' }), {
-    tool: 'store_metadata',
-  })
-  const { executions, stored } = await callAll([store('hookloop.x', 1), store('a', 1)], {}, lenient)
-  assert.deepEqual(stored, { a: 1 })
-  assert.match(JSON.stringify(executions[0]!.output), /reserved/)
-})
-
 test('invalid metadata is read as empty and replaced by the next call', async () => {
   for (const stored of ['text', 7, ['a'], null]) {
     const model = scriptedModel([{ toolCalls: [list, store('a', 1)] }, 'Done.'])
@@ -185,57 +126,6 @@ test('invalid metadata is read as empty and replaced by the next call', async ()
       metadata: { 'hookloop.metadata': stored },
     })
     assert.deepEqual({ ...getMetadata(run.state) }, { a: 1 })
-  }
-})
-
-test('stored values survive saving, resuming in the middle of a step, and the next execution', async () => {
-  const script = [
-    { toolCalls: [store('a', 1), store('b', 2)] },
-    'Saved.',
-    { toolCalls: [read('b'), list] },
-    'Read.',
-  ] satisfies ScriptedTurn[]
-  const asks = guard('beforeToolUse', (ctx) => (ctx.toolCall.args['key'] === 'b' ? ctx.ask('B?') : ctx), {
-    name: 'asks',
-    tool: 'store_metadata',
-  })
-  const agent = createAgent({ model: scriptedModel(script), use: [metadata(), asks, approval('suspend')] })
-  const waiting = await agent.run('Go.')
-  assert.ok(waiting.status === 'suspended')
-  const first = await agent.resume(save(waiting), { answers: { [waiting.pending[0]!.id]: 'allow' } })
-  assert.deepEqual({ ...getMetadata(first.state) }, { a: 1, b: 2 })
-  const second = await agent.run('And now?', { from: save(first) })
-  assert.equal(second.state.execution!.steps.at(0)!.toolExecutions[0]!.output, 2)
-})
-
-test('a thousand runs of one agent at once keep their values apart', async () => {
-  const model = scriptedModel(({ messages }) => {
-    const name = textOf(messages.at(0)!.content)
-    return messages.length === 1 ? { toolCalls: [store('name', name), store(name, true), read('name')] } : 'Done.'
-  })
-  const agent = createAgent({ model, use: [metadata()] })
-  const runs = await Promise.all(Array.from({ length: 1000 }, (_, i) => agent.run(`n${i}`)))
-  assert.deepEqual(
-    runs.map(({ state }) => ({ ...getMetadata(state) })),
-    runs.map((_, i) => ({ name: `n${i}`, [`n${i}`]: true })),
-  )
-})
-
-test('invalid options are rejected by name', () => {
-  const wrong: readonly object[] = [
-    { maxKeys: 0 },
-    { maxValueBytes: 1.5 },
-    { maxTotalBytes: Number.NaN },
-    { reserved: 'role' },
-    { reserved: [7] },
-    { maxkeys: 5 },
-  ]
-  for (const options of wrong) {
-    assert.throws(
-      () => metadata(options),
-      { code: 'AGENT_INVALID_OPTION', message: /metadata: / },
-      JSON.stringify(options),
-    )
   }
 })
 

@@ -9,15 +9,11 @@ import { tool } from '../agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
 import type { LanguageModel } from '../state/inference.ts'
 import type { Json, JsonObject } from '../values/json.ts'
-import { textOf } from '../state/message.ts'
-import type { SavedRun } from '../state/saved-run.ts'
 import type { Schema } from '../values/schema.ts'
 import type { AgentError } from '../errors.ts'
 import { guard, hook } from '../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedTurn } from '../models/scripted.ts'
-import { recordEvents } from '../testing/record-events.ts'
 import { memoryStore } from '../sessions/stores/memory-store.ts'
-import { strictReplay } from '../sessions/replay/strict-replay.fixture.ts'
 import { approval } from './approval.ts'
 import { guards } from './guards.ts'
 import type { OutputOptions } from './output.ts'
@@ -29,7 +25,6 @@ const weather = z.object({ city: z.string(), degrees: z.number() })
 const oslo = { city: 'Oslo', degrees: -3 }
 const bad = { city: 'Oslo', degrees: 'cold' }
 const look = tool({ name: 'look', description: 'Looks.', input: { type: 'object' }, execute: () => 'snow' })
-const looking: ScriptedTurn = { toolCalls: [{ name: 'look' }] }
 
 /** An answer in the form of a strategy. */
 function answer(strategy: Strategy, value: Json): ScriptedTurn {
@@ -121,33 +116,6 @@ for (const strategy of strategies) {
       assert.match(JSON.stringify(model.requests[1]!.messages.at(-1)), /too long ago/)
     })
 
-    test('a replay calls no model', async () => {
-      const script = [looking, answer(strategy, bad), answer(strategy, oslo)]
-      const { agent, store } = agentOn(script, { strategy, use: [look] })
-      const live = await agent.run('go', { session: 's' })
-      const dead = agentOn([], { strategy, use: [look] })
-      await strictReplay(dead.agent, store, 's')
-      assert.deepEqual([outputOf(live), dead.model.requests.length], [oslo, 0])
-    })
-
-    test('the output is the same streamed and step by step', async () => {
-      const script = [looking, answer(strategy, bad), answer(strategy, oslo)]
-      const streamed = await recordEvents(agentOn(script, { strategy, use: [look] }).agent.stream('go'))
-      const live = agentOn(script, { strategy, use: [look] }).agent.iterate('go')
-      let steps = 0
-      for await (const state of live) steps = state.stepCount
-      assert.deepEqual([outputOf(streamed.run), outputOf(await live.run), steps], [oslo, oslo, 3])
-    })
-
-    test('a run that was paused gets its output in another process', async () => {
-      const script = [answer(strategy, bad), answer(strategy, oslo)]
-      const { agent } = agentOn(script, { strategy })
-      const live = agent.iterate('go')
-      for await (const state of live) if (state.stepCount > 0) break
-      const saved = JSON.parse(JSON.stringify(await live.run)) as SavedRun
-      assert.deepEqual(outputOf(await agent.resume(saved)), oslo)
-    })
-
     test('only answers to the last input of a conversation count', async () => {
       const script = [answer(strategy, oslo), answer(strategy, bad), answer(strategy, bad), answer(strategy, oslo)]
       const { agent, model } = agentOn(script, { strategy, maxRetries: 1 })
@@ -202,17 +170,6 @@ for (const [structuredOutput, hasTools, strategy] of kinds) {
   })
 }
 
-test('agent.with() keeps the output, with the strategy for the new tools', async () => {
-  const script = scriptedModel([answer('native', oslo), answer('tool', oslo)])
-  const agent = createAgent({ model: { ...script, structuredOutput: 'native-alone' }, output: weather })
-  const more = agent.with(look)
-  assert.deepEqual([outputOf(await agent.run('go')), outputOf(await more.run('go'))], [oslo, oslo])
-  assert.deepEqual(
-    script.requests.map(({ tools }) => tools.map(({ name }) => name)),
-    [[], ['look', 'final_answer']],
-  )
-})
-
 test('the provider gets the name and the description of the answer', async () => {
   const { agent, model } = agentOn([JSON.stringify(oslo)], { strategy: 'native', name: 'weather', description: 'Now.' })
   await agent.run('go')
@@ -261,29 +218,12 @@ test('an answer that a hook changed is the output', async () => {
   )
 })
 
-for (const strategy of strategies) {
-  test(`a withheld answer does not count, with ${strategy}`, async () => {
-    const hush = guard('afterInference', (ctx) => ctx.block('No.'))
-    const run = await agentOn(() => answer(strategy, oslo), { strategy, use: [hush] }).agent.run('go')
-    assert.deepEqual([run.status, 'output' in run, run.state.stepCount], ['stopped', false, 1])
-    assert.doesNotMatch(JSON.stringify(run.state), /Oslo/)
-  })
-}
-
 test('a truncated answer is returned to the model, and a run without another fails', async () => {
   const cut: ScriptedTurn = { text: '{"city":"Oslo","degr', finishReason: 'length' }
   const once = agentOn([cut, JSON.stringify(oslo)], { strategy: 'text' })
   assert.deepEqual(outputOf(await once.agent.run('go')), oslo)
   const always = await agentOn(() => cut, { strategy: 'native' }).agent.run('go')
   assert.equal(invalidOf(always).value.attempts.length, 3)
-})
-
-test('an answer with another finish reason than stop does not complete a run, even if valid', async () => {
-  for (const finishReason of ['length', 'content-filter', 'error', 'other'] as const) {
-    const turn = (): ScriptedTurn => ({ text: JSON.stringify(oslo), finishReason })
-    const run = await agentOn(turn, { strategy: 'text' }).agent.run('go')
-    assert.deepEqual([run.status, 'output' in run], ['stopped', false], finishReason)
-  }
 })
 
 test('a run with only empty answers fails', async () => {
@@ -300,16 +240,6 @@ test('a limit that is reached first stops the run as usual', async () => {
   assert.deepEqual([run.status, run.status === 'stopped' && run.reason], ['stopped', 'stepsLimit'])
 })
 
-test('a run that is suspended for approval gets its output after the resume', async () => {
-  const asked = tool({ name: 'ask', description: 'Asks.', input: { type: 'object' }, ask: true, execute: () => 'yes' })
-  const script = [{ toolCalls: [{ name: 'ask' }] }, answer('tool', bad), answer('tool', oslo)]
-  const { agent } = agentOn(script, { use: [asked, approval('suspend')] })
-  const waiting = await agent.run('go')
-  assert.ok(waiting.status === 'suspended')
-  const saved = JSON.parse(JSON.stringify(waiting)) as SavedRun
-  assert.deepEqual(outputOf(await agent.resume(saved, { answers: { [waiting.pending[0]!.id]: 'allow' } })), oslo)
-})
-
 test('the answer itself can need approval, and the approver can edit it', async () => {
   const { agent } = agentOn([answer('tool', oslo)], { use: [approval({ answer: 'suspend', tools: ['final_answer'] })] })
   const waiting = await agent.run('go')
@@ -317,59 +247,4 @@ test('the answer itself can need approval, and the approver can edit it', async 
   const edited = { allow: { city: 'Bergen', degrees: 4 } }
   const run = await agent.resume(waiting, { answers: { [waiting.pending[0]!.id]: edited } })
   assert.deepEqual(outputOf(run), edited.allow)
-})
-
-test('a continuation after an accepted answer gives another one', async () => {
-  const once = hook('onStop', (ctx) => (ctx.continuations === 0 ? ctx.requestContinuation('Look again.') : ctx))
-  const rome = { city: 'Rome', degrees: 20 }
-  const { agent } = agentOn([answer('tool', oslo), 'Done.', answer('tool', rome)], { use: [once] })
-  assert.deepEqual(outputOf(await agent.run('go')), rome)
-})
-
-test('other calls in the step of the answer are executed', async () => {
-  const both: ScriptedTurn = { toolCalls: [{ name: 'look' }, { name: 'final_answer', args: oslo }] }
-  const run = await agentOn([both], { use: [look] }).agent.run('go')
-  assert.deepEqual(outputOf(run), oslo)
-  assert.deepEqual(
-    run.state.lastStep?.toolExecutions.map(({ output }) => output),
-    ['snow', 'Accepted.'],
-  )
-})
-
-test('concurrent runs have separate outputs', async () => {
-  const model = scriptedModel(({ messages }) => answer('tool', { city: textOf(messages.at(0)!.content), degrees: 1 }))
-  const agent = createAgent({ model, output: weather })
-  const inputs = Array.from({ length: 40 }, (_, i) => `city ${i}`)
-  const runs = await Promise.all(inputs.map((input) => agent.run(input)))
-  assert.deepEqual(
-    runs.map((run) => (outputOf(run) as typeof oslo).city),
-    inputs,
-  )
-})
-
-test('explain says that no answer is valid, and what would help', async () => {
-  const text = explain(await agentOn(() => answer('text', bad), { strategy: 'text' }).agent.run('go'))
-  assert.match(text, /failed: No answer matches the output schema after 2 retries.*degrees/)
-  assert.match(text, /decided by +output[^]*to continue .*outputOptions\.maxRetries/)
-})
-
-test('invalid options and schemas are rejected', () => {
-  const settings: readonly Setting[] = [
-    { maxRetries: -1 },
-    { maxRetries: 0.5 },
-    { strategy: 'magic' as Strategy },
-    { schema: z.date() },
-    { schema: 'text' as unknown as JsonObject },
-  ]
-  for (const setting of settings) assert.throws(() => agentOn([], setting), { code: 'AGENT_INVALID_OPTION' })
-  const own = tool({ name: 'final_answer', description: 'Mine.', input: { type: 'object' }, execute: () => 1 })
-  assert.throws(() => agentOn([], { use: [own] }), { code: 'TOOL_DUPLICATE' })
-})
-
-test('the message about an answer that does not fit ends with one full stop', async () => {
-  const schema = z.object({ city: z.string().refine(() => false, 'Name another city.') })
-  const run = await agentOn(['{"city":"Oslo"}'], { schema, strategy: 'text', maxRetries: 0 }).agent.run('go')
-  assert.ok(run.status === 'failed' || run.status === 'stopped')
-  assert.match(run.state.execution!.final!.message, /Name another city\.$/)
-  assert.doesNotMatch(run.state.execution!.final!.message, /\.\./)
 })

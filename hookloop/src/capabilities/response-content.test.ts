@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tool } from '../agent/tool.ts'
-import { explain } from '../agent/explain/explain.ts'
 import { createAgent } from '../create-agent.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { completion } from './completion.ts'
@@ -17,12 +16,6 @@ test('an incomplete answer is sent back to the model with the reason', async () 
     role: 'user',
     content: [{ type: 'text', text: 'Name a source.' }],
   })
-})
-
-test('without an opinion the votes of other hooks decide', async () => {
-  const model = scriptedModel(['see http://example.org'])
-  const run = await createAgent({ model, use: [wantsSources] }).run('go')
-  assert.equal(run.status === 'completed' && run.final.by, 'completion')
 })
 
 test('the verdict stop allows the stop', async () => {
@@ -57,32 +50,4 @@ test('a reader that throws stops the run: it is not completed', async () => {
   })
   const run = await createAgent({ model: scriptedModel(['x']), use: [breaks] }).run('go')
   assert.equal(run.status === 'stopped' && run.reason, 'errorForbade')
-})
-
-test('two readers with different names work together', async () => {
-  const short = responseContent((text) => (text.length < 30 ? undefined : { continue: 'Shorter.' }), { name: 'short' })
-  const model = scriptedModel(['nothing', 'A very long answer, with http://example.org', 'http://example.org'])
-  const run = await createAgent({ model, use: [wantsSources, short] }).run('go')
-  assert.equal(run.text, 'http://example.org')
-})
-
-test('anything that is not a verdict stops the run, and the error names what was returned', async () => {
-  for (const returned of [true, false, null, 'continue', { stop: true }, { continue: 5 }, { continue: 'x', stop: 1 }]) {
-    const reader = responseContent(() => returned as never)
-    const run = await createAgent({ model: scriptedModel(['x', 'y']), use: [reader] }).run('go')
-    assert.equal(run.status === 'stopped' && run.reason, 'errorForbade')
-    assert.ok(explain(run).includes(`{ continue: message }, not ${JSON.stringify(returned)}.`), explain(run))
-  }
-})
-
-test('an async reader is awaited', async () => {
-  for (const [verdict, steps] of [
-    [undefined, 1],
-    ['stop', 1],
-    [{ continue: 'More.' }, 2],
-  ] as const) {
-    const reader = responseContent(async (text) => (text === 'x' ? verdict : undefined))
-    const run = await createAgent({ model: scriptedModel(['x', 'y']), use: [reader] }).run('go')
-    assert.deepEqual([run.status, run.state.stepCount], ['completed', steps])
-  }
 })

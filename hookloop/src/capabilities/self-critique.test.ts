@@ -1,25 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import * as z from 'zod'
 import type { Use } from '../agent/capability.ts'
 import { explain } from '../agent/explain/explain.ts'
 import { createAgent } from '../create-agent.ts'
 import { textOf } from '../state/message.ts'
 import { totalTokens } from '../state/usage.ts'
-import { guard, hook } from '../hooks/hook.ts'
+import { guard } from '../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedTurn } from '../models/scripted.ts'
-import { memoryStore } from '../sessions/stores/memory-store.ts'
-import { liveEffects } from '../effects/effects.ts'
-import { fakeClock } from '../testing/fake-clock.ts'
-import { strictReplay } from '../sessions/replay/strict-replay.fixture.ts'
-import { guards } from './guards.ts'
-import {
-  getCritique,
-  SELF_CRITIQUE_KEY,
-  selfCritique,
-  selfCritiqueDefaults,
-  type SelfCritiqueOptions,
-} from './self-critique.ts'
+import { getCritique, selfCritique, type SelfCritiqueOptions } from './self-critique.ts'
 
 function says(verdict: string, summary = `${verdict}, it said`, more: object = {}): ScriptedTurn {
   const args = { verdict, summary, weaknesses: ['too short'], suggestions: ['say why'], ...more }
@@ -99,45 +87,6 @@ describe('a critic that fails', () => {
       assert.match(approved.run.warnings[0]!.message, /^The critic gave no verdict, so the answer was not judged: /)
     })
   }
-
-  test('because its verdict was removed stops the run', async () => {
-    const thief = hook('onStop', (ctx) => ctx.withState((state) => state.withoutMetadata(SELF_CRITIQUE_KEY)), {
-      priority: -9,
-    })
-    assert.equal((await judged([says('approve')], { use: [thief] })).ending[1], 'errorForbade')
-  })
-
-  test('because of a limit ends the run by that limit', async () => {
-    const tight = { options: { onFailure: 'approve' as const }, use: [guards({ maxTokens: 15 })] }
-    const { ending, by } = await judged([], tight)
-    assert.deepEqual([ending, by.requests.length], [['stopped', 'tokenLimit', 'guards.maxTokens'], 0])
-  })
-
-  test('because the time of the run is over ends the run by the time limit, whatever a failure means', async () => {
-    for (const onFailure of ['stop', 'approve'] as const) {
-      const clock = fakeClock({ auto: true })
-      const options = { onFailure, model: scriptedModel([{ text: 'Hm.', delayMs: 60_000 }]) }
-      const use = [selfCritique(options), guards({ maxTimeMs: 1_000 })]
-      const agent = createAgent({ model: scriptedModel(['Because.']), use })
-      const run = await agent.run('Why?', { effects: liveEffects({ clock }) })
-      assert.equal(run.status === 'stopped' && run.final.reason, 'timeLimit')
-    }
-  })
-
-  test('because a guard forbade it, with the reason "completed", does not complete the run', async () => {
-    const forbid = guard('beforeInference', (ctx) =>
-      ctx.state.stepCount > 0 ? ctx.stop('Enough.', { reason: 'completed' }) : ctx,
-    )
-    for (const onFailure of ['stop', 'approve'] as const) {
-      const { ending } = await judged([], { options: { onFailure }, use: [forbid] })
-      assert.equal(ending[0], 'stopped')
-    }
-  })
-})
-
-test('a run that is not completed is not judged', async () => {
-  const { by, ending } = await judged([], { use: [guards({ maxSteps: 0 })] })
-  assert.deepEqual([ending[1], by.requests.length], ['stepsLimit', 0])
 })
 
 test('the verdict is in the state and in the ledger', async () => {
@@ -160,65 +109,9 @@ test('the verdict is in the state and in the ledger', async () => {
   assert.match(explain(run), /selfCritique\.judge/)
 })
 
-test('the size of a verdict is limited', async () => {
-  const long = { weaknesses: Array.from({ length: 99 }, () => 'x'.repeat(9_999)) }
-  const { model } = await judged([says('revise', 'y'.repeat(9_999), long), says('approve')])
-  assert.ok(textOf(model.requests[1]!.messages.at(-1)!.content).length < 13_000)
-})
-
-test('each execution has its own rounds and task', async () => {
-  const by = scriptedModel(() => says('revise'))
-  const model = scriptedModel(() => 'x')
-  const agent = createAgent({ model, use: [selfCritique({ model: by, maxRetries: 1 })] })
-  const first = await agent.run('one')
-  const second = await agent.run('two', { from: first })
-  assert.deepEqual(
-    [by.requests.length, getCritique(second.state)!.rounds, getCritique(second.state)!.task],
-    [4, 1, 'two'],
-  )
-})
-
-test('a typed answer is judged as JSON', async () => {
-  const by = scriptedModel([says('approve')])
-  const answer = { toolCalls: [{ name: 'final_answer', args: { n: 4 } }] }
-  const agent = createAgent({
-    model: scriptedModel([answer]),
-    output: z.object({ n: z.number() }),
-    use: [selfCritique({ model: by })],
-  })
-  const run = await agent.run('2 + 2?')
-  assert.deepEqual([run.status === 'completed' && run.output], [{ n: 4 }])
-  assert.match(textOf(by.requests[0]!.messages.at(0)!.content), /<answer>\n\{"n":4\}\n/)
-})
-
 test('the model of the conversation is the default critic', async () => {
   const model = scriptedModel(['answer', says('approve')])
   assert.equal((await createAgent({ model, use: [selfCritique()] }).run('go')).status, 'completed')
-})
-
-describe('a session', () => {
-  const critic = (): Script => [says('revise'), { error: 'down' }]
-  const use = (script: Script) => [selfCritique({ model: scriptedModel(script, { modelId: 'critic' }) })]
-
-  test('is replayed without a critic', async () => {
-    const store = memoryStore()
-    const agent = createAgent({ model: scriptedModel(['a', 'b']), store, use: use(critic()) })
-    const { status } = await agent.run('go', { session: 's' })
-    await strictReplay(createAgent({ model: scriptedModel([]), use: use([]) }), store, 's')
-    assert.equal(status, 'stopped')
-  })
-
-  test('that crashed between critique and revision resumes without a second model call', async () => {
-    const store = memoryStore()
-    const by = scriptedModel([says('revise'), says('approve')], { modelId: 'critic' })
-    const dying = new AbortController()
-    const model = scriptedModel(['a', () => (dying.abort(), { text: 'b' })])
-    const agent = createAgent({ model, store, use: [selfCritique({ model: by })] })
-    const run = await agent.run('go', { session: 's', signal: dying.signal })
-    assert.equal(run.status, 'cancelled')
-    assert.equal(by.requests.length, 1)
-    assert.equal(getCritique((await agent.session('s').state())!)!.rounds, 1)
-  })
 })
 
 test('a run that is cancelled before or while its critic is called is cancelled, never completed', async () => {
@@ -236,36 +129,4 @@ test('a run that is cancelled before or while its critic is called is cancelled,
       assert.deepEqual([run.status, getCritique(run.state)?.failure], ['cancelled', 'The run was cancelled.'])
     }
   }
-})
-
-test('a thousand concurrent runs are judged separately', async () => {
-  const by = scriptedModel(({ messages }) => {
-    const [, n] = /<answer>\n(\d+)/.exec(textOf(messages.at(0)!.content))!
-    return says(Number(n) % 2 === 0 ? 'approve' : 'give_up', `about ${n}`)
-  })
-  const model = scriptedModel(({ messages }) => textOf(messages.at(-1)!.content))
-  const agent = createAgent({ model, use: [selfCritique({ model: by })] })
-  const runs = await Promise.all(Array.from({ length: 1_000 }, (_, i) => agent.run(`${i}`)))
-  const isRight = runs.every(
-    (run, i) =>
-      run.status === (i % 2 === 0 ? 'completed' : 'stopped') &&
-      getCritique(run.state)!.critique!.summary === `about ${i}`,
-  )
-  assert.ok(isRight)
-})
-
-test('options are validated', () => {
-  for (const options of [
-    { maxRetries: -1 },
-    { maxRetries: 1.5 },
-    { onFailure: 'ignore' },
-    { instructions: '' },
-    { rounds: 1 },
-  ]) {
-    assert.throws(() => selfCritique(options as SelfCritiqueOptions), { code: 'AGENT_INVALID_OPTION' })
-  }
-  assert.throws(() => createAgent({ model: scriptedModel([]), use: [selfCritique({ model: 'nonsense' })] }), {
-    code: 'MODEL_UNKNOWN',
-  })
-  assert.ok(Object.isFrozen(selfCritiqueDefaults))
 })

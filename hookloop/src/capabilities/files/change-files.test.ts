@@ -1,15 +1,5 @@
 import assert from 'node:assert/strict'
-import {
-  chmodSync,
-  linkSync,
-  lstatSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, lstatSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { approval } from '../approval.ts'
 import { Workshop, type Call } from './files.fixture.ts'
@@ -76,24 +66,6 @@ test('a file that was changed after it was read is not overwritten', async () =>
   assert.equal(contentOf('stale.txt'), 'two')
 })
 
-test('a file with a new modification time and the same content can be edited', async () => {
-  shop.put('touched.txt', 'one')
-  await shop.run([
-    read('touched.txt'),
-    () => utimesSync(shop.path('touched.txt'), 1, 1),
-    edit('touched.txt', 'one', 'two'),
-  ])
-  assert.equal(contentOf('touched.txt'), 'two')
-})
-
-test('the same content is not written again', async () => {
-  shop.put('same.txt', 'same')
-  const { mtimeMs } = statSync(shop.path('same.txt'))
-  const { output } = await shop.call(...write('same.txt', 'same'))
-  assert.match(output, /already has exactly this content/)
-  assert.equal(statSync(shop.path('same.txt')).mtimeMs, mtimeMs)
-})
-
 test('a new file is created with its folders, and can be edited at once', async () => {
   const { outputs } = await shop.run([write('new/deep/file.txt', 'hello'), edit('new/deep/file.txt', 'hello', 'bye')])
   assert.equal(outputs[0], 'Created new/deep/file.txt (5 bytes).')
@@ -114,14 +86,6 @@ test('an edit through a link changes its target and not the link', async () => {
   await shop.run([read('link.txt'), edit('link.txt', 'one', 'two')])
   assert.equal(contentOf('real.txt'), 'two')
   assert.ok(lstatSync(shop.path('link.txt')).isSymbolicLink())
-})
-
-test('hard links of a file keep the old content', async () => {
-  shop.put('first.txt', 'one')
-  linkSync(shop.path('first.txt'), shop.path('second.txt'))
-  const { outputs } = await shop.run([read('first.txt'), edit('first.txt', 'one', 'two')])
-  assert.deepEqual([contentOf('first.txt'), contentOf('second.txt')], ['two', 'one'])
-  assert.match(outputs[1]!, /It had other names \(hard links\); they keep the old content\./)
 })
 
 test('half a character is rejected', async () => {
@@ -163,23 +127,6 @@ test('package.json needs approval', async () => {
   assert.equal(contentOf('package.json'), '{}')
 })
 
-test('a run that was suspended for approval resumes, and the file is judged again', async () => {
-  const { files } = await import('./files.ts')
-  const { createAgent } = await import('../../create-agent.ts')
-  const { scriptedModel } = await import('../../models/scripted.ts')
-  const model = scriptedModel([
-    { toolCalls: [{ name: 'write_file', args: { path: 'sub/package.json', content: '{"a":1}' } }] },
-    'Done.',
-  ])
-  const agent = createAgent({ model, use: [files({ root: shop.inside }), approval('suspend')] })
-  const run = await agent.run('Go.')
-  assert.equal(run.status, 'suspended')
-  const answers = Object.fromEntries(run.pending.map(({ id }) => [id, 'allow' as const]))
-  const resumed = await agent.resume(JSON.parse(JSON.stringify(run)), { answers })
-  assert.equal(resumed.status, 'completed')
-  assert.equal(contentOf('sub/package.json'), '{"a":1}')
-})
-
 test('an allow rule overrides protect and ask', async () => {
   const { executions } = await shop.run([write('.vscode/settings.json', '{}'), write('ok/package.json', '{}')], {
     allow: ['.vscode', 'ok/package.json'],
@@ -193,26 +140,4 @@ test('an allow rule overrides protect and ask', async () => {
 test('without write there is no tool that writes', async () => {
   const { output } = await shop.call(...write('x.txt', 'x'), { write: false })
   assert.match(output, /There is no tool "write_file"/)
-})
-
-test('three hundred edits in a row leave the right text and a state of the same size', async () => {
-  shop.put('count.txt', 'n=0;\n')
-  const edits = Array.from({ length: 300 }, (_, i) => edit('count.txt', `n=${i};`, `n=${i + 1};`))
-  const { run } = await shop.run([read('count.txt'), ...edits])
-  assert.equal(contentOf('count.txt'), 'n=300;\n')
-  assert.ok(JSON.stringify(run.state.metadata).length < 400)
-})
-
-test('a diff full of control characters does not lose the fingerprint', async () => {
-  shop.put('control.txt', `${'\u0001'.repeat(30_000)}\nend\n`)
-  const { executions } = await shop.run([
-    read('control.txt'),
-    edit('control.txt', '\u0001', '\u0002', { replace_all: true }),
-    edit('control.txt', 'end', 'END'),
-  ])
-  assert.deepEqual(
-    executions.map(({ status }) => status),
-    ['ok', 'ok', 'ok'],
-  )
-  assert.equal(contentOf('control.txt'), `${'\u0002'.repeat(30_000)}\nEND\n`)
 })

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
-import { rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { createAgent } from '../../create-agent.ts'
-import { hook } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import { memoryStore } from '../../sessions/stores/memory-store.ts'
-import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
 import { files } from './files.ts'
-import { filesDefaults } from './options.ts'
 import { statuses, Workshop, type Call } from './files.fixture.ts'
 
 const shop = new Workshop()
@@ -23,44 +19,6 @@ test('the description of an agent names the roots, and says that other tools are
     tools.map(({ name }) => name),
     ['read_file', 'list_dir', 'search_files', 'write_file', 'edit_file'],
   )
-})
-
-test('the defaults are frozen', () => {
-  assert.ok(Object.isFrozen(filesDefaults))
-  for (const list of [
-    filesDefaults.protect,
-    filesDefaults.ask,
-    filesDefaults.hide,
-    filesDefaults.skip,
-    filesDefaults.allow,
-  ]) {
-    assert.ok(Object.isFrozen(list))
-  }
-})
-
-test('invalid options are rejected by name', () => {
-  const root = shop.inside
-  const wrong: readonly (readonly [object, RegExp])[] = [
-    [{}, /give either "root" or "roots"/],
-    [{ root, roots: [root] }, /give either "root" or "roots"/],
-    [{ root: '' }, /a root must be a path/],
-    [{ root: join(root, 'none') }, /cannot be used: ENOENT/],
-    [{ root: shop.secret }, /it is not a folder/],
-    [{ root, hidden: [] }, /unknown option "hidden"/],
-    [{ root, protect: ['../x'] }, /"\.\.\/x" in "protect"/],
-    [{ root, maxLines: 0 }, /"maxLines" must be a whole number/],
-    [{ root, maxLineBytes: 40_000 }, /"maxLineBytes" must not be more/],
-  ]
-  for (const [options, words] of wrong) {
-    assert.throws(
-      () => files(options),
-      (error: { code?: string; message: string }) => {
-        assert.equal(error.code, 'AGENT_INVALID_OPTION')
-        assert.match(error.message, words)
-        return true
-      },
-    )
-  }
 })
 
 test('.env files, keys and credentials are not read unless they are named in allow', async () => {
@@ -117,28 +75,4 @@ test('a root that is a link is the folder it leads to', async () => {
     { root: alias },
   )
   assert.deepEqual(new Set(outputs), new Set(['     1\tx']))
-})
-
-test('guards judge the path after hooks have rewritten it', async () => {
-  const rewrite = hook('beforeToolUse', (ctx) => ctx.withArgs({ path: '../o/secret' }), { tool: 'read_file' })
-  const { status, by } = await shop.call('read_file', { path: 'a.txt' }, { use: [rewrite] })
-  assert.deepEqual([status, by], ['blocked', 'files.confine'])
-})
-
-test('a replay needs no files', async () => {
-  const root = new Workshop()
-  root.put('x.txt', 'one\n')
-  const script = [
-    { toolCalls: [{ name: 'read_file', args: { path: 'x.txt' } }] },
-    { toolCalls: [{ name: 'edit_file', args: { path: 'x.txt', old_string: 'one', new_string: 'two' } }] },
-    { toolCalls: [{ name: 'read_file', args: { path: '../o/secret' } }] },
-    'Done.',
-  ]
-  const store = memoryStore()
-  const agent = createAgent({ model: scriptedModel(script), store, use: [files({ root: root.inside })] })
-  await agent.run('Go.', { session: 's' })
-  rmSync(root.path('x.txt'))
-  writeFileSync(root.path('x.txt'), 'something else')
-  await strictReplay(agent, store, 's')
-  root.remove()
 })

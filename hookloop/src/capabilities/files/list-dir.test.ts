@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { Workshop } from './files.fixture.ts'
@@ -31,10 +30,6 @@ test('with a depth, subfolders are listed too, but links and skipped folders are
   assert.deepEqual(output.split('\n'), expected)
 })
 
-test('a skipped folder can be listed by its path', async () => {
-  assert.equal((await shop.call('list_dir', { path: 'tree/node_modules' })).output, 'pkg/')
-})
-
 test('at most maxEntries are shown, with the number of the others', async () => {
   for (let i = 0; i < 30; i++) shop.put(`many/f${String(i).padStart(2, '0')}`, '')
   const { output } = await shop.call('list_dir', { path: 'many' }, { maxEntries: 10 })
@@ -53,12 +48,6 @@ test('an empty folder, a file and a missing path have different messages', async
     'tree/b.txt is not a folder. Use read_file.',
     'The folder none does not exist.',
   ])
-})
-
-test('a pipe is shown as not a regular file', { skip: process.platform === 'win32' }, async () => {
-  mkdirSync(shop.path('special'))
-  execFileSync('mkfifo', [shop.path('special/pipe')])
-  assert.equal((await shop.call('list_dir', { path: 'special' })).output, 'pipe (not a regular file)')
 })
 
 test('hidden entries are not listed at any depth', async () => {

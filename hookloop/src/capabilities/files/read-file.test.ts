@@ -11,12 +11,6 @@ test('lines are shown with their numbers', async () => {
   assert.equal(output, '     1\tone\n     2\t\n     3\t\tthree')
 })
 
-test('a last line without a line end is shown', async () => {
-  shop.put('open.txt', 'one\ntwo')
-  const { output } = await shop.call('read_file', { path: 'open.txt' })
-  assert.equal(output, '     1\tone\n     2\ttwo')
-})
-
 test('a long file is shown in pages, each of which says how to continue', async () => {
   shop.put('long.txt', Array.from({ length: 450 }, (_, i) => `line ${i + 1}\n`).join(''))
   const { outputs } = await shop.run([
@@ -58,11 +52,6 @@ test('a very long line is cut between characters, and the next lines are shown',
   assert.match(output, /^ {5}1\té{2047} \[… the line continues for 5905 bytes\]\n {5}2\tnext$/)
 })
 
-test('an empty file says so', async () => {
-  shop.put('empty.txt', '')
-  assert.equal((await shop.call('read_file', { path: 'empty.txt' })).output, '(empty file)')
-})
-
 test('CRLF and invalid bytes are reported, and a byte order mark is not shown', async () => {
   shop.put('crlf.txt', '\uFEFFa\r\nb\r\n')
   shop.put('latin.txt', Buffer.from('caf\xE9\n', 'latin1'))
@@ -99,12 +88,6 @@ test('other hooks and the model get only the text', async () => {
   const last = run.state.messages.at(-2)
   assert.match(JSON.stringify(last), /hello/)
   assert.doesNotMatch(JSON.stringify(last), /"hash"|"seen"/)
-})
-
-test('a file that was read to its end is shown, even if the timeout has passed', async () => {
-  shop.put('slow.txt', '\n'.repeat(60_000))
-  const { output } = await shop.call('read_file', { path: 'slow.txt' }, { timeoutMs: 1 })
-  assert.match(output, /of 60000\./)
 })
 
 test('millions of empty lines are not shown at once, whatever the limit is', async () => {

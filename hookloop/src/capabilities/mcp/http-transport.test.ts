@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
@@ -51,19 +49,6 @@ for (const [protocol, start] of Object.entries({ newest: serveModern, 'sessions 
     })
   })
 }
-
-test('two hundred concurrent calls get their own answers', async (t) => {
-  const server = await served(t, serveSessions())
-  const servers = await connected(t, { url: server.url })
-  const tool = servers.tools!.find(({ name }) => name === add)!
-  const run = { signal: new AbortController().signal, progress: () => undefined }
-  const call = (a: number): unknown => tool.execute({ a, b: 1 } as never, run as never)
-  const all = await Promise.all(Array.from({ length: 200 }, (_, a) => call(a)))
-  assert.deepEqual(
-    all,
-    Array.from({ length: 200 }, (_, a) => ({ sum: a + 1 })),
-  )
-})
 
 test('after the server has lost the session the next call starts a new one, and close ends it', async (t) => {
   const server = await serveSessions()
@@ -133,18 +118,6 @@ for (const [what, { answer, says }] of Object.entries(connectFailures)) {
   })
 }
 
-test('a server that does not exist cannot be connected, and the error says why', async (t) => {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  const url = `http://127.0.0.1:${port}/mcp`
-  await assert.rejects(mcp({ servers: { it: { url } } }), /cannot be reached: connect ECONNREFUSED/)
-  const servers = await mcp({ servers: { it: { url, required: false } } })
-  t.after(() => servers.close())
-  assert.deepEqual([servers.tools, servers.notes!.length], [[], 1])
-})
-
 const cut = (text: string): ReadableStream => {
   return new ReadableStream({
     async start(controller) {
@@ -199,18 +172,6 @@ for (const [what, { answer, says }] of Object.entries(breaks)) {
     assert.match(output as string, says)
   })
 }
-
-test('a custom fetch is used for all requests', async (t) => {
-  const server = await served(t, serveModern())
-  let calls = 0
-  const counting: typeof fetch = (...given) => {
-    calls++
-    return fetch(...given)
-  }
-  const servers = await connected(t, { url: server.url, fetch: counting })
-  await callOnce(servers, add, numbers)
-  assert.equal(calls, server.requests.length)
-})
 
 test('a request that timed out is closed', async (t) => {
   let closed = false

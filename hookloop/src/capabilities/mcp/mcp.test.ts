@@ -4,11 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { createAgent } from '../../create-agent.ts'
-import { guard, hook } from '../../hooks/hook.ts'
+import { guard } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { approval } from '../approval.ts'
-import { memoryStore } from '../../sessions/stores/memory-store.ts'
-import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
 import { callOnce, connected, program, real, runCalls } from './mcp.fixture.ts'
 import { mcp, type Mcp } from './mcp.ts'
 
@@ -106,12 +104,6 @@ for (const protocol of ['newest', 'legacy']) {
       ])
       assert.deepEqual([(await servers.resources()).length, (await servers.prompts()).length], [2, 1])
     })
-
-    test('a missing resource is a failed call with the message of the server', async () => {
-      const { status, output } = await callOnce(servers, 'mcp_read_resource', { server: 'it', uri: 'memo://none' })
-      assert.equal(status, 'failed')
-      assert.match(output as string, /^The MCP server "it" returned an error: .*memo:\/\/none/)
-    })
   })
 }
 
@@ -133,37 +125,6 @@ describe('hooks', () => {
     const none = guard('beforeToolUse', (ctx) => ctx.block('Not today.'), { tool: 'mcp__*' })
     const { status, output } = await callOnce([servers, none], 'mcp__it__echo', { text: 'hello' })
     assert.deepEqual({ status, output, calls: logged() }, { status: 'blocked', output: 'Not today.', calls: [] })
-  })
-
-  test('a rewritten argument is what the server gets', async () => {
-    writeFileSync(CALL_LOG, '')
-    const polite = hook('beforeToolUse', (ctx) => ctx.withArgs({ text: 'good day' }), { tool: 'mcp__it__echo' })
-    const { output } = await callOnce([servers, polite], 'mcp__it__echo', { text: 'hey' })
-    assert.deepEqual([output, logged()], ['good day', ['echo good day']])
-  })
-
-  test('a replay does not touch the server', async () => {
-    writeFileSync(CALL_LOG, '')
-    const model = scriptedModel([{ toolCalls: [{ name: 'mcp__it__add', args: { a: 2, b: 3 } }] }, 'Five.'])
-    const store = memoryStore()
-    const agent = createAgent({ model, store, use: [servers] })
-    await agent.run('2+3?', { session: 's' })
-    await strictReplay(agent, store, 's')
-    assert.deepEqual(logged(), ['add 2 3'])
-  })
-
-  test('two agents share the servers with a thousand concurrent calls, and each gets its own answers', async (t) => {
-    const numbers = Array.from({ length: 500 }, (_, i) => i)
-    const shared = await connected(t, real, { concurrent: true })
-    const sums = async (offset: number): Promise<readonly unknown[]> => {
-      const calls = numbers.map((a) => ({ name: 'mcp__it__add', args: { a, b: offset } }))
-      const model = scriptedModel([{ toolCalls: calls }, 'Done.'])
-      const agent = createAgent({ model, use: [shared], maxConcurrentTools: 500 })
-      const run = await agent.run('Go.')
-      return run.state.execution!.steps.at(0)!.toolExecutions.map(({ output }) => output)
-    }
-    const results = await Promise.all([sums(1_000), sums(2_000)])
-    assert.deepEqual(results, [numbers.map((a) => ({ sum: a + 1_000 })), numbers.map((a) => ({ sum: a + 2_000 }))])
   })
 })
 
@@ -221,16 +182,4 @@ test('the instructions of a server are a note, and in the prompt only with { ins
     [quiet.notes, instructed.notes],
     [['The MCP server "it" has instructions that the model does not get: Add before you multiply.'], []],
   )
-})
-
-test('with several servers the server option is required', async (t) => {
-  const servers = await mcp({ servers: { one: real, two: real } })
-  t.after(() => servers.close())
-  assert.deepEqual(await servers.readResource('memo://one', { server: 'two' }), [{ type: 'text', text: 'Buy milk.' }])
-  assert.throws(() => servers.readResource('memo://one'), /"server" must be one of the connected servers: one, two/)
-})
-
-test('a signal cancels a request in code', async (t) => {
-  const servers = await connected(t, real)
-  await assert.rejects(servers.readResource('memo://one', { signal: AbortSignal.abort() }), /abort/)
 })

@@ -1,16 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { agentTool } from '../../agent/agent-tool.ts'
-import { isJsonObject } from '../../values/json.ts'
 import { textOf } from '../../state/message.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
-import { createAgent } from '../../create-agent.ts'
-import { memoryStore } from '../../sessions/stores/memory-store.ts'
-import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
 import { agentWith, projectWith, shellAndFiles, skillFile } from './skills.fixture.ts'
-import { getActiveSkills, skills, findSkills } from './skills.ts'
+import { getActiveSkills } from './skills.ts'
 
 const load = (skill_name: string, given?: string): ScriptedTurn => ({
   toolCalls: [{ name: 'load_skill', args: { skill_name, ...(given !== undefined && { arguments: given }) } }],
@@ -40,26 +34,11 @@ test('the model sees names and descriptions, and reads a skill when it loads it'
   )
 })
 
-test('loading a skill changes nothing that was sent before', async () => {
-  const cwd = projectWith({ '.claude/skills/review/SKILL.md': review })
-  const model = scriptedModel([load('review'), 'Done.'])
-  await agentWith(model, { cwd }).run('Review it.')
-  const [first, second] = model.requests
-  assert.deepEqual([second!.system, second!.tools], [first!.system, first!.tools])
-  assert.deepEqual(second!.messages.slice(0, first!.messages.length), first!.messages.slice())
-})
-
 test('the text of a skill reaches the model as the result of a tool, never as a system message', async () => {
   const cwd = projectWith({ '.hookloop/skills/review/SKILL.md': review })
   const run = await agentWith(scriptedModel([load('review'), 'Done.']), { cwd }).run('Go.')
   const roles = run.state.messages.slice().filter(({ content }) => JSON.stringify(content).includes('twice'))
   assert.deepEqual([roles.map(({ role }) => role), run.state.systemPrompt], [['tool'], ''])
-})
-
-test('arguments without a placeholder are appended', async () => {
-  const cwd = projectWith({ '.claude/skills/plain/SKILL.md': skillFile({ description: 'Plain.' }, 'Just do it.') })
-  const run = await agentWith(scriptedModel([load('plain', 'now "or never"'), 'ok']), { cwd }).run('Go.')
-  assert.match(outputs(run)[0] as string, /Just do it\.\n\nARGUMENTS: now "or never"\n/)
 })
 
 test('arguments are inserted once: placeholders in them are not replaced', async () => {
@@ -102,14 +81,6 @@ test('while a skill is active only the tools it allows run', async () => {
   assert.match(JSON.stringify(run.ledger), /"hook":"skills.allowedTools".*"decision":"block"/)
 })
 
-test('a tool call in the same step as the loading of a skill is restricted already', async () => {
-  const { ran, tools } = shellAndFiles()
-  const cwd = projectWith({ '.claude/skills/mute/SKILL.md': '---\ndescription: Mute.\nallowed-tools:\n---\nx' })
-  const both: ScriptedTurn = { toolCalls: [{ name: 'load_skill', args: { skill_name: 'mute' } }, { name: 'bash' }] }
-  await agentWith(scriptedModel([both, 'Done.']), { cwd }, ...tools).run('Go.')
-  assert.deepEqual(ran, [])
-})
-
 test('a second skill does not allow what the first one disallows', async () => {
   const { ran, tools } = shellAndFiles()
   const cwd = projectWith({
@@ -149,17 +120,6 @@ test('a skill gets the model it requests if the application allows it', async ()
   assert.deepEqual([run.text, small.requests.length], ['From the small one.', 1])
 })
 
-test('a skill that requests an unknown model gets the model of the agent, with a note', async () => {
-  const fields = { description: 'Dear.', model: 'anthropic/claude-opus-4' }
-  const cwd = projectWith({ '.claude/skills/dear/SKILL.md': skillFile(fields) })
-  const agent = agentWith(scriptedModel([load('dear'), 'From the own one.']), { cwd })
-  assert.equal((await agent.run('Go.')).text, 'From the own one.')
-  assert.match(
-    agent.describe().notes.join('\n'),
-    /The model "anthropic\/claude-opus-4" of the skill "dear" is not in "models"/,
-  )
-})
-
 test('a skill that only the user may invoke is neither listed for the model nor loaded by it', async () => {
   const { ran, tools } = shellAndFiles()
   const fields = { description: 'Deploys.', 'disable-model-invocation': true, 'allowed-tools': 'bash' }
@@ -175,14 +135,6 @@ test('a skill that only the user may invoke is neither listed for the model nor 
   assert.deepEqual([ran, getActiveSkills(run.state)], [['bash {}'], ['deploy']])
 })
 
-test('a command that names no skill, or one that users may not invoke, stays plain input', async () => {
-  const cwd = projectWith({ '.claude/skills/inner/SKILL.md': skillFile({ description: 'x', 'user-invocable': false }) })
-  for (const said of ['/inner x', '/usr/bin is a folder', '/constructor', 'see /inner']) {
-    const run = await agentWith(scriptedModel(['ok']), { cwd }).run(said)
-    assert.equal(textOf(run.state.messages.at(0)!.content), said)
-  }
-})
-
 test('resources are listed with the skill and read on demand', async () => {
   const cwd = projectWith({
     '.claude/skills/pdf/SKILL.md': skillFile({ description: 'PDF.' }),
@@ -196,44 +148,6 @@ test('resources are listed with the skill and read on demand', async () => {
   const [loaded, forms, secret] = outputs(run)
   assert.match(loaded as string, /\n- notes\.md\n- references\/forms\.md\n- scripts\/deep\/fill\.py$/)
   assert.deepEqual([forms, /SECRET/.test(String(secret))], ['All about forms.', false])
-})
-
-test('skills in code override those on disk, and invalid ones throw', () => {
-  const cwd = projectWith({ '.claude/skills/review/SKILL.md': review })
-  const mine = { name: 'review', description: 'Mine.', body: 'x' }
-  const { skills: found, problems } = findSkills({ cwd, skills: [mine] })
-  assert.deepEqual([found.map(({ description }) => description), problems.length], [['Mine.'], 1])
-  assert.throws(() => skills({ skills: [mine, mine] }), /two skills have the name "review"/)
-  assert.throws(() => skills({ skills: [{ ...mine, name: '../x' }] }), /its name "..\/x" must be/)
-  assert.throws(() => skills({ skills: [{ ...mine, allowedTools: ['Read(./docs)'] }] }), /is unknown/)
-  assert.throws(() => skills({ dir: 'x' } as never), /unknown option "dir"/)
-  assert.throws(() => skills({ maxSkills: 0 }), /"maxSkills" must be/)
-})
-
-test('createAgent rejects an unknown model in the option models', () => {
-  assert.throws(() => agentWith(scriptedModel([]), { dirs: [], models: { fast: 'nobody' } }), { code: 'MODEL_UNKNOWN' })
-})
-
-test('an agent without skills says so, and reports a missing folder', () => {
-  assert.deepEqual(findSkills({ cwd: projectWith({}) }).problems, [])
-  assert.match(
-    findSkills({ cwd: projectWith({}), dirs: ['skils'] }).problems[0]!,
-    /The folder .*skils does not exist\./,
-  )
-  const [load] = skills({ dirs: [] }).tools!
-  assert.ok(isJsonObject(load!.inputSchema) && load!.description.endsWith('There are no skills.'))
-})
-
-test('a replay does not run the commands of a skill again', async () => {
-  const cwd = projectWith({
-    '.claude/skills/log/SKILL.md': skillFile({ description: 'x' }, 'Now: !`echo x >> ran; wc -l < ran`'),
-  })
-  const store = memoryStore()
-  const model = scriptedModel(() => 'ok')
-  const agent = createAgent({ model, store, use: [skills({ cwd, trust: () => true })] })
-  await agent.run('/log', { session: 's' })
-  await strictReplay(agent, store, 's')
-  assert.equal(readFileSync(join(cwd, 'ran'), 'utf8'), 'x\n')
 })
 
 test('a subagent is restricted by the skills of its parent, and the skills it loads end with it', async () => {

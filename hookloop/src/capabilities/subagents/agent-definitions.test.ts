@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -8,7 +8,7 @@ import { createAgent } from '../../create-agent.ts'
 import type { Json } from '../../values/json.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { approval } from '../approval.ts'
-import { agentDefinitions, defineAgent, readAgents, type AgentDefinitionsOptions } from './index.ts'
+import { agentDefinitions, readAgents, type AgentDefinitionsOptions } from './index.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'hookloop-definitions-'))
 after(() => rmSync(root, { recursive: true, force: true }))
@@ -49,17 +49,6 @@ test('the model cannot write definitions without writeTo', () => {
   )
 })
 
-test('a written definition is found afterwards, and an empty list of tools stays empty', async () => {
-  const writeTo = newFolder()
-  const all = { name: 'all', description: 'Has all.', instructions: 'Go.' }
-  await call({ writeTo }, 'write_agent', { ...scout })
-  await call({ writeTo }, 'write_agent', all)
-  assert.deepEqual(readAgents(writeTo), { agents: { all, scout }, problems: [] })
-  assert.match(readFileSync(join(writeTo, 'scout.md'), 'utf8'), /^tools: \[\]$/m)
-  assert.doesNotMatch(readFileSync(join(writeTo, 'all.md'), 'utf8'), /tools/)
-  assert.deepEqual(result(await call({ writeTo }, 'read_agent', { name: 'scout' })).output, scout)
-})
-
 test('writing needs approval, and a denied call writes nothing', async () => {
   const writeTo = newFolder()
   const run = await call({ writeTo }, 'write_agent', { ...scout }, false)
@@ -95,21 +84,4 @@ test('text that looks like front matter stays text', async () => {
   }
   await call({ writeTo }, 'write_agent', sly)
   assert.deepEqual(readAgents(writeTo).agents['sly'], sly)
-})
-
-test('invalid files are reported to the model', async () => {
-  const folder = mkdtempSync(join(root, 'broken-'))
-  writeFileSync(join(folder, 'bad.md'), '---\nname: [\n---\n')
-  const { output } = result(await call({ folders: [folder] }, 'list_agents', {}))
-  assert.equal((output as { problems: unknown[] }).problems.length, 1)
-})
-
-test('a definition in code is validated and frozen', () => {
-  const made = defineAgent({ name: 'a', description: 'x', instructions: '', tools: ['b'] })
-  assert.ok(Object.isFrozen(made) && Object.isFrozen(made.tools))
-  assert.throws(
-    () => defineAgent({ name: 'a', description: 'x', instructions: '', tolls: [] } as never),
-    /unknown option "tolls". Did you mean "tools"/,
-  )
-  assert.throws(() => agentDefinitions({ write: true } as never), /unknown option "write"/)
 })

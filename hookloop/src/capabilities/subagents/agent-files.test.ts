@@ -135,14 +135,3 @@ test('every definition is the same after writing and reading it', () => {
     { numRuns: 300 },
   )
 })
-
-test('text that defines no agent is an error with a code and the reason', () => {
-  assert.throws(() => fromAgentMarkdown('---\n: : :\n  - x\n---\n', 'scout'), {
-    code: 'AGENT_INVALID_OPTION',
-    message: /^The agent definition "scout" is invalid: the front matter cannot be parsed: .*\.$/,
-  })
-  assert.throws(() => fromAgentMarkdown('---\nname: 5\n---\n'), {
-    code: 'AGENT_INVALID_OPTION',
-    message: 'The agent definition is invalid: "name" must be a text.',
-  })
-})

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { explain } from '../../agent/explain/explain.ts'
 import type { Run } from '../../agent/run.ts'
 import { tool } from '../../agent/tool.ts'
@@ -54,16 +54,6 @@ test('the tool lists the agents, and the model can select no other', () => {
   ])
 })
 
-test('an unknown name is a failed call, and the run continues', async () => {
-  const agent = createAgent({
-    model: model(spawn('nobody')),
-    use: [subagents({ agents: { scout: { description: 'Looks.' } } })],
-  })
-  const run = await agent.run('Go.')
-  assert.equal(run.status, 'completed')
-  assert.match(String(outputs(run)[0]), /do not fit the tool "spawn_subagent"/)
-})
-
 test('subagents are nested up to maxDepth, and the deepest is not offered spawn_subagent', async () => {
   const chain = Object.fromEntries(
     [1, 2, 3, 4].map((n) => [`a${n}`, { description: `${n}`, instructions: n < 4 ? `nest a${n + 1}` : 'the last' }]),
@@ -75,16 +65,6 @@ test('subagents are nested up to maxDepth, and the deepest is not offered spawn_
   assert.deepEqual(offered(reported, 'the last'), [])
   const failed = run.ledger.find(({ message }) => /There is no tool "spawn_subagent"/.test(message ?? ''))
   assert.deepEqual([run.status, failed?.path?.length], ['completed', 3])
-})
-
-test('an agent with its own subagents cannot exceed its maxDepth', async () => {
-  const inner = createAgent({
-    model: scriptedModel(({ messages }) => (messages.length === 1 ? { toolCalls: [spawn('scout')] } : 'Tried.')),
-    use: [subagents({ agents: { scout: { description: 'Looks.' } }, maxDepth: 1 })],
-  })
-  const agent = createAgent({ model: model(spawn('inner')), use: [subagents({ agents: { inner } })] })
-  const run = await agent.run('Go.')
-  assert.ok(run.ledger.some(({ message }) => message === 'Subagents may be nested at most 1 deep. Do it yourself.'))
 })
 
 test('omitted tools mean all, an empty list means none, and names of other programs are aliases', async () => {
@@ -103,14 +83,6 @@ test('omitted tools mean all, an empty list means none, and names of other progr
   assert.deepEqual(offered(reported, 'wild'), [['look']])
   assert.deepEqual(offered(reported, 'denied'), [['look']])
   assert.match(explain(run), /warnings .*"claude" names tools that its parent does not have: bash, WebSearch/)
-})
-
-test('an exact tool name takes precedence over an alias', async () => {
-  const own = tool({ name: 'Read', description: 'Reads.', input: { type: 'object' }, execute: () => 'text' })
-  const reported = model(spawn('x'))
-  const agents = { x: { description: 'x', instructions: 'x', tools: ['Read'] } }
-  await createAgent({ model: reported, use: [own, read, subagents({ agents })] }).run('Go.')
-  assert.deepEqual(offered(reported, 'x'), [['Read']])
 })
 
 test('the model of a subagent is an object, a name or an alias; an unknown alias means the model of its parent', async () => {
@@ -134,24 +106,6 @@ test('the model of a subagent is an object, a name or an alias; an unknown alias
   )
 })
 
-test('subagents() without options, or with other values, is an error that says what is expected', () => {
-  const make = subagents as unknown as (options?: unknown) => unknown
-  for (const options of [undefined, null, 5, 'helper', [], () => ({})]) {
-    assert.throws(() => make(options), {
-      code: 'AGENT_INVALID_OPTION',
-      message: /^subagents: the options must be an object, not /,
-    })
-  }
-  for (const options of [{}, { agents: {} }, { agents: undefined }, { agents: null }, { agents: [] }]) {
-    assert.throws(() => make(options), { code: 'AGENT_INVALID_OPTION', message: /^subagents: .*"agents"/ })
-  }
-})
-
-test('createAgent rejects a subagent with an unknown model', () => {
-  const agents = { x: { description: 'x', model: 'no-such-provider/model' } }
-  assert.throws(() => createAgent({ model: model(), use: [subagents({ agents })] }), { code: 'MODEL_UNKNOWN' })
-})
-
 test('limits of a definition apply to that subagent only', async () => {
   const agents = { x: { description: 'x', instructions: 'nest x', maxSteps: 1 } }
   const agent = createAgent({ model: model(spawn('x')), use: [subagents({ agents }), guards({ maxSteps: 5 })] })
@@ -169,26 +123,4 @@ test('every subagent gets the option use, including hooks', async () => {
   const agents = { a: { description: 'x', instructions: 'a' }, b: { description: 'x', instructions: 'b' } }
   await createAgent({ model: model(spawn('a'), spawn('b')), use: [subagents({ agents, use: [mine] })] }).run('Go.')
   assert.deepEqual(fired.toSorted(), ['a', 'b'])
-})
-
-describe('invalid options are rejected by name', () => {
-  const rejected: { readonly [what: string]: [object, RegExp] } = {
-    'no agents': [{ agents: {} }, /"agents" must have at least one/],
-    'a list of agents': [
-      { agents: [{ name: 'kid', description: 'd', instructions: 'i' }] },
-      /"agents" must have at least one/,
-    ],
-    'an option that is unknown': [{ agents: { a: { description: 'x' } }, maxdepth: 2 }, /unknown option "maxdepth"/],
-    'a field that is unknown': [{ agents: { a: { description: 'x', tool: [] } } }, /unknown option "tool"/],
-    'no description': [{ agents: { a: { instructions: 'x' } } }, /"description" must be a string/],
-    'tools that are a text': [{ agents: { a: { description: 'x', tools: 'look' } } }, /"tools" must be an array/],
-    'a depth of nothing': [{ agents: { a: { description: 'x' } }, maxDepth: 0 }, /"maxDepth" must be a whole number/],
-    'an agent that is none': [{ agents: { a: { description: 'x', agent: {} } } }, /as returned by createAgent/],
-    'a name with a space': [{ agents: { 'a b': { description: 'x' } } }, /"name" must be/],
-  }
-  for (const [what, [options, words]] of Object.entries(rejected)) {
-    test(what, () => {
-      assert.throws(() => subagents(options as SubagentsOptions), words)
-    })
-  }
 })

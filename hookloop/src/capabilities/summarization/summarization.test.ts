@@ -12,8 +12,7 @@ import { scriptedModel, type ScriptedModel } from '../../models/scripted.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { recordEvents } from '../../testing/record-events.ts'
 import { guards } from '../guards.ts'
-import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
-import { SUMMARIZATION_KEY, summarization, summarizationDefaults, type SummarizationOptions } from './summarization.ts'
+import { SUMMARIZATION_KEY, summarization, type SummarizationOptions } from './summarization.ts'
 
 const read = tool({
   name: 'read',
@@ -101,14 +100,6 @@ test('a tool result can neither close the text to summarize nor look like a mess
   assert.deepEqual([text.match(/^\[user\]/gm)?.length, text.match(/<\/conversation>/g)?.length], [1, 1])
 })
 
-test('the ledger has entries for the first call and for summaries only', async () => {
-  const { run, compacted } = await runWith(40)
-  const reported = run.ledger.filter(
-    ({ hook: by, changes }) => by.startsWith('summarization.') && changes !== undefined,
-  )
-  assert.equal(reported.length, 1 + 2 * compacted.length)
-})
-
 test('tokens are estimated if the provider does not count them, and countTokens overrides the estimate', async () => {
   const silent = reader(40, { counts: false })
   const guessing = createAgent({ model: silent, use: [read, noLimits, summarization({ ...small, model: writer() })] })
@@ -124,48 +115,9 @@ test('tokens are estimated if the provider does not count them, and countTokens 
   assert.ok(Math.max(...sizes(own)) < 2_500)
 })
 
-test('a long system prompt and many tools do not cause a summary in every step', async () => {
-  const { run, compacted } = await runWith(12, { maxMessageTokens: 300, maxBufferTokens: 900 }) // a call has 2,000 of its own
-  assert.ok(compacted.length <= 7, `${compacted.length} times in 12 steps`)
-  assert.equal(run.status, 'completed')
-})
-
-test('a result that is longer than the limit does not cause a summary in every step', async () => {
-  const huge = tool({
-    name: 'huge',
-    description: 'Huge.',
-    input: { type: 'object' },
-    execute: () => 'y'.repeat(40_000),
-  })
-  let step = 0
-  const model = scriptedModel(
-    () => (step++ === 2 ? { toolCalls: [{ name: 'huge' }] } : step < 12 ? { toolCalls: [{ name: 'read' }] } : 'done'),
-    {
-      usage: { inputTokens: 0 },
-    },
-  )
-  const by = writer()
-  await createAgent({ model, use: [read, huge, noLimits, summarization({ ...small, model: by })] }).run('go')
-  assert.ok(by.requests.length <= 3, `${by.requests.length} times`)
-})
-
 test('pinned messages are not summarized', async () => {
   const { run } = await runWith(24, { pin: ({ role, content }) => role === 'user' && textOf(content) === 'go' })
   assert.deepEqual(textOf(run.state.messages.at(1)!.content), 'go')
-})
-
-test('summarize replaces the model', async () => {
-  const { run, by } = await runWith(20, { summarize: ({ messages }) => `${messages.length} messages` })
-  assert.match(textOf(run.state.messages.at(0)!.content), /\d+ messages$/)
-  assert.equal(by.requests.length, 0)
-})
-
-test('a summary that is too long is cut after a sentence', async () => {
-  const chatty = scriptedModel(() => 'A sentence of some length. '.repeat(50))
-  const { run } = await runWith(12, { model: chatty })
-  const text = textOf(run.state.messages.at(0)!.content)
-  assert.ok(text.length < 380, `${text.length} characters`)
-  assert.match(text, /length\. …$/)
 })
 
 describe('a summary that fails', () => {
@@ -204,14 +156,6 @@ describe('a summary that fails', () => {
     }
     assert.ok(rejected.by.requests.length <= 2)
   })
-
-  test('because countTokens or pin throws does not stop the run', async () => {
-    const broken = (): never => {
-      throw new Error('out of order')
-    }
-    assert.equal((await runWith(12, { countTokens: broken })).run.status, 'completed')
-    assert.equal((await runWith(12, { pin: broken })).run.status, 'completed')
-  })
 })
 
 describe('a conversation that is too long for the model', () => {
@@ -239,14 +183,6 @@ describe('a conversation that is too long for the model', () => {
 describe('a session', () => {
   const use = (by: ScriptedModel): readonly Use[] => [read, noLimits, summarization({ ...small, model: by })]
 
-  test('is replayed without a model', async () => {
-    const store = memoryStore()
-    await createAgent({ model: reader(20), store, use: use(writer()) }).run('go', { session: 's' })
-    const dead = scriptedModel([], { modelId: 'writer' })
-    await strictReplay(createAgent({ model: scriptedModel([]), use: use(dead) }), store, 's')
-    assert.equal(dead.requests.length, 0)
-  })
-
   test('grows with the conversation, and the state can be read from it', async () => {
     const written = async (steps: number, capability: readonly Use[]): Promise<number> => {
       const store = memoryStore()
@@ -271,48 +207,4 @@ describe('a session', () => {
     assert.match(textOf(run.state.messages.at(0)!.content), /Summary 1/)
     assert.equal(run.state.metadata[COMPACT_KEY], undefined)
   })
-})
-
-test('the cost of a step does not depend on the length of the run', async () => {
-  const counted = async (steps: number): Promise<number> => {
-    let count = 0
-    const countTokens = (): number => (count++, 1)
-    await createAgent({
-      model: reader(steps, { counts: false }),
-      use: [read, noLimits, summarization({ countTokens, model: writer() })],
-    }).run('go')
-    return count
-  }
-  const [few, many] = [await counted(100), await counted(1_000)]
-  assert.ok(many <= 10.5 * few, `${few} for 100 steps, ${many} for 1,000`)
-})
-
-test('a thousand concurrent runs have separate summaries', async () => {
-  const by = scriptedModel(({ messages }) => /\[user\] (run \d+)/.exec(textOf(messages.at(0)!.content))![1]!)
-  const model = scriptedModel(({ messages }) => (messages.length < 8 ? { toolCalls: [{ name: 'read' }] } : 'done'), {
-    usage: { inputTokens: 0 },
-  })
-  const quick = { maxMessageTokens: 600, maxBufferTokens: 900 }
-  const agent = createAgent({ model, use: [read, noLimits, summarization({ ...quick, model: by })] })
-  const runs = await Promise.all(
-    Array.from({ length: 1_000 }, (_, i) => agent.run(`run ${i}`, { signal: AbortSignal.timeout(120_000) })),
-  )
-  const wrong = runs.filter(({ state }, i) => !textOf(state.messages.at(0)!.content).endsWith(`run ${i}`))
-  assert.equal(wrong.length, 0)
-})
-
-test('options are validated, and createAgent rejects an unknown model', () => {
-  const wrong: readonly object[] = [
-    { maxMessageTokens: 0 },
-    { maxBufferTokens: 1.5 },
-    { maxSummaryTokens: '1' },
-    { summarize: () => 'x', model: 'x' },
-    { keep: 4 },
-  ]
-  for (const options of wrong) assert.throws(() => summarization(options), { code: 'AGENT_INVALID_OPTION' })
-  assert.throws(() => createAgent({ model: reader(0), use: [summarization({ model: 'nonsense' })] }), {
-    code: 'MODEL_UNKNOWN',
-  })
-  assert.deepEqual(summarization({ maxBufferTokens: undefined as never }).notes, summarization().notes)
-  assert.ok(Object.isFrozen(summarizationDefaults))
 })

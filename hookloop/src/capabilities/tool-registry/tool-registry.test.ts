@@ -1,17 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { z } from 'zod'
 import type { Use } from '../../agent/capability.ts'
 import type { Run } from '../../agent/run.ts'
 import { tool } from '../../agent/tool.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { ModelRequest } from '../../state/inference.ts'
 import type { Json, JsonObject } from '../../values/json.ts'
-import { textOf } from '../../state/message.ts'
-import type { SavedRun } from '../../state/saved-run.ts'
-import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedCall, type ScriptedTurn } from '../../models/scripted.ts'
-import { approval } from '../approval.ts'
 import { guards } from '../guards.ts'
 import { manyTools } from './many-tools.fixture.ts'
 import { getLoadedTools, toolRegistry, type ToolRegistryOptions } from './tool-registry.ts'
@@ -36,7 +31,6 @@ const results = (run: Run): (readonly [string, Json])[] =>
     toolExecutions.map(({ status, output }) => [status, output] as const),
   )
 const offered = ({ tools }: ModelRequest): string[] => tools.map(({ name }) => name)
-const save = (run: Run): SavedRun => JSON.parse(JSON.stringify(run)) as SavedRun
 
 test('the model gets one of five hundred tools until it loads others, which it can call in the next step', async () => {
   const { agent, model } = agentOn([call(load(issue)), call(issue), 'Done.'])
@@ -88,65 +82,6 @@ test('a hidden tool that is called is not executed, and the result says how to l
   )
   assert.match(results(run)[2]![1] as string, /was not executed.*It is loaded: call it in your next step/)
   assert.equal(ran, 1)
-})
-
-test('an unknown tool name is answered with the offered tools, not with five hundred names', async () => {
-  const { agent } = agentOn([call('made_up'), 'Done.'])
-  assert.deepEqual(results(await agent.run('Go.')), [['failed', 'There is no tool "made_up". Use one of: tools.']])
-})
-
-test('guards, patterns and schemas apply to loaded tools', async () => {
-  const typed = tool({ name: 'pay', description: 'Pays.', input: z.object({ cents: z.int() }), execute: () => 'paid' })
-  const seen: unknown[] = []
-  const { agent } = agentOn(
-    [
-      call(load('pay', removal, issue)),
-      call({ name: 'pay', args: { cents: 'x' } }, { name: 'pay', args: { cents: 7 } }, removal, issue),
-      'Done.',
-    ],
-    { tools: [...many, typed] },
-    guard('beforeToolUse', (ctx) => (seen.push(ctx.toolCall.args.cents), ctx), { tool: typed }),
-    guard('beforeToolUse', (ctx) => ctx.block('Nothing is removed.'), { tool: '*_delete_*' }),
-    approval({ answer: 'deny', tools: [issue] }),
-  )
-  const run = await agent.run('Go.')
-  assert.deepEqual(
-    results(run).map(([status]) => status),
-    ['ok', 'failed', 'ok', 'blocked', 'blocked'],
-  )
-  assert.deepEqual(seen, [7])
-})
-
-test('a guard can block the loading of tools', async () => {
-  const keep = guard(
-    'beforeToolUse',
-    (ctx) => (/_delete_/.test(JSON.stringify(ctx.toolCall.args['names'])) ? ctx.block('Not those.') : ctx),
-    { tool: 'tools' },
-  )
-  const run = await agentOn([call(load(removal), load(issue)), 'Done.'], {}, keep).agent.run('Go.')
-  assert.deepEqual(getLoadedTools(run.state), [issue])
-})
-
-test('a tool that another hook removes from a request stays removed, loaded or not', async () => {
-  const reduce = hook('beforeInference', (ctx) =>
-    ctx.withRequest({ tools: ctx.request.tools.filter((name) => name !== issue) }),
-  )
-  const { agent, model } = agentOn([call(load(issue, removal)), call(issue), 'Done.'], {}, reduce)
-  const run = await agent.run('Go.')
-  assert.deepEqual(offered(model.requests[1]!), ['tools', removal])
-  assert.equal(results(run)[1]![0], 'failed')
-})
-
-test('a typed answer works, and loaded tools follow its tool', async () => {
-  const script = [call(load(issue)), call({ name: 'final_answer', args: { text: 'Hi' } })]
-  const model = scriptedModel(script)
-  const agent = createAgent({ model, output: z.object({ text: z.string() }), use: [toolRegistry({ tools: many })] })
-  const run = await agent.run('Go.')
-  assert.deepEqual(run.status === 'completed' && run.output, { text: 'Hi' })
-  assert.deepEqual(model.requests.map(offered), [
-    ['tools', 'final_answer'],
-    ['tools', 'final_answer', issue],
-  ])
 })
 
 // ── search
@@ -245,24 +180,7 @@ test('loaded tools keep their order, and new ones are appended', async () => {
   assert.deepEqual(offered(model.requests.at(-1)!), ['tools', b, a, c])
 })
 
-test('two loads in one step both count, and a tool that is named twice is loaded once', async () => {
-  const run = await agentOn([call(load(issue, issue), load(removal, issue)), 'Done.']).agent.run('Go.')
-  assert.deepEqual(getLoadedTools(run.state), [issue, removal])
-})
-
 // ── storage
-
-test('loaded tools survive saving, resuming and the next execution', async () => {
-  const asks = guard('beforeToolUse', (ctx) => ctx.ask('Create?'), { name: 'asks', tool: issue })
-  const script = [call(load(issue)), call(issue), 'Done.', call(issue), 'Done.']
-  const { agent, model } = agentOn(script, {}, asks, approval('suspend'))
-  const waiting = await agent.run('Go.')
-  assert.ok(waiting.status === 'suspended')
-  const first = await agent.resume(save(waiting), { answers: { [waiting.pending[0]!.id]: 'allow' } })
-  assert.equal(first.status, 'completed')
-  const second = await agent.run('Again.', { from: save(first) })
-  assert.deepEqual([second.status, offered(model.requests.at(-1)!)], ['suspended', ['tools', issue]])
-})
 
 test('a loaded tool that does not exist any more is ignored, and invalid metadata is read as empty', async () => {
   const stored: readonly Json[] = [
@@ -279,49 +197,4 @@ test('a loaded tool that does not exist any more is ignored, and invalid metadat
     loaded.push(offered(model.requests[0]!).slice(1), run.status)
   }
   assert.deepEqual(loaded, [[issue], 'completed', ...Array.from({ length: 4 }, () => [[], 'completed']).flat()])
-})
-
-test('a thousand concurrent runs of one agent have separate loaded tools', async () => {
-  const model = scriptedModel(({ messages, tools }) => {
-    const name = textOf(messages.at(0)!.content)
-    if (messages.length === 1) return call(load(name))
-    return messages.length === 3 ? call(name) : tools.map((each) => each.name).join(' ')
-  })
-  const agent = createAgent({ model, use: [toolRegistry({ tools: many })] })
-  const names = Array.from({ length: 1000 }, (_, i) => many[i % many.length]!.name)
-  const runs = await Promise.all(names.map((name) => agent.run(name)))
-  assert.deepEqual(
-    runs.map(({ text }) => text),
-    names.map((name) => `tools ${name}`),
-  )
-})
-
-test('every step among five hundred tools is sent only the loaded ones', async () => {
-  const script: Script = [call(load(issue)), ...Array.from({ length: 50 }, () => call(issue)), 'Done.']
-  const { agent, model } = agentOn(script)
-  assert.equal((await agent.run('Go.')).state.stepCount, 52)
-  assert.deepEqual(
-    model.requests.slice(1).map(offered),
-    Array.from({ length: 51 }, () => ['tools', issue]),
-  )
-})
-
-test('invalid options are rejected by name', () => {
-  const wrong: readonly object[] = [
-    { always: ['nope_*'] },
-    { maxLoadedTools: 0 },
-    { maxSearchResults: 1.5 },
-    { limit: 3 },
-  ]
-  for (const options of wrong) {
-    const make = (): unknown => toolRegistry({ tools: many, ...options })
-    assert.throws(make, { code: 'AGENT_INVALID_OPTION', message: /^toolRegistry: / }, JSON.stringify(options))
-  }
-})
-
-test('createAgent rejects two tools with the same name', () => {
-  const ours = tool({ name: 'tools', description: 'Mine.', input: { type: 'object' }, execute: () => 1 })
-  for (const extra of [many[0]!, ours]) {
-    assert.throws(() => agentOn([], { tools: [...many, extra] }), { code: 'TOOL_DUPLICATE' })
-  }
 })
