@@ -51,11 +51,6 @@ describe('hookloop', () => {
     assert.deepEqual(missing, [])
   })
 
-  test('help COMMAND prints the same as COMMAND --help', async () => {
-    assert.deepEqual(await hookloop(['help', 'hooks', 'test']), await help('hooks test'))
-    assert.deepEqual(await hookloop(['help']), await hookloop(['--help']))
-  })
-
   test('the value of an option is never read as an option', async () => {
     const { code, stdout } = await hookloop(['run', 'hello', '--model', 'none/x', '--system', '--version'])
     assert.deepEqual([code, stdout], [2, ''])
@@ -103,11 +98,6 @@ describe('hookloop', () => {
     assert.match(unknown.stderr, /unknown command 'runn'\n\(Did you mean run\?\)/)
     assert.match(child.stderr, /unknown command 'tset' of hooks\n\(Did you mean test\?\)/)
     assert.deepEqual(await hookloop(['help', 'run', 'hello']), await help('run'))
-  })
-
-  test('an agent file that does not exist is named as it was given', async () => {
-    const { code, stderr } = await hookloop(['serve', 'none.ts'])
-    assert.deepEqual([code, stderr], [2, 'error: The agent file none.ts: file not found.\n'])
   })
 
   test('without a command it prints its help to stderr and exits with 2', async () => {

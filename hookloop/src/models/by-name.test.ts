@@ -95,11 +95,6 @@ test('createAgent rejects a model whose package is not installed, and says what 
   })
 })
 
-test('the model id is everything after the first slash', () => {
-  const { provider, modelId } = modelByName('openai-compatible/meta/llama-3:free', undefined)
-  assert.deepEqual([provider, modelId], ['openai-compatible', 'meta/llama-3:free'])
-})
-
 test('no package is loaded before the first call', () => {
   const { provider, modelId, structuredOutput } = modelByName('openai/gpt-5', undefined)
   assert.deepEqual(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAgent } from '../create-agent.ts'
-import type { AiSdkModel, ModelSource } from '../state/inference.ts'
+import type { AiSdkModel } from '../state/inference.ts'
 import { hook } from '../hooks/hook.ts'
 import { scriptedModel } from './scripted.ts'
 import { modelMaker } from './to-model.ts'
@@ -19,43 +19,12 @@ const sdk = (version: string): AiSdkModel => ({
   doStream: () => Promise.reject(new Error('not asked for')),
 })
 
-test('an object with infer is used unchanged', () => {
-  const model = scriptedModel(['Hi.'])
-  assert.equal(modelMaker()(model), model)
-})
-
 test('AI SDK models of versions 2 to 4 are accepted', async () => {
   const texts = await Promise.all(['v2', 'v3', 'v4'].map((each) => createAgent({ model: sdk(each) }).run('Go.')))
   assert.deepEqual(
     texts.map(({ text }) => text),
     ['v2', 'v3', 'v4'],
   )
-})
-
-test('the same source resolves to the same model', () => {
-  const [toModel, source] = [modelMaker(), sdk('v4')]
-  assert.equal(toModel(source), toModel(source))
-  assert.equal(toModel('openai/gpt-5'), toModel('openai/gpt-5'))
-})
-
-test('an invalid model is rejected with what is expected', () => {
-  const wrong: readonly unknown[] = [
-    undefined,
-    null,
-    7,
-    {},
-    () => undefined,
-    [],
-    { infer: 1 },
-    sdk('v1'),
-    sdk('toString'),
-  ]
-  for (const source of wrong) {
-    assert.throws(() => modelMaker()(source as ModelSource), {
-      code: 'MODEL_INVALID',
-      message: /a language model of the AI SDK/,
-    })
-  }
 })
 
 test('the cost of a call is reported if the price is known, and unknown otherwise', async () => {

@@ -160,18 +160,6 @@ suite('another answer', () => {
     await checkLoaded(server, chat)
   })
 
-  test('an earlier message is answered again, and what followed is not part of the conversation', async () => {
-    const server = await serving()
-    const chat = new TestChat(server)
-    for (const text of ['One.', 'Two.', 'Three.']) await chat.sendMessage({ text })
-    await chat.regenerate({ messageId: chat.messages[3]!.id })
-    assert.deepEqual(chat.texts, ['One.', '1: One.', 'Two.', '2: Two.'])
-    await checkLoaded(server, chat)
-    await chat.sendMessage({ text: 'Four.' })
-    assert.equal(chat.texts.at(-1), '3: Four.')
-    await checkLoaded(server, chat)
-  })
-
   test('a message is edited: the last one, and an earlier one', async () => {
     const server = await serving()
     const chat = new TestChat(server)

@@ -12,7 +12,7 @@ import type { LanguageModel } from '../state/inference.ts'
 import { guard, hook, observe } from '../hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { inMemory, timesOf, treeOf } from './in-memory.fixture.ts'
-import { tracing, type TracingOptions } from './tracing.ts'
+import { type TracingOptions } from './tracing.ts'
 
 const input = { type: 'object' } as const
 const read = tool({ name: 'read', description: 'Reads.', input, execute: () => 'text' })
@@ -216,30 +216,6 @@ test('concurrent calls have separate spans with their ids and results', async ()
   assert.ok(slow!.end - slow!.start >= 29)
 })
 
-test('a forbidden step or request has no span', async () => {
-  const model = scriptedModel(['Done.'])
-  const atStep = guard('beforeStep', (ctx) => ctx.stop('no'), { name: 'no-step' })
-  const atRequest = guard('beforeInference', (ctx) => ctx.stop('no'), { name: 'no-request' })
-  assert.deepEqual((await trace({ model }, { use: [atStep] })).tree, ['invoke_agent', '  hook no-step'])
-  assert.deepEqual((await trace({ model }, { use: [atRequest] })).tree, [
-    'invoke_agent',
-    '  step 1',
-    '    hook no-request',
-  ])
-})
-
-test('a blocked input has a span, although there was no execution', async () => {
-  const noInput = guard('onUserInput', (ctx) => ctx.block('Not here.'), { name: 'no-input' })
-  const { tree, span } = await trace({ model: scriptedModel([]) }, { use: [noInput] })
-  const {
-    'hookloop.stop.reason': reason,
-    'hookloop.stop.by': by,
-    'hookloop.execution.id': id,
-  } = span('invoke_agent').attributes
-  assert.deepEqual(tree, ['invoke_agent', '  hook no-input'])
-  assert.deepEqual([reason, by, id], ['inputBlocked', 'no-input', undefined])
-})
-
 test('a response that a hook substituted names the hook, and is not measured as a model call', async () => {
   const content = [{ type: 'text', text: 'From memory.' }] as const
   const usage = { inputTokens: 9, outputTokens: 9 }
@@ -271,12 +247,6 @@ test('hooks that decided, changed or failed have a span, or no hook has one', as
   assert.deepEqual(await shownWith({ hooks: 'none' }), [])
 })
 
-test('an observer that ends late gets a span, and opens no step', async () => {
-  const late = observe('afterStep', () => assert.fail('blind'), { name: 'late', priority: -2000 })
-  const { tree } = await trace({ model: scriptedModel(['Done.']) }, { use: [late] })
-  assert.deepEqual(tree, ['invoke_agent', '  step 1', '    chat script', '    hook completion', '  hook late !'])
-})
-
 test('the span of a hook has its trigger, mode and decision', async () => {
   const change = hook('beforeToolUse', (ctx) => ctx.withArgs({ path: 'b' }), { name: 'change', tool: 'read' })
   const model = scriptedModel([{ toolCalls: [{ name: 'read', id: 'call', args: { path: 'a' } }] }, 'Done.'])
@@ -289,21 +259,6 @@ test('the span of a hook has its trigger, mode and decision', async () => {
     'hookloop.hook.changes': 1,
     'gen_ai.tool.call.id': 'call',
   })
-})
-
-test('options that would be misread are rejected', () => {
-  assert.throws(() => tracing({ content: 'false' as never }), { code: 'AGENT_INVALID_OPTION' })
-  assert.throws(() => tracing({ hooks: true as never }), { code: 'AGENT_INVALID_OPTION' })
-  assert.throws(() => tracing({ agentName: 1 as never }), { code: 'AGENT_INVALID_OPTION' })
-  assert.throws(() => tracing({ spans: [] } as never), {
-    code: 'AGENT_INVALID_OPTION',
-    message: /unknown option "spans"/,
-  })
-})
-
-test('the description of an agent has its tracing options', () => {
-  const { notes } = createAgent({ model: scriptedModel([]), use: [tracing({ content: true })] }).describe()
-  assert.ok(notes.includes('Tracing: content on, hooks: decisions.'))
 })
 
 test('only hookloop/tracing loads OpenTelemetry', () => {

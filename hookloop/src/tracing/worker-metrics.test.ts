@@ -50,7 +50,3 @@ test('open sessions are counted by status, and a store that cannot be read distu
   onTurn({ type: 'started' })
   assert.deepEqual(await otel.values('hookloop.worker.running'), [1])
 })
-
-test('an option of workerMetrics with another name is rejected', () => {
-  assert.throws(() => workerMetrics({ stores: memoryStore() } as never), { code: 'AGENT_INVALID_OPTION' })
-})

@@ -200,3 +200,27 @@ test('P08 a cancelled run leaves no process, and the call is recorded with an un
   const statuses = [...run.state.execution!.steps].flatMap((step) => step.toolExecutions.map(({ status }) => status))
   assert.deepEqual([run.status, statuses, countWith(hour)], ['cancelled', ['outcomeUnknown'], 0])
 })
+
+test('a hundred concurrent commands in many runs of one agent leave no process', async () => {
+  const hour = anHour()
+  const agent = createAgent({
+    model: scriptedModel((request) => {
+      const [first] = request.messages
+      const id = JSON.stringify(first).match(/id-(\d+)/)![1]!
+      return request.messages.length > 1
+        ? 'Done.'
+        : { toolCalls: [{ name: 'bash', args: { command: `sleep ${hour} & echo "got ${id}"` } }] }
+    }),
+    use: [bash({ cwd: work, sandbox: 'off' }), yes],
+  })
+  for (let batch = 0; batch < 4; batch++) {
+    const ids = Array.from({ length: 25 }, (_, i) => `${batch}${i}`)
+    const runs = await Promise.all(ids.map((id) => agent.run(`id-${id}`)))
+    const outputs = runs.map((run) => [...run.state.execution!.steps][0]!.toolExecutions[0]!.output)
+    assert.deepEqual(
+      outputs,
+      ids.map((id) => `Its background processes were ended with it.\ngot ${id}`),
+    )
+    assert.equal(countWith(hour), 0)
+  }
+})

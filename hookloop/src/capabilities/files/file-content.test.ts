@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
 import { after, beforeEach, test } from 'node:test'
 import { CANARY, everyTool, everythingOf, statuses, Workshop, type Call } from './files.fixture.ts'
 
@@ -245,4 +246,12 @@ test('F23 temporary files have unpredictable names in the folder of the file', a
   assert.equal(temporary.length, 2)
   for (const name of temporary) assert.match(name, /^\.hookloop-[0-9a-f]{18}\.tmp$/)
   assert.deepEqual(readdirSync(shop.inside), ['a', 'b'])
+})
+
+test('F21 archives are not unpacked', async () => {
+  shop.put('bomb.gz', gzipSync(Buffer.alloc(50_000_000, `${CANARY}\n`)))
+  const { outputs, run } = await shop.run([read('bomb.gz'), ['search_files', { pattern: 'CANAR[Y]' }]])
+  assert.match(outputs[0]!, /binary file/)
+  assert.equal(outputs[1], '(no matches)')
+  assert.doesNotMatch(everythingOf(run), new RegExp(CANARY))
 })

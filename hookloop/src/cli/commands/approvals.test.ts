@@ -57,15 +57,6 @@ describe('a run that asks for approval without a terminal', { concurrency: 2 }, 
     assert.deepEqual([denied.code, project.done()], [0, []])
   })
 
-  test('marks arguments that are cut, and says how to see all of them', async () => {
-    const { project, id, stderr } = await asked(`deploy ${'a'.repeat(300)}`)
-    assert.match(stderr, /to: "a+…/)
-    assert.match(stderr, /^review: \S.* approvals shows all arguments\nanswer: /m)
-    assert.match((await project.hookloop(['approvals'])).stdout, /"a{300}"/)
-    const approved = await project.hookloop(['approve', id])
-    assert.match(approved.stderr, /^Approved: deploy \{"to":"a+… in ship\.\n/)
-  })
-
   test('does not run a denied call, and the model receives the reason', async () => {
     const { project, id } = await asked('deploy production')
     const { code, stdout } = await project.hookloop(['deny', id, '--reason', 'Not on Fridays.', '--resume', '--quiet'])
@@ -76,15 +67,6 @@ describe('a run that asks for approval without a terminal', { concurrency: 2 }, 
     const { project, id } = await asked('deploy production')
     const { stdout } = await project.hookloop(['approve', id, '--args', '{"to":"staging"}', '--resume', '-q'])
     assert.deepEqual([stdout, project.done()], ['It says: live on staging\n', ['deployed to staging']])
-  })
-
-  test('resumes with each answer, and waits for the others', async () => {
-    const { project, ids } = await asked('deploy one two')
-    assert.equal(ids.length, 2)
-    const first = await project.hookloop(['approve', ids[0]!, '--resume'])
-    assert.deepEqual([first.code, project.done()], [4, ['deployed to one']])
-    const second = await project.hookloop(['deny', ids[1]!, '--resume', '-q'])
-    assert.deepEqual([second.code, second.stdout], [0, 'It says: live on one / The approver denied it.\n'])
   })
 })
 

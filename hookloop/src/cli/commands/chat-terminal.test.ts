@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { chat } from './chat.ts'
 import { ScriptedProject } from '../scripted-project.fixture.ts'
@@ -92,18 +91,4 @@ test('Ctrl-C cancels a run and the conversation continues; pressed twice at the 
   await terminal.after('› ', 'half\u0003')
   await terminal.after('Press Ctrl-C again, or Ctrl-D, to exit.', '\u0003')
   assert.equal(await chatting, 0)
-})
-
-test('chat at a terminal takes an agent from createAgent()', async () => {
-  const project = new ScriptedProject()
-  const agent = project.path('built.ts')
-  const code = `import { createAgent } from 'hookloop'\nimport options from './agent.ts'\nexport default createAgent(options)`
-  writeFileSync(agent, code)
-  const terminal = new Terminal()
-  const chatting = chat({ agent, session: 'talk', stream: true }, terminal.cli(project.env))
-  await terminal.after('› ', 'hello\r')
-  await terminal.after('completed', '')
-  await terminal.after('› ', '/exit\r')
-  assert.equal(await chatting, 0)
-  assert.match(terminal.written, /I heard hello\r?\n✓ completed/)
 })

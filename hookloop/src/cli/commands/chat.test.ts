@@ -12,13 +12,6 @@ describe('hookloop chat in a pipe', { concurrency: 2 }, () => {
     assert.equal(stderr.match(/✓ completed/g)?.length, 2)
   })
 
-  test('takes any number of lines', async () => {
-    const project = new ScriptedProject()
-    const { code, stdout, stderr } = await project.hookloop(['chat', ...agent], { input: 'x\n'.repeat(15) })
-    assert.deepEqual([code, stdout.split('\n').length], [0, 16])
-    assert.doesNotMatch(stderr, /Warning/)
-  })
-
   test('continues a session without naming its agent again', async () => {
     const project = new ScriptedProject()
     await project.hookloop(['chat', ...agent, '--session', 'talk'], { input: 'one\n' })

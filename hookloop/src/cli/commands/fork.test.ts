@@ -66,12 +66,6 @@ describe('hookloop steps, fork and diff', { concurrency: 2 }, () => {
     assert.deepEqual([resumed.code, resumed.stdout], [0, 'I heard charge, two\n'])
   })
 
-  test('a fork can be named, and is printed as JSON', async () => {
-    const { stdout } = await project.hookloop(['fork', 'tal', '--json'])
-    const { session, from, at } = JSON.parse(stdout) as { session: string; from: string; at: null }
-    assert.deepEqual([session.startsWith('talk-'), from, at], [true, 'talk', null])
-  })
-
   test('diff prints where two sessions diverge', async () => {
     await project.hookloop(['fork', 'talk', '--message', 'three', '--as', 'third'])
     await project.hookloop(['resume', 'third'])

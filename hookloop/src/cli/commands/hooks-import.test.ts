@@ -47,31 +47,9 @@ describe('--dir of hooks list and hooks import', { concurrency: 2 }, () => {
       )
     })
   }
-
-  test('a marketplace and a missing path are reported', async () => {
-    const project = everything()
-    for (const command of ['list', 'import']) {
-      const market = await project.hookloop(['hooks', command, '--dir', join(project.dir, 'market')])
-      const nowhere = await project.hookloop(['hooks', command, '--dir', join(project.dir, 'nowhere')])
-      assert.deepEqual([market.code, nowhere.code], [1, 2])
-      assert.match(`${market.stdout}${market.stderr}`, /is a marketplace/)
-      assert.match(nowhere.stderr, /--dir: There is no folder or file/)
-    }
-  })
 })
 
 describe('hookloop hooks import', { concurrency: 2 }, () => {
-  test('writes the path of the schema relative to the file, as editors read it', async () => {
-    const project = new ProjectWithHooks()
-    project.write('.claude/settings.json', { hooks: { Stop: [{ hooks: [{ type: 'command', command: 'true' }] }] } })
-    await project.hookloop(['hooks', 'import'])
-    await project.hookloop(['hooks', 'import', '-o', 'other.json'])
-    const schemaIn = (file: string): unknown =>
-      (JSON.parse(readFileSync(join(project.dir, file), 'utf8')) as { $schema: unknown }).$schema
-    assert.equal(schemaIn('.hookloop/hooks.json'), '../node_modules/hookloop/hooks.schema.json')
-    assert.equal(schemaIn('other.json'), './node_modules/hookloop/hooks.schema.json')
-  })
-
   test('writes a hook file that decides the same, and reports what is gained', async () => {
     const project = new ProjectWithHooks()
     const block = { type: 'command', command: 'cat > /dev/null; echo "No work." >&2; exit 2' }

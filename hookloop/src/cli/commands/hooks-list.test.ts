@@ -52,14 +52,6 @@ describe('hookloop hooks list', { concurrency: 2 }, () => {
     assert.match(json.notes.join(), note)
   })
 
-  test('exits with 1 and prints the line of an invalid entry', async () => {
-    const project = new ProjectWithHooks()
-    project.write('.hookloop/hooks.yaml', 'hooks:\n  - on: beforeLunch\n    mode: guard\n    shell: x\n')
-    const { code, stderr } = await project.hookloop(['hooks', 'list'])
-    assert.equal(code, 1)
-    assert.match(stderr, /hooks\.yaml:2: there is no trigger "beforeLunch"/)
-  })
-
   type Checked = { readonly checked: readonly { name: string; status: string }[]; readonly problems: readonly string[] }
   const check = async (project: ProjectWithHooks, ...args: readonly string[]) => {
     const { code, stdout } = await project.hookloop(['hooks', 'list', '--check', '--json', ...args])

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { existsSync, realpathSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname } from 'node:path'
 import { describe, test } from 'node:test'
 import { holds, HookProject, prints } from '../../hook-files/claude/hook-project.fixture.ts'
@@ -64,18 +63,6 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     assert.deepEqual([decision, reason, own, why, exitCode], ['deny', 'no', 'deny', 'no', 2])
   })
 
-  test('a block without a reason has an empty reason', async () => {
-    const { decision, reason } = await report(['UserPromptSubmit', '--handler', 'exit 2'], { prompt: 'x' })
-    assert.deepEqual([decision, reason], ['block', ''])
-  })
-
-  test('the entry of a failed hook has its problem', async () => {
-    const { decision, hooks } = await report(['PreToolUse', '--handler', 'echo oops >&2; exit 1'], bash)
-    const [{ failed, problem, exitCode }] = hooks as [JsonObject]
-    assert.deepEqual([decision, failed, exitCode], ['none', 'exited', 1])
-    assert.match(problem as string, /oops/)
-  })
-
   test('the report has one entry for each hook that ran, in order', async () => {
     using project = new HookProject()
     project.settings({
@@ -107,18 +94,6 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     })
   }
 
-  for (const [said, note] of [
-    ['PostToolUse', 'The event says it is PostToolUse, but is tested as PreToolUse.\n'],
-    ['PreToolUse', ''],
-  ] as const) {
-    test(`an event named ${said} in the payload is tested as the requested event${note && ', with a note'}`, async () => {
-      const handler = `${holds('e.hook_event_name === "PreToolUse"')} && exit 2`
-      const args = ['PreToolUse', '--handler', handler, '--json']
-      const { stdout, stderr } = await tested(args, { ...bash, hook_event_name: said })
-      assert.deepEqual([(JSON.parse(stdout) as Report).decision, stderr], ['deny', note])
-    })
-  }
-
   test('the event can be named by its Hookloop trigger', async () => {
     const handler = `${holds('e.tool_name === "Write" && e.tool_input.file_path.startsWith("/")')} && exit 2`
     const input = {
@@ -137,23 +112,6 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     assert.equal(reason, `${realpathSync(project.dir)} /srv/missing/project`)
   })
 
-  test('the command of --handler is found in the current folder, whatever folder the payload names', async () => {
-    using project = new HookProject()
-    project.write('hooks/check.sh', 'pwd -P >&2; exit 2\n')
-    const cwd = realpathSync(tmpdir())
-    const [here, there] = await Promise.all([
-      report(['PreToolUse', '--handler', 'bash hooks/check.sh'], { ...bash, cwd }, project.dir),
-      report(['PreToolUse', '--handler', 'pwd -P >&2; exit 2'], { ...bash, cwd }, project.dir),
-    ])
-    assert.deepEqual([here['reason'], there['reason']], [realpathSync(project.dir), cwd])
-  })
-
-  test('a script that reads the transcript gets a file', async () => {
-    const handler = `path=$(${prints('e.transcript_path')}); [ -f "$path" ] && echo there >&2; exit 2`
-    const { reason } = await report(['Stop', '--handler', handler], {})
-    assert.equal(reason, 'there')
-  })
-
   test('without --dir untrusted hooks do not run, and that is reported', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: 'touch mark; exit 2' }])
@@ -164,26 +122,6 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
       /^\.claude\/settings\.json is not trusted, so the hooks that use it did not run\. Review them with: .* trust\. Or name the folder with --dir\.\n$/,
     )
     assert.ok(!existsSync(project.path('mark')))
-  })
-
-  test('many untrusted files are reported on one line, and --json names them', async () => {
-    using project = new HookProject()
-    const scripts = Array.from({ length: 12 }, (_, i) => project.write(`hooks/${i}.sh`, 'exit 2\n'))
-    project.handlers(
-      'PreToolUse',
-      scripts.map((_, i) => ({ type: 'command', command: `sh hooks/${i}.sh` })),
-    )
-    project.write(
-      '.hookloop/hooks.json',
-      '{ "hooks": [{ "on": "beforeToolUse", "mode": "guard", "shell": "exit 2" }] }',
-    )
-    const { stdout, stderr } = await tested(['PreToolUse', '--json', '--no-user'], bash, project.dir)
-    assert.match(stderr, /^14 files are not trusted, so the hooks that use them did not run\. .* trust\. .*\n$/)
-    const { untrusted, problems } = JSON.parse(stdout) as { untrusted: { status: string }[]; problems: string[] }
-    assert.deepEqual(
-      [untrusted.map(({ status }) => status), problems.length],
-      [Array.from({ length: 14 }, () => 'untrusted'), 1],
-    )
   })
 
   test('an async hook is awaited, and decides nothing', async () => {
@@ -215,53 +153,6 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     assert.match(stdout, /^deny: no\n {2}deny {4}echo no >&2; exit 2 \d+ ms\n$/)
   })
 
-  test('the text report marks which hook denied, and which had no opinion', async () => {
-    using project = new HookProject()
-    project.handlers('PreToolUse', [
-      { type: 'command', command: 'true' },
-      { type: 'command', command: 'echo no >&2; exit 2' },
-      { type: 'command', command: 'echo \'{"decision":"approve"}\'' },
-    ])
-    const { stdout } = await tested(['PreToolUse', '--dir', project.dir, '--no-user'], bash)
-    assert.match(stdout, /^deny: no\n {2}none {4}true .*\n {2}deny {4}echo no >&2; exit 2 .*\n {2}allow {3}echo .*\n$/)
-  })
-
-  test('a hook that denies and stops the run is reported with both decisions', async () => {
-    const specific = { hookEventName: 'PreToolUse', permissionDecision: 'deny', permissionDecisionReason: 'a disk' }
-    const answer = JSON.stringify({ continue: false, stopReason: 'call me', hookSpecificOutput: specific })
-    const args = ['PreToolUse', '--handler', `echo '${answer}'`]
-    const [whole, { stdout }] = await Promise.all([report(args, bash), tested(args, bash)])
-    for (const { decision, reason, alsoDecided } of [whole, whole.hooks[0]!]) {
-      assert.deepEqual([decision, reason, alsoDecided], ['stop', 'call me', { decision: 'deny', reason: 'a disk' }])
-    }
-    assert.match(stdout, /^stop: call me\nalso deny: a disk\n/)
-  })
-
-  test('in the text report, a failed hook is named once', async () => {
-    const { stdout } = await tested(['PreToolUse', '--handler', './missing.sh --now'], bash)
-    assert.match(stdout, /^none\n {2}none {4}\.\/missing\.sh --now \d+ ms exited with 127: .+\n$/)
-  })
-
-  test('a problem that occurs many times in a file is reported once', async () => {
-    using project = new HookProject()
-    const group = { hooks: ['bash a.sh', 'bash b.sh'] }
-    project.settings({ hooks: { PreToolUse: [group, group], Stop: [group], SessionEnd: [{ command: 'x' }] } })
-    const { stdout, stderr } = await tested(['PreToolUse', '--dir', project.dir, '--no-user', '--json'], bash)
-    const places = 'PreToolUse[0].hooks[0], PreToolUse[0].hooks[1], PreToolUse[1].hooks[0] and 3 more'
-    const file = project.path('.claude/settings.json')
-    const lines = [
-      `${file} ${places}: it must be an object with a "type"`,
-      `${file} SessionEnd[0]: "hooks" must be a list of handlers`,
-    ]
-    assert.deepEqual(stderr.trim().split('\n').toSorted(), lines.toSorted())
-    assert.deepEqual(((JSON.parse(stdout) as Report)['problems'] as string[]).toSorted(), lines.toSorted())
-  })
-
-  test('the output of a hook cannot send escape sequences to the terminal', async () => {
-    const { stdout } = await tested(['PreToolUse', '--handler', String.raw`printf '\033[31mred' >&2; exit 2`], bash)
-    assert.ok(!stdout.includes('\u001B'))
-  })
-
   for (const [what, args, input] of [
     ['an event that is none', ['PreToolUs', '--handler', 'true'], '{}'],
     ['a payload that is no JSON', ['PreToolUse', '--handler', 'true'], '{'],
@@ -274,9 +165,4 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
       assert.notEqual(stderr, '')
     })
   }
-
-  test('an empty payload is an event with default fields', async () => {
-    const { code } = await tested(['PreToolUse', '--handler', 'cat', '--json'], '')
-    assert.equal(code, 0)
-  })
 })

@@ -17,25 +17,6 @@ describe('hookloop models', { concurrency: 2 }, () => {
     assert.match(stdout, /\n\nTry it:\n.* run "hello" --model openai\/gpt-6-luna\n$/)
   })
 
-  test('prints no line longer than 80 characters, and every example', async () => {
-    const env = Object.fromEntries(providers.flatMap(({ keys }) => keys.map((name) => [name, CANARY])))
-    const all = await Promise.all([hookloop(['models']), hookloop(['models'], { env })])
-    const lines = all.flatMap(({ stdout }) => stdout.split('\nTry it:')[0]!.split('\n'))
-    assert.deepEqual(
-      lines.filter((line) => line.length > 80),
-      [],
-    )
-    assert.match(all[1].stdout, /^✓ google +GOOGLE_GENERATIVE_AI_API_KEY +google\/gemini-3\.5-flash-lite/m)
-  })
-
-  test('aligns its columns, and prints no colours into a pipe', async () => {
-    const { stdout } = await hookloop(['models'], { env: { OPENAI_API_KEY: CANARY, GEMINI_API_KEY: CANARY } })
-    const rows = stdout.split('\n\n')[0]!.split('\n')
-    const column = rows[0]!.indexOf('EXAMPLE')
-    assert.ok(rows.every((row) => row[column - 1] === ' ' && row[column] !== ' '))
-    assert.ok(!stdout.includes('\u001B'))
-  })
-
   test('never prints a key', async () => {
     const env = Object.fromEntries(providers.flatMap(({ keys }) => keys.map((name) => [name, CANARY])))
     const ends = await Promise.all([hookloop(['models'], { env }), hookloop(['models', '--json'], { env })])

@@ -92,33 +92,6 @@ describe('a session that is resumed', { concurrency: 2 }, () => {
     assert.equal(said.stdout.match(/The moon is full/g)?.length, 2, said.stdout) // at the beginning, and now
   })
 
-  test('in chat: SessionStart fires once, and its context comes with the next message', async () => {
-    const project = new Resumed({
-      SessionStart: Resumed.seeing(`'start', e.source`, exporting),
-      PreToolUse: `cat > /dev/null; ${asks}`,
-    })
-    await project.trust('--yes')
-    await project.begin(printing)
-    await project.hookloop(['approve', (await project.question()).id])
-    const { stdout } = await project.hookloop(['chat', '--session', 's', '--quiet'], { input: 'hello\nagain\n' })
-    assert.match(stdout, /from-\d/)
-    assert.equal(stdout.slice(stdout.lastIndexOf('I heard')).match(/The moon is full/g)?.length, 2, stdout)
-    assert.deepEqual(project.marked(), ['start startup', 'start resume'])
-  })
-
-  test('in chat without another message: SessionEnd fires', async () => {
-    const project = new Resumed({
-      SessionStart: Resumed.seeing(`'start', e.source`),
-      PreToolUse: `cat > /dev/null; ${asks}`,
-      SessionEnd: Resumed.seeing(`'end'`),
-    })
-    await project.trust('--yes')
-    await project.begin({ name: 'work', args: {} })
-    await project.hookloop(['approve', (await project.question()).id])
-    const { code } = await project.hookloop(['chat', '--session', 's', '--quiet'], { input: '' })
-    assert.deepEqual([code, project.marked()], [0, ['start startup', 'start resume', 'worked', 'end']])
-  })
-
   test('after a crash: SessionStart fires once, and finished calls do not run again', async () => {
     const project = new Resumed({ SessionStart: Resumed.seeing(`'start', e.source`, exporting) })
     await project.trust('--yes')
@@ -159,20 +132,6 @@ describe('approvals that another process answers', { concurrency: 2 }, () => {
     assert.equal(ended.code, 0, ended.stderr)
     assert.equal(ended.stdout.match(/the moon is full/g)?.length, 1, ended.stdout)
     assert.deepEqual(project.marked(), ['spawned helper s', 'stopped helper s'])
-  })
-
-  test('a denied subagent never starts, and SubagentStop does not fire', async () => {
-    const project = new Resumed({
-      PreToolUse: `cat > /dev/null; ${asks}`,
-      SubagentStart: Resumed.seeing(`'judged', e.agent_type`, context),
-      SubagentStop: Resumed.seeing(`'stopped'`),
-    })
-    await project.trust('--yes')
-    await project.begin(spawn)
-    const ended = await project.hookloop(['deny', (await project.question()).id, '--resume', '--reason', 'Not now.'])
-    assert.equal(ended.code, 0, ended.stderr)
-    assert.match(ended.stdout, /Not now\./)
-    assert.deepEqual(project.marked(), ['judged helper']) // before the approval: its context is part of the question
   })
 
   test('a suspended call of a subagent resumes there, and each hook fires once', async () => {

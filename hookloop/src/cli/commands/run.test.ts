@@ -61,16 +61,6 @@ describe('hookloop run', { concurrency: 2 }, () => {
     assert.match(session, /^\w{4}-\w{4}$/)
   })
 
-  test('with --json --no-stream prints every event but the deltas of an answer', async () => {
-    const { stdout } = await hookloop(['run', 'hello', ...model, '--json', '--no-stream'], { env })
-    const types = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => (JSON.parse(line) as AgentEvent).type)
-    assert.deepEqual([types[0], types.includes('text'), types.includes('responded')], ['input', false, true])
-    assert.deepEqual(types.slice(-2), ['finished', 'result'])
-  })
-
   test('in a pipe prints only the last answer', async () => {
     const { stdout } = await hookloop(['run', 'hello', '--agent', agentFile('talks.ts', talks)])
     assert.equal(stdout, 'Done.\n')
@@ -87,27 +77,9 @@ describe('hookloop run', { concurrency: 2 }, () => {
     )
   })
 
-  test('a typed answer that JSON cannot represent is described', async () => {
-    const agent = agentFile('cyclic.ts', typed('(answer) => { answer.self = answer; return answer }'))
-    const ways = [['--json'], ['--quiet']]
-    const ends = await Promise.all(ways.map((way) => hookloop(['run', 'hello', '--agent', agent, ...way])))
-    assert.deepEqual(
-      ends.map(({ code, stdout }) => [code, stdout.includes('[Circular *1]')]),
-      [
-        [0, true],
-        [0, true],
-      ],
-    )
-  })
-
   test('--explain prints at the end who decided', async () => {
     const { stderr } = await hookloop(['run', 'hello', ...model, '--explain', '--quiet'], { env })
     assert.match(stderr, /^The run is complete: .*\n {2}spent +1 step, /)
-  })
-
-  test('a model cannot send escape sequences to the terminal', async () => {
-    const { stdout } = await hookloop(['run', 'paint', ...model], { env })
-    assert.equal(stdout, '[31mred[0m\ttab\n')
   })
 
   test('input can be piped in; typed input comes first', async () => {
@@ -142,12 +114,6 @@ describe('hookloop run', { concurrency: 2 }, () => {
   test('HOOKLOOP_MODEL is the default model', async () => {
     const { stdout } = await hookloop(['run', 'hello'], { env: { ...env, HOOKLOOP_MODEL: 'openai/gpt-5-mini' } })
     assert.equal(stdout, 'Hi there!\n')
-  })
-
-  test('a model on localhost needs neither a key nor an account', async () => {
-    const asks = ['run', 'hello', '--model', 'ollama/llama3.2']
-    const { code, stdout } = await hookloop(asks, { env: { OLLAMA_HOST: mock.url } })
-    assert.deepEqual([code, stdout], [0, 'Hi there!\n'])
   })
 
   test('without a key the run fails with 1, and the variable to set is named', async () => {

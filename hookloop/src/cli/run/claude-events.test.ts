@@ -24,14 +24,6 @@ function telling(): ProjectWithHooks {
 const turn = ['UserPromptSubmit work x', 'PreToolUse work', 'worked x', 'PostToolUse work', 'PostToolBatch']
 const end = ['MessageDisplay', 'Stop']
 
-test('hookloop run fires the events of Claude Code in their order', async () => {
-  const project = telling()
-  await project.trust('--yes')
-  const { code, stderr } = await project.run('work x')
-  assert.equal(code, 0, stderr)
-  assert.deepEqual(project.marked(), ['SessionStart startup', ...turn, ...end, 'SessionEnd other'])
-})
-
 test('hookloop chat fires them too, with compact, clear and exit', async () => {
   const project = telling()
   const agent = join(project.root, 'summing.mjs')

@@ -56,26 +56,6 @@ test('a blocked call is shown once, with who blocked it and why', async () => {
   assert.deepEqual(lines, ['⊘ look at: "it" blocked by never: Never look.'])
 })
 
-test('a withheld result is shown with who withheld it', async () => {
-  const discreet = guard('afterToolUse', (ctx) => ctx.block('Not for you.'), { name: 'discreet' })
-  const { lines } = await seen(calling({ name: 'look' }), look, discreet)
-  assert.match(lines[1]!, /^⊘ look N ms withheld by discreet: /)
-})
-
-test('an unknown tool and a failing tool are shown with the error', async () => {
-  const broken = tool({
-    name: 'broken',
-    description: '',
-    input: { type: 'object' },
-    execute: () => {
-      throw new Error('out of order')
-    },
-  })
-  const { lines } = await seen(calling({ name: 'nope' }, { name: 'broken' }), broken)
-  assert.deepEqual(lines.slice(0, 2), ['✗ nope There is no tool "nope". Use one of: broken.', '▸ broken'])
-  assert.match(lines[2]!, /^✗ broken N ms .*out of order/)
-})
-
 test('hooks that change, stop, continue and fail are shown; those that decide nothing are not', async () => {
   let goesOn = true
   const { lines } = await seen(
@@ -122,21 +102,6 @@ test('bookkeeping of capabilities is shown only with verbose, and its failures a
   assert.match(stderr(), /✎ keeps changed output = "kept"/)
 })
 
-test('what a hook injects is shown as text', async () => {
-  const tells = hook(
-    'beforeStep',
-    (ctx) =>
-      ctx.state.stepCount === 0
-        ? ctx.withState((state) =>
-            state.withMessage({ role: 'user', content: [{ type: 'text', text: 'The branch\nis main.' }] }),
-          )
-        : ctx,
-    { name: 'tells' },
-  )
-  const { lines } = await seen(['Done.'], tells)
-  assert.deepEqual(lines, ['✎ tells injected "The branch\\nis main."'])
-})
-
 test('a guard that fails is reported once, and each call that it blocks on one line', async () => {
   const forgets = guard('beforeToolUse', () => undefined as never, { name: 'forgets' })
   const call = { toolCalls: [{ name: 'look' }] }
@@ -148,12 +113,6 @@ test('a guard that fails is reported once, and each call that it blocks on one l
   ])
 })
 
-test('a hook that throws and fails the run is reported once', async () => {
-  const sloppy = hook('beforeStep', () => assert.fail('oh'), { name: 'sloppy' })
-  const { lines } = await seen(['Done.'], sloppy)
-  assert.deepEqual(lines, ['! Hook "sloppy" failed at beforeStep: oh'])
-})
-
 test('an approval without an approver is shown as denied', async () => {
   const careful = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'careful' })
   const { lines } = await seen(calling({ name: 'look' }), look, careful)
@@ -161,20 +120,6 @@ test('an approval without an approver is shown as denied', async () => {
     '? look Really? (asked by careful)',
     '⊘ look blocked by approval: Not run: it needs approval (Really?), and the agent has no approver.',
   ])
-})
-
-test('a failed model call is shown once, also if hooks pass the failure on', async () => {
-  const handsOn = hook('aroundInference', (_ctx, next) => next(), { name: 'hands-on' })
-  const { lines } = await seen([{ error: 'no line' }], handsOn)
-  assert.deepEqual(lines, ['! MODEL_FAILED: scripted/script: no line'])
-})
-
-test('a repeated error is shown in short', async () => {
-  const { lines } = await seen([{ error: 'no line' }, { error: 'no line' }, 'Done.'], errorPolicy({ backoffMs: 0 }))
-  assert.deepEqual(
-    lines.filter((line) => line.startsWith('!')),
-    ['! MODEL_FAILED: scripted/script: no line', '! MODEL_FAILED, attempt 2: same error'],
-  )
 })
 
 test('a retracted answer is marked as discarded, and the next one starts on a new line', async () => {
@@ -187,15 +132,6 @@ test('a retracted answer is marked as discarded, and the next one starts on a ne
     '↶ discarded the answer above: the model call failed',
     '↻ errorPolicy.onError retries',
   ])
-})
-
-test('a cancelled answer stays on the screen', () => {
-  const { out, err, stdout, stderr } = pipes()
-  const view = new LiveView(new Screen({ out, err, env: {} }))
-  view.show({ type: 'text', step: 0, at: 1, delta: 'Half' })
-  view.cancelling()
-  view.show({ type: 'retracted', step: 0, at: 1, why: 'the model call failed' })
-  assert.deepEqual([stdout(), stderr()], ['Half\n', ''])
 })
 
 test('the status has the time, the usage and the current activity', () => {
@@ -259,11 +195,4 @@ test('in a pipe no answer is shown while it arrives, and none is marked as disca
   view.show({ type: 'retracted', step: 0, at: 1, why: 'the model call failed' })
   view.show({ type: 'responded', step: 0, at: 1, text: 'Whole.', usage: noTokens })
   assert.deepEqual([stdout(), stderr()], ['', ''])
-})
-
-test('an answer that was not streamed is shown when it is complete', () => {
-  const { out, err, stdout } = pipes()
-  const view = new LiveView(new Screen({ out, err, env: {} }))
-  view.show({ type: 'responded', step: 0, at: 1, text: 'Whole.', usage: noTokens })
-  assert.equal(stdout(), 'Whole.\n')
 })

@@ -30,17 +30,6 @@ test('on one terminal no line starts in the middle of another', () => {
   assert.equal(written(), 'thinking\nHello \na line\nworld\nthe end\n')
 })
 
-test('text beside the answer ends its line before the answer starts, also in one file', () => {
-  const { out, written } = terminal()
-  const file = { write: out.write }
-  const screen = new Screen({ out: file, err: file, env })
-  screen.aside('thinking')
-  screen.answer('Hello')
-  screen.endAnswer()
-  screen.line('the end')
-  assert.equal(written(), 'thinking\nHello\nthe end\n')
-})
-
 test('escape sequences of models reach neither a terminal nor a pipe', () => {
   const { out, err, stdout, stderr } = pipes()
   const screen = new Screen({ out, err, env })

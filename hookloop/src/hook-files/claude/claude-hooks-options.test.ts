@@ -73,11 +73,6 @@ suite('in a settings file', () => {
     ])
   })
 
-  test('other unknown fields are ignored, as in Claude Code', () => {
-    const group = { description: 'Guards.', matcher: 'Bash', hooks: [{ ...handler, description: 'A guard.' }] }
-    assert.deepEqual(told({ model: 'opus', hooks: { PreToolUse: [group] } }), { warnings: [], notes: [] })
-  })
-
   test('permissions that are not applied are a note', () => {
     const { warnings, notes } = told({ permissions: { allow: ['Read'], deny: ['Bash(rm *)'], ask: [] } })
     assert.deepEqual(warnings, [])

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { skills } from '../../capabilities/skills/skills.ts'
@@ -9,9 +9,9 @@ import { guard } from '../../hooks/hook.ts'
 import { type ScriptedTurn } from '../../models/scripted.ts'
 import { strictReplay } from '../../sessions/replay/strict-replay.fixture.ts'
 import { claudeHooks } from './claude-hooks.ts'
-import { holds, HookProject, prints, quoted } from './hook-project.fixture.ts'
+import { HookProject, prints, quoted } from './hook-project.fixture.ts'
 
-import { agentIn, askedUntil, call, own, resultIn, said } from './agent-in-project.fixture.ts'
+import { agentIn, call, own, resultIn, said } from './agent-in-project.fixture.ts'
 
 describe('a session', { concurrency: 2 }, () => {
   test('a session starts with the output of scripts, has one id in all events, and ends', async () => {
@@ -92,19 +92,6 @@ describe('a session', { concurrency: 2 }, () => {
     )
   })
 
-  test('the model gets the text of a background script with the next prompt', async () => {
-    using project = new HookProject()
-    const command = `until [ -e go ]; do sleep 0.05; done; ${own('PostToolUse', { additionalContext: 'the build is green' })}`
-    project.handlers('PostToolUse', [{ type: 'command', command, async: true }])
-    const { agent } = agentIn(project, { replies: [call('ls'), ...Array<string>(300).fill('Done.')] })
-    const session = agent.session('s')
-    const first = await session.send('Go.')
-    project.write('go', '')
-    const heard = await askedUntil(session, 'green')
-    assert.doesNotMatch(said(first.state.messages).join(), /green/)
-    assert.match(heard.join(), /the build is green/)
-  })
-
   test('background scripts end with the session', async () => {
     using project = new HookProject()
     project.handlers('PostToolUse', [{ type: 'command', command: 'echo $$ > pid; touch begun; sleep 60', async: true }])
@@ -140,15 +127,6 @@ describe('claudeHooks in a run', { concurrency: 2 }, () => {
     assert.deepEqual([before.length, readFileSync(project.path('count'), 'utf8')], [6, before])
   })
 
-  test('parallel calls of a stream are judged one by one', async () => {
-    using project = new HookProject()
-    const command = `${holds('e.tool_input.command === "b"')} && { echo no b >&2; exit 2; }; exit 0`
-    project.handlers('PreToolUse', [{ type: 'command', command }])
-    const { agent, ran } = agentIn(project, { replies: [call('a', 'b', 'c'), 'Done.'] })
-    await agent.stream('Go.').run
-    assert.deepEqual(ran.toSorted(), ['a', 'c'])
-  })
-
   for (const [what, change] of [
     ['another text', (path: string) => writeFileSync(path, '#!/bin/sh\nexit 0\n')],
     ['gone', (path: string) => rmSync(path)],
@@ -169,16 +147,6 @@ describe('claudeHooks in a run', { concurrency: 2 }, () => {
     })
   }
 
-  test('a data file that a hook writes to may change', async () => {
-    using project = new HookProject()
-    const script = project.write('.claude/hooks/log.sh', '#!/bin/sh\necho x >> "$1"\n', 0o755)
-    project.write('.claude/hooks.log', '')
-    project.handlers('PreToolUse', [{ type: 'command', command: `${script} .claude/hooks.log` }])
-    const { agent, ran } = agentIn(project, { replies: [call('a'), call('b'), 'Done.'] })
-    await agent.run('Go.')
-    assert.deepEqual(ran, ['a', 'b'])
-  })
-
   test('events that never fire and invalid entries are in the notes', () => {
     using project = new HookProject()
     project.settings({
@@ -186,11 +154,6 @@ describe('claudeHooks in a run', { concurrency: 2 }, () => {
     })
     const notes = claudeHooks({ dir: project.dir, trust: 'all', home: false }).notes!.join('\n')
     assert.match(notes, /PreToolUs: it is not an event.*\n.*FileChanged in .* never fires here\./)
-  })
-
-  test('a project without hooks adds no hooks', () => {
-    using project = new HookProject()
-    assert.deepEqual(claudeHooks({ dir: project.dir, trust: 'all', home: false }).hooks, [])
   })
 })
 
@@ -231,14 +194,6 @@ describe('an approval', { concurrency: 2 }, () => {
       claudeHooks({ dir: project.dir, trust: 'all', home: false, ...options }).notes?.join('\n') ?? ''
     assert.match(notesOf({}), /PermissionRequest hooks run for questions of other Claude Code hooks only/)
     assert.doesNotMatch(notesOf({ answer: 'suspend' }), /PermissionRequest/)
-  })
-
-  test('the approver is asked if PermissionRequest hooks do not decide', async () => {
-    using project = new HookProject()
-    project.handlers('PermissionRequest', [{ type: 'command', command: 'exit 2' }])
-    const { agent, ran } = agentIn(project, { options: { answer: () => 'allow' }, use: [asks] })
-    await agent.run('Go.')
-    assert.deepEqual(ran, ['ls'])
   })
 
   for (const [what, command] of [
@@ -312,16 +267,6 @@ test('hooks of a skill apply once it is loaded', async () => {
   const { agent, ran } = agentIn(project, { use, replies: [call('a'), loading, call('b'), 'Done.'] })
   await agent.run('Go.')
   assert.deepEqual(ran, ['a'])
-})
-
-test('a script that is not executable any more lets the call run, with a warning', async () => {
-  using project = new HookProject()
-  const script = project.write('check.sh', '#!/bin/sh\nexit 2\n', 0o755)
-  project.handlers('PreToolUse', [{ type: 'command', command: script }])
-  const { agent, ran } = agentIn(project)
-  chmodSync(script, 0o644)
-  await agent.run('Go.')
-  assert.deepEqual(ran, ['ls'])
 })
 
 test('hooks of a skill that the user calls apply until the session ends', async () => {

@@ -143,15 +143,6 @@ describe('a call', { concurrency: 2 }, () => {
     assert.ok(!JSON.stringify(run.state.messages).includes(script))
   })
 
-  test('explain names the script that requested another step', async () => {
-    using project = new HookProject()
-    project.handlers('Stop', [{ type: 'command', command: 'sh .claude/hooks/more.sh' }])
-    project.write('.claude/hooks/more.sh', `mkdir asked 2>/dev/null || exit 0; echo "More." >&2; exit 2\n`)
-    const { agent } = agentIn(project, { replies: [call('ls'), 'Done.', 'Done again.'] })
-    const text = explain(await agent.run('Go.'))
-    assert.match(text, /continued +after step 2 by claude \(\.claude\/settings\.json: sh \.claude\/hooks\/more\.sh\): /)
-  })
-
   test('the ledger and explain name the script that blocked, not only "claude"', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [
@@ -165,37 +156,6 @@ describe('a call', { concurrency: 2 }, () => {
     assert.equal(run.ledger.find(({ decision }) => decision === 'block')?.definedAt, place)
     assert.ok(explain(run).includes(`bash, by claude (${place}): `))
     assert.ok(!JSON.stringify(model.requests).includes('settings.json'))
-  })
-
-  test('explain names the script that changed the arguments, and the one that asked', async () => {
-    using project = new HookProject()
-    project.write('change.sh', own('PreToolUse', { updatedInput: { command: 'pwd' } }))
-    project.write('ask.sh', own('PreToolUse', { permissionDecision: 'ask', permissionDecisionReason: 'Sure?' }))
-    const explained = async (script: string): Promise<string> => {
-      project.handlers(
-        'PreToolUse',
-        ['true', `sh ${script}`].map((command) => ({ type: 'command', command })),
-      )
-      return explain(await agentIn(project, { use: [approval('deny')] }).agent.run('Go.'))
-    }
-    assert.match(
-      await explained('change.sh'),
-      /changed +step 1, claude \(\.claude\/settings\.json: sh change\.sh\) at /,
-    )
-    assert.match(
-      await explained('ask.sh'),
-      /asked +step 1, bash, by claude \(\.claude\/settings\.json: sh ask\.sh\): Sure\?/,
-    )
-  })
-
-  test('explain shows the text that a script injected', async () => {
-    using project = new HookProject()
-    project.handlers('UserPromptSubmit', [{ type: 'command', command: 'echo "The branch is main."' }])
-    const { agent } = agentIn(project)
-    assert.match(
-      explain(await agent.run('Go.')),
-      /injected +step 1, claude \(.*\) at onUserInput: "The branch is main\."/,
-    )
   })
 })
 
@@ -247,14 +207,6 @@ describe('after a call', { concurrency: 2 }, () => {
     await agentIn(project).agent.run('Go.')
     assert.equal(readFileSync(project.path('events.log'), 'utf8'), 'PostToolBatch\n')
   })
-
-  test('a blocked batch ends the run before the next model call', async () => {
-    using project = new HookProject()
-    project.handlers('PostToolBatch', [{ type: 'command', command: 'echo halt >&2; exit 2' }])
-    const { agent, model } = agentIn(project, { replies: [call('a', 'b'), 'Done.'] })
-    const run = await agent.run('Go.')
-    assert.deepEqual([run.status, model.requests.length], ['stopped', 1])
-  })
 })
 
 describe('a prompt', { concurrency: 2 }, () => {
@@ -290,25 +242,6 @@ describe('the end of a turn', { concurrency: 2 }, () => {
     const run = await agent.run('Go.')
     assert.deepEqual([run.status, run.text, model.requests.length], ['completed', 'Tested.', 2])
     assert.ok(said(run.state.messages).includes('user: Stop hook feedback:\nrun the tests'))
-  })
-
-  test('context of a script also prevents the end of a turn', async () => {
-    using project = new HookProject()
-    const command = `${holds('e.stop_hook_active')} && exit 0; ${own('Stop', { additionalContext: 'look again' })}`
-    project.handlers('Stop', [{ type: 'command', command }])
-    const { agent, model } = agentIn(project, { replies: ['Done.', 'Looked.'] })
-    await agent.run('Go.')
-    assert.equal(model.requests.length, 2)
-  })
-
-  test('continue: false ends a turn, whatever else a script answers', async () => {
-    using project = new HookProject()
-    const more = `"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"more"}`
-    const command = `echo '{"continue":false,"decision":"block","reason":"more",${more}}'`
-    project.handlers('Stop', [{ type: 'command', command }])
-    const { agent, model } = agentIn(project, { replies: ['Done.', 'More.'] })
-    await agent.run('Go.')
-    assert.equal(model.requests.length, 1)
   })
 
   test('the end of a turn cannot be prevented more than eight times in a row', async () => {

@@ -88,28 +88,6 @@ suite('a hook file', () => {
       ['shell', 'http', 'prompt', 'subagent', 'claude'],
     )
   })
-
-  test('an empty file and a file without hooks are valid', () => {
-    assert.deepEqual(
-      [read('{}'), read('{ "hooks": [] }'), read('description: none\n', { file: 'a.yml' })],
-      [[], [], []],
-    )
-  })
-
-  test('each hook gets a unique name', () => {
-    const entry = { on: 'beforeToolUse', mode: 'guard', shell: 'true' }
-    const names = read(JSON.stringify({ hooks: [entry, entry, entry] })).map(({ hook }) => hook.name)
-    assert.deepEqual(names, ['shell:true', 'user:shell:true', 'user:shell:true 2'])
-  })
-})
-
-test('a thousand hooks have the right lines and unique names', () => {
-  const entries = Array.from({ length: 1_000 }, () => ({ on: 'onStop', mode: 'guard', shell: 'true' }))
-  const found = read(JSON.stringify({ hooks: entries }, undefined, 1))
-  assert.deepEqual(
-    [found.map(({ line }) => line), new Set(found.map(({ hook }) => hook.name)).size, found.at(-1)!.hook.name],
-    [entries.map((_, i) => 3 + i * 5), 1_000, 'user:shell:true 999'],
-  )
 })
 
 suite('an invalid entry', () => {

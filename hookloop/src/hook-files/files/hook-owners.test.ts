@@ -113,22 +113,6 @@ suite('front matter hooks of a skill', () => {
     await project.agentOf([call('asked')], []).run('/deploy')
     assert.deepEqual([project.worked, project.marked()], [[], ['judge', 'judge']])
   })
-
-  test('hooks of a skill also apply to subagents', async () => {
-    const project = new Project()
-    project.skill('deploy', project.entry('judge', undefined, 2))
-    project.write('.hookloop/agents/helper.md', '---\ndescription: It works.\n---\nWork.')
-    await project.agentOf([load('deploy')], [spawn('helper')], []).run('go')
-    assert.deepEqual([project.worked, project.marked()], [[], ['judge']])
-  })
-
-  test('hooks of a skill run in its folder, and name it as their owner', async () => {
-    const project = new Project()
-    project.skill('deploy', `{ on: afterStep, mode: observe, shell: 'pwd >> ${project.marks}' }`)
-    await project.agentOf([load('deploy')], []).run('go')
-    assert.ok(project.marked().every((line) => line === join(project.dir, '.hookloop/skills/deploy')))
-    assert.ok(project.marked().length > 0)
-  })
 })
 
 suite('front matter hooks of an agent', () => {
@@ -207,20 +191,4 @@ suite('front matter hooks', () => {
       assert.throws(() => project.hooks(), why)
     })
   }
-
-  test('the key may be in quotes', () => {
-    const project = new Project()
-    project.write(
-      '.claude/skills/a/SKILL.md',
-      project.head('description: D.', project.entry('x')).replace('hookloop', '"hookloop"'),
-    )
-    assert.equal(project.hooks().hooks!.length, 2)
-  })
-
-  test('the word hookloop in other text is not a hook', () => {
-    const project = new Project()
-    project.write('.claude/skills/a/SKILL.md', '---\ndescription: About hookloop.\n---\nhookloop:\n  hooks: nonsense')
-    project.write('.claude/skills/b/SKILL.md', 'hookloop:\n  hooks: nonsense')
-    assert.deepEqual([project.hooks().hooks, hookFilesOf(project.dir)], [[], []])
-  })
 })

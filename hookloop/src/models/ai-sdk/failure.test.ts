@@ -90,12 +90,6 @@ test('any thrown value becomes an error with a message', async () => {
   }
 })
 
-test('an error with a circular cause is reported', async () => {
-  const thrown = new Error('round')
-  thrown.cause = thrown
-  assert.equal(await codeOf(thrown), 'MODEL_FAILED')
-})
-
 test('an AgentError keeps its code', async () => {
   assert.equal(await codeOf(new AgentError('MODEL_NOT_INSTALLED', 'x')), 'MODEL_NOT_INSTALLED')
 })
@@ -110,11 +104,6 @@ test('the request, the headers and the body are not part of the error', async ()
   })
   const error = await toModelFailure(thrown, asked)
   assert.ok(!inspect(error, { depth: 20, showHidden: true }).includes('private words'))
-})
-
-test('long messages are cut', async () => {
-  const error = await toModelFailure(new Error('x'.repeat(100_000)), asked)
-  assert.ok(error.message.length < 600)
 })
 
 test('an unauthorized error says what to do', async () => {
@@ -139,12 +128,3 @@ for (const [what, thrown, expected] of known) {
     assert.equal(retryAfterOf(thrown), expected)
   })
 }
-
-test('a date in the future is converted to a wait', () => {
-  const wait = retryAfterOf({ responseHeaders: { 'retry-after': new Date(Date.now() + 60_000).toUTCString() } })
-  assert.ok(wait !== undefined && wait > 55_000 && wait <= 60_000, String(wait))
-})
-
-test('a thrown value that is not an error has no wait', () => {
-  assert.deepEqual([undefined, null, 'busy', 7].map(retryAfterOf), [undefined, undefined, undefined, undefined])
-})

@@ -45,13 +45,6 @@ test('a reply with tool calls has the finish reason tool-calls, whatever the pro
   assert.deepEqual(reasons, ['tool-calls', 'tool-calls', 'length', 'tool-calls'])
 })
 
-test('an unknown finish reason becomes other', () => {
-  const reasons = ['unknown', 'withheld', { unified: 'interrupted', raw: 'x' }].map(
-    (finishReason) => say({ finishReason }).finishReason,
-  )
-  assert.deepEqual(reasons, ['other', 'other', 'other'])
-})
-
 test('a reply without content throws if its finish reason is an error or missing', () => {
   const empty: readonly Answer['finishReason'][] = [
     'error',

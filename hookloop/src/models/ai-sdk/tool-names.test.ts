@@ -24,11 +24,6 @@ test('every tool name is converted to one that all providers accept, and back', 
   )
 })
 
-test('a name that all providers accept is not changed', () => {
-  const names = new ToolNames([described('read_file'), described('git-push')])
-  assert.deepEqual([names.sent('read_file'), names.sent('git-push')], ['read_file', 'git-push'])
-})
-
 test('an unknown name from the model is not mapped to a tool', () => {
   const names = new ToolNames([described('file.read')])
   assert.deepEqual(

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { commandLists } from './command-lists.fixture.ts'
 import type { CommandRules } from './rules.ts'
 
 /** Rules of a user who allows a lot. None of the hostile commands is covered by them. */
@@ -19,7 +19,4 @@ export const generousRules: CommandRules = {
  * Commands that run a program, write a file, read a key or change a setting by a word that looks ordinary: one per line, as
  * `hookloop policy bash` reads them.
  */
-export const hostile: readonly string[] = readFileSync(new URL('hostile-commands.txt', import.meta.url), 'utf8')
-  .split('\n')
-  .filter((line) => line !== '')
-  .map((line) => (line.startsWith('"') ? (JSON.parse(line) as string) : line))
+export const hostile: readonly string[] = commandLists('hostile-commands.txt').flatMap(({ commands }) => commands)

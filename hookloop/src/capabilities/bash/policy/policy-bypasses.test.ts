@@ -5,8 +5,8 @@ import { securityRows, strictRules } from './security-rows.fixture.ts'
 import { bypasses } from '../bypass.fixture.ts'
 
 suite('security cases, by verdict', () => {
-  for (const { id, title, rules = strictRules, verdict, commands } of securityRows) {
-    test(`${id}: ${title}`, () => {
+  for (const { title, rules, verdict, commands } of securityRows) {
+    test(title, () => {
       const judge = commandJudge(rules)
       const wrong = commands
         .map((command) => ({ command, got: judge(command) }))

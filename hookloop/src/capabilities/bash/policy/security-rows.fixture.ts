@@ -1,8 +1,5 @@
+import { commandLists } from './command-lists.fixture.ts'
 import type { CommandRules } from './rules.ts'
-import { builtinRows } from './security-rows-builtins.fixture.ts'
-import { shellRows } from './security-rows-grammar.fixture.ts'
-import { programRows } from './security-rows-programs.fixture.ts'
-import { tableRows } from './security-rows-tables.fixture.ts'
 
 /** The default policy of the rows. */
 export const strictRules: CommandRules = {
@@ -10,13 +7,36 @@ export const strictRules: CommandRules = {
   deny: ['touch', 'rm', 'curl'],
 }
 
-export type SecurityRow = {
-  readonly id: string
+type SecurityRow = {
   readonly title: string
-  readonly rules?: CommandRules
+  readonly rules: CommandRules
   /** The verdict of every command; `not allow` is ask or deny. */
-  readonly verdict: 'allow' | 'deny' | 'not allow'
+  readonly verdict: string
   readonly commands: readonly string[]
 }
 
-export const securityRows: readonly SecurityRow[] = [...shellRows, ...builtinRows, ...programRows, ...tableRows]
+/** Commands that are hard to judge, by case of the security checklist. */
+export const securityRows: readonly SecurityRow[] = [
+  ...commandLists('security-rows.txt').map(({ title, rules = strictRules, commands }) => {
+    const [, id, verdict = '', words] = /^(B\d+) (allow|deny|not allow): (.*)$/.exec(title) ?? []
+    return { title: `${id}: ${words}`, rules, verdict, commands }
+  }),
+  {
+    title: 'B29: a denied command is found after any number of others',
+    rules: strictRules,
+    verdict: 'deny',
+    commands: [`${'true;'.repeat(5_000)}touch $M`],
+  },
+  {
+    title: 'B30: a text that is too large to parse is denied',
+    rules: { allow: ['*'] },
+    verdict: 'deny',
+    commands: ['$('.repeat(20_000), `echo ${'a'.repeat(1_000_000)}`, `echo ${'{a,'.repeat(10_000)}`, '('.repeat(5_000)],
+  },
+  {
+    title: 'B30: a large text with expansions is not allowed',
+    rules: { allow: ['*'] },
+    verdict: 'not allow',
+    commands: [`echo ${'{a,b}'.repeat(10_000)}`, `echo ${'$(ls) '.repeat(5_000)}`],
+  },
+]

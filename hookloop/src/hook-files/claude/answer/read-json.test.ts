@@ -61,15 +61,6 @@ suite('a JSON answer of a Claude Code hook', () => {
     })
   }
 
-  test('stops the run where it can, and shows messages where they are shown', () => {
-    const value = { continue: false, stopReason: 'Over.', systemMessage: 'Hello.' }
-    assert.deepEqual(readJson(value, 'PreToolUse'), { stop: { reason: 'Over.' }, systemMessage: 'Hello.' })
-    assert.deepEqual(Object.keys(readJson(value, 'SessionEnd')), ['hint'])
-    assert.deepEqual(readJson({ systemMessage: '', terminalSequence: '' }, 'PreToolUse'), {})
-    assert.deepEqual(readJson({ terminalSequence: '\u0007' }, 'PreToolUse'), { terminalSequence: '\u0007' })
-    assert.deepEqual(readJson({ continue: true }, 'PreToolUse'), {})
-  })
-
   test('decides about a call in the older form', () => {
     const decided = (decision: string) => readJson({ decision, reason: 'Why.' }, 'PreToolUse').permission
     assert.deepEqual(decided('approve'), { decision: 'allow', reason: 'Why.' })
@@ -123,10 +114,6 @@ suite('a JSON answer of a Claude Code hook', () => {
       ['PreToolUse', {}],
     ]
     for (const [event, value] of valid) assert.equal(readJson(value, event).hint, undefined, JSON.stringify(value))
-  })
-
-  test('is an object', () => {
-    assert.equal(readJson([], 'PreToolUse').problem, 'its answer is invalid: it is not an object')
   })
 })
 
@@ -262,10 +249,6 @@ suite('the end of a Claude Code command', () => {
   test('with another exit code and a valid answer is marked', () => {
     const stdout = output('{"systemMessage":"Hello."}')
     assert.deepEqual(read({ exitCode: 3, stdout }), { systemMessage: 'Hello.', otherExitCode: true, exitCode: 3 })
-  })
-
-  test('reports processes that it left behind', () => {
-    assert.deepEqual(read({ leftBehind: true }).problem, 'background processes of it were ended')
   })
 
   test('names the path of a worktree, or blocks', () => {

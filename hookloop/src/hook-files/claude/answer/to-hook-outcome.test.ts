@@ -11,7 +11,7 @@ import { getSessionVariables, setSessionVariables } from '../../../system/proces
 import { fire } from '../../../testing/fire.ts'
 import type { ClaudeEvent } from '../events/claude-events.ts'
 import type { MergedAnswer } from './merge-answers.ts'
-import { mergeOutcomes, spentOn, toHookOutcome } from './to-hook-outcome.ts'
+import { mergeOutcomes, toHookOutcome } from './to-hook-outcome.ts'
 
 type Given = {
   readonly merged?: Partial<MergedAnswer>
@@ -60,12 +60,6 @@ suite('a Claude Code hook at UserPromptSubmit', () => {
     })
   }
 
-  test('blocks with the reason of the stop if it also stops the run', async () => {
-    const alsoDecided = { decision: 'block', reason: 'Also.' } as const
-    const outcome = await outcomeOf('UserPromptSubmit', { merged: { decision: 'stop', reason: 'Over.', alsoDecided } })
-    assert.deepEqual(outcome, { decision: 'block', message: 'Over.' })
-  })
-
   test('adds context, and sets a title', async () => {
     const merged = { decision: 'context', additionalContext: 'It rains.', other: { sessionTitle: 'Rain' } } as const
     const outcome = await outcomeOf('UserPromptSubmit', { merged })
@@ -93,20 +87,6 @@ suite('a Claude Code hook at PreToolUse', () => {
       })
     }
   }
-
-  test('has a reason of ours if it gives none', async () => {
-    const messages = await Promise.all(
-      (['deny', 'ask', 'allow'] as const).map((decision) => outcomeOf('PreToolUse', { merged: { decision } })),
-    )
-    assert.deepEqual(
-      messages.map(({ message }) => message),
-      [
-        'PreToolUse hook error: A hook at PreToolUse blocked it without a reason.',
-        'A hook at PreToolUse asked for approval without a reason.',
-        'A hook at PreToolUse allowed it without a reason.',
-      ],
-    )
-  })
 
   test('changes the arguments, unless it denies the call', async () => {
     const updatedInput = { prompt: 'Do not look.' }
@@ -281,17 +261,5 @@ suite('two Claude Code events of one trigger', () => {
     )
     assert.deepEqual([merged.decision, merged.votes?.length, merged.warnings?.length], ['block', 2, 2])
     assert.equal(merged.spent?.inputTokens, 3)
-  })
-
-  test('change nothing together if neither does', () => {
-    assert.deepEqual(mergeOutcomes({}, {}), {})
-    const one = { [ENVIRONMENT_KEY]: setSessionVariables({ A: '1' }) }
-    assert.deepEqual(mergeOutcomes({ state: { metadata: one } }, {}), { state: { metadata: one } })
-  })
-
-  test('report what agents of their handlers have spent', () => {
-    const ran = [3, 4].map((inputTokens) => ({ answer: { spent: { ...noTokens, inputTokens } } }))
-    assert.equal(spentOn([...ran, { answer: {} }] as never).spent?.inputTokens, 7)
-    assert.deepEqual(spentOn([]), {})
   })
 })

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, symlinkSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import type { JsonObject } from '../../../values/json.ts'
-import { headsIn } from '../../heads.ts'
 import { HookProject, contextIn } from '../hook-project.fixture.ts'
 import { HookTable, runEvent } from '../run/run-event.ts'
 import { readSettings, type Settings, type SettingsPlaces } from './read-settings.ts'
@@ -84,16 +83,6 @@ describe('sources of hooks', () => {
       assert.deepEqual(commandsOf(readSettings(everything(project, more))), left)
     })
   }
-
-  test('lists of URLs are combined, and an empty list allows none', () => {
-    using project = new HookProject()
-    const places = everything(project, {
-      user: { allowedHttpHookUrls: ['https://a/*'] },
-      managed: { allowedHttpHookUrls: ['https://b/*'], httpHookAllowedEnvVars: [] },
-    })
-    const { allowedHttpUrls, allowedHttpVariables } = readSettings(places)
-    assert.deepEqual([allowedHttpUrls, allowedHttpVariables], [['https://b/*', 'https://a/*'], []])
-  })
 
   test('a URL that is on no list gets no request', async () => {
     using project = new HookProject()
@@ -181,12 +170,6 @@ describe('invalid settings', () => {
     assert.deepEqual([commandsOf(settings), settings.problems.length], [['local'], 1])
   })
 
-  test('a file may start with a byte order mark', () => {
-    using project = new HookProject()
-    project.write('.claude/settings.json', `\uFEFF${JSON.stringify({ hooks: hooks('ok') })}`)
-    assert.deepEqual(commandsOf(readSettings({ dir: project.dir, home: false })), ['ok'])
-  })
-
   test('settings cannot change a prototype', () => {
     using project = new HookProject()
     project.write('.claude/settings.json', '{"hooks":{"__proto__":{"enabled":false},"constructor":[]}}')
@@ -235,27 +218,6 @@ describe('plugins', () => {
     })
   }
 
-  test('hooks of a manifest are added to those of hooks/hooks.json', () => {
-    using project = new HookProject()
-    project.settings({ hooks: hooks('usual') }, 'plugin/hooks/hooks.json')
-    project.settings({ hooks: hooks('other') }, 'plugin/other.json')
-    const named = ['./hooks/hooks.json', './other.json', hooks('inline')]
-    project.settings({ hooks: named }, 'plugin/.claude-plugin/plugin.json')
-    const settings = readSettings({ dir: project.dir, home: false, plugins: [project.path('plugin')] })
-    assert.deepEqual(commandsOf(settings), ['usual', 'other', 'inline'])
-  })
-
-  test('a missing file of a manifest is reported', () => {
-    using project = new HookProject()
-    project.settings({ hooks: ['./hooks.json'] }, 'plugin/.claude-plugin/plugin.json')
-    project.settings({ hooks: hooks('beside the manifest') }, 'plugin/.claude-plugin/hooks.json')
-    const settings = readSettings({ dir: project.dir, home: false, plugins: [project.path('plugin')] })
-    assert.deepEqual(
-      settings.problems.map(({ source, message }) => [source.file, message]),
-      [[project.path('plugin/.claude-plugin/plugin.json'), `there is no ./hooks.json in ${project.path('plugin')}`]],
-    )
-  })
-
   test('hooks of skills and commands of a plugin get its folder, and those of its agents are ignored', () => {
     using project = new HookProject()
     const head = 'hooks:\n  Stop:\n    - hooks:\n        - { type: command, command: x }\n---\n'
@@ -270,21 +232,6 @@ describe('plugins', () => {
         ['skill', 'b', project.path('plugin')],
       ],
     )
-  })
-
-  test('a plugin file without the key hooks is reported', () => {
-    using project = new HookProject()
-    project.settings(hooks('usual'), 'plugin/hooks/hooks.json')
-    const { problems } = readSettings({ dir: project.dir, home: false, plugins: [project.path('plugin')] })
-    assert.match(problems[0]?.message ?? '', /has no "hooks"/)
-  })
-
-  test('the same hook in a plugin and in settings runs twice', async () => {
-    using project = new HookProject()
-    project.settings({ hooks: hooks('echo x >> count') })
-    project.settings({ hooks: hooks('echo x >> count') }, 'plugin/hooks/hooks.json')
-    await ran([project.path('plugin')], project.dir)
-    assert.equal(readFileSync(project.path('count'), 'utf8'), 'x\nx\n')
   })
 })
 
@@ -352,15 +299,4 @@ describe('front matter of skills and agents', () => {
     const lines = (file: string): number => readFileSync(project.path(file), 'utf8').trim().split('\n').length
     assert.deepEqual([lines('skill'), lines('project')], [1, 2])
   })
-})
-
-test('folders that are linked in a cycle are read once', () => {
-  using project = new HookProject()
-  project.write('.claude/agents/a/one.md', '---\nname: one\nhooks:\n  Stop: []\n---\n')
-  for (const name of ['b', 'c', 'd', 'e']) symlinkSync('.', project.path(`.claude/agents/${name}`))
-  const found = headsIn(project.path('.claude'))
-  assert.deepEqual(
-    found.map(({ name }) => name),
-    ['one'],
-  )
 })
