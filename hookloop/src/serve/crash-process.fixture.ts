@@ -9,10 +9,7 @@ import { serve } from './serve.ts'
 
 const handle = serve(
   hangingAgent(() => new Promise(() => process.stdout.write('working\n'))),
-  {
-    store: sqliteStore(process.argv[2]!),
-    user: () => 'ann',
-  },
+  { store: sqliteStore(process.argv[2]!), user: () => 'ann' },
 )
 const server = createServer(toNodeListener(handle))
 server.listen(0, '127.0.0.1', () => process.stdout.write(`${(server.address() as AddressInfo).port}\n`))

@@ -222,10 +222,7 @@ const behaviours: { readonly [name: string]: Behaviour } = {
   },
   names: {
     tools: ['a b', 'a_b', 'a b', 'ü', 'x'.repeat(200), '../../etc', '__proto__', `a_b_${'0'.repeat(8)}`].map(
-      (name) => ({
-        name,
-        inputSchema: anything,
-      }),
+      (name) => ({ name, inputSchema: anything }),
     ),
     call: (message) => void say(message, `called ${String(message.params?.['name']).slice(0, 20)}`),
   },

@@ -21,18 +21,9 @@ const failures: { readonly [how: string]: { readonly title: string; readonly say
     title: 'writes a line without end',
     says: /has disconnected: it sent a message of more than 16777216 bytes/,
   },
-  'many-lines': {
-    title: 'writes garbage without end',
-    says: /has disconnected: it sent too many messages/,
-  },
-  'many-notifications': {
-    title: 'notifies without end',
-    says: /has disconnected: it sent too many messages/,
-  },
-  'many-requests': {
-    title: 'sends requests without end',
-    says: /has disconnected: it sent too many messages/,
-  },
+  'many-lines': { title: 'writes garbage without end', says: /has disconnected: it sent too many messages/ },
+  'many-notifications': { title: 'notifies without end', says: /has disconnected: it sent too many messages/ },
+  'many-requests': { title: 'sends requests without end', says: /has disconnected: it sent too many messages/ },
   gigantic: {
     title: 'sends a gigantic result',
     says: /has disconnected: it sent a message of more than 16777216 bytes/,
@@ -42,10 +33,7 @@ const failures: { readonly [how: string]: { readonly title: string; readonly say
     title: 'returns an error of a million words',
     says: /^The MCP server "it" returned an error: (no ){600,700}n?o?… /,
   },
-  'content-of-numbers': {
-    title: 'sends 200,000 numbers as content',
-    says: /sent an invalid result: its "content"/,
-  },
+  'content-of-numbers': { title: 'sends 200,000 numbers as content', says: /sent an invalid result: its "content"/ },
   'content-of-lists': { title: 'sends 100,000 lists as content', says: /sent an invalid result: its "content"/ },
   'many-annotations': { title: 'sends 120,000 invalid annotations', says: /its "isError" is not a boolean/ },
   'only-a-task': {

@@ -91,10 +91,7 @@ const connectFailures: { readonly [what: string]: { answer: () => Response | Pro
   },
   'never answers': { answer: () => new Promise(() => undefined), says: /it did not answer within 100 ms/ },
   'answers without end': { answer: () => new Response(endless('x'), json), says: /answer of more than 1000000 bytes/ },
-  'fails without end': {
-    answer: () => new Response(endless('x'), { status: 500 }),
-    says: /it answered 500/,
-  },
+  'fails without end': { answer: () => new Response(endless('x'), { status: 500 }), says: /it answered 500/ },
   'sends an event without end': {
     answer: () => new Response(endless('data: x\n'), events),
     says: /answer of more than 1000000 bytes/,

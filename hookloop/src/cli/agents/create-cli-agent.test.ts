@@ -17,8 +17,7 @@ function agentFile(name: string, code: string): string {
 const parts = `
 import { approval, createAgent, guard, guards, tool, type AgentOptions } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
-const read = tool({
-  name: 'read',
+const read = tool({ name: 'read',
   description: 'Reads a file.',
   input: { type: 'object', properties: { path: { type: 'string' } } },
   execute: ({ path }) => { console.log('reading', path); return 'the content of ' + path },

@@ -25,9 +25,7 @@ class Editor {
   readonly asked: RequestPermissionRequest[] = []
   readonly folder: string
   answer: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse> | RequestPermissionResponse =
-    () => ({
-      outcome: { outcome: 'selected', optionId: 'allow' },
-    })
+    () => ({ outcome: { outcome: 'selected', optionId: 'allow' } })
   onUpdate: (update: SessionUpdate) => void = () => undefined
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>
   readonly #connection: ClientConnection

@@ -110,9 +110,7 @@ describe('imported hooks', { concurrency: 2 }, () => {
     const project = new ProjectWithHooks()
     const command = 'bash "${CLAUDE_PLUGIN_ROOT}/check.sh"'
     project.write('tools/p/.claude-plugin/plugin.json', { name: 'p' })
-    project.write('tools/p/hooks/hooks.json', {
-      hooks: { PreToolUse: [{ hooks: [{ type: 'command', command }] }] },
-    })
+    project.write('tools/p/hooks/hooks.json', { hooks: { PreToolUse: [{ hooks: [{ type: 'command', command }] }] } })
     project.write('tools/p/check.sh', 'cat > /dev/null; echo "No from $CLAUDE_PLUGIN_ROOT." >&2; exit 2\n')
     const file = join(project.dir, '.hookloop', 'hooks.json')
     const imported = await project.hookloop(['hooks', 'import', '--dir', 'tools/p', '-o', file])

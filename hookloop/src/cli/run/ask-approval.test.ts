@@ -80,10 +80,7 @@ test('a question at a trigger has no call, and so no arguments to replace', asyn
   const asked = approvalFor(
     { id: 'beforeStep', name: 'beforeStep', args: {} },
     [{ by: 'careful', message: 'Go on?' }],
-    {
-      key: 'k',
-      trigger: 'beforeStep',
-    },
+    { key: 'k', trigger: 'beforeStep' },
   )
   const [allowed, denied] = await Promise.all([ask('e\ny\n', { asked }), ask('n\ntoo late\n', { asked })])
   assert.deepEqual([allowed.answer, denied.answer], ['allow', { block: 'The user denied this: too late' }])

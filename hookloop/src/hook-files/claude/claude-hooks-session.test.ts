@@ -149,9 +149,7 @@ describe('claudeHooks in a run', { concurrency: 2 }, () => {
 
   test('events that never fire and invalid entries are in the notes', () => {
     using project = new HookProject()
-    project.settings({
-      hooks: { FileChanged: [{ hooks: [{ type: 'command', command: 'true' }] }], PreToolUs: [] },
-    })
+    project.settings({ hooks: { FileChanged: [{ hooks: [{ type: 'command', command: 'true' }] }], PreToolUs: [] } })
     const notes = claudeHooks({ dir: project.dir, trust: 'all', home: false }).notes!.join('\n')
     assert.match(notes, /PreToolUs: it is not an event.*\n.*FileChanged in .* never fires here\./)
   })

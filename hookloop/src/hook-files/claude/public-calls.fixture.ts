@@ -119,10 +119,8 @@ process.stdin.on('data', (chunk) => (input += chunk))
 process.stdin.on('end', () => {
   const { tool_name, tool_input } = JSON.parse(input)
   if (tool_name !== 'Bash' || !/^npm /.test(tool_input.command)) process.exit(0)
-  console.log(JSON.stringify({
-    systemMessage: 'npm became pnpm',
-    hookSpecificOutput: {
-      hookEventName: 'PreToolUse',
+  console.log(JSON.stringify({ systemMessage: 'npm became pnpm',
+    hookSpecificOutput: { hookEventName: 'PreToolUse',
       permissionDecision: 'allow',
       updatedInput: { ...tool_input, command: tool_input.command.replace(/^npm /, 'pnpm ') },
     },

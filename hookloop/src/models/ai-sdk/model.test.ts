@@ -4,11 +4,7 @@ import type { AiSdkModel, ModelRequest } from '../../state/inference.ts'
 import { textMessage } from '../../state/message.ts'
 import { fromAiSdk } from './model.ts'
 
-const request: ModelRequest = {
-  system: '',
-  messages: [textMessage('user', 'Go.')],
-  tools: [],
-}
+const request: ModelRequest = { system: '', messages: [textMessage('user', 'Go.')], tools: [] }
 
 /** A model that obeys the signal and throws its own error. */
 function waiting(): AiSdkModel & { readonly signals: AbortSignal[] } {

@@ -14,12 +14,7 @@ suite('a verdict', () => {
       verdict: 'deny',
       commands: [
         { text: 'ls -la', argv: ['ls', '-la'], verdict: 'allow', rule: 'allow "ls"' },
-        {
-          text: 'echo $(rm "a b")',
-          argv: null,
-          verdict: 'ask',
-          rule: 'not all of its words are literal',
-        },
+        { text: 'echo $(rm "a b")', argv: null, verdict: 'ask', rule: 'not all of its words are literal' },
         { text: 'rm "a b"', argv: ['rm', 'a b'], verdict: 'deny', rule: 'deny "rm"' },
       ],
       rule: 'deny "rm"',

@@ -122,10 +122,7 @@ describe('several answers', { concurrency: 3 }, () => {
   for (const [title, event, scripts, gives] of rows) {
     test(title, async () => {
       using project = new HookProject()
-      const handlers = scripts.map((said) => ({
-        type: 'command',
-        command: scriptIn(project, 'bash', said),
-      }))
+      const handlers = scripts.map((said) => ({ type: 'command', command: scriptIn(project, 'bash', said) }))
       project.handlers(event, handlers)
       const input = { ...bashCall, tool_response: { stdout: 'a' }, prompt: 'p' }
       assert.deepEqual(saidOf(await project.fire(event, input)), gives)

@@ -22,12 +22,7 @@ const pre = (fields: JsonObject): string => json({ hookSpecificOutput: { hookEve
 
 const rows: readonly Row[] = [
   // exit 0
-  {
-    title: 'exit 0 without output is no opinion',
-    event: 'PreToolUse',
-    says: {},
-    gives: { decision: 'none' },
-  },
+  { title: 'exit 0 without output is no opinion', event: 'PreToolUse', says: {}, gives: { decision: 'none' } },
   {
     title: 'JSON may have blank lines around it',
     event: 'PreToolUse',

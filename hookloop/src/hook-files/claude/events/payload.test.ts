@@ -74,10 +74,7 @@ describe('events of a call', { concurrency: 2 }, () => {
     const fields = 'hook_event_name task_id task_subject'
     const no = 'grep -q Shout seen* && { echo "No shouting." >&2; exit 2; } || true'
     project.settings({
-      hooks: {
-        TaskCreated: [{ hooks: [log(fields, no)] }],
-        TaskCompleted: [{ hooks: [log(fields)] }],
-      },
+      hooks: { TaskCreated: [{ hooks: [log(fields, no)] }], TaskCompleted: [{ hooks: [log(fields)] }] },
     })
     const write = (...todos: readonly JsonObject[]): ScriptedTurn => ({
       toolCalls: [{ name: 'todo_write', args: { todos } }],
@@ -306,9 +303,7 @@ describe('SessionStart', { concurrency: 2 }, () => {
     project.handlers('SessionStart', [{ type: 'command', command }])
     const { agent, store } = agentWith(project, {
       replies: [
-        {
-          toolCalls: [{ name: 'bash', args: { command: 'echo "$COLOUR|$PLAIN|$LD_PRELOAD|${PATH##*:}"' } }],
-        },
+        { toolCalls: [{ name: 'bash', args: { command: 'echo "$COLOUR|$PLAIN|$LD_PRELOAD|${PATH##*:}"' } }] },
         'Done.',
       ],
       use: [bash({ cwd: project.dir, sandbox: 'off' }), approval({ answer: () => 'allow' })],

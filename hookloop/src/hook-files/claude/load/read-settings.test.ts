@@ -277,10 +277,7 @@ describe('front matter of skills and agents', () => {
     const some = await runEvent(
       new HookTable(groups),
       examplePayload({ tool_name: 'Bash' }, 'PreToolUse', project.dir),
-      {
-        context: contextIn(project.dir),
-        isActive: ({ name }) => name === 'lint',
-      },
+      { context: contextIn(project.dir), isActive: ({ name }) => name === 'lint' },
     )
     assert.deepEqual([none.merged.decision, some.merged.decision], ['none', 'deny'])
   })
