@@ -20,6 +20,13 @@ test('the documentation lists the events that fire, and their number', () => {
   assert.equal(named.length, Number(count))
 })
 
+const answers = [
+  ['exit 2', no],
+  ['decision: "block"', block],
+  ['continue: false', stop],
+  ['a systemMessage', message],
+] as const
+
 for (const event of claudeEventNames) {
   const row = eventTable[event]
   const fired = async (says: Said, matcher = row.matcher): Promise<{ said: JsonObject; problem: string }> => {
@@ -29,26 +36,21 @@ for (const event of claudeEventNames) {
     return { said: saidOf(result), problem: result.ran[0]?.answer.problem ?? '' }
   }
   describe(event, { concurrency: 4 }, () => {
-    test('exit 2 has the effect of the table', async () => {
-      const { said, problem } = await fired(no)
-      assert.deepEqual([said, problem], [row.exit2, row.tells === true ? 'not now' : ''])
-    })
-    test('decision: "block" has the effect of the table', async () => {
-      assert.deepEqual((await fired(block)).said, row.decision)
-    })
-    test('continue: false has the effect of the table', async () => {
-      assert.deepEqual((await fired(stop)).said, row.stops)
-    })
-    test('a systemMessage has the effect of the table', async () => {
-      assert.deepEqual((await fired(message)).said, row.message)
-    })
+    const [exit2] = row.effects
+    for (const [i, [what, says]] of answers.entries()) {
+      test(`${what} has the effect of the table`, async () => {
+        const { said, problem } = await fired(says)
+        assert.deepEqual(said, row.effects[i])
+        if (says === no) assert.equal(problem, row.tells === true ? 'not now' : '')
+      })
+    }
     for (const [says, gives] of row.specific ?? []) {
       test(`hookSpecificOutput ${JSON.stringify(says)} has the effect of the table`, async () => {
         assert.deepEqual((await fired({ stdout: own(event, says) })).said, gives)
       })
     }
     test(row.matcher === undefined ? 'a matcher is ignored' : 'a matcher that does not match prevents it', async () => {
-      const expected = row.matcher === undefined ? row.exit2 : none
+      const expected = row.matcher === undefined ? exit2 : none
       assert.deepEqual((await fired(no, 'SomethingElse')).said, expected)
     })
   })

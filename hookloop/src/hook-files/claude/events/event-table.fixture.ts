@@ -16,17 +16,16 @@ const denied = { decision: 'deny', reason: 'not now' }
 const blocked = { decision: 'block', reason: 'not now' }
 const stopped = { decision: 'stop', reason: 'over' }
 const told = { decision: 'none', systemMessage: 'hello' }
+const path = ({ stdout = '' }: Said): JsonObject => ({ decision: 'none', other: { worktreePath: stdout } })
 
 type EventRow = {
   /** A payload and a matcher that matches it. */
   readonly input: JsonObject
   readonly matcher?: string
-  readonly exit2: JsonObject
-  /** The warning for exit 2 where it does not block. */
+  /** The effects of exit 2, of `decision: "block"`, of `continue: false` and of `systemMessage`. */
+  readonly effects: readonly [exit2: JsonObject, decision: JsonObject, stops: JsonObject, message: JsonObject]
+  /** Exit 2, which does not block, is a warning. */
   readonly tells?: true
-  readonly decision: JsonObject
-  readonly stops: JsonObject
-  readonly message: JsonObject
   /** Values of `hookSpecificOutput` and their effect. */
   readonly specific?: readonly (readonly [says: JsonObject, gives: JsonObject])[]
 }
@@ -36,74 +35,51 @@ const context: readonly [JsonObject, JsonObject] = [
   { decision: 'context', additionalContext: 'c' },
 ]
 
+const decided = (permissionDecision: string): readonly [JsonObject, JsonObject] => [
+  { permissionDecision, permissionDecisionReason: 'r' },
+  { decision: permissionDecision, reason: 'r' },
+]
+
+/** What is reported as it was answered. */
+const other = (says: JsonObject): readonly [JsonObject, JsonObject] => [says, { decision: 'none', other: says }]
+
 /** One row for each event: the effect of exit 2, `decision`, `continue`, `systemMessage` and `hookSpecificOutput`. */
 export const eventTable: { readonly [E in ClaudeEvent]: EventRow } = {
   SessionStart: {
     input: { source: 'startup' },
     matcher: 'startup',
-    exit2: none,
     tells: true,
-    decision: none,
-    stops: none,
-    message: told,
-    specific: [context, [{ sessionTitle: 't' }, { decision: 'none', other: { sessionTitle: 't' } }]],
+    effects: [none, none, none, told],
+    specific: [context, other({ sessionTitle: 't' })],
   },
   Setup: {
     input: { trigger: 'init' },
     matcher: 'init',
-    exit2: none,
     tells: true,
-    decision: none,
-    stops: none,
-    message: told,
+    effects: [none, none, none, told],
     specific: [context],
   },
-  InstructionsLoaded: {
-    input: { load_reason: 'include' },
-    matcher: 'include',
-    exit2: none,
-    decision: none,
-    stops: none,
-    message: none,
-  },
+  InstructionsLoaded: { input: { load_reason: 'include' }, matcher: 'include', effects: [none, none, none, none] },
   UserPromptSubmit: {
     input: { prompt: 'hi' },
-    exit2: blocked,
-    decision: blocked,
-    stops: stopped,
-    message: told,
-    specific: [
-      context,
-      [{ suppressOriginalPrompt: true }, { decision: 'none', other: { suppressOriginalPrompt: true } }],
-    ],
+    effects: [blocked, blocked, stopped, told],
+    specific: [context, other({ suppressOriginalPrompt: true })],
   },
   UserPromptExpansion: {
     input: { command_name: 'deploy' },
     matcher: 'deploy',
-    exit2: blocked,
-    decision: blocked,
-    stops: stopped,
-    message: told,
+    effects: [blocked, blocked, stopped, told],
     specific: [context],
   },
   PreToolUse: {
     input: call,
     matcher: 'Bash',
-    exit2: denied,
-    decision: denied,
-    stops: stopped,
-    message: told,
+    effects: [denied, denied, stopped, told],
     specific: [
       context,
       [{ permissionDecision: 'allow' }, { decision: 'allow' }],
-      [
-        { permissionDecision: 'deny', permissionDecisionReason: 'r' },
-        { decision: 'deny', reason: 'r' },
-      ],
-      [
-        { permissionDecision: 'ask', permissionDecisionReason: 'r' },
-        { decision: 'ask', reason: 'r' },
-      ],
+      decided('deny'),
+      decided('ask'),
       [{ permissionDecision: 'defer' }, { decision: 'defer' }],
       [{ updatedInput: { command: 'ls -l' } }, { decision: 'none', updatedInput: { command: 'ls -l' } }],
     ],
@@ -111,10 +87,7 @@ export const eventTable: { readonly [E in ClaudeEvent]: EventRow } = {
   PermissionRequest: {
     input: call,
     matcher: 'Bash',
-    exit2: none,
-    decision: none,
-    stops: none,
-    message: told,
+    effects: [none, none, none, told],
     specific: [
       [{ decision: { behavior: 'allow' } }, { decision: 'allow' }],
       [
@@ -133,19 +106,13 @@ export const eventTable: { readonly [E in ClaudeEvent]: EventRow } = {
   PermissionDenied: {
     input: { ...call, reason: 'r' },
     matcher: 'Bash',
-    exit2: none,
-    decision: none,
-    stops: none,
-    message: told,
-    specific: [[{ retry: true }, { decision: 'none', other: { retry: true } }]],
+    effects: [none, none, none, told],
+    specific: [other({ retry: true })],
   },
   PostToolUse: {
     input: { ...call, tool_response: { stdout: 'a', stderr: '' } },
     matcher: 'Bash',
-    exit2: blocked,
-    decision: blocked,
-    stops: stopped,
-    message: told,
+    effects: [blocked, blocked, stopped, told],
     specific: [
       context,
       [{ updatedToolOutput: { stdout: 'b' } }, { decision: 'none', updatedOutput: { stdout: 'b' } }],
@@ -156,165 +123,80 @@ export const eventTable: { readonly [E in ClaudeEvent]: EventRow } = {
   PostToolUseFailure: {
     input: { ...call, error: 'Exit code 1' },
     matcher: 'Bash',
-    exit2: blocked,
-    decision: blocked,
-    stops: stopped,
-    message: told,
+    effects: [blocked, blocked, stopped, told],
     specific: [context],
   },
-  PostToolBatch: {
-    input: { tool_calls: [] },
-    exit2: blocked,
-    decision: blocked,
-    stops: stopped,
-    message: told,
-    specific: [context],
-  },
+  PostToolBatch: { input: { tool_calls: [] }, effects: [blocked, blocked, stopped, told], specific: [context] },
   Notification: {
     input: { notification_type: 'idle_prompt', message: 'm' },
     matcher: 'idle_prompt',
-    exit2: none,
-    decision: none,
-    stops: none,
-    message: none,
+    effects: [none, none, none, none],
     specific: [[{ additionalContext: 'c' }, none]],
   },
   MessageDisplay: {
     input: { delta: 'd' },
-    exit2: none,
-    decision: none,
-    stops: none,
-    message: told,
-    specific: [[{ displayContent: 'd' }, { decision: 'none', other: { displayContent: 'd' } }]],
+    effects: [none, none, none, told],
+    specific: [other({ displayContent: 'd' })],
   },
   SubagentStart: {
     input: { agent_type: 'reviewer' },
     matcher: 'reviewer',
-    exit2: none,
     tells: true,
-    decision: none,
-    stops: none,
-    message: told,
+    effects: [none, none, none, told],
     specific: [context],
   },
   SubagentStop: {
     input: { agent_type: 'reviewer' },
     matcher: 'reviewer',
-    exit2: blocked,
-    decision: blocked,
-    stops: stopped,
-    message: told,
+    effects: [blocked, blocked, stopped, told],
     specific: [context],
   },
-  TaskCreated: { input: { task_subject: 't' }, exit2: blocked, decision: blocked, stops: none, message: told },
-  TaskCompleted: { input: { task_subject: 't' }, exit2: blocked, decision: none, stops: stopped, message: told },
-  TeammateIdle: { input: { teammate_name: 't' }, exit2: blocked, decision: none, stops: stopped, message: told },
-  Stop: {
-    input: { stop_hook_active: false },
-    exit2: blocked,
-    decision: blocked,
-    stops: stopped,
-    message: told,
-    specific: [context],
-  },
-  StopFailure: {
-    input: { error: 'rate_limit' },
-    matcher: 'rate_limit',
-    exit2: none,
-    decision: none,
-    stops: none,
-    message: none,
-  },
+  TaskCreated: { input: { task_subject: 't' }, effects: [blocked, blocked, none, told] },
+  TaskCompleted: { input: { task_subject: 't' }, effects: [blocked, none, stopped, told] },
+  TeammateIdle: { input: { teammate_name: 't' }, effects: [blocked, none, stopped, told] },
+  Stop: { input: { stop_hook_active: false }, effects: [blocked, blocked, stopped, told], specific: [context] },
+  StopFailure: { input: { error: 'rate_limit' }, matcher: 'rate_limit', effects: [none, none, none, none] },
   PreCompact: {
     input: { trigger: 'manual', custom_instructions: null },
     matcher: 'manual',
-    exit2: blocked,
-    decision: blocked,
-    stops: none,
-    message: none,
+    effects: [blocked, blocked, none, none],
   },
-  PostCompact: {
-    input: { trigger: 'auto' },
-    matcher: 'auto',
-    exit2: none,
-    tells: true,
-    decision: none,
-    stops: none,
-    message: none,
-  },
+  PostCompact: { input: { trigger: 'auto' }, matcher: 'auto', tells: true, effects: [none, none, none, none] },
   PreModelSwitch: {
     input: { to_model: 'm' },
-    exit2: denied,
-    decision: none,
-    stops: none,
-    message: told,
+    effects: [denied, none, none, told],
     specific: [
-      [
-        { permissionDecision: 'deny', permissionDecisionReason: 'r' },
-        { decision: 'deny', reason: 'r' },
-      ],
+      decided('deny'),
       [{ permissionDecision: 'ask' }, { decision: 'ask' }],
       [{ permissionDecision: 'defer' }, none],
     ],
   },
-  PostModelSwitch: {
-    input: { to_model: 'm' },
-    exit2: none,
-    decision: none,
-    stops: none,
-    message: told,
-    specific: [context],
-  },
+  PostModelSwitch: { input: { to_model: 'm' }, effects: [none, none, none, told], specific: [context] },
   ConfigChange: {
     input: { source: 'project_settings' },
     matcher: 'project_settings',
-    exit2: blocked,
-    decision: blocked,
-    stops: none,
-    message: none,
+    effects: [blocked, blocked, none, none],
   },
   CwdChanged: {
     input: { new_cwd: '/srv' },
-    exit2: none,
     tells: true,
-    decision: none,
-    stops: none,
-    message: told,
-    specific: [[{ watchPaths: ['a'] }, { decision: 'none', other: { watchPaths: ['a'] } }]],
+    effects: [none, none, none, told],
+    specific: [other({ watchPaths: ['a'] })],
   },
-  DirectoryAdded: {
-    input: { source: 'slash_command' },
-    matcher: 'slash_command',
-    exit2: none,
-    decision: none,
-    stops: none,
-    message: told,
-  },
+  DirectoryAdded: { input: { source: 'slash_command' }, matcher: 'slash_command', effects: [none, none, none, told] },
   FileChanged: {
     input: { file_path: '/project/.envrc', event: 'change' },
     matcher: '.envrc|.env',
-    exit2: none,
     tells: true,
-    decision: none,
-    stops: none,
-    message: told,
-    specific: [[{ watchPaths: ['a'] }, { decision: 'none', other: { watchPaths: ['a'] } }]],
+    effects: [none, none, none, told],
+    specific: [other({ watchPaths: ['a'] })],
   },
-  WorktreeCreate: {
-    input: { name: 'w' },
-    exit2: blocked,
-    decision: { decision: 'none', other: { worktreePath: block.stdout! } },
-    stops: { decision: 'none', other: { worktreePath: stop.stdout! } },
-    message: { decision: 'none', other: { worktreePath: message.stdout! } },
-  },
-  WorktreeRemove: { input: { worktree_path: '/w' }, exit2: none, decision: none, stops: none, message: none },
+  WorktreeCreate: { input: { name: 'w' }, effects: [blocked, path(block), path(stop), path(message)] },
+  WorktreeRemove: { input: { worktree_path: '/w' }, effects: [none, none, none, none] },
   Elicitation: {
     input: { mcp_server_name: 'github' },
     matcher: 'github',
-    exit2: denied,
-    decision: none,
-    stops: none,
-    message: told,
+    effects: [denied, none, none, told],
     specific: [
       [
         { action: 'accept', content: { a: 1 } },
@@ -327,19 +209,8 @@ export const eventTable: { readonly [E in ClaudeEvent]: EventRow } = {
   ElicitationResult: {
     input: { mcp_server_name: 'github', action: 'accept' },
     matcher: 'github',
-    exit2: denied,
-    decision: none,
-    stops: none,
-    message: told,
+    effects: [denied, none, none, told],
     specific: [[{ action: 'cancel' }, { decision: 'deny', reason: 'cancel', other: { action: 'cancel' } }]],
   },
-  SessionEnd: {
-    input: { reason: 'other' },
-    matcher: 'other',
-    exit2: none,
-    tells: true,
-    decision: none,
-    stops: none,
-    message: none,
-  },
+  SessionEnd: { input: { reason: 'other' }, matcher: 'other', tells: true, effects: [none, none, none, none] },
 }
