@@ -15,7 +15,6 @@ import { guard, hook } from '../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedTurn } from '../models/scripted.ts'
 import { memoryStore } from '../sessions/stores/memory-store.ts'
 import { approval } from './approval.ts'
-import { guards } from './guards.ts'
 import type { OutputOptions } from './output.ts'
 
 type Strategy = NonNullable<OutputOptions['strategy']>
@@ -170,14 +169,6 @@ for (const [structuredOutput, hasTools, strategy] of kinds) {
   })
 }
 
-test('the provider gets the name and the description of the answer', async () => {
-  const { agent, model } = agentOn([JSON.stringify(oslo)], { strategy: 'native', name: 'weather', description: 'Now.' })
-  await agent.run('go')
-  const { schema, ...format } = model.requests[0]!.responseFormat!
-  assert.deepEqual(format, { type: 'json', name: 'weather', description: 'Now.' })
-  assert.equal((schema as JsonObject)['additionalProperties'], false)
-})
-
 test('an answer without the tool is accepted if valid; otherwise the tool is required', async () => {
   const { agent, model } = agentOn(['It is cold.', answer('tool', oslo)], { strategy: 'tool' })
   assert.deepEqual(outputOf(await agent.run('go')), oslo)
@@ -189,34 +180,6 @@ test('an answer without the tool is accepted if valid; otherwise the tool is req
 })
 
 // ── other hooks
-
-test('an answer that a guard blocks is not accepted; the next one is', async () => {
-  const warm = guard('beforeToolUse', (ctx) => (ctx.toolCall.args['degrees'] === -3 ? ctx.block('Too cold.') : ctx), {
-    tool: 'final_answer',
-  })
-  const rome = { city: 'Rome', degrees: 20 }
-  const { agent } = agentOn([answer('tool', oslo), answer('tool', rome)], { use: [warm] })
-  assert.deepEqual(outputOf(await agent.run('go')), rome)
-  const never = guard('beforeToolUse', (ctx) => ctx.block('No.'))
-  const { attempts } = invalidOf(await agentOn(() => answer('tool', oslo), { use: [never] }).agent.run('go')).value
-  assert.deepEqual([attempts.length, attempts[2]?.problem], [3, 'the call was blocked or withheld'])
-})
-
-test('an answer that a hook changed is the output', async () => {
-  const warmer = hook('beforeToolUse', (ctx) => ctx.withArgs({ ...ctx.toolCall.args, degrees: 30 }))
-  const redact = hook('afterInference', (ctx) =>
-    ctx.withResponse({ text: ctx.response.text.replace('Oslo', 'somewhere') }),
-  )
-  const byTool = await agentOn([answer('tool', oslo)], { use: [warmer] }).agent.run('go')
-  const byText = await agentOn([answer('text', oslo)], { strategy: 'text', use: [redact] }).agent.run('go')
-  assert.deepEqual(
-    [outputOf(byTool), outputOf(byText)],
-    [
-      { ...oslo, degrees: 30 },
-      { ...oslo, city: 'somewhere' },
-    ],
-  )
-})
 
 test('a truncated answer is returned to the model, and a run without another fails', async () => {
   const cut: ScriptedTurn = { text: '{"city":"Oslo","degr', finishReason: 'length' }
@@ -232,12 +195,6 @@ test('a run with only empty answers fails', async () => {
     attempts.map(({ problem }) => problem),
     ['it is empty', 'it is empty', 'it is empty'],
   )
-})
-
-test('a limit that is reached first stops the run as usual', async () => {
-  const { agent } = agentOn(() => answer('tool', bad), { maxRetries: 8, use: [guards({ maxSteps: 2 })] })
-  const run = await agent.run('go')
-  assert.deepEqual([run.status, run.status === 'stopped' && run.reason], ['stopped', 'stepsLimit'])
 })
 
 test('the answer itself can need approval, and the approver can edit it', async () => {

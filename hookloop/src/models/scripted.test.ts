@@ -12,7 +12,6 @@ import { guard, hook } from '../hooks/hook.ts'
 import { memoryStore } from '../sessions/stores/index.ts'
 import type { SavedRun } from '../state/saved-run.ts'
 import { recordDelays } from '../system/record-delays.fixture.ts'
-import { recordEvents } from '../testing/record-events.ts'
 import { scriptedModel, type ScriptedTurn } from './scripted.ts'
 
 const request: ModelRequest = { system: '', messages: [], tools: [] }
@@ -137,13 +136,6 @@ test('a function computes its turn from the request, in a script or instead of o
   )
 })
 
-test('a function that throws makes the call fail', async () => {
-  const model = scriptedModel(() => {
-    throw new Error('no idea')
-  })
-  await assert.rejects(model.infer(request, { signal }), { message: 'no idea' })
-})
-
 test('a call after the last turn fails with SCRIPT_EXHAUSTED', async () => {
   const model = scriptedModel(['only'])
   await model.infer(request, { signal })
@@ -199,13 +191,6 @@ suite('a list as the script', () => {
       assert.match(JSON.stringify(run.state.messages), /Of the child\./)
     }
   })
-
-  test('that has no more turns fails the run, and the error says what to do', async () => {
-    const agent = createAgent({ model: scriptedModel(['only']) })
-    const run = await agent.run('and?', { from: await agent.run('go') })
-    assert.ok(run.status === 'failed' && run.error.code === 'SCRIPT_EXHAUSTED')
-    assert.match(run.error.message, /has 1 turn, and this conversation requested turn 2\. Add turns, or use a function/)
-  })
 })
 
 test('every request is recorded in order, also failed ones', async () => {
@@ -213,22 +198,4 @@ test('every request is recorded in order, also failed ones', async () => {
   const requests = [request, { ...request, system: 'second' }, { ...request, system: 'third' }]
   for (const each of requests) await model.infer(each, { signal }).catch(() => undefined)
   assert.deepEqual(model.requests, requests)
-})
-
-test('an agent streams the deltas of the model', async () => {
-  const agent = createAgent({ model: scriptedModel([{ chunks: ['Hel', 'lo'] }]) })
-  const events = await recordEvents(agent.stream('go'))
-  assert.equal(events.run.text, 'Hello')
-  assert.deepEqual(
-    events.of('text').map((event) => event.delta),
-    ['Hel', 'lo'],
-  )
-})
-
-test('a cancelled agent does not wait for a slow model', async () => {
-  const abort = new AbortController()
-  const agent = createAgent({ model: scriptedModel([{ text: 'late', delayMs: 60_000 }]) })
-  const ending = agent.run('go', { signal: abort.signal })
-  setImmediate(() => abort.abort())
-  assert.equal((await ending).status, 'cancelled')
 })

@@ -90,13 +90,6 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       setTimeout(() => process.exit(0), 50)
     },
   },
-  'last-words': {
-    call: (message) => {
-      // Some of it may still be in the pipe when the process has ended.
-      say(message, 'x'.repeat(65_000))
-      process.stdin.destroy()
-    },
-  },
   'no-line-end': { call: () => forever(() => raw('x'.repeat(10_000))) },
   'many-lines': { call: () => forever(() => raw('nothing in particular\n')) },
   'many-notifications': {
@@ -114,10 +107,6 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       }
       ok(message)
     },
-  },
-  'text-is-a-number': {
-    call: (message) =>
-      void answer(message, { content: [{ type: 'text', text: 5 }, { type: 'text' }, { type: 'text', text: null }] }),
   },
   gigantic: { call: (message) => void say(message, 'x'.repeat(40_000_000)) },
   large: { call: (message) => void say(message, `begin${'x'.repeat(3_000_000)}end`) },
@@ -174,7 +163,6 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       return method === 'prompts/get' && raw(result(id, `{"messages":${list}}`))
     },
   },
-  'no-content': { call: (message) => void answer(message, {}) },
   'only-a-task': { call: (message) => void answer(message, { task: { taskId: '1', status: 'working' } }) },
   'input-requests': {
     call: (message) => void answer(message, { inputRequests: { a: { method: 'elicitation/create' } } }),
@@ -200,7 +188,6 @@ const behaviours: { readonly [name: string]: Behaviour } = {
   'circular-list': {
     take: (message) => message.method === 'tools/list' && answer(message, { tools: plain, nextCursor: 'again' }),
   },
-  'list-is-no-list': { take: (message) => message.method === 'tools/list' && answer(message, { tools: 'many' }) },
   'bad-schemas': {
     tools: [
       { name: 'good', inputSchema: anything },
@@ -275,13 +262,6 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       process.exit(1)
     },
   },
-  'newest-protocol': {
-    take: newest,
-    call: ({ id }) => {
-      const texts = `{"type":"text","text":"x"},`.repeat(80_000)
-      raw(result(id, `{"resultType":"complete","content":[${texts}{"type":"text","text":"end"}]}`))
-    },
-  },
   'asks-in-between': {
     take: newest,
     call: (message) => {
@@ -289,10 +269,6 @@ const behaviours: { readonly [name: string]: Behaviour } = {
       const inputRequests = { who: { method: 'sampling/createMessage', params: { messages, maxTokens: 9 } } }
       answer(message, { resultType: 'input_required', inputRequests, requestState: 'x' })
     },
-  },
-  'says-changed': {
-    begin: () => void setInterval(() => send({ method: 'notifications/tools/list_changed' }), 5),
-    call: ok,
   },
   'hangs-in-a-call': {
     take: ({ method, params }) => {

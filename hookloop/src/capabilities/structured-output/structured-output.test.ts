@@ -8,7 +8,6 @@ import type { Use } from '../../agent/capability.ts'
 import type { Run } from '../../agent/run.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { Json, JsonObject } from '../../values/json.ts'
-import { guard } from '../../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedCall, type ScriptedTurn } from '../../models/scripted.ts'
 import { guards } from '../guards.ts'
 import { getOutputs, structuredOutput, type StructuredOutputOptions } from './structured-output.ts'
@@ -86,22 +85,6 @@ for (const [kind, schema] of Object.entries(kinds)) {
     assert.deepEqual(await getOutputs(run.state, { it: schema }), { it: [{ name: 'it', data: { name: 'Ann' } }] })
   })
 }
-
-test('the tool description has the description and the examples of the schema', () => {
-  const example = { name: 'Ann' }
-  const entry = { schema: Contact, description: 'A person.', examples: [example] }
-  const [only] = structuredOutput({ schemas: { contact: entry } }).tools!
-  assert.match(only!.description, /type "contact".*\nA person\.\n[^]*Example: \{"name":"Ann"\}$/)
-  const described = structuredOutput({ schemas: { contact: Contact.describe('Who it is.') } }).tools![0]!
-  assert.match(described.description, /\nWho it is\.\n/)
-})
-
-test('guards see the parsed data', async () => {
-  const seen: unknown[] = []
-  const watch = guard('beforeToolUse', (ctx) => (seen.push(ctx.toolCall.args), ctx), { tool: 'structured_output_*' })
-  await fillAll([fill('invoice', good()), fill('invoice', bad)], {}, watch)
-  assert.deepEqual(seen, [{ data: { number: 'A-1', cents: 100, currency: 'EUR' } }])
-})
 
 // ── rejected calls
 

@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Interrupt, Message, ResumeEntry } from '@ag-ui/client'
 import { redactSecrets } from '../../capabilities/redact-secrets.ts'
-import { retry } from '../../capabilities/retry.ts'
 import { AgentError } from '../../errors.ts'
 import { guard, hook } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import type { LanguageModel } from '../../state/inference.ts'
-import { paid, pay, payingBoth, serving, slowModel } from '../chat-server.fixture.ts'
+import { paid, payingBoth, serving, slowModel } from '../chat-server.fixture.ts'
 import { look, noSecrets } from '../turn.fixture.ts'
 import { checkLoaded, Client } from './client.fixture.ts'
 
@@ -37,20 +36,6 @@ test('a message is answered, and the next one continues the conversation', async
   ])
   await client.say('Again.')
   assert.deepEqual(client.texts, ['user: Hello.', 'assistant: 1: Hello.', 'user: Again.', 'assistant: 2: Again.'])
-  await checkLoaded(server, client)
-})
-
-test('reasoning and media of a conversation are loaded again', async () => {
-  const server = await serving({ model: scriptedModel([{ reasoning: 'Hm.', text: 'A cat.' }]) })
-  const client = new Client(server)
-  const source = { type: 'data', value: 'aGk=', mimeType: 'image/png' } as const
-  const content = [
-    { type: 'text' as const, text: 'What is it?' },
-    { type: 'image' as const, source },
-  ]
-  client.addMessage({ id: 'm', role: 'user', content })
-  await client.runAgent()
-  assert.deepEqual(client.texts.slice(1), ['reasoning: Hm.', 'assistant: A cat.'])
   await checkLoaded(server, client)
 })
 
@@ -95,16 +80,6 @@ test('calls have their arguments, progress and results, and a guard that blocks 
     ['looking at it', 'looking at nothing'],
   )
   await checkLoaded(server, client)
-})
-
-test('decisions of hooks are sent if the server shows them', async () => {
-  for (const showHooks of [true, false]) {
-    const never = guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'never', tool: pay })
-    const client = new Client(await serving({ use: [never], showHooks }))
-    await client.say('Pay ann')
-    const hooks = client.custom('hook').map((value) => (value as { hook: string }).hook)
-    assert.equal(hooks.includes('never'), showHooks)
-  }
 })
 
 suite('questions', () => {
@@ -242,25 +217,6 @@ suite('failures', () => {
     const page = new Client(server)
     await page.runAgent()
     assert.deepEqual([page.texts, page.types.at(-1)], [['user: Hello.'], 'RUN_FINISHED'])
-  })
-
-  test('a response that is discarded is removed from the conversation', async () => {
-    let attempt = 0
-    const model: LanguageModel = {
-      provider: 'test',
-      modelId: 'flaky',
-      infer: (_request, { onDelta }) => {
-        onDelta?.({ type: 'text', delta: attempt++ === 0 ? 'Wrong.' : 'Right.' })
-        if (attempt === 1) return Promise.reject(new AgentError('MODEL_OVERLOADED', 'Overloaded.'))
-        return Promise.resolve({ content: [{ type: 'text', text: 'Right.' }], finishReason: 'stop' })
-      },
-    }
-    const server = await serving({ model, use: [retry({ backoffMs: 1 })] })
-    const client = new Client(server)
-    await client.say('Hello.')
-    assert.equal(client.custom('retracted').length, 1)
-    assert.deepEqual(client.texts, ['user: Hello.', 'assistant: Right.'])
-    await checkLoaded(server, client)
   })
 
   test('what redactSecrets removes is in no event, also when the conversation is loaded', async () => {

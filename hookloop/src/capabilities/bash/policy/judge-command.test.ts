@@ -22,24 +22,6 @@ suite('a verdict', () => {
     })
   })
 
-  test('is ask when no rule is about the command', () => {
-    const { verdict, rule } = commandJudge({})('ls')
-    assert.deepEqual([verdict, rule], ['ask', 'no rule allows it; the rule "ls" would allow it'])
-  })
-
-  test('is ask when there is no command', () => {
-    const judge = commandJudge({ allow: ['*'] })
-    assert.deepEqual(
-      ['', ' \n ', '# a comment'].map((text) => judge(text).verdict),
-      ['ask', 'ask', 'ask'],
-    )
-  })
-
-  test('of an allowed command has every rule that allowed a part of it', () => {
-    const { verdict, rule } = commandJudge({ allow: ['ls', 'wc', 'cat'] })('ls | wc -l; ls')
-    assert.deepEqual([verdict, rule], ['allow', 'allow "ls", allow "wc"'])
-  })
-
   test('has the command of a wrapper as a separate command', () => {
     const { commands } = commandJudge({ allow: ['ls'] })('timeout 5 nice ls -l')
     assert.deepEqual(
@@ -58,11 +40,6 @@ suite('a verdict', () => {
       rule,
       'allow "git log" does not cover it: --output=x is not known to be harmless; the rule "git log --output=x" would allow it',
     )
-  })
-
-  test('has a reason of limited length', () => {
-    const { reason } = commandJudge({})(`echo ${'a'.repeat(60_000)}`)
-    assert.ok(reason.length < 400)
   })
 })
 

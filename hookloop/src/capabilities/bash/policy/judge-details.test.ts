@@ -73,26 +73,6 @@ suite('a command that runs others', () => {
     assertVerdicts({ allow: [nested(8), nested(9)] }, { allow: [nested(8)], deny: [nested(9)] })
   })
 
-  test('of find or xargs may only read, unless a rule names what it runs', () => {
-    assertVerdicts(
-      { allow: ['xargs', 'find', 'grep', 'sort', 'npm test', 'go test', 'git add', 'tee'] },
-      {
-        allow: ['xargs -0 grep x', 'find . -exec grep x {} \\;', 'find . -exec sort {} \\;'],
-        ask: [
-          'xargs -0 rm',
-          'find . -exec rm {} \\;',
-          'find . -exec npm test \\;',
-          'find . -exec git add {} \\;',
-          'find . -exec tee out.txt \\;',
-        ],
-      },
-    )
-    assertVerdicts(
-      { allow: ['xargs grep'] },
-      { allow: ['xargs -0 grep x', 'xargs grep x'], ask: ['xargs -0 rm x', 'xargs --x grep x'] },
-    )
-  })
-
   test('as shell code needs approval, even if rules name the shell, its option and the code', () => {
     assertVerdicts(
       { allow: ['*', 'bash', 'bash -c', 'bash -c ls', 'env -S', 'ls', 'flock x -c ls'] },
@@ -161,38 +141,9 @@ suite('a program', () => {
     assertVerdicts({ allow: ['*', 'ls', ...commands.filter((each) => !each.includes('='))] }, { ask: commands })
     assert.match(ruleOf({ allow: ['hash x'] }, 'hash x'), /^the builtin hash: /)
   })
-
-  test('is known by its exact name only: in another spelling nothing about it is known to be harmless', () => {
-    assertVerdicts({ allow: ['*'] }, { ask: ['GREP x', 'grep.exe x', 'ggrep x'], allow: ['grep x'] })
-    assertVerdicts({ allow: ['GIT log'] }, { ask: ['GIT --no-pager log'], allow: ['GIT log'] })
-  })
-
-  test('may have harmless options before its subcommand, and no others', () => {
-    assertVerdicts(
-      { allow: ['git *', 'git log'] },
-      { allow: ['git --no-pager log', 'git log'], ask: ['git --exec-path=/opt/x log', 'git -c core.pager=x log'] },
-    )
-  })
 })
 
-suite('an expansion', () => {
-  test('may be many operands, but not the value of an option, and must not begin like one', () => {
-    assertVerdicts(
-      { allow: ['sort'] },
-      { allow: ['sort src/*.txt', 'sort -- *.txt'], ask: ['sort -k src/*.txt', 'sort *.txt', 'sort -*'] },
-    )
-  })
-
-  test('of a pattern stays below the folder, with a variable it may not', () => {
-    assertVerdicts(
-      { allow: ['mypy'] },
-      {
-        allow: ['mypy src/*.py'],
-        ask: ['mypy ../*.py', 'mypy /*', 'for x in a; do mypy src/$x/*.py; done', 'mypy "src/$x"'],
-      },
-    )
-  })
-})
+suite('an expansion', () => {})
 
 suite('a catastrophe', () => {
   test('is denied whatever the rules say, for each program that can cause one', () => {
@@ -223,97 +174,16 @@ suite('a catastrophe', () => {
   })
 })
 
-suite('a value', () => {
-  test('of an option with two is read with both, also if the first one is attached', () => {
-    assertVerdicts({ allow: ['jq'] }, { allow: ['jq --arg a b .'], ask: ['jq --arg=a b env', 'jq --arg a b env'] })
-  })
-})
+suite('a value', () => {})
 
-suite('an allow rule', () => {
-  test('with a star covers no path that leaves the folder it names', () => {
-    assertVerdicts(
-      { allow: ['tee src/*', 'tee src/*.md'] },
-      { allow: ['tee src/a.md', 'tee src/b/a.md'], ask: ['tee src/../../a.md', 'tee src/..', 'tee ../src/a.md'] },
-    )
-  })
+suite('an allow rule', () => {})
 
-  test('of a command covers it in a wrapper, with the files that it writes', () => {
-    assertVerdicts({ allow: ['go test'] }, { allow: ['timeout 5 go test -coverprofile=cover.out', 'nice go test'] })
-  })
-})
-
-suite('a deny rule', () => {
-  test('with a letter matches the long option, and its abbreviation', () => {
-    assertVerdicts(
-      { allow: ['*'], deny: ['sed -i', 'cp -r', 'git push -f'] },
-      {
-        deny: [
-          'sed --in-place s/a/b/ x',
-          'sed --in-pl s/a/b/ x',
-          'sed --i s/a/b/ x',
-          'cp --recursive a b',
-          'cp --recurs a b',
-          'git push --force',
-          'git push --forc',
-        ],
-        ask: ['sed -n w x', 'cp -b -- a b'],
-      },
-    )
-  })
-
-  test('with a long option matches its letter', () => {
-    assertVerdicts(
-      { allow: ['*'], deny: ['cp --recursive', 'git push --mirror'] },
-      { deny: ['cp -R a b', 'cp -ar a b', 'git push --mirr'], ask: ['cp -x a b', 'git push -m', 'git push -i'] },
-    )
-  })
-
-  test('with an option of one dash does not match an abbreviation of it', () => {
-    assertVerdicts({ allow: ['*'], deny: ['find -delete'] }, { deny: ['find . -delete'], ask: ['find . -dele'] })
-  })
-
-  test('matches a pattern in the place of a program, up to a thousand characters', () => {
-    const path = (length: number): string => `/${'a'.repeat(length - 4)}/r?`
-    assertVerdicts({ deny: ['rm'] }, { deny: [`${path(1_000)} x`], ask: [`${path(1_001)} x`] })
-  })
-})
+suite('a deny rule', () => {})
 
 suite('the reason', () => {
   test('suggests a rule only if one can be written', () => {
     assert.equal(ruleOf({}, 'foo bar'), 'no rule allows it; the rule "foo bar" would allow it')
     for (const command of ['foo "a b"', "foo 'a*'", "foo ''", "foo '$x'", 'foo "a b" c', "foo ''  c"])
       assert.equal(ruleOf({}, command), 'no rule allows it', command)
-  })
-
-  test('suggests the shortest rule, with the subcommand and at most eight words', () => {
-    assert.equal(ruleOf({}, 'git log -5'), 'no rule allows it; the rule "git log" would allow it')
-    assert.match(ruleOf({}, 'a b c d e f g h'), /the rule "a b c d e f g h" would allow it$/)
-    assert.equal(ruleOf({}, 'a b c d e f g h i'), 'no rule allows it')
-    assert.match(ruleOf({ allow: ['sort *', 'sort -*', 'sort'] }, 'sort -o x'), /^allow "sort \*" does not cover it/)
-  })
-
-  test('says what is not literal, and which script is not known to be harmless', () => {
-    assert.equal(ruleOf({}, '$x a'), 'the program it runs is not literal')
-    for (const [name, script] of [
-      ['sed', 'e'],
-      ['jq', 'env'],
-      ['awk', '\'{system("x")}\''],
-    ])
-      assert.match(ruleOf({ allow: [name!] }, `${name} ${script} x`), RegExp(`: the ${name} script may run commands`))
-  })
-
-  test('quotes 200 characters of a command', () => {
-    const quoted = (length: number): string => commandJudge({})('a'.repeat(length)).reason.split(' ')[2]!
-    assert.equal(quoted(200), 'a'.repeat(200))
-    assert.ok(quoted(201).length <= 201 && quoted(201) !== 'a'.repeat(201), quoted(201))
-  })
-
-  test('shows forty characters of a word', () => {
-    const shown = (word: string): string =>
-      ruleOf({ allow: ['grep'] }, `grep ${word} y`)
-        .split(': ')[1]!
-        .split(' ')[0]!
-    assert.equal(shown(`--${'x'.repeat(38)}`), `--${'x'.repeat(38)}`)
-    assert.equal(shown(`--${'x'.repeat(39)}`), `--${'x'.repeat(38)}…`)
   })
 })

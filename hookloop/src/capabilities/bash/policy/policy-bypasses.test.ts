@@ -6,7 +6,7 @@ import { bypasses } from '../bypass.fixture.ts'
 
 suite('security cases, by verdict', () => {
   for (const { title, rules, verdict, commands } of securityRows) {
-    test(title, () => {
+    test(`${title}: ${verdict}`, () => {
       const judge = commandJudge(rules)
       const wrong = commands
         .map((command) => ({ command, got: judge(command) }))

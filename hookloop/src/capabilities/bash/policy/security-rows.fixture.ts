@@ -17,9 +17,9 @@ type SecurityRow = {
 
 /** Commands that are hard to judge, by case of the security checklist. */
 export const securityRows: readonly SecurityRow[] = [
-  ...commandLists('security-rows.txt').map(({ title, rules = strictRules, commands }) => {
-    const [, id, verdict = '', words] = /^(B\d+) (allow|deny|not allow): (.*)$/.exec(title) ?? []
-    return { title: `${id}: ${words}`, rules, verdict, commands }
+  ...['security-rows.txt', 'verdict-rows.txt'].flatMap(commandLists).map(({ title, rules = strictRules, commands }) => {
+    const [, id = '', verdict = '', words] = /^(B\d+ )?(allow|ask|deny|not allow): (.*)$/.exec(title) ?? []
+    return { title: `${id}${words}`, rules, verdict, commands }
   }),
   {
     title: 'B29: a denied command is found after any number of others',

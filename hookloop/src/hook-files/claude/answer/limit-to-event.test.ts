@@ -44,11 +44,6 @@ suite('updatedToolOutput of a Claude Code hook', () => {
     const both: HandlerAnswer = { updatedOutput: 'new', other: { updatedMCPToolOutput: 'old' } }
     assert.deepEqual(limitToEvent(both, after('mcp__x__y', 'text')), { updatedOutput: 'new' })
   })
-
-  test('does not replace another problem', () => {
-    const { problem } = limitToEvent({ updatedOutput: 1, problem: 'first' }, after('Bash', 'text'))
-    assert.equal(problem, 'first')
-  })
 })
 
 suite('a block by a Claude Code hook', () => {
@@ -108,13 +103,4 @@ suite('a long text of a Claude Code hook', () => {
       if ('other' in answer) assert.match(limited, /"title":"kept"/)
     })
   }
-
-  test('leaves an answer without long texts as it is', () => {
-    const answer: HandlerAnswer = {
-      permission: { decision: 'allow', reason: 'yes' },
-      request: { behavior: 'allow', updatedInput: { a: 1 } },
-      updatedInput: { a: 1 },
-    }
-    assert.deepEqual(limitToEvent(answer, pre), answer)
-  })
 })

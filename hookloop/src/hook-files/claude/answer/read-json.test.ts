@@ -31,11 +31,6 @@ suite('the verdict of a prompt or agent handler', () => {
     })
   }
 
-  test('does not prevent the end of a turn if the task is impossible', () => {
-    const verdict = { ok: false, reason, impossible: true }
-    assert.deepEqual([readVerdict(verdict, 'Stop', false), readVerdict(verdict, 'TaskCreated', false)], [{}, block])
-  })
-
   test('needs no reason, and is a failure if it has another form', () => {
     assert.deepEqual(readVerdict({ ok: false }, 'Stop', false), { block: { reason: '' } })
     for (const value of [null, 'ok', {}, { ok: 'yes' }, { ok: false, reason: 1 }, { ok: false, impossible: 'no' }])
@@ -101,20 +96,6 @@ suite('a JSON answer of a Claude Code hook', () => {
       assert.ok(answer.hint?.startsWith(`its "${wrong}" has no effect`) && answer.hint.includes(right), answer.hint)
       assert.deepEqual([answer.permission, answer.block, answer.stop, answer.problem], Array(4).fill(undefined))
     })
-
-  test('has no hint if its fields have an effect, or if it repeats what the hook has read', () => {
-    const valid: readonly (readonly [ClaudeEvent, object])[] = [
-      ['PreToolUse', own('PreToolUse', { permissionDecision: 'deny', permissionDecisionReason: 'x' })],
-      ['PreToolUse', { decision: 'block', reason: 'x' }],
-      ['PreToolUse', { continue: true, stopReason: 'x', reason: 'x', suppressOutput: true }],
-      ['Stop', { decision: 'approve', reason: 'x' }],
-      ['SessionEnd', { hook_event_name: 'SessionEnd', session_title: 'x', reason: 'exit', permission: 'x' }],
-      ['PreToolUse', { hook_event_name: 'PreToolUse', reason: 'x' }],
-      ['PreToolUse', { status: 'done', elapsed: 5 }],
-      ['PreToolUse', {}],
-    ]
-    for (const [event, value] of valid) assert.equal(readJson(value, event).hint, undefined, JSON.stringify(value))
-  })
 })
 
 function own(hookEventName: ClaudeEvent, fields: object): object {
@@ -213,11 +194,6 @@ suite('the end of a Claude Code command', () => {
     assert.equal(python, 'it exited with 1: Error: bad')
   })
 
-  test('is no failure if long text is context, or if there is plain text', () => {
-    assert.deepEqual(read({ stdout: output('text', 10) }, 'UserPromptSubmit'), { context: 'text', exitCode: 0 })
-    assert.deepEqual(read({ stdout: output('text') }), { exitCode: 0 })
-  })
-
   test('blocks with exit code 2, whatever was printed, with the reason of the answer or of standard error', () => {
     const deny = JSON.stringify({
       hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision: 'deny', permissionDecisionReason: 'Own.' },
@@ -230,36 +206,5 @@ suite('the end of a Claude Code command', () => {
     const unread = read({ exitCode: 2, stdout: output('text') })
     assert.match(unread.problem ?? '', /only standard error is read/)
     assert.equal(read({ exitCode: 2, stdout: output('text'), stderr }).problem, undefined)
-  })
-
-  test('has a hint if a decision is plain text', () => {
-    for (const word of ['allow', 'Deny\n', 'blocked'])
-      assert.match(read({ stdout: output(word) }).hint ?? '', /plain text, which decides nothing/, word)
-    for (const text of ['allowed 3 files', 'ok']) assert.equal(read({ stdout: output(text) }).hint, undefined, text)
-    assert.deepEqual(read({ stdout: output('deny') }, 'UserPromptSubmit'), { context: 'deny', exitCode: 0 })
-  })
-
-  test('has a hint if a JSON answer is on standard error', () => {
-    const stderr = output('{"decision":"block","reason":"x"}')
-    for (const exitCode of [0, 2]) assert.match(read({ exitCode, stderr }).hint ?? '', /on standard error/)
-    for (const text of ['{"level":"info"}', 'no', '{']) assert.equal(read({ stderr: output(text) }).hint, undefined)
-    assert.equal(read({ stderr, stdout: output('{}') }).hint, undefined)
-  })
-
-  test('with another exit code and a valid answer is marked', () => {
-    const stdout = output('{"systemMessage":"Hello."}')
-    assert.deepEqual(read({ exitCode: 3, stdout }), { systemMessage: 'Hello.', otherExitCode: true, exitCode: 3 })
-  })
-
-  test('names the path of a worktree, or blocks', () => {
-    const path = read({ stdout: output('making it\n\u001B[1m/there/tree\u001B[0m\n\n') }, 'WorktreeCreate')
-    assert.deepEqual(path, { other: { worktreePath: '/there/tree' }, exitCode: 0 })
-    const reasons = [
-      read({}, 'WorktreeCreate'),
-      read({ exitCode: 1, stdout: output('/there') }, 'WorktreeCreate'),
-      read({ exitCode: null, signal: 'SIGTERM' }, 'WorktreeCreate'),
-      read({ exitCode: 1, stderr: output('full') }, 'WorktreeCreate'),
-    ].map(({ block }) => block?.reason)
-    assert.deepEqual(reasons, ['it printed no path', 'it exited with 1', 'it exited with SIGTERM', 'full'])
   })
 })

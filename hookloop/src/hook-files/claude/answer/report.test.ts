@@ -43,11 +43,6 @@ suite('the files behind a decision', () => {
       assert.equal(decidedAt(eventOf({ decision }, other)), undefined)
     })
   }
-
-  test('are all of them if several decided', () => {
-    const place = decidedAt(eventOf({ decision: 'deny' }, permission('deny'), permission('allow'), block))
-    assert.equal(place, 'settings.json: one.sh; settings.json: three.sh')
-  })
 })
 
 suite('the warnings of an event', () => {
@@ -62,18 +57,5 @@ suite('the warnings of an event', () => {
     assert.deepEqual(textsOf(result), ['Hello.', 'none', 'PreToolUse hook: odd', 'PreToolUse hook: rather so'])
     const places = warningsOf(result, { event: 'Stop', input: {}, matched: [] }).map(({ definedAt }) => definedAt)
     assert.deepEqual(places, [undefined, undefined, 'settings.json: one.sh', 'settings.json: one.sh'])
-  })
-
-  test('say why a hook ended the run when it would have ended anyway', () => {
-    const stop = (reason: string): EventResult => eventOf({ decision: 'stop', reason })
-    assert.deepEqual(textsOf(stop('Over.'), 'Stop'), ['Stop hook ended the run: Over.'])
-    assert.deepEqual(textsOf(stop('Over.'), 'SubagentStop'), ['SubagentStop hook ended the run: Over.'])
-    assert.deepEqual([textsOf(stop('Over.')), textsOf(stop(''), 'Stop')], [[], []])
-    assert.deepEqual(textsOf(eventOf({ decision: 'block', reason: 'More.' }), 'Stop'), [])
-  })
-
-  test('say that a sequence for the terminal was ignored, if it is not harmless', () => {
-    assert.deepEqual(textsOf(eventOf({}, { terminalSequence: '\u0007' })), [])
-    assert.match(textsOf(eventOf({}, { terminalSequence: '\u001B[2J' })).join(), /its "terminalSequence" is ignored/)
   })
 })

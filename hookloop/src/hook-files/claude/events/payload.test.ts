@@ -9,7 +9,7 @@ import { subagents } from '../../../capabilities/subagents/subagents.ts'
 import { summarization } from '../../../capabilities/summarization/summarization.ts'
 import { tasks } from '../../../capabilities/tasks/tasks.ts'
 import { createAgent } from '../../../create-agent.ts'
-import { ENVIRONMENT_KEY, TASKS_KEY } from '../../../state/agent-state.ts'
+import { ENVIRONMENT_KEY } from '../../../state/agent-state.ts'
 import type { JsonObject } from '../../../values/json.ts'
 import { guard } from '../../../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../../models/scripted.ts'
@@ -99,23 +99,6 @@ describe('events of a call', { concurrency: 2 }, () => {
     assert.doesNotMatch(JSON.stringify(run.state.metadata), /Shout/)
   })
 
-  test('TaskCreated judges the tasks as changed by another hook', async () => {
-    using project = new HookProject()
-    const todos = (content: string): JsonObject => ({ todos: [{ content, status: 'pending', activeForm: content }] })
-    const changes = own('PreToolUse', { updatedInput: todos('Shout') })
-    project.settings({
-      hooks: {
-        PreToolUse: [{ hooks: [{ type: 'command', command: changes }] }],
-        TaskCreated: [{ hooks: [log('task_subject', 'grep -q Shout seen* && exit 2; exit 0')] }],
-      },
-    })
-    const replies = [{ toolCalls: [{ name: 'todo_write', args: todos('Sing') }] }, 'Done.']
-    const { agent } = agentWith(project, { replies, use: [tasks()] })
-    const run = await agent.run('Go.')
-    assert.deepEqual(seen(project), [['Shout']])
-    assert.equal(run.state.metadata[TASKS_KEY], undefined)
-  })
-
   test('PermissionDenied: fires only if a guard blocked, and can let the model try again', async () => {
     using project = new HookProject()
     project.settings({
@@ -199,14 +182,6 @@ test('approvals of parallel runs with equal call ids are not mixed up', async ()
 })
 
 describe('display and compaction', { concurrency: 2 }, () => {
-  test('MessageDisplay: fires once for every text of the model', async () => {
-    using project = new HookProject()
-    project.handlers('MessageDisplay', [log('hook_event_name delta index final')])
-    const { agent } = agentIn(project, { replies: [call('ls'), 'Done.'] })
-    await agent.run('Go.')
-    assert.deepEqual(seen(project), [['MessageDisplay', 'Done.', 0, true]])
-  })
-
   test('MessageDisplay: streaming does not wait for it', async () => {
     using project = new HookProject()
     project.handlers('MessageDisplay', [

@@ -257,18 +257,6 @@ describe('front matter of skills and agents', () => {
     )
   })
 
-  test('commands, and agents in subfolders, can have hooks', () => {
-    using project = new HookProject()
-    project.write(
-      '.claude/commands/git/ship.md',
-      head('PreToolUse', 'a').replace('name: x\n', 'argument-hint: [a] [b]\n'),
-    )
-    project.write('.claude/agents/team/reviewer.md', head('PreToolUse', 'b').replace('name: x\n', ''))
-    const { groups, problems } = readSettings({ dir: project.dir, home: false })
-    const found = groups.map(({ source: { kind, name } }) => `${kind} ${name}`)
-    assert.deepEqual([found, problems], [['skill ship', 'agent reviewer'], []])
-  })
-
   test('front matter hooks apply only to their skill or agent', async () => {
     using project = new HookProject()
     project.write('.claude/skills/lint/SKILL.md', head('PreToolUse', 'exit 2').replace('name: x', 'name: lint'))
