@@ -8,7 +8,7 @@ import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { resumeOptions, runOptions } from '../options.ts'
 import { parseArguments } from '../run/ask-approval.ts'
-import { agentOptionsFor, withAgent } from '../run/session-options.ts'
+import { selectingOptions } from '../run/session-options.ts'
 import { findApproval, pendingApprovals } from '../sessions/approval-ids.ts'
 import { loadIfPresent } from '../sessions/find-session.ts'
 import { withStore } from '../sessions/open-store.ts'
@@ -76,7 +76,7 @@ export async function answerApprovals(
       )
     }
     if (flags.resume !== true && !isSilent) {
-      const selected = withAgent(options, agentOptionsFor(flags, saved, cli.env))
+      const selected = selectingOptions(options, flags, { saved, env: cli.env })
       err.write(`Resume with: ${command} resume ${shellQuote(session)}${selected}\n`)
     }
     return session

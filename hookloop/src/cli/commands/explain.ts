@@ -3,9 +3,8 @@ import { readRuns } from '../../sessions/log/read-runs.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { latestSessionArgument, storeOptions } from '../options.ts'
-import type { SessionRef } from '../run/next-steps.ts'
 import { explainRun } from '../run/explain-run.ts'
-import { agentOptionsFor, withAgent } from '../run/session-options.ts'
+import { selectingOptions } from '../run/session-options.ts'
 import type { PageFlags } from '../run/write-page.ts'
 import { loadSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
@@ -31,14 +30,15 @@ function explainSession(given: string | undefined, flags: ExplainFlags, cli: Cli
   return withStore(flags, cli, async ({ store, options }) => {
     const { id: session, saved } = await loadSession(store, given)
     const [run] = await readRuns(store, session, { run: -1 })
-    const agentOptions = agentOptionsFor(flags, saved, cli.env)
     const { html } = flags
     if (html !== undefined) {
       const { writePage } = await import('../run/write-page.ts')
       return writePage(store, session, { ...flags, html }, cli)
     }
     const ref = { session, command: cli.command, options }
-    const data = run === undefined ? idle(ref, agentOptions) : explainRun(run, ref, agentOptions)
+    const selected = selectingOptions(options, flags, { saved, env: cli.env })
+    const wayOn = `${cli.command} chat --session ${shellQuote(session)}${selected}`
+    const data = run === undefined ? idle(wayOn) : explainRun(run, ref, selected)
     if (flags.json === true) printJson(cli.out, { session, ...data })
     else {
       const text = 'decided' in data ? explanationText(data, flags) : idleText(data)
@@ -49,8 +49,7 @@ function explainSession(given: string | undefined, flags: ExplainFlags, cli: Cli
 
 type Idle = { readonly status: 'idle'; readonly spent: null; readonly wayOn: string }
 
-function idle({ session, command, options }: SessionRef, agentOptions: string): Idle {
-  const wayOn = `${command} chat --session ${shellQuote(session)}${withAgent(options, agentOptions)}`
+function idle(wayOn: string): Idle {
   return { status: 'idle', spent: null, wayOn }
 }
 

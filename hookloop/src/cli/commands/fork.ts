@@ -1,9 +1,10 @@
 import { defined } from '../../hook-files/defined.ts'
-import { forkSession, listPoints } from '../../sessions/session/fork-session.ts'
+import { forkSession } from '../../sessions/session/fork-session.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { storeOptions, wholeNumber } from '../options.ts'
-import { agentOptionsFor, withAgent } from '../run/session-options.ts'
+import { selectingOptions } from '../run/session-options.ts'
+import { checkStep } from '../sessions/check-step.ts'
 import { findSession, loadIfPresent } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { UsageError } from '../usage-error.ts'
@@ -31,24 +32,21 @@ export const command: CommandDefinition = {
 
 function fork(given: string, flags: ForkFlags, cli: CliContext): Promise<void> {
   const { at, as, message } = flags
-  return withStore(flags, cli, async ({ store, options }) => {
+  return withStore(flags, cli, async (opened) => {
+    const { store, options } = opened
     const from = await findSession(store, given)
     if (as !== undefined && (await store.read(as)) !== undefined) {
       throw new UsageError(`--as ${as}: a session with this id already exists.`)
     }
-    if (at !== undefined && !(await listPoints(store, from)).some(({ seq }) => seq === at)) {
-      throw new UsageError(
-        `--at ${at}: ${from} has no such step. List its steps with: ${cli.command} steps ${shellQuote(from)}${options}`,
-      )
-    }
+    await checkStep(opened, { session: from, at }, cli)
     const session = await forkSession(store, from, defined({ at, as, message }))
     if (flags.json === true) cli.out.write(`${jsonText({ session, from, at: at ?? null })}\n`)
     else {
       cli.out.write(`${exact(session)}\n`)
-      const next = message === undefined ? `chat --session ${shellQuote(session)}` : `resume ${shellQuote(session)}`
+      const next = message === undefined ? 'chat --session' : 'resume'
       const saved = await loadIfPresent(store, session)
-      const selected = withAgent(options, agentOptionsFor(flags, saved, cli.env))
-      cli.err.write(`Continue with: ${cli.command} ${next}${selected}\n`)
+      const selected = selectingOptions(options, flags, { saved, env: cli.env })
+      cli.err.write(`Continue with: ${cli.command} ${next} ${shellQuote(session)}${selected}\n`)
     }
   })
 }

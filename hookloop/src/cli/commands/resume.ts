@@ -4,7 +4,7 @@ import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { resumeOptions, latestSessionArgument, runOptions } from '../options.ts'
 import { Conversation, type ConversationFlags } from '../run/conversation.ts'
 import { prepareRun, type CommandFlags } from '../run/prepare-run.ts'
-import { agentOptionsFor, withAgent } from '../run/session-options.ts'
+import { selectingOptions } from '../run/session-options.ts'
 import { loadSession } from '../sessions/find-session.ts'
 import { withStore } from '../sessions/open-store.ts'
 import { note } from '../terminal/note.ts'
@@ -26,7 +26,7 @@ export const command: CommandDefinition = {
 export function resume(given: string | undefined, flags: ResumeFlags, cli: CliContext): Promise<ExitCode> {
   return withStore(flags, cli, async (opened) => {
     const { id: session, saved } = await loadSession(opened.store, given)
-    const selected = withAgent(opened.options, agentOptionsFor(flags, saved, cli.env))
+    const selected = selectingOptions(opened.options, flags, { saved, env: cli.env })
     const chat = `${cli.command} chat --session ${shellQuote(session)}${selected}`
     if (saved.open === undefined && !saved.isSuspended) {
       throw new UsageError(`The session "${session}" has no run to resume. Continue it with: ${chat}`)

@@ -1,13 +1,12 @@
 import { defined } from '../../hook-files/defined.ts'
-import { listPoints } from '../../sessions/session/fork-session.ts'
 import { rewindSession } from '../../sessions/session/rewind-session.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { storeOptions, wholeNumber } from '../options.ts'
+import { checkStep } from '../sessions/check-step.ts'
 import { findSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { jsonText } from '../terminal/json.ts'
-import { UsageError } from '../usage-error.ts'
 import { shellQuote } from '../terminal/shell-quote.ts'
 import { exact } from '../terminal/printable.ts'
 
@@ -28,22 +27,16 @@ export const command: CommandDefinition = {
 
 function rewind(given: string, flags: RewindFlags, cli: CliContext): Promise<void> {
   const { at, message } = flags
-  return withStore(flags, cli, async ({ store, options }) => {
+  return withStore(flags, cli, async (opened) => {
+    const { store, options } = opened
     const session = await findSession(store, given)
-    if (at !== undefined && !(await listPoints(store, session)).some(({ seq }) => seq === at)) {
-      throw new UsageError(
-        `--at ${at}: ${session} has no such step. List its steps with: ${cli.command} steps ${shellQuote(session)}${options}`,
-      )
-    }
+    await checkStep(opened, { session, at }, cli)
     await rewindSession(store, session, defined({ at, message }))
     if (flags.json === true) cli.out.write(`${jsonText({ session, at: at ?? null })}\n`)
     else {
       cli.out.write(`${exact(session)}\n`)
-      const next =
-        at === undefined || message !== undefined
-          ? `resume ${shellQuote(session)}`
-          : `chat --session ${shellQuote(session)}`
-      cli.err.write(`Continue with: ${cli.command} ${next}${options}\n`)
+      const next = at === undefined || message !== undefined ? 'resume' : 'chat --session'
+      cli.err.write(`Continue with: ${cli.command} ${next} ${shellQuote(session)}${options}\n`)
     }
   })
 }

@@ -12,13 +12,13 @@ import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { agentOptions, hooksOptions, jsonOption, portNumber } from '../options.ts'
 import type { CommandFlags } from '../run/prepare-run.ts'
+import { listen } from '../serve/listen.ts'
 import { hasToken, localServer } from '../serve/local-server.ts'
 import { openStore } from '../sessions/open-store.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { interruptible } from '../terminal/interruption.ts'
 import { jsonText } from '../terminal/json.ts'
 import { printable } from '../terminal/printable.ts'
-import { UsageError } from '../usage-error.ts'
 
 type ServeFlags = CommandFlags & { readonly port: number; readonly host: string }
 
@@ -81,7 +81,7 @@ export async function serve(file: string | undefined, given: ServeFlags, cli: Cl
     interrupt()
   })
   try {
-    await listen(server, flags)
+    await listen(server, flags, `Port ${flags.port} is in use. Use --port 0 for a free one.`)
     const [address] = addresses([flags.host], server)
     log({ event: 'listening', url: `http://${address}/#token=${token}`, isLocal })
     await interrupted
@@ -102,17 +102,6 @@ const localNames: readonly string[] = ['127.0.0.1', 'localhost', '::1']
 function addresses(names: readonly string[], server: Server): readonly string[] {
   const { port } = server.address() as AddressInfo
   return names.map((name) => new URL(`http://${name.includes(':') ? `[${name}]` : name}:${port}`).host)
-}
-
-async function listen(server: Server, { port, host }: ServeFlags): Promise<void> {
-  try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject).listen(port, host, resolve)
-    })
-  } catch (thrown) {
-    const isTaken = (thrown as NodeJS.ErrnoException).code === 'EADDRINUSE'
-    throw new UsageError(isTaken ? `Port ${port} is in use. Use --port 0 for a free one.` : messageOf(thrown))
-  }
 }
 
 type LogEntry =

@@ -5,7 +5,7 @@ import type { ListedSession } from '../../sessions/stores/store.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { filterOptions, storeOptions, toFilter, wholeNumber, type FilterFlags } from '../options.ts'
-import { agentOptionsFor, withAgent } from '../run/session-options.ts'
+import { selectingOptions } from '../run/session-options.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { ago, count, dollars, grouped } from '../terminal/amounts.ts'
 import { colorsFor, type Colors } from '../terminal/colors.ts'
@@ -59,10 +59,7 @@ function sessions(flags: ListFlags, cli: CliContext): Promise<void> {
       cli.out.write(`${overview(listed, flags.open === true ? openTable : allTable, cli)}\n`)
       if (listed.length === limit) cli.err.write(`Listed ${limit} of ${count(await store.count(filter), 'session')}.\n`)
     } else if (Object.keys({ ...filter, ...page }).length > 0) cli.err.write('No such sessions.\n')
-    else
-      cli.err.write(
-        `No sessions yet. Start one with: ${cli.command} chat${withAgent(options, agentOptionsFor(flags, undefined, cli.env))}\n`,
-      )
+    else cli.err.write(`No sessions yet. Start one with: ${cli.command} chat${selectingOptions(options, flags, cli)}\n`)
   })
 }
 

@@ -6,7 +6,7 @@ import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { storeOptions } from '../options.ts'
-import { agentOptionsFor, withAgent } from '../run/session-options.ts'
+import { selectingOptions } from '../run/session-options.ts'
 import { findSession, loadIfPresent } from '../sessions/find-session.ts'
 import { withStore, type OpenStore, type StoreFlags } from '../sessions/open-store.ts'
 import { jsonText } from '../terminal/json.ts'
@@ -89,7 +89,7 @@ async function textFor(
     return hasEnded ? `${name} has ended as ${status} before it was stopped.` : `${name} is stopped.`
   }
   if (status === 'running') return `The request is stored. ${name} is still running, in ${oneLine(owner)}.`
-  const selected = withAgent(options, agentOptionsFor(flags, await loadIfPresent(store, session), cli.env))
+  const selected = selectingOptions(options, flags, { saved: await loadIfPresent(store, session), env: cli.env })
   return (
     `The request is stored. No process runs ${name} now (${oneLine(status)}): it ends without another effect when it is resumed, ` +
     `with: ${cli.command} resume ${shellQuote(session)}${selected}`

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { InvalidArgumentError } from 'commander'
 import type { Agent } from '../../agent/agent.ts'
 import { messageOf } from '../../errors.ts'
 import type { DoctorReport } from '../../studio/api.types.ts'
@@ -16,7 +15,7 @@ import { createCliAgent, type AgentFlags } from '../agents/create-cli-agent.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
-import { collect, storeOptions } from '../options.ts'
+import { collect, portNumber, storeOptions } from '../options.ts'
 import { version } from '../version.ts'
 import { checkHooks } from '../hooks-check/check-hooks.ts'
 import { SESSION_OPTIONS_KEY, signaturePattern, signedFlags } from '../run/session-options.ts'
@@ -52,12 +51,6 @@ export const command: CommandDefinition = {
       .option('--host <address>', 'address to listen at (default: 127.0.0.1, which only this machine reaches)')
       .option('--no-open', 'do not open the browser'),
   run: studio,
-}
-
-function portNumber(text: string): number {
-  const port = Number(text)
-  if (/^\d+$/.test(text) && port <= 65_535) return port
-  throw new InvalidArgumentError('It must be a port: 0 to 65535.')
 }
 
 function studio(flags: StudioFlags, cli: CliContext): Promise<ExitCode> {

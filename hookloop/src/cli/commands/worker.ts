@@ -1,5 +1,4 @@
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { AgentError, messageOf, clause } from '../../errors.ts'
 import { checkReachable, type SessionWorker } from '../../workers/session-worker.ts'
 import type { SessionStore } from '../../sessions/stores/store.ts'
@@ -11,6 +10,7 @@ import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { collect, hooksOptions, portNumber, wholeNumber } from '../options.ts'
 import { fileHooks, type HooksFlags } from '../run/file-hooks.ts'
+import { listen } from '../serve/listen.ts'
 import { openStore } from '../sessions/open-store.ts'
 import { interruptible } from '../terminal/interruption.ts'
 import { UsageError } from '../usage-error.ts'
@@ -94,7 +94,8 @@ export async function worker(files: readonly string[], flags: WorkerFlags, cli: 
   let close: (() => Promise<void>) | undefined
   try {
     if (flags.healthPort !== undefined) {
-      const port = await listen(health, { port: flags.healthPort, host: flags.host })
+      const isTaken = `--health-port ${flags.healthPort} is in use. Choose another one, or 0 for a free one.`
+      const port = await listen(health, { port: flags.healthPort, host: flags.host }, isTaken)
       log({ event: 'health', port })
     }
     const loaded = await loadAgents(named, flags, cli)
@@ -264,21 +265,4 @@ function createHealthServer(ready: Promise<SessionWorker>, log: (event: WorkerEv
   const server = createServer(limits, workerHealth(ready, { onError }))
   server.maxConnections = MAX_PROBES
   return server
-}
-
-async function listen(
-  server: Server,
-  where: { readonly port: number; readonly host: string | undefined },
-): Promise<number> {
-  try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject).listen(where, resolve)
-    })
-    return (server.address() as AddressInfo).port
-  } catch (thrown) {
-    const isTaken = (thrown as NodeJS.ErrnoException).code === 'EADDRINUSE'
-    throw new UsageError(
-      isTaken ? `--health-port ${where.port} is in use. Choose another one, or 0 for a free one.` : messageOf(thrown),
-    )
-  }
 }

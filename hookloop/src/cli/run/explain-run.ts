@@ -3,17 +3,16 @@ import { explanation, type Explanation } from '../../agent/explain/explanation.t
 import type { JsonObject } from '../../values/json.ts'
 import { shortId } from '../sessions/approval-ids.ts'
 import type { SessionRef } from './next-steps.ts'
-import { SESSION_OPTIONS_KEY, withAgent } from './session-options.ts'
+import { SESSION_OPTIONS_KEY } from './session-options.ts'
 import { shellQuote } from '../terminal/shell-quote.ts'
 
 /** The explanation of a run, whose advice is a command line or an option where there is one. */
-export function explainRun(run: Explainable, ref: SessionRef | undefined, agentOptions = ''): Explanation {
+export function explainRun(run: Explainable, ref: SessionRef | undefined, selected = ref?.options): Explanation {
   const data = explanation(run)
   const option = limitOption(run, data)
   if (option !== undefined) return { ...data, wayOn: `raise ${option}` }
   if (ref === undefined) return data
   const { session, command, options } = ref
-  const selected = withAgent(options, agentOptions)
   if (run.status === 'cancelled')
     return { ...data, wayOn: `${command} chat --session ${shellQuote(session)}${selected}` }
   if (run.status === 'running') return { ...data, wayOn: `${command} resume ${shellQuote(session)}${selected}` }

@@ -75,22 +75,23 @@ export function restoreOptions<F extends AgentFlags & Quietness>(
   return { ...flags, ...given }
 }
 
-/**
- * The options that name the agent of a session, for a command line that continues it: none if they are stored with the
- * session, or those of this command line.
- */
-export function agentOptionsFor(given: AgentFlags, saved: SessionReader | undefined, env: Environment): string {
+/** The options that select a store and the agent of a session, for a command line that continues it. */
+export function selectingOptions(
+  storeOptions: string,
+  given: AgentFlags,
+  { saved, env }: { readonly saved?: SessionReader | undefined; readonly env: Environment },
+): string {
+  return storeOptions.includes(' --agent ') ? storeOptions : `${storeOptions}${agentOptionsFor(given, saved, env)}`
+}
+
+/** None if they are stored with the session, otherwise those of this command line. */
+function agentOptionsFor(given: AgentFlags, saved: SessionReader | undefined, env: Environment): string {
   if (given.agent !== undefined) return ` --agent ${shellQuote(given.agent)}`
   const stored = storedIn(saved)
   const { signature, ...options } = isJsonObject(stored) ? stored : {}
   const isNamed = isSigned(options, signature, env) && typeof (options['agent'] ?? options['model']) === 'string'
   if (isNamed || (stored === undefined && (env['HOOKLOOP_MODEL'] ?? '') !== '')) return ''
   return given.model === undefined ? ' --agent <file>' : ` --model ${shellQuote(given.model)}`
-}
-
-/** The options that select a store and an agent. Those of the store may name the agent already. */
-export function withAgent(storeOptions: string, agent: string): string {
-  return storeOptions.includes(' --agent ') ? storeOptions : `${storeOptions}${agent}`
 }
 
 /** The options as they would be typed. */

@@ -143,7 +143,7 @@ suite('an invalid file throws with the line of the problem', () => {
   const lines = (...entry: readonly string[]): string =>
     ['{', '  "hooks": [', '    {', ...entry, '    }', '  ]', '}'].join('\n')
   const good = ['      "on": "beforeToolUse",', '      "mode": "guard",', '      "shell": "true"']
-  const mistakes: readonly [what: string, text: string, why: RegExp, file?: string][] = [
+  const mistakes: readonly [what: string, text: string, why: RegExp | number, file?: string][] = [
     [
       'a trigger with wrong case',
       lines('"on": "beforeTooluse",', '"mode": "guard", "shell": "true"'),
@@ -154,116 +154,71 @@ suite('an invalid file throws with the line of the problem', () => {
       lines('"on": "PreToolUse",', '"mode": "guard", "shell": "true"'),
       /:4: .*did you mean "beforeToolUse"/,
     ],
-    [
-      'an around trigger',
-      lines('"on": "aroundToolUse",', '"mode": "guard", "shell": "true"'),
-      /:4: there is no trigger/,
-    ],
-    ['no trigger', lines('"mode": "guard",', '"shell": "true"'), /:3: "on" must be a trigger/],
-    ['an empty list of triggers', lines('"mode": "guard", "shell": "true",', '"on": []'), /:5: "on" must be a trigger/],
-    [
-      'an unknown mode',
-      lines('"on": "beforeStep",', '"mode": "gaurd", "shell": "true"'),
-      /:5: "mode" must be one of guard, hook, observe/,
-    ],
-    ['no mode', lines('"on": "beforeStep",', '"shell": "true"'), /:3: "mode" must be/],
-    ['an unknown key', lines(...good, ',', '"tools": "bash"'), /:8: there is no "tools". Known: name, on/],
-    ['an unknown action', lines('"on": "beforeStep",', '"mode": "guard",', '"run": "true"'), /:6: there is no "run"/],
-    ['no action', lines('"on": "beforeStep",', '"mode": "guard"'), /:3: .*exactly one of shell, http/],
-    ['two actions', lines(...good, ', "http": "https://hooks.example"'), /:3: .*exactly one of/],
-    [
-      'a timeout that is a string',
-      lines(...good, ',', '"timeoutMs": "5"'),
-      /:8: "timeoutMs" must be a positive number, not "5"/,
-    ],
-    ['a negative timeout', lines(...good, ',', '"timeoutMs": -5'), /:8: "timeoutMs" must be a positive number, not -5/],
-    [
-      'a guard at a trigger without guards',
-      lines('"on": "onSessionStart",', '"mode": "guard", "shell": "true"'),
-      /:3: .*guards are not supported at onSessionStart/,
-    ],
+    ['an around trigger', lines('"on": "aroundToolUse",', '"mode": "guard", "shell": "true"'), 4],
+    ['no trigger', lines('"mode": "guard",', '"shell": "true"'), 3],
+    ['an empty list of triggers', lines('"mode": "guard", "shell": "true",', '"on": []'), 5],
+    ['an unknown mode', lines('"on": "beforeStep",', '"mode": "gaurd", "shell": "true"'), 5],
+    ['no mode', lines('"on": "beforeStep",', '"shell": "true"'), 3],
+    ['an unknown key', lines(...good, ',', '"tools": "bash"'), 8],
+    ['an unknown action', lines('"on": "beforeStep",', '"mode": "guard",', '"run": "true"'), 6],
+    ['no action', lines('"on": "beforeStep",', '"mode": "guard"'), 3],
+    ['two actions', lines(...good, ', "http": "https://hooks.example"'), 3],
+    ['a timeout that is a string', lines(...good, ',', '"timeoutMs": "5"'), 8],
+    ['a negative timeout', lines(...good, ',', '"timeoutMs": -5'), 8],
+    ['a guard at a trigger without guards', lines('"on": "onSessionStart",', '"mode": "guard", "shell": "true"'), 3],
     [
       'a tool at a trigger without tools',
       lines('"on": "beforeStep", "tool": "bash",', '"mode": "guard", "shell": "true"'),
-      /:3: .*"tool" has no effect at beforeStep/,
+      3,
     ],
-    ['an empty tool', lines(...good, ',', '"tool": ""'), /:8: "tool" must be a non-empty string/],
-    ['an invalid pattern', lines(...good, ',', '"tool": "/(/"'), /:8: .*Invalid regular expression/],
-    ['a pattern with a back reference', lines(...good, ',', '"tool": "/(a)\\\\1/"'), /:8: /],
-    ['onFailure of a guard', lines(...good, ',', '"onFailure": "continue"'), /:3: .*a guard always fails closed/],
+    ['an empty tool', lines(...good, ',', '"tool": ""'), 8],
+    ['an invalid pattern', lines(...good, ',', '"tool": "/(/"'), 8],
+    ['a pattern with a back reference', lines(...good, ',', '"tool": "/(a)\\\\1/"'), 8],
+    ['onFailure of a guard', lines(...good, ',', '"onFailure": "continue"'), 3],
     [
       'an unknown option of an action',
       lines('"on": "beforeStep", "mode": "guard",', '"shell": { "command": "true", "timeout": 5 }'),
-      /:5: .*timeout/,
+      5,
     ],
-    ['a command that is a number', lines('"on": "beforeStep", "mode": "guard",', '"shell": { "command": 7 }'), /:5: /],
+    ['a command that is a number', lines('"on": "beforeStep", "mode": "guard",', '"shell": { "command": 7 }'), 5],
     [
       'an environment with a number',
       lines('"on": "beforeStep", "mode": "guard",', '"shell": { "command": "true", "env": { "A": 1 } }'),
-      /:5: "shell.env.A" must be a string, not 1/,
+      5,
     ],
     [
       'an environment variable that runs code',
       lines('"on": "beforeStep", "mode": "guard",', '"shell": { "command": "true", "env": { "BASH_ENV": "x" } }'),
-      /:5: .*BASH_ENV/,
+      5,
     ],
-    [
-      'an invalid URL',
-      lines('"on": "beforeStep", "mode": "guard",', '"http": "hooks.example"'),
-      /:5: "http" must be a URL that starts with http/,
-    ],
-    ['an unknown condition', lines(...good, ',', '"when": { "role": "guest" }'), /:8: there is no "role" in "when"/],
-    ['an empty condition', lines(...good, ',', '"when": {}'), /:8: "when" must not be empty/],
-    [
-      'an unknown step type',
-      lines(...good, ',', '"when": { "stepType": "toolUse" }'),
-      /:8: "when.stepType" must be one of/,
-    ],
+    ['an invalid URL', lines('"on": "beforeStep", "mode": "guard",', '"http": "hooks.example"'), 5],
+    ['an unknown condition', lines(...good, ',', '"when": { "role": "guest" }'), 8],
+    ['an empty condition', lines(...good, ',', '"when": {}'), 8],
+    ['an unknown step type', lines(...good, ',', '"when": { "stepType": "toolUse" }'), 8],
     [
       'an event with another trigger',
       lines('"on": "onStop", "mode": "hook",', '"claude": { "event": "PreToolUse", "command": "true" }'),
-      /:4: PreToolUse fires only at beforeToolUse/,
+      4,
     ],
     [
       'an event that never fires',
       lines('"on": "onStop", "mode": "hook",', '"claude": { "event": "Notification", "command": "true" }'),
-      /:5: "claude.event" must be one of SessionStart, .*, not "Notification"/,
+      5,
     ],
     [
       'a duplicated name',
       '{ "hooks": [\n{ "name": "a", "on": "onStop", "mode": "guard", "shell": "x" },\n{ "name": "a", "on": "onStop", "mode": "guard", "shell": "y" }] }',
-      /:3: another hook of this file is called "a"/,
+      3,
     ],
-    [
-      'a duplicated key',
-      '{ "hooks": [\n{ "on": "onStop", "mode": "guard",\n"mode": "observe", "shell": "x" }] }',
-      /:3: the key "mode" is duplicated/,
-    ],
-    [
-      'the key __proto__',
-      '{ "hooks": [\n{ "__proto__": { "mode": "observe" } }] }',
-      /:2: "__proto__" is not a valid key/,
-    ],
-    [
-      'the key constructor',
-      '{ "hooks": [\n{ "constructor": { "mode": "observe" } }] }',
-      /:2: there is no "constructor"/,
-    ],
-    [
-      'a setting of Claude Code',
-      '{ "hooks": [],\n"disableAllHooks": true }',
-      /:2: there is no "disableAllHooks". Known: .*hooks/,
-    ],
+    ['a duplicated key', '{ "hooks": [\n{ "on": "onStop", "mode": "guard",\n"mode": "observe", "shell": "x" }] }', 3],
+    ['the key __proto__', '{ "hooks": [\n{ "__proto__": { "mode": "observe" } }] }', 2],
+    ['the key constructor', '{ "hooks": [\n{ "constructor": { "mode": "observe" } }] }', 2],
+    ['a setting of Claude Code', '{ "hooks": [],\n"disableAllHooks": true }', 2],
     ['hooks by event', '{ "hooks": {\n"PreToolUse": [] } }', /"hooks" must be a list/],
-    ['incomplete JSON', '{ "hooks": [', /:1: it is not valid JSON/],
+    ['incomplete JSON', '{ "hooks": [', 1],
     ['an empty text', '', /it is (?:empty|not valid JSON)/],
     ['too many levels', '['.repeat(200_000), /levels deep|not valid JSON/],
-    [
-      'an alias',
-      'hooks:\n  - &a { on: onStop, mode: guard, shell: x }\n  - *a\n',
-      /:3: aliases are not supported/,
-      'hooks.yaml',
-    ],
+    ['an alias', 'hooks:\n  - &a { on: onStop, mode: guard, shell: x }\n  - *a\n', 3, 'hooks.yaml'],
     [
       'an alias bomb',
       'a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n',
@@ -271,14 +226,17 @@ suite('an invalid file throws with the line of the problem', () => {
       'hooks.yaml',
     ],
     ['a tag', 'hooks: !!js/function "x"\n', /tag|Unresolved/i, 'hooks.yaml'],
-    ['a duplicated key in YAML', 'hooks: []\nhooks: []\n', /:2: the key "hooks" is duplicated/, 'hooks.yaml'],
-    ['a tab in YAML', 'hooks:\n\t- on: onStop\n', /:2: /, 'hooks.yaml'],
+    ['a duplicated key in YAML', 'hooks: []\nhooks: []\n', 2, 'hooks.yaml'],
+    ['a tab in YAML', 'hooks:\n\t- on: onStop\n', 2, 'hooks.yaml'],
   ]
   for (const [what, text, why, file = 'hooks.json'] of mistakes) {
     test(`a file with ${what} throws`, () =>
       assert.throws(
         () => read(text, { file }),
-        ({ code, message }: AgentError) => code === 'CONFIG_INVALID' && message.startsWith(file) && why.test(message),
+        ({ code, message }: AgentError) =>
+          code === 'CONFIG_INVALID' &&
+          message.startsWith(file) &&
+          (typeof why === 'number' ? new RegExp(`:${why}: `) : why).test(message),
       ))
   }
 
