@@ -20,7 +20,7 @@ import { sqliteStore } from './sessions/stores/sqlite-store.ts'
 import { noUsage } from './state/usage.ts'
 import { fire } from './testing/fire.ts'
 
-// Every public function that takes options rejects a name that is not an option, and says what to write instead. A unknown
+// Every public function that takes options rejects a name that is not an option, and says what to write instead. An unknown
 // option would silently not apply.
 
 const folder = mkdtempSync(join(tmpdir(), 'option-names-'))

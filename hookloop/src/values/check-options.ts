@@ -3,7 +3,7 @@ import { describeValue } from './describe-value.ts'
 import { nearestName } from './nearest-name.ts'
 import { optionTypes, type OptionType, type OptionTypes } from './option-types.ts'
 
-// Names of options are checked, because a unknown one would silently not apply. Values are checked only where a wrong one
+// Names of options are checked, because an unknown one would silently not apply. Values are checked only where a wrong one
 // would weaken a guard, such as a limit that is a text: everything else is left to TypeScript.
 
 /** An option that cannot be used: where it was given, why, and the value at fault. */
