@@ -83,7 +83,7 @@ export async function answerApproval(
     journal.append(record)
     open.apply(record, true)
     const pending = open.questions()
-    journal.setHead({ ...session.head, pending: toJson(pending) })
+    journal.setHead({ ...session.writer.head, pending: toJson(pending) })
     await journal.flush()
   })
 }

@@ -57,7 +57,7 @@ suite('new input to a session that waits for an answer', () => {
     await assert.rejects(agent.run('Wait!', { session: 's', onNewInput: 'no' as never }), {
       code: 'AGENT_INVALID_OPTION',
     })
-    await assert.rejects(agent.session('s').clear(), /a call of "pay", and 1 more, so it cannot be changed/)
+    await assert.rejects(agent.session('s').clear(), /waits for an approval and cannot be changed/)
     assert.equal((await listApprovals(store)).length, 2)
   })
 

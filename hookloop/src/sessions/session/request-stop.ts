@@ -50,7 +50,7 @@ export async function withStop<T>(
   const cancel = (): void => controller.abort(signal?.reason)
   if (signal?.aborted === true) cancel()
   signal?.addEventListener('abort', cancel, { once: true })
-  session.onStop((request) => controller.abort(stopError(request)))
+  session.writer.onStop((request) => controller.abort(stopError(request)))
   try {
     return await work({ ...how, signal: controller.signal })
   } finally {

@@ -222,8 +222,6 @@ function ifLive(journal: Journal, emit: Emit | undefined): Emit | undefined {
   return emit && ((event) => (journal.isLive ? emit(event) : undefined))
 }
 
-const HEAD_STEPS = 8
-
 type Opening = {
   readonly log: RunLog
   readonly at: number
@@ -258,9 +256,7 @@ function openContext({ parts, how, session, environment }: Work, opening: Openin
           open: log.openUsage(''),
         })
       reader.state = state
-      // Not with each step of a long run: it would be a fourth of what is written.
-      const isNews = record.t !== 'step' || state.stepCount < HEAD_STEPS || state.stepCount % HEAD_STEPS === 0
-      if (isNews) setHead(session, state, origin)
+      setHead(session, state, origin)
       events.checkpoint()
       journal.takeSnapshotIfDue()
     },

@@ -65,6 +65,6 @@ function titleIn({ [TITLE_KEY]: title }: JsonObject): string | undefined {
 }
 
 function short(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim()
+  const line = text.slice(0, 1_000).replace(/\s+/g, ' ').trim()
   return line.length <= MAX_TITLE_CHARS ? line : `${line.slice(0, MAX_TITLE_CHARS - 1)}…`
 }

@@ -1,6 +1,6 @@
 import type { Run } from '../../agent/run.ts'
 import type { AgentState } from '../../state/agent-state.ts'
-import type { Json, JsonObject } from '../../values/json.ts'
+import type { Json } from '../../values/json.ts'
 import type { Approval } from '../../state/tool-call.ts'
 import type { Usage } from '../../state/usage.ts'
 import { loadSession } from '../log/read-session.ts'
@@ -18,13 +18,10 @@ import { headOf } from './session-head.ts'
 /** A session that this process has locked, and where to append to it. */
 export type LockedSession = {
   readonly id: string
-  /** What lists showed of it then. */
-  readonly head: JsonObject
+  readonly writer: SessionWriter
   /** The session, with what is appended to it. */
   readonly reader: SessionReader
   readonly journal: SessionJournal
-  /** See `SessionWriter`. A store without `requestStop` never calls the listener. */
-  readonly onStop: SessionWriter['onStop']
   /** Waits for the store, but not longer than a run may take. */
   readonly answer: <T>(work: Promise<T>) => Promise<T>
 }
@@ -93,8 +90,6 @@ async function openWriter(
   }
 }
 
-const cache = new SessionCache()
-
 type Opened = Pick<LockedSession, 'id' | 'answer'> & { readonly create: boolean; readonly writer: SessionWriter }
 
 async function withWriter<T>(
@@ -103,19 +98,19 @@ async function withWriter<T>(
   work: (session: LockedSession) => Promise<T>,
 ): Promise<T> {
   try {
-    const known = cache.take(store, id) // it is changed from now on, and remembered when all of it is stored
+    const cache = SessionCache.of(store)
+    const known = cache.take(id) // it is changed from now on, and remembered when all of it is stored
     const found = await answer(loadSession(store, id, { known, head: writer.head }))
     const reader = found ?? new SessionReader({ id })
     if (reader.end.seq < 0 && !create) throw sessionUnknown(id)
     const journal = new SessionJournal(writer, reader)
-    const onStop: SessionWriter['onStop'] = (listener) => (writer as Partial<SessionWriter>).onStop?.(listener)
-    const locked = { id, head: writer.head, reader, journal, onStop, answer }
+    const locked = { id, writer, reader, journal, answer }
     const result = await work(locked).catch((thrown: unknown) => {
       journal.abandon()
       throw thrown
     })
     await answer(journal.close())
-    if (journal.isStored) cache.set(store, id, reader)
+    if (journal.isStored) cache.set(id, reader)
     if (writer.head['status'] === 'running') takenOver.add(Object(result) as object)
     return result
   } finally {
@@ -172,11 +167,11 @@ export function prepareInput({ journal }: LockedSession, input: InputRecord): vo
 
 /** Updates what lists show of the session: `pending` are the questions that wait for an answer, `open` is what the open step has cost. */
 export function setHead(
-  { head: before, reader, journal }: LockedSession,
+  { writer, reader, journal }: LockedSession,
   state: AgentState,
   {
     agent = reader.agent,
-    cwd = before['cwd'],
+    cwd = writer.head['cwd'],
     at,
     pending = [],
     status,

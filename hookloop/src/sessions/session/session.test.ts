@@ -209,10 +209,13 @@ suite('while a run is open, a session rejects', () => {
     const refused = await session.clear().catch((error: unknown) => error as AgentError)
     assert.ok(refused instanceof AgentError)
     assert.deepEqual(refused.value, [waiting!.id])
-    assert.match(refused.message, /waits for approval of a call of "pay"/)
+    assert.match(
+      refused.message,
+      /waits for an approval and cannot be changed\. Use agent\.resume\('s', \{ answers \}\) first\. To deny it: hookloop deny/,
+    )
     assert.ok(refused.message.includes(`hookloop deny '${waiting!.id}'`), refused.message)
     await answerApproval(store, { session: 's', approval: waiting!.id, answer: { block: 'No.' } })
-    await assert.rejects(session.clear(), /has a run that has not ended.*agent\.resume\('s'\)/)
+    await assert.rejects(session.clear(), /has a paused run and cannot be changed.*agent\.resume\('s'\)/)
     await session.resume()
     await session.clear()
     assert.deepEqual(await texts(session), [])

@@ -1,4 +1,3 @@
-import { inCode } from '../../values/text.ts'
 import { warningsOf } from '../../agent/explain/warnings.ts'
 import { checkRunOptions } from '../../agent/run-options.ts'
 import { checkOptions } from '../../values/check-options.ts'
@@ -19,15 +18,15 @@ import { checkTasks, type Task } from '../../state/tasks.ts'
 import { stateChange, type StateChange } from '../../state/state-diff.ts'
 import { getSessionVariables, setSessionVariables } from '../../system/processes/session-variables.ts'
 import { looseEffects } from '../../effects/effects.ts'
-import { AgentError } from '../../errors.ts'
 import { loadSession } from '../log/read-session.ts'
 import { SessionEvents } from '../log/session-events.ts'
 import type { SessionReader } from '../log/session-reader.ts'
 import { checkSessionId, type SessionStore } from '../stores/store.ts'
-import { forkSession, type ForkOptions } from './fork-session.ts'
+import { forkSession } from './fork-session.ts'
 import { rewindSession } from './rewind-session.ts'
 import { requestStop } from './request-stop.ts'
 import { endStoppedRun, resumeSession, runInSession } from './run-session.ts'
+import { unfinished } from './unfinished-run.ts'
 import { appendSessionStart, appendState, lockSession, type LockedSession, type Locking } from './session-lock.ts'
 
 /** Connects an agent to a store: how it runs, resumes and opens sessions. */
@@ -111,8 +110,7 @@ class SessionHandle implements Session {
     await this.#lock(
       async (session) => {
         const { reader } = session
-        checkNotSuspended(this.id, reader)
-        checkNoOpenRun(this.id, reader)
+        if (reader.isSuspended || reader.open !== undefined) throw unfinished(this.id, reader, { isChange: true })
         const ended =
           reader.state &&
           (await this.#fire(session, { state: reader.state, trigger: 'onSessionEnd', facts: { reason: 'clear' } }))
@@ -129,19 +127,11 @@ class SessionHandle implements Session {
     await this.#change((state) => state.withMetadata(COMPACT_KEY, true), { unlessSuspended: true })
   }
 
-  readonly fork: Session['fork'] = async (given = {}) => {
-    checkOptions('session.fork', given, ['at', 'as', 'message'])
-    const { message, ...options } = given
-    const how: ForkOptions = message === undefined ? options : { ...options, message: inputFor(this.#parts, message) }
-    return new SessionHandle(this.#store, this.#parts, await forkSession(this.#store, this.id, how))
+  readonly fork: Session['fork'] = async (options) => {
+    return new SessionHandle(this.#store, this.#parts, await forkSession(this.#store, this.id, this.#pointOf(options)))
   }
 
-  readonly rewind: Session['rewind'] = async (given = {}) => {
-    checkOptions('session.rewind', given, ['at', 'message'])
-    const { message, ...options } = given
-    const input = message === undefined ? {} : { message: inputFor(this.#parts, message) }
-    return rewindSession(this.#store, this.id, { ...options, ...input })
-  }
+  readonly rewind: Session['rewind'] = async (options) => rewindSession(this.#store, this.id, this.#pointOf(options))
 
   readonly changeModel = async (model: string): Promise<void> => {
     this.#parts.toModel(model) // an invalid name is rejected now, not at the next message
@@ -229,8 +219,8 @@ class SessionHandle implements Session {
     return this.#lock(
       async (session) => {
         const { reader } = session
-        if (unlessSuspended) checkNotSuspended(this.id, reader)
-        checkNoOpenRun(this.id, reader)
+        const isSuspended = unlessSuspended && reader.isSuspended
+        if (isSuspended || reader.open !== undefined) throw unfinished(this.id, reader, { isChange: true })
         const state = change(reader.state ?? this.#newState())
         if (state !== reader.state) await this.#appendState(session, state)
       },
@@ -257,6 +247,11 @@ class SessionHandle implements Session {
     const entries = context.ledgerOf.all
     this.#betweenRuns = trigger === 'onSessionStart' ? [...this.#betweenRuns, ...entries] : entries
     return fired
+  }
+
+  #pointOf<O extends { readonly message?: string | Message }>(options: O | undefined): O | undefined {
+    const { message } = options ?? {}
+    return message === undefined ? options : { ...options!, message: inputFor(this.#parts, message) }
   }
 
   #how<T extends object>(
@@ -317,28 +312,4 @@ function startOfRun(before: AgentState, after: AgentState): StartOfRun {
 function sourceOf({ runs, isFork }: SessionReader): string {
   if (runs > 0) return 'resume'
   return isFork ? 'fork' : 'startup'
-}
-
-/** Throws STATE_SUSPENDED if a run has not ended, with what it waits for and what to do about it. */
-function checkNoOpenRun(id: string, { open }: SessionReader): void {
-  if (open === undefined) return
-  const [first, ...others] = open.pending === undefined ? [] : open.questions()
-  const why =
-    first === undefined
-      ? `has a run that has not ended, so it cannot be changed. Use agent.resume(${inCode(id)}) first.`
-      : `waits for approval of a call of "${first.toolCall.name}"${others.length === 0 ? '' : `, and ${others.length} more`}, ` +
-        `so it cannot be changed. To deny it: hookloop deny '${first.id}', or answerApproval(store, { session: ${inCode(id)}, ` +
-        `approval, answer: { block: 'why' } }); then agent.resume(${inCode(id)}).`
-  throw new AgentError('STATE_SUSPENDED', `The session "${id}" ${why}`, {
-    value: first === undefined ? id : [first, ...others].map((each) => each.id),
-  })
-}
-
-function checkNotSuspended(id: string, { isSuspended }: SessionReader): void {
-  if (!isSuspended) return
-  throw new AgentError(
-    'STATE_SUSPENDED',
-    `The session "${id}" is suspended. Use agent.session(${inCode(id)}).resume() first.`,
-    { value: id },
-  )
 }

@@ -3,20 +3,22 @@ import type { RunLog } from '../../effects/log.ts'
 import { AgentError } from '../../errors.ts'
 import type { SessionReader } from '../log/session-reader.ts'
 
-/** The error of a session that takes no new input, with what to do first. */
-export function unfinished(id: string, reader: SessionReader): AgentError {
-  const { open } = reader
-  const answers = isWaiting(open) ? ', { answers }' : ''
+/** The error of a session that cannot be changed or takes no new input, with what to do first. */
+export function unfinished(id: string, { open }: SessionReader, { isChange = false } = {}): AgentError {
+  const pending = isWaiting(open) ? open!.questions().map((each) => each.id) : []
   const session = `agent.session(${inCode(id)})`
-  const way = open === undefined ? `${session}.resume()` : `agent.resume(${inCode(id)}${answers})`
-  const other =
+  const way =
     open === undefined
-      ? ''
-      : isPrepared(open)
-        ? ` Or replace the message with ${session}.rewind({ message }).`
-        : ` Or pass { onNewInput: 'deny' } to end it and take the input.`
-  const message = `${takesNoInput(id, reader)} Use ${way} first.${other}`
-  return new AgentError('STATE_SUSPENDED', message, { value: id })
+      ? `${session}.resume()`
+      : `agent.resume(${inCode(id)}${pending.length === 0 ? '' : ', { answers }'})`
+  const what = isChange ? `The session "${id}" ${stateOf(open)} and cannot be changed.` : takesNoInput(id, { open })
+  let other = ''
+  if (open !== undefined && isPrepared(open)) other = ` Or replace the message with ${session}.rewind({ message }).`
+  else if (isChange && pending.length > 0) other = ` To deny it: hookloop deny '${pending[0]}'.`
+  else if (!isChange && open !== undefined) other = ` Or pass { onNewInput: 'deny' } to end it and take the input.`
+  return new AgentError('STATE_SUSPENDED', `${what} Use ${way} first.${other}`, {
+    value: pending.length === 0 ? id : pending,
+  })
 }
 
 /** Why a session takes no new input. */
