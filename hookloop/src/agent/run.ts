@@ -31,7 +31,7 @@ export type Run<O = string> = RunBase &
     | { readonly status: 'stopped'; readonly reason: StopReason; readonly by: string; readonly final: FinalRecord }
     | { readonly status: 'failed'; readonly error: AgentError; readonly final: FinalRecord }
     | { readonly status: 'cancelled'; readonly final: FinalRecord }
-    | { readonly status: 'suspended'; readonly pending: readonly Approval[] }
+    | { readonly status: 'suspended'; readonly pending: readonly Approval[]; readonly final?: undefined }
   )
 
 /** What is not in the state of a suspended run, which is that of its last checkpoint: the calls of its open step, and its cost. */

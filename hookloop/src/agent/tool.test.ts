@@ -241,7 +241,7 @@ test('a tool may return nothing, and the model is sent "no output"', async () =>
     { name: 'make' },
     returning(() => undefined),
   )
-  assert.deepEqual(execution, { status: 'ok', output: '(no output)' })
+  assert.deepEqual(execution, { name: 'make', status: 'ok', output: '(no output)' })
 })
 
 test('long output keeps its beginning and its end and is marked as truncated', async () => {
@@ -282,7 +282,7 @@ test('output just within maxOutputChars is unchanged', async () => {
     { name: 'make' },
     returning(() => 'x'.repeat(1000), { maxOutputChars: 1000 }),
   )
-  assert.deepEqual(execution, { status: 'ok', output: 'x'.repeat(1000) })
+  assert.deepEqual(execution, { name: 'make', status: 'ok', output: 'x'.repeat(1000) })
 })
 
 const notable: readonly [string, () => unknown][] = [

@@ -40,7 +40,8 @@ const callOnce: Script = [{ toolCalls: [{ name: 'count' }] }, 'done']
 
 async function callWith(use: readonly Use[]): Promise<ToolExecution> {
   const { run } = await runWith(use, callOnce)
-  return run.state.execution!.steps.at(0)!.toolExecutions[0]!
+  const { name: _tool, ...execution } = run.state.execution!.steps.at(0)!.toolExecutions[0]!
+  return execution
 }
 
 const tryTwice = async <T>(_ctx: unknown, next: () => Promise<T>): Promise<T> => {
@@ -119,7 +120,7 @@ describe('around the model', () => {
   test('guards at beforeInference judge a request that an around hook changed', async () => {
     const leak = hook('aroundInference', (_ctx, next) => next({ system: 'secret' }))
     const { run, model } = await runWith([noSecrets, leak], ['done'])
-    assert.deepEqual([run.status, 'final' in run && run.final.by, model.requests.length], ['stopped', 'noSecrets', 0])
+    assert.deepEqual([run.status, run.final?.by, model.requests.length], ['stopped', 'noSecrets', 0])
   })
 
   test('a forbid of a changed request stays: no model call starts after it', async () => {

@@ -32,7 +32,7 @@ function firstCall({ run }: Seen): ToolExecution {
 }
 
 function ending({ run, model }: Seen): Json {
-  return [run.status, 'final' in run && run.final.reason, 'final' in run && run.final.by, model.requests.length]
+  return [run.status, run.final?.reason ?? false, run.final?.by ?? false, model.requests.length]
 }
 
 function entriesOf(run: Run, name: string): readonly Omit<LedgerEntry, 'step'>[] {

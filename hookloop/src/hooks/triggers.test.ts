@@ -43,7 +43,8 @@ function asked({ model }: Seen, at: number): readonly string[] {
 }
 
 function firstCall({ run }: Seen): ToolExecution {
-  return run.state.execution!.steps.at(0)!.toolExecutions[0]!
+  const { name: _tool, ...execution } = run.state.execution!.steps.at(0)!.toolExecutions[0]!
+  return execution
 }
 
 /** What may be decided and changed at each trigger, besides the state. */
@@ -90,7 +91,7 @@ const table: { readonly [T in HookTrigger]: { readonly [title: string]: () => Pr
     'a guard may stop the run on a value': async () => {
       const broke = guard('beforeStep', (ctx) => ctx.stop('no', { reason: 'costLimit', value: 7 }), me)
       const seen = await runWith(broke)
-      assert.deepEqual([ending(seen), 'final' in seen.run && seen.run.final.value], [['costLimit by me', 0], 7])
+      assert.deepEqual([ending(seen), seen.run.final?.value], [['costLimit by me', 0], 7])
     },
     'a guard may vote': async () => {
       const seen = await runWith(guard('beforeStep', (ctx) => ctx.requestContinuation('on')))

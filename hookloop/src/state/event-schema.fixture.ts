@@ -114,6 +114,7 @@ const message = named('message', () =>
 const call = named('call', () => object<ToolCall>({ id: text, name: text, args: anyObject }))
 const execution = named('execution', () =>
   object<ToolExecution>({
+    name: optional(text),
     status: oneOf('ok', 'failed', 'blocked', 'outcomeUnknown'),
     output: anything,
     by: optional(text),

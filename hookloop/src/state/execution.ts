@@ -19,7 +19,7 @@ export type Step = {
   readonly type: StepType
   readonly text: string
   readonly toolCalls: readonly ToolCall[]
-  readonly toolExecutions: readonly ToolExecution[]
+  readonly toolExecutions: readonly (ToolExecution & { readonly name: string })[]
   readonly errors: readonly ErrorRecord[]
   readonly finishReason: FinishReason
   readonly usage: TokenUsage

@@ -157,7 +157,11 @@ const outcome = shapeOf({
   resolvedBy: optional(string),
   evaluations: votes,
 })
-const toolExecution = shapeOf({ status: oneOf('ok', 'failed', 'blocked', 'outcomeUnknown'), output: present })
+const toolExecution = shapeOf({
+  name: optional(string),
+  status: oneOf('ok', 'failed', 'blocked', 'outcomeUnknown'),
+  output: present,
+})
 const toolCall = shapeOf({ id: string, name: string, args: present })
 const errors = listOf(shapeOf({ code: oneOf(...Object.keys(errorCodes)), message: string, during: string }))
 const stepFields = shapeOf({

@@ -16,6 +16,8 @@ export type ToolStatus = 'ok' | 'failed' | 'blocked' | 'outcomeUnknown'
  * get its output. `outcomeUnknown`: it was started and interrupted, so it may or may not have taken effect.
  */
 export type ToolExecution = {
+  /** The name of the tool. In the result that an around hook makes up, it may be left out. */
+  readonly name?: string
   readonly status: ToolStatus
   readonly output: Json
   readonly by?: string
@@ -34,7 +36,15 @@ export type ToolExecution = {
 
 /** The same execution with its output withheld. The status still says that it ran. */
 export function withheldExecution(execution: ToolExecution, by: string, message: string): ToolExecution {
-  return Object.freeze({ status: execution.status, output: `[withheld by "${by}": ${message}]`, by, withheld: true })
+  const { name, status } = execution
+  const output = `[withheld by "${by}": ${message}]`
+  return Object.freeze({ ...(name !== undefined && { name }), status, output, by, withheld: true })
+}
+
+/** The same execution with the name of its tool. */
+export function namedExecution(execution: ToolExecution, name: string): ToolExecution & { readonly name: string } {
+  if (execution.name === name) return execution as ToolExecution & { readonly name: string }
+  return Object.freeze({ ...execution, name })
 }
 
 export type Ask = { readonly by: string; readonly message: string }

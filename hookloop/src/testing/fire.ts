@@ -237,6 +237,7 @@ const step: Step = {
 const namesIn = {
   toolCall: optionNames<ToolCall>({ id: true, name: true, args: true }),
   toolExecution: optionNames<ToolExecution>({
+    name: true,
     status: true,
     output: true,
     by: true,

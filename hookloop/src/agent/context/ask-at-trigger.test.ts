@@ -48,7 +48,7 @@ function agentWith(
   return { agent, calls: () => model.requests.length }
 }
 
-const endOf = (run: Run) => [run.status, run.reason, 'final' in run ? run.final.by : '']
+const endOf = (run: Run) => [run.status, run.reason, run.final?.by ?? '']
 
 /** What a denied question means at each trigger, and how often the model was called then. */
 const denied: { readonly [T in AskTrigger]: { readonly end: readonly unknown[]; readonly calls: number } } = {
@@ -108,7 +108,7 @@ for (const trigger of askTriggers) {
         assert.deepEqual([endOf(ended), calls], [denied[trigger].end, denied[trigger].calls])
         const said = ended.state.messages.map(({ content }) => textOf(content))
         if (trigger === 'onStop') assert.ok(said.includes('Not today.'))
-        else assert.ok('final' in ended && ended.final.message === 'Not today.')
+        else assert.ok(ended.final?.message === 'Not today.')
         assert.equal(said.includes('go'), trigger !== 'onUserInput')
         const asked = { step: 0, tool: trigger, answer: 'denied', message: 'Really?', reason: 'Not today.' }
         assert.deepEqual(explanation(ended).asked, [{ ...asked, askers: [{ by: 'asks' }] }])

@@ -5,7 +5,7 @@ import type { FinishReason, InferenceResponse } from '../../state/inference.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../../state/ledger.ts'
 import { withUniqueIds, type Message, type Part, type ToolCallPart } from '../../state/message.ts'
-import type { ToolCall, ToolExecution } from '../../state/tool-call.ts'
+import { namedExecution, type ToolCall, type ToolExecution } from '../../state/tool-call.ts'
 import { noTokens, type TokenUsage } from '../../state/usage.ts'
 
 /** A tool call while its step is open. */
@@ -81,7 +81,10 @@ export class OpenStep {
       type: typeOfStep({ toolCalls }, this.asked !== undefined),
       text: this.text,
       toolCalls,
-      toolExecutions: this.calls.length === 0 ? none : Object.freeze(this.calls.map((call) => call.result!)),
+      toolExecutions:
+        this.calls.length === 0
+          ? none
+          : Object.freeze(this.calls.map((call) => namedExecution(call.result!, call.name))),
       errors,
       finishReason: this.finishReason,
       usage: this.usage,

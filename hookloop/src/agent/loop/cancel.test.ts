@@ -37,7 +37,7 @@ for (const trigger of ['onUserInput', 'beforeExecution', 'beforeStep', 'beforeIn
       const controller = new AbortController()
       const use = [heedful(kind, trigger as 'beforeStep', () => controller.abort())]
       const run = await createAgent({ model: scriptedModel(['ok']), use }).run('hi', { signal: controller.signal })
-      assert.deepEqual([run.status, 'final' in run && run.final.reason], ['cancelled', 'userRequested'])
+      assert.deepEqual([run.status, run.final?.reason], ['cancelled', 'userRequested'])
     })
   }
 }

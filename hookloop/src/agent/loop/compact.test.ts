@@ -175,7 +175,7 @@ describe('a summary by a model', () => {
     assert.equal(totalTokens(paid.state.usage), 5 * 15)
     const none = scriptedModel([])
     const run = await createAgent({ model: looker(3), use: [look, byModel(none), guards({ maxTokens: 30 })] }).run('go')
-    assert.deepEqual([none.requests.length, 'final' in run && run.final.reason], [0, 'tokenLimit'])
+    assert.deepEqual([none.requests.length, run.final?.reason], [0, 'tokenLimit'])
   })
 
   test('is not requested again in a replay', async () => {

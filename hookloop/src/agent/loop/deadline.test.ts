@@ -147,8 +147,8 @@ for (const [what, use, message] of cases) {
   test(`${what} that hangs does not keep a run alive after its time limit`, async () => {
     const clock = fakeClock()
     const run = await runOn(clock, (effects) => agent.run('Go.', { effects }))
-    assert.deepEqual([run.status, 'final' in run && run.final.reason], ['stopped', 'timeLimit'])
-    assert.match('final' in run ? run.final.message : '', message)
+    assert.deepEqual([run.status, run.final?.reason], ['stopped', 'timeLimit'])
+    assert.match(run.final?.message ?? '', message)
     assert.ok(clock.now() < 6_000, `it ended at ${clock.now()}`)
   })
 

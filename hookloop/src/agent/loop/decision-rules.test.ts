@@ -192,7 +192,7 @@ suite('the end of a run', () => {
     }
     const valid = await endingWith('{"title":"a"}')
     const invalid = await endingWith('no title')
-    assert.deepEqual([valid.status, 'final' in valid && valid.final.reason], ['stopped', 'continuationLimit'])
+    assert.deepEqual([valid.status, valid.final?.reason], ['stopped', 'continuationLimit'])
     assert.deepEqual([invalid.status, invalid.status === 'failed' && invalid.error.code], ['failed', 'OUTPUT_INVALID'])
   })
 

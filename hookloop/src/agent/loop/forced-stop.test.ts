@@ -97,7 +97,7 @@ suite('a run that a hook has not approved is not completed', () => {
     const approve = { verdict: 'approve', summary: 'Good.', weaknesses: [], suggestions: [] }
     const approves = selfCritique({ model: scriptedModel(() => JSON.stringify(approve)) })
     const run = await runWith(approves, stops['a hook at afterStep'])
-    assert.deepEqual([run.status, 'final' in run && run.final.by], ['completed', 'forces'])
+    assert.deepEqual([run.status, run.final?.by], ['completed', 'forces'])
   })
 
   test('and a typed answer that does not fit fails it', async () => {
@@ -131,6 +131,6 @@ suite('a run that a hook has not approved is not completed', () => {
   test('a denied approval does not complete it', async () => {
     const asks = guard('beforeToolUse', (ctx) => ctx.ask('sure?'))
     const run = await runWith(asks, approval({ answer: () => ({ block: 'no' }) }), approvers['a hook at onStop']!())
-    assert.deepEqual([run.status, 'final' in run && run.final.reason], ['stopped', 'continuationLimit'])
+    assert.deepEqual([run.status, run.final?.reason], ['stopped', 'continuationLimit'])
   })
 })

@@ -1,5 +1,5 @@
 import { sameJson, textOfJson, type Json } from '../../values/json.ts'
-import { withheldExecution, type Answer, type Ask, type ToolExecution } from '../../state/tool-call.ts'
+import { namedExecution, withheldExecution, type Answer, type Ask, type ToolExecution } from '../../state/tool-call.ts'
 import { Suspended } from '../../effects/journal.ts'
 import { modelText } from '../../hooks/failure-text.ts'
 import type { Invocation } from '../../hooks/invocation.ts'
@@ -190,8 +190,9 @@ function notAgain(run: RunContext, { refusal, isAgreed }: Judged, isSame: boolea
 }
 
 /** afterToolUse, for every call, including those that failed or were blocked. */
-async function concludeCall(run: RunContext, judged: Judged, result: ToolExecution): Promise<void> {
+async function concludeCall(run: RunContext, judged: Judged, ended: ToolExecution): Promise<void> {
   const { call, tool } = judged
+  const result = namedExecution(ended, call.name)
   if (call.trail !== undefined) run.noteTrail(call.trail.entries, call.trail.durations)
   if (refusedResult(judged) === undefined) noteEnd(run, call, result)
   const isDelegated = tool?.delegate !== undefined || judged.begun?.last.key.kind === 'child'

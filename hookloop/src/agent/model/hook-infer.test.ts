@@ -102,7 +102,7 @@ describe('a typed answer of ctx.infer', () => {
       return ctx.stop((failed as { code: string }).code)
     })
     const run = await createAgent({ model: scriptedModel([]), use: [caught] }).run('go')
-    assert.deepEqual([run.status, 'final' in run && run.final.message], ['stopped', 'OUTPUT_INVALID'])
+    assert.deepEqual([run.status, run.final?.message], ['stopped', 'OUTPUT_INVALID'])
   })
 })
 
@@ -122,7 +122,7 @@ describe('limits', () => {
     const model = scriptedModel(() => 'done')
     const run = await createAgent({ model, use: [asks(critic, 9), guards({ maxTokens: 100 })] }).run('go')
     assert.deepEqual([critic.requests.length, model.requests.length], [2, 0])
-    assert.deepEqual([run.status, 'final' in run && run.final.reason], ['stopped', 'tokenLimit'])
+    assert.deepEqual([run.status, run.final?.reason], ['stopped', 'tokenLimit'])
     assert.match(run.ledger.find((entry) => entry.hook === 'asks' && entry.error)!.error!, /"guards.maxTokens" forbade/)
   })
 
@@ -141,7 +141,7 @@ describe('limits', () => {
       model: scriptedModel(['done'], { modelId: 'own' }),
       use: [stubborn, noCritics],
     }).run('go')
-    assert.deepEqual([critic.requests.length, run.status, 'final' in run && run.final.by], [0, 'stopped', 'policy'])
+    assert.deepEqual([critic.requests.length, run.status, run.final?.by], [0, 'stopped', 'policy'])
   })
 
   test('on cost and on time apply to model calls of hooks', async () => {
@@ -150,10 +150,10 @@ describe('limits', () => {
       model: scriptedModel([]),
       use: [asks(unpriced as never), guards({ maxCost: 1 })],
     }).run('go')
-    assert.equal('final' in dear && dear.final.reason, 'costLimit')
+    assert.equal(dear.final?.reason, 'costLimit')
     const slow = scriptedModel([{ text: 'x', delayMs: 2 ** 30 }])
     const late = await createAgent({ model: scriptedModel([]), use: [asks(slow), guards({ maxTimeMs: 50 })] }).run('go')
-    assert.equal('final' in late && late.final.reason, 'timeLimit')
+    assert.equal(late.final?.reason, 'timeLimit')
   })
 
   test('count concurrent calls', async () => {

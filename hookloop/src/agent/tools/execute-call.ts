@@ -1,7 +1,7 @@
 import { isJsonObject, textOfJson, toJson, type Json } from '../../values/json.ts'
 import { redactStream, type RedactStream } from '../../values/redact-stream.ts'
 import type { LedgerEntry } from '../../state/ledger.ts'
-import { withheldExecution, type ToolExecution, type ToolStatus } from '../../state/tool-call.ts'
+import { namedExecution, withheldExecution, type ToolExecution, type ToolStatus } from '../../state/tool-call.ts'
 import { addTokens, noTokens, spentTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
 import { passes, type Effect } from '../../effects/journal.ts'
 import { limitedBy, type RunTime, type WorkLimit } from '../../effects/run-time.ts'
@@ -66,11 +66,11 @@ export async function toolCall(run: RunContext, judged: Judged, lost?: Lost): Pr
   const started = performance.now()
   let isRecorded = true
   const trail = new Trail()
-  const record = await effects.perform<ToolExecution | AroundRecord>(effect, (signal) => {
+  const record = await effects.perform<ToolExecution | AroundRecord>(effect, async (signal) => {
     isRecorded = false
     const at = { call, tool: tool!, parsed, isAgain: lost !== undefined }
     const how = { key: idempotencyKey(run, call), signal }
-    if (arounds.length === 0) return new StartedTool(run, at, how).execute()
+    if (arounds.length === 0) return namedExecution(await new StartedTool(run, at, how).execute(), call.name)
     return new AroundTool(run, at, { ...how, n: effect.key.n, trail }).run(arounds)
   })
   if (!isRecorded) call.ranMs = performance.now() - started
@@ -124,7 +124,8 @@ class AroundTool {
   async run(hooks: readonly StackedHook[]): Promise<AroundRecord> {
     const execution = await this.#runHooks(hooks)
     if (this.#running > 0) this.#concluded.abort(new Error(abandonedByHook.output as string))
-    return { execution: withUsage(execution, this.#spent), trail: this.#how.trail.entries }
+    const named = namedExecution(withUsage(execution, this.#spent), this.#at.call.name)
+    return { execution: named, trail: this.#how.trail.entries }
   }
 
   async #runHooks(hooks: readonly StackedHook[]): Promise<ToolExecution> {

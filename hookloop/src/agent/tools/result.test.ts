@@ -19,7 +19,8 @@ async function resultOf(value: unknown, options: { maxOutputChars?: number } = {
   const model = scriptedModel([{ toolCalls: [{ name: 'give', args: {} }] }, 'Done.'])
   const run = await createAgent({ model, use: [give] }).run('Go.')
   assert.equal(run.status, 'completed')
-  return run.state.execution!.steps.at(0)!.toolExecutions[0]!
+  const { name: _tool, ...execution } = run.state.execution!.steps.at(0)!.toolExecutions[0]!
+  return execution
 }
 
 /** A list that consists of holes. */
@@ -85,8 +86,11 @@ test('arguments that are nested too deep fail the call, not the run', async () =
     for (let i = 0; i < levels; i++) deep = [deep]
     const run = await createAgent({ model: modelCalling({ deep }), use: [give] }).run('Go.')
     const [execution] = run.state.execution!.steps.at(0)!.toolExecutions
-    const failed = { status: 'failed', output: 'The arguments must be a JSON object.', rejected: true }
-    assert.deepEqual([run.status, execution], ['completed', levels < 399 ? { status: 'ok', output: 'ran' } : failed])
+    const failed = { name: 'give', status: 'failed', output: 'The arguments must be a JSON object.', rejected: true }
+    assert.deepEqual(
+      [run.status, execution],
+      ['completed', levels < 399 ? { name: 'give', status: 'ok', output: 'ran' } : failed],
+    )
   }
 })
 
@@ -105,7 +109,7 @@ test('arguments with a number that is not JSON fail the call, and the tool does 
     for (const model of [modelCalling(args), scriptedModel(calls)]) {
       const run = await createAgent({ model, use: [give] }).run('Go.')
       const execution = run.state.execution!.steps.at(0)!.toolExecutions.at(-1)
-      const failed = { status: 'failed', output: 'The arguments must be a JSON object.', rejected: true }
+      const failed = { name: 'give', status: 'failed', output: 'The arguments must be a JSON object.', rejected: true }
       assert.deepEqual([run.status, execution], ['completed', failed])
     }
   }

@@ -164,7 +164,7 @@ suite('a reservation', () => {
     const asking = guard('beforeToolUse', (ctx) => ctx.ask('Sure?'), { name: 'asking' })
     const use = [pay, asking, approval('suspend'), budget({ store, key: 'ann', maxTokens: 20_000 })]
     const run = await createAgent({ model: asks, store, use }).run('Go.', { session: 's' })
-    assert.equal(run.status, 'suspended', 'final' in run ? run.final.message : '')
+    assert.equal(run.status, 'suspended', run.final?.message ?? '')
     assert.deepEqual((await account(store, 'ann'))['reserved'], {})
   })
 })

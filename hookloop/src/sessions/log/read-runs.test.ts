@@ -68,7 +68,7 @@ test('readRuns returns input, metadata, agent, cwd, limits, steps, ledger, cost 
     [step!.text, step!.model, step!.usage.costUsd, step!.finishReason],
     ['Let me see.', 'scripted/script', 0.5, 'tool-calls'],
   )
-  assert.deepEqual(step!.toolCalls[0]!.result, { status: 'blocked', output: 'No echo.', by: 'no-echo' })
+  assert.deepEqual(step!.toolCalls[0]!.result, { name: 'echo', status: 'blocked', output: 'No echo.', by: 'no-echo' })
   assert.deepEqual(last!.outcome, first.state.lastStep!.outcome)
   assert.deepEqual(
     run.models.map(({ model, calls: count, costUsd }) => ({ model, count, costUsd })),

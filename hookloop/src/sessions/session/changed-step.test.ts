@@ -47,7 +47,7 @@ suite('a changed agent that continues a step', () => {
   test('blocks calls that have not begun', async () => {
     const { run, done } = await continued({ at: toolBegin, stored: false }, [blocks])
     const [result] = run.state.execution!.steps.at(0)!.toolExecutions
-    assert.deepEqual([done, result], [[], { status: 'blocked', output: 'Not any more.', by: 'blocks' }])
+    assert.deepEqual([done, result], [[], { name: 'act', status: 'blocked', output: 'Not any more.', by: 'blocks' }])
   })
 
   for (const [what, death, status] of [

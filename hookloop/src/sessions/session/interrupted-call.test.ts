@@ -67,7 +67,7 @@ function shop({ to = ['ann'], ask = false, onUnknownOutcome = 'ask', how = 'susp
     },
     results: async () => {
       const { state } = readSession((await store.read('s'))!.lines)
-      return state!.execution!.steps.at(0)!.toolExecutions
+      return state!.execution!.steps.at(0)!.toolExecutions.map(({ name: _tool, ...rest }) => rest)
     },
   }
 }
