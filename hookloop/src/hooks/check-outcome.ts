@@ -1,4 +1,4 @@
-import { AgentError, messageOf } from '../errors.ts'
+import { AgentError } from '../errors.ts'
 import { continuationDecisions, stopReasons } from '../state/continuation.ts'
 import { describeValue, isPlainObject } from '../values/describe-value.ts'
 import { isFinishReason } from '../state/inference.ts'
@@ -10,40 +10,15 @@ import type { Mode } from './base-context.ts'
 import type { HookOutcome } from './outcome.ts'
 import { specOf, type Ability, type HookTrigger } from './triggers.ts'
 
-/**
- * What an action returned, as JSON. Throws HOOK_OUTCOME_INVALID for everything but a plain object. The value is copied
- * once and only the copy is used: it may come from a getter or a Proxy that answers differently each time.
- */
+/** What an action returned, as JSON. Throws HOOK_OUTCOME_INVALID for everything but a plain object that is JSON. */
 export function outcomeJson(returned: unknown, mode: Mode): JsonObject {
   if (mode === 'observe') return {}
-  let copy: Json
-  try {
-    if (!isPlainObject(returned)) throw invalid(`${describeValue(returned)}, which is not an outcome`, returned)
-    copy = copyOf(returned)
-  } catch (thrown) {
-    if (thrown instanceof AgentError && thrown.code === 'HOOK_OUTCOME_INVALID') throw thrown
-    throw invalid(`a value that cannot be read (${messageOf(thrown)})`, undefined)
-  }
-  return copy as JsonObject
-}
-
-/** Also reads fields that are inherited or not enumerable, and rejects what JSON would leave out. */
-function copyOf(returned: { readonly [key: string]: unknown }): Json {
-  const [symbol] = Object.getOwnPropertySymbols(returned)
-  if (symbol !== undefined) throw invalid('an object with a symbol as a key, which is not an outcome', undefined)
-  // A decision that was looked up and not found must not count as no opinion.
-  if ('decision' in returned && returned['decision'] === undefined) throw invalid('"decision" as undefined', undefined)
-  const names = new Set([...Object.keys(shapes), ...Object.getOwnPropertyNames(returned)])
-  const read = new Map<string, unknown>()
-  for (const name of names) {
-    const value = returned[name]
-    if (value !== undefined) read.set(name, value)
-    else if (!Object.hasOwn(shapes, name)) throw invalid(`an unknown field "${name}" as undefined`, undefined)
-  }
-  const copy = toJson(Object.fromEntries(read))
-  for (const [name, value] of read) {
-    if (isJsonObject(copy) && Object.hasOwn(copy, name)) continue
-    throw invalid(`"${name}" as ${describeValue(value)}, which is not JSON`, undefined)
+  if (!isPlainObject(returned)) throw invalid(`${describeValue(returned)}, which is not an outcome`, returned)
+  const copy = toJson(returned) as JsonObject
+  for (const [name, value] of Object.entries(returned)) {
+    const mayMiss = value === undefined && name !== 'decision' && Object.hasOwn(shapes, name)
+    // A decision that was looked up and not found must not count as no opinion.
+    if (!mayMiss && !Object.hasOwn(copy, name)) throw invalid(`"${name}" as ${describeValue(value)}`, returned)
   }
   return copy
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { tool } from '../agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { describeValue } from '../values/describe-value.ts'
@@ -13,9 +12,6 @@ suite('a value of the wrong kind fails the hook', () => {
     [{ text: undefined }, /ctx\.withResponse: "text" is undefined\. Omit a field that does not change/],
     [{ content: undefined }, /"content" is undefined/],
     [{ finishReason: undefined }, /"finishReason" is undefined/],
-    [{ text: null }, /ctx\.withResponse: "text" must be a string, not null/],
-    [{ text: 5 }, /"text" must be a string, not 5/],
-    [{ text: ['x'] }, /"text" must be a string, not \["x"\]/],
     [{ text: 'x', content: [{ type: 'text', text: 'y' }] }, /either "text" or "content"/],
   ]
   for (const [change, message] of responses) {
@@ -29,8 +25,6 @@ suite('a value of the wrong kind fails the hook', () => {
 
   const requests: readonly (readonly [change: unknown, message: RegExp])[] = [
     [{ messages: 'x' }, /The messages must be a list of messages, not "x"/],
-    [{ messages: 5 }, /The messages must be a list of messages, not 5/],
-    [{ messages: null }, /The messages must be a list of messages, not null/],
     [{ responseFormat: 5 }, /The response format of a request must be a JSON Schema object/],
     [{ responseFormat: [] }, /The response format of a request must be a JSON Schema object/],
     [{ toolChoice: 'always' }, /The tool choice of a request must be 'auto', 'required', 'none' or \{ tool: name \}/],
@@ -43,18 +37,6 @@ suite('a value of the wrong kind fails the hook', () => {
       const run = await createAgent({ model, use }).run('go')
       assert.match(run.status === 'failed' ? run.error.message : run.status, message)
       assert.equal(model.requests.length, 0)
-    })
-  }
-
-  for (const output of [() => 1, Symbol('x')]) {
-    test(`ctx.withOutput, a ${typeof output}`, async () => {
-      const work = tool({ name: 'work', description: 'Works.', input: { type: 'object' }, execute: () => 'secret' })
-      const redact = hook('afterToolUse', (ctx) => ctx.withOutput(output as never))
-      const model = scriptedModel([{ toolCalls: [{ name: 'work' }] }, 'done'])
-      const run = await createAgent({ model, use: [work, redact] }).run('go')
-      const errors = run.ledger.map(({ error }) => error ?? '').join()
-      assert.match(errors, /ctx\.withOutput: the output is (a function|a symbol), which is not JSON/)
-      assert.doesNotMatch(JSON.stringify(model.requests.at(-1)!.messages), /secret/)
     })
   }
 })

@@ -19,7 +19,7 @@ import { exactJson, isJsonObject, toJson, type Json, type JsonObject } from '../
 import { List } from '../state/list.ts'
 import { isReplyPart, toInput, toMessages, type Message } from '../state/message.ts'
 import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
-import { AgentError, messageOf } from '../errors.ts'
+import { AgentError } from '../errors.ts'
 import type { CompactOptions } from './compaction.ts'
 import { spentTokens, type TokenUsage } from '../state/usage.ts'
 import { BaseContext, type AskOptions, type Mode, type Verdict, type Vote } from './base-context.ts'
@@ -58,9 +58,6 @@ function checkedChange(change: ResponseChange): ResponseChange {
     throw invalid(`ctx.withResponse: "${lost}" is undefined. Omit a field that does not change.`, change)
   }
   const { content, finishReason, text } = change
-  if (text !== undefined && typeof text !== 'string') {
-    throw invalid(`ctx.withResponse: "text" must be a string, not ${describeValue(text)}.`, text)
-  }
   if (text !== undefined && content !== undefined) {
     throw invalid('ctx.withResponse: a response gets either "text" or "content": the text is in its content.', change)
   }
@@ -93,19 +90,8 @@ function voted(decision: Vote['decision'], reason: StopReason, message: string, 
   return {
     decision,
     reason: given,
-    message: textFrom(message),
+    message,
     ...(details.value !== undefined && { value: toJson(details.value) }),
-  }
-}
-
-/** JavaScript callers may pass anything as a message; the ledger stores text. */
-function textFrom(message: unknown): string {
-  if (typeof message === 'string') return message
-  if (message instanceof Error) return messageOf(message)
-  try {
-    return JSON.stringify(message) ?? ''
-  } catch {
-    return `a ${typeof message} that cannot be converted to text`
   }
 }
 
@@ -123,13 +109,13 @@ const requestContinuation = {
 
 const block = {
   block(this: BaseContext, message?: string): BaseContext {
-    return decide(this, { decision: 'block', message: message === undefined ? undefined : textFrom(message) })
+    return decide(this, { decision: 'block', message })
   },
 }
 
 const ask = {
   ask(this: BaseContext, message: string): BaseContext {
-    return decide(this, { decision: 'ask', message: textFrom(message) })
+    return decide(this, { decision: 'ask', message })
   },
 }
 
@@ -175,9 +161,6 @@ const abilities: { readonly [A in Ability]: { readonly [method: string]: Method 
   },
   output: {
     withOutput(this: BaseContext, value: unknown): BaseContext {
-      if (typeof value === 'function' || typeof value === 'symbol') {
-        throw invalid(`ctx.withOutput: the output is ${describeValue(value)}, which is not JSON.`, value)
-      }
       const output = toJson(value)
       const execution = fact<ToolExecution | undefined>(this, 'toolExecution')
       if (execution === undefined) return withFact(this, 'output', output)
@@ -215,8 +198,7 @@ const abilities: { readonly [A in Ability]: { readonly [method: string]: Method 
   },
   within: {
     within(this: BaseContext, ms: number): BaseContext {
-      if (typeof ms !== 'number' || !(ms >= 0))
-        throw invalid('The time limit of a call must be a number of milliseconds.', ms)
+      if (!(ms >= 0)) throw invalid('The time limit of a call must be a number of milliseconds.', ms)
       return BaseContext.limit(this, ms)
     },
   },
@@ -225,9 +207,6 @@ const abilities: { readonly [A in Ability]: { readonly [method: string]: Method 
       checkOptions('ctx.compact', options, ['keep', 'pin', 'requested', 'summarize'], 'HOOK_INVALID_OPTION')
       const { keep, pin, requested = false, summarize } = options
       if (!Number.isInteger(keep) || keep < 0) throw invalid('"keep" must be a number of messages, 0 or more.', keep)
-      if (typeof summarize !== 'function')
-        throw invalid('"summarize" must be a function that returns the summary.', summarize)
-      if (pin !== undefined && typeof pin !== 'function') throw invalid('"pin" must be a function of a message.', pin)
       return BaseContext.change(this, { compact: { keep, requested, summarize, ...(pin !== undefined && { pin }) } })
     },
   },
@@ -238,10 +217,10 @@ const abilities: { readonly [A in Ability]: { readonly [method: string]: Method 
     ask(this: BaseContext, message: string, options?: AskOptions): BaseContext {
       checkOptions('ctx.ask', options === undefined ? {} : options, ['byDefault'], 'HOOK_INVALID_OPTION')
       const byDefault = options?.byDefault ?? false
-      return decide(this, { decision: 'ask', message: textFrom(message), byDefault })
+      return decide(this, { decision: 'ask', message, byDefault })
     },
     allow(this: BaseContext, message?: string): BaseContext {
-      return decide(this, { decision: 'allow', message: message === undefined ? undefined : textFrom(message) })
+      return decide(this, { decision: 'allow', message })
     },
   },
 }

@@ -42,7 +42,6 @@ const misuse: { readonly [what: string]: [ErrorCode, () => unknown] } = {
   'a number as a tool': [option, () => js.guard('beforeToolUse', same, { tool: 42 })],
   'null as a tool': [option, () => js.guard('beforeToolUse', same, { tool: null })],
   'an object that is no tool': [option, () => js.guard('beforeToolUse', same, { tool: { execute: same } })],
-  'a matcher that is no function': [option, () => js.guard('beforeStep', same, { when: 'always' })],
   'a stream policy away from answers': [option, () => js.guard('beforeStep', same, { stream: 'hold' })],
   'an unknown stream policy': [option, () => js.guard('afterInference', same, { stream: 'never' })],
   'a priority that is not a number': [option, () => js.hook('beforeStep', same, { priority: 'high' })],
@@ -59,8 +58,6 @@ const misuse: { readonly [what: string]: [ErrorCode, () => unknown] } = {
   'an effect without a name': [option, () => js.hook('onStop', same, { effect: true })],
   'an effect of an observer': [option, () => js.observe('onStop', same, { effect: true, name: 'o' })],
   'an effect around a call': [option, () => js.hook('aroundInference', same, { effect: true, name: 'a' })],
-  'an empty name': [option, () => js.hook('beforeStep', same, { name: '' })],
-  'a name that is not a text': [option, () => js.hook('beforeStep', same, { name: 7 })],
 }
 
 describe('invalid declarations throw an AgentError', () => {

@@ -204,7 +204,7 @@ const optionsOfHooks = {
   when: optionTypes.any,
   effect: optionTypes.any,
   tool: optionTypes.any,
-  stream: optionTypes.any,
+  stream: choiceOf(...streamPolicies),
   onFailure: choiceOf('continue', 'block'),
   bookkeeping: optionTypes.any,
 } satisfies { readonly [K in keyof Required<LooseOptions>]: OptionType }
@@ -294,10 +294,6 @@ function check({ name, triggers, mode, ...options }: Hook<string>): void {
     throw invalid(name, '"effect" is not supported for around hooks, which are recorded with their call', true)
   }
   if (options.shadow) checkShadow(name, { mode, isAround: around.length > 0, effect })
-  if (!Number.isFinite(options.priority)) throw invalid(name, '"priority" must be a number', options.priority)
-  if (options.timeoutMs !== undefined && !(options.timeoutMs > 0)) {
-    throw invalid(name, '"timeoutMs" must be a positive number', options.timeoutMs)
-  }
   if (options.onFailure !== undefined && mode !== 'transform') {
     throw invalid(
       name,
@@ -316,24 +312,11 @@ function check({ name, triggers, mode, ...options }: Hook<string>): void {
   if (options.effect && !options.named) {
     throw invalid(name, 'a hook with "effect" needs a "name", under which it is recorded', true)
   }
-  if (typeof name !== 'string' || name === '') throw invalid('without a name', '"name" must be a string', name)
-  if (options.when !== undefined && typeof options.when !== 'function') {
-    throw invalid(name, '"when" must be a function of the context', options.when)
-  }
   if (options.tool !== undefined && !isSelector(options.tool)) {
     throw invalid(name, '"tool" must be a name, a wildcard, a RegExp or a tool; for several, use "when"', options.tool)
   }
-  if (options.stream !== undefined && !streamPolicies.includes(options.stream)) {
-    throw invalid(name, `"stream" must be 'hold', 'window' or 'after'`, options.stream)
-  }
   if (options.stream === 'window' && effect) {
     throw invalid(name, '"stream: window" runs a hook many times, so it cannot have effects', options.stream)
-  }
-  if (typeof options.bookkeeping !== 'boolean') {
-    throw invalid(name, '"bookkeeping" must be true or false', options.bookkeeping)
-  }
-  if (options.onFailure !== undefined && !['continue', 'block'].includes(options.onFailure)) {
-    throw invalid(name, `"onFailure" must be 'continue' or 'block'`, options.onFailure)
   }
 }
 

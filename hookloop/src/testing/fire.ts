@@ -1,20 +1,16 @@
-import { optionTypes, type OptionType, type OptionTypes } from '../values/option-types.ts'
-import { checkArgument, checkOptions, optionNames } from '../values/check-options.ts'
+import { checkOptions } from '../values/check-options.ts'
 import { isPlainObject } from '../values/describe-value.ts'
-import type { Subagent } from '../state/subagent.ts'
-import type { ToolCall, ToolExecution } from '../state/tool-call.ts'
 import { toCheckedReply } from '../agent/model/send-request.ts'
 import { inferFor } from '../agent/model/infer.ts'
 import { isTool } from '../agent/tool.ts'
 import { AgentState } from '../state/agent-state.ts'
-import { noVotes, type ContinuationOutcome } from '../state/continuation.ts'
-import type { ErrorRecord, ExecutionFields, Step } from '../state/execution.ts'
+import { noVotes } from '../state/continuation.ts'
+import type { ExecutionFields, Step } from '../state/execution.ts'
 import {
   messagesOf,
   toResponse,
   withMessages,
   type InferenceRequest,
-  type InferenceResponse,
   type LanguageModel,
   type ModelSource,
 } from '../state/inference.ts'
@@ -28,11 +24,11 @@ import type { HookInference, InferOptions } from '../hooks/infer.ts'
 import type { FactValues, Recovery } from '../hooks/base-context.ts'
 import type { HookHost, LedgerHook, LedgerPlace } from '../hooks/hook-host.ts'
 import { Invocation } from '../hooks/invocation.ts'
-import { isHook, type Hook } from '../hooks/hook.ts'
+import type { Hook } from '../hooks/hook.ts'
 import { toOutcome, type HookOutcome } from '../hooks/outcome.ts'
 import { HookFailure, runGuards, runObservers, runTransforms } from '../hooks/run-hooks.ts'
 import { HookStack } from '../hooks/stack.ts'
-import { isAround, isTrigger, specOf, unknownTrigger, type Facts, type HookTrigger } from '../hooks/triggers.ts'
+import { isAround, specOf, type Facts, type HookTrigger } from '../hooks/triggers.ts'
 import { AgentError } from '../errors.ts'
 import { modelMaker } from '../models/to-model.ts'
 
@@ -63,24 +59,13 @@ export async function fire<T extends HookTrigger, K extends T>(
   trigger: K,
   facts: FactsToFire<NoInfer<K>> = {},
 ): Promise<HookOutcome> {
-  checkArgument('fire', ['hook', hook], isHook(hook), 'a hook, created by hook(), guard() or observe()')
-  if (!isTrigger(trigger)) throw unknownTrigger(trigger)
-  checkOptions('fire', facts, { ...Object.fromEntries(specOf(trigger).carries.map(anyFact)), ...always })
-  if (isAround(trigger)) {
-    throw new AgentError(
-      'HOOK_INVALID_OPTION',
-      `fire() cannot run ${trigger as string}, which wraps a call. Test it with scriptedModel and agent.run.`,
-    )
+  if (!hook.triggers.includes(trigger) || isAround(trigger)) {
+    const why = isAround(trigger)
+      ? `fire() cannot run ${trigger as string}, which wraps a call. Test it with scriptedModel and agent.run.`
+      : `"${hook.name}" is on ${hook.triggers.join(', ')}, not on ${trigger}.`
+    throw new AgentError('HOOK_INVALID_OPTION', why, { value: trigger })
   }
-  if (!hook.triggers.includes(trigger)) {
-    throw new AgentError(
-      'HOOK_INVALID_OPTION',
-      `"${hook.name}" is on ${hook.triggers.join(', ')}, not on ${trigger}.`,
-      {
-        value: trigger,
-      },
-    )
-  }
+  checkOptions('fire', facts, [...specOf(trigger).carries, ...always])
   const given = facts as FactsToFire<HookTrigger> & { toolCall?: { name?: string } }
   for (const [fact, names] of Object.entries(namesIn)) {
     const value = (given as { readonly [fact: string]: unknown })[fact]
@@ -123,15 +108,7 @@ function verdictOf(firing: Invocation): Parameters<typeof toOutcome>[1]['verdict
 }
 
 /** What can be given at every trigger. */
-const anyFact = (name: string): readonly [string, OptionType] => [name, optionTypes.any]
-const always: OptionTypes = {
-  state: [(value) => value instanceof AgentState, 'a state'],
-  metadata: optionTypes.any,
-  messages: optionTypes.any,
-  spent: optionTypes.any,
-  now: optionTypes.finite,
-  model: optionTypes.any,
-}
+const always = ['state', 'metadata', 'messages', 'spent', 'now', 'model']
 
 /** A run with a single event. */
 class Stage implements HookHost {
@@ -234,45 +211,15 @@ const step: Step = {
 }
 
 /** The fields of each fact that may be given in part: one with another name would leave its default. */
-const namesIn = {
-  toolCall: optionNames<ToolCall>({ id: true, name: true, args: true }),
-  toolExecution: optionNames<ToolExecution>({
-    name: true,
-    status: true,
-    output: true,
-    by: true,
-    withheld: true,
-    truncated: true,
-    rejected: true,
-    interrupted: true,
-    usage: true,
-  }),
-  request: optionNames<InferenceRequest>({
-    model: true,
-    system: true,
-    messages: true,
-    tools: true,
-    toolChoice: true,
-    responseFormat: true,
-    settings: true,
-  }),
-  response: optionNames<InferenceResponse>({
-    content: true,
-    text: true,
-    usage: true,
-    finishReason: true,
-    modelId: true,
-    warnings: true,
-  }),
+const namesIn: { readonly [fact: string]: readonly string[] } = {
+  toolCall: ['id', 'name', 'args'],
+  toolExecution: ['name', 'status', 'output', 'by', 'withheld', 'truncated', 'rejected', 'interrupted', 'usage'],
+  request: ['model', 'system', 'messages', 'tools', 'toolChoice', 'responseFormat', 'settings'],
+  response: ['content', 'text', 'usage', 'finishReason', 'modelId', 'warnings'],
   step: [...Object.keys(step), 'outcome'],
-  subagent: optionNames<Subagent>({ name: true, call: true, status: true, spent: true }),
-  outcome: optionNames<ContinuationOutcome>({
-    shouldContinue: true,
-    stopReason: true,
-    resolvedBy: true,
-    evaluations: true,
-  }),
-  error: optionNames<ErrorRecord>({ code: true, message: true, during: true }),
+  subagent: ['name', 'call', 'status', 'spent'],
+  outcome: ['shouldContinue', 'stopReason', 'resolvedBy', 'evaluations'],
+  error: ['code', 'message', 'during'],
   spent: Object.keys(noUsage),
 }
 
