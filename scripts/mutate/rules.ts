@@ -57,14 +57,18 @@ const begunWins: readonly RuleMutant[] = [
     ['4 §1', 'a stop at beforeStep counts at once'],
     [
       loop,
-      'const stopped = run.stoppedBy()\n  const { hasBegun } = run.effects',
+      'const stopped = run.stoppedBy()\n  const { hasBegun } = run.effects.scopeLog',
       'const stopped = run.stoppedBy()\n  const hasBegun = false',
     ],
     ['A:plain', 'crash'],
   ),
   mutant(
     ['4 §1', 'a stop at beforeExecution counts at once'],
-    [loop, 'if (run.stoppedBy() !== undefined && !run.effects.hasBegun)', 'if (run.stoppedBy() !== undefined)'],
+    [
+      loop,
+      'if (run.stoppedBy() !== undefined && !run.effects.scopeLog.hasBegun)',
+      'if (run.stoppedBy() !== undefined)',
+    ],
     ['A:plain', 'crash'],
   ),
   mutant(
@@ -224,7 +228,7 @@ const facts: readonly RuleMutant[] = [
     ['8 §6', 'a recorded retry is decided again'],
     [
       firing,
-      'const hasRetried = next !== undefined && run.effects.find(next) !== undefined',
+      'const hasRetried = next !== undefined && run.effects.scopeLog.find(next) !== undefined',
       'const hasRetried = false',
     ],
     ['FAIL+retry', 'crash'],

@@ -80,8 +80,8 @@ const questions: readonly RuleMutant[] = [
     ['9', 'a denial is ignored'],
     [
       calls,
-      "if (typeof answer === 'object' && 'block' in answer) return rejected(judged, blockedExecution('approval', answer.block), 'approval')\n  const",
-      "if (typeof answer === 'object' && 'block' in answer) return { ...judged, isAgreed: true }\n  const",
+      "if (typeof answer === 'object' && 'block' in answer)\n    return rejected(judged, blockedExecution('approval', answer.block), 'approval')",
+      "if (typeof answer === 'object' && 'block' in answer)\n    return { ...judged, isAgreed: true }",
     ],
     ['A:ask', 'whole'],
   ),
@@ -91,7 +91,7 @@ const families: readonly RuleMutant[] = [
   mutant(
     ['10 §8', 'a subagent that is over runs again'],
     [drive, 'if (run.effects.scopeLog.isOver) return', 'if (false) return'],
-    ['sub(plain),A+output & sub(ask),sub & sub(sub(plain)),sub,A', 'crash slow-store live'],
+    ['sub(plain),A+late', 'crash'],
   ),
   mutant(
     ['10 §9', 'onSubagentStop is not fired in call order'],
@@ -113,7 +113,7 @@ const families: readonly RuleMutant[] = [
   ),
   mutant(
     ['10', 'a subagent that the agent no longer has does not cost anything'],
-    [cutOff, 'usage: log.openUsage(scope.id)', 'usage: { ...log.openUsage(scope.id), costUsd: 0 }'],
+    [cutOff, 'const usage = log.openUsage(scope.id)', 'const usage = { ...log.openUsage(scope.id), costUsd: 0 }'],
     ['sub(plain)+output', 'crash'],
   ),
   mutant(
@@ -149,23 +149,18 @@ const rest: readonly RuleMutant[] = [
   ),
   mutant(
     ['12 §12', 'what was read is billed again'],
-    [log, "if (!isRead && key.kind !== 'child') sum", "if (key.kind !== 'child') sum"],
+    [log, 'if (!entry.isRead && !isInEnded(entry)) yield', 'if (!isInEnded(entry)) yield'],
     ['A:plain+infer', 'crash'],
   ),
   mutant(
-    ['12 §12', 'an end of a subagent that was not read is billed with its effects'],
-    [log, "if (!isRead && key.kind !== 'child') sum", 'if (!isRead) sum'],
-    ['sub(sub(plain))+output & sub(sub(plain)),sub,A', 'crash'],
+    ['12', 'an attempt at a call that has ended counts as unread'],
+    [log, 'if (!entry.isRead && !isInEnded(entry)) yield', 'if (!entry.isRead) yield'],
+    ['A:plain+around & text+around-model', 'crash'],
   ),
   mutant(
-    ['12', 'what happened inside an effect that has ended counts as unread'],
-    [log, 'if (!isNew || record.key.kind === ', 'if (record.key.kind === '],
-    ['sub(plain)+output & A:plain+around & text+around-model', 'crash'],
-  ),
-  mutant(
-    ['12', 'what happened inside an effect that had ended counts as unread'],
-    [log, 'if (entry.end !== undefined) this.#readInside(entry)\n  }', 'void entry\n  }'],
-    ['sub(sub(plain))+output & sub(sub(plain)),sub,A & A:ask,sub(plain)+infer', 'crash'],
+    ['12', 'what happened inside a subagent that has ended counts as unread'],
+    [log, 'if (this.#hasEnded(scope)) continue', ''],
+    ['sub(plain)+output & sub(sub(plain))+output & sub(sub(plain)),sub,A', 'crash'],
   ),
   mutant(
     ['13', 'a failure ends the run at once, and its results are lost'],
@@ -197,12 +192,12 @@ const rest: readonly RuleMutant[] = [
       'return this.tape === undefined && (this.#hasActed || this.log.isAllRead)',
       'return this.tape === undefined && this.log.before === 0',
     ],
-    ['A:plain+observe', 'crash whole'],
+    ['A:plain,B:ask+observe', 'crash'],
   ),
   mutant(
-    ['14', 'questions of begun calls count as unread'],
-    [calls, 'run.effects.readAbout(call.id)', ''],
-    ['A:ask+observe & A:again+observe', 'crash'],
+    ['14', 'questions about calls that have ended count as unread'],
+    [calls, "(kind === 'ask' || kind === 'tool') && ids.has(call)", "ids.has('')"],
+    ['A:ask+observe', 'crash'],
   ),
   mutant(
     ['14', 'what a subagent repeats is observed again'],
@@ -212,7 +207,7 @@ const rest: readonly RuleMutant[] = [
   mutant(
     ['16 §14', 'a checkpoint refers to effects of earlier steps'],
     [log, 'this.#keys.clear()\n    this.cancel', 'this.cancel'],
-    ['A:plain+compact & A:ask+compact', 'whole crash'],
+    ['A;A;A+pin', 'whole'],
   ),
 ]
 
@@ -244,7 +239,7 @@ const time: readonly RuleMutant[] = [
   ),
   mutant(
     ['waits', 'waiting time counts twice when a step is closed'],
-    [log, 'this.waits = later.map(({ from, ...to }) => ({ from: Math.max(from, record.at), ...to }))', 'void later'],
+    [log, 'this.pending = undefined\n    this.waits = []', 'this.pending = undefined'],
     ['A:ask & A:ask;B:ask', 'whole crash'],
   ),
   mutant(

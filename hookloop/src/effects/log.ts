@@ -85,11 +85,11 @@ export class Scope implements Recorded {
     })
   }
 
-  /** Whether hooks knew how a call ends when the run waited last: it had ended, or was denied. */
+  /** Whether hooks knew how a call ends when the run waited last: it had ended, or its last question was denied. */
   knewEndOf(call: string): boolean {
     const { last } = this.begun(call) ?? {}
     if (last !== undefined) return last.isSettled === true
-    return this.#about(call).some(({ key, isSettled }) => key.kind === 'ask' && isSettled === true)
+    return this.#about(call).findLast(({ key }) => key.kind === 'ask')?.isSettled === true
   }
 
   #about(call: string): readonly Entry[] {
@@ -190,7 +190,6 @@ export class RunLog {
         entry.scope.end(entry, record)
         entry.endSeq = ++this.#seq
         this.#answered(record.at)
-        if (!isNew || record.key.kind === 'child') this.#readInside(entry)
         return entry
       }
       case 'answer':
@@ -264,9 +263,7 @@ export class RunLog {
   /** What loaded effects have cost that the run did not ask for. */
   unreadUsage(outer: string): TokenUsage {
     let sum = noTokens
-    for (const { entries } of this.within(outer))
-      for (const { isRead, key, end } of entries.values())
-        if (!isRead && key.kind !== 'child') sum = addTokens(sum, usageOf(end))
+    for (const { end } of this.#unread(outer)) sum = addTokens(sum, usageOf(end))
     return sum
   }
 
@@ -283,9 +280,7 @@ export class RunLog {
 
   /** Whether the run has asked for all that was loaded. What hooks did about a pause is not asked for again. */
   get isAllRead(): boolean {
-    for (const { entries } of this.scopes.values())
-      for (const { isRead, key } of entries.values())
-        if (!isRead && key.trigger !== 'onPause' && key.trigger !== 'onResume') return false
+    for (const { key } of this.#unread('')) if (key.trigger !== 'onPause' && key.trigger !== 'onResume') return false
     return true
   }
 
@@ -297,9 +292,7 @@ export class RunLog {
 
   /** A process that loads the run has asked for nothing yet. */
   unreadAll(): void {
-    const all = [...this.scopes.values()].flatMap(({ entries }) => [...entries.values()])
-    for (const entry of all) entry.isRead = false
-    for (const entry of all) if (entry.end !== undefined) this.#readInside(entry)
+    for (const { entries } of this.scopes.values()) for (const entry of entries.values()) entry.isRead = false
   }
 
   #entry({ path, key }: BeginRecord | EndRecord, isNew: boolean): Entry {
@@ -312,15 +305,20 @@ export class RunLog {
     return entry
   }
 
-  /** What happened inside an effect that has ended is part of its result: nothing asks for it again. */
-  #readInside({ scope, key: { kind, call, n, step } }: Entry): void {
-    if (kind === 'model' || kind === 'tool') {
-      for (const each of scope.entries.values())
-        if (each.key.kind === 'attempt' && each.key.call === call) each.isRead = true
-    } else if (kind === 'child') {
-      const inner = pathId([...scope.path, { step, call: call!, n: Number(n), agent: '' }])
-      for (const { entries } of this.within(inner)) for (const each of entries.values()) each.isRead = true
+  /** What the run has not asked for. What happened inside an effect that has ended is part of its result. */
+  *#unread(outer: string): Generator<Entry> {
+    for (const scope of this.within(outer)) {
+      if (this.#hasEnded(scope)) continue
+      for (const entry of scope.entries.values()) if (!entry.isRead && !isInEnded(entry)) yield entry
     }
+  }
+
+  /** Whether a subagent, or one that it is a part of, has ended, and its parent knows it. */
+  #hasEnded({ path }: Scope): boolean {
+    return path.some(({ step, call, n }, i) => {
+      const parent = this.scopes.get(pathId(path.slice(0, i)))
+      return parent?.find({ step, kind: 'child', call, n })?.end !== undefined
+    })
   }
 
   #answer({ approval, answer, at }: { approval: string; answer: Answer; at: number }): void {
@@ -353,6 +351,14 @@ export class RunLog {
     this.pending = undefined
     this.waits = []
   }
+}
+
+/** Whether it is an attempt at a model call or a tool call that has ended. */
+function isInEnded({ scope, key: { kind, call } }: Entry): boolean {
+  if (kind !== 'attempt') return false
+  for (const { key, end } of scope.entries.values())
+    if ((key.kind === 'model' || key.kind === 'tool') && key.call === call && end !== undefined) return true
+  return false
 }
 
 /** A tool or a subagent: what a model has called. */

@@ -1,4 +1,4 @@
-import { errorPolicy, guard, hook, observe, shadow, type Hook, type Use } from '../index.ts'
+import { errorPolicy, guard, hook, observe, shadow, type Hook, type Message, type Use } from '../index.ts'
 import { scriptedModel } from '../testing/index.ts'
 import { canonical, hang, LIMIT_MS, type Judged, type Process } from './world.fixture.ts'
 
@@ -174,21 +174,8 @@ const others: { readonly [name: string]: Make } = {
   'ask-step': () => guard('beforeStep', (ctx) => ctx.ask('Step?'), { name: 'ask-step' }),
   'ask-model': () => guard('beforeInference', (ctx) => ctx.ask('Call it?'), { name: 'ask-model' }),
   'ask-stop': () => guard('onStop', (ctx) => ctx.ask('Stop?'), { name: 'ask-stop' }),
-  compact: () =>
-    hook(
-      'beforeStep',
-      (ctx) =>
-        ctx.state.messages.length > 2
-          ? ctx.compact({
-              keep: 2,
-              summarize: async ({ infer, messages }) => {
-                await infer({ model: judgeModel, prompt: `Summarize ${messages.length} messages.` })
-                return `There were ${answersIn(messages)} answers.`
-              },
-            })
-          : ctx,
-      { name: 'compact' },
-    ),
+  compact: () => compacting('compact'),
+  pin: () => compacting('pin', (message) => JSON.stringify(message).includes('"c0A0"')),
   hold: () => guard('afterInference', (ctx) => ctx, { name: 'hold', stream: 'hold' }),
   window: () => guard('afterInference', (ctx) => ctx, { name: 'window', stream: 'window' }),
   'block-input': () => guard('onUserInput', (ctx) => ctx.block('Not this.'), { name: 'block-input' }),
@@ -237,6 +224,18 @@ const others: { readonly [name: string]: Make } = {
       },
       { name: 'observe' },
     ),
+  late: () => [
+    hook(
+      'aroundToolUse',
+      async (_ctx, next) => {
+        await turns(20)
+        return next()
+      },
+      { name: 'late-A', tool: 'A' },
+    ),
+    hook('afterToolUse', (ctx) => turns(5).then(() => ctx), { name: 'late-result' }),
+    observe('afterExecution', () => turns(40), { name: 'late-end' }),
+  ],
   shadow: () =>
     ['block', 'args', 'stop'].map((what) =>
       shadow(
@@ -279,6 +278,30 @@ const others: { readonly [name: string]: Make } = {
     ),
   retry: () => errorPolicy({ maxRetries: 3, backoffMs: 0 }),
   'retry-later': () => errorPolicy({ maxRetries: 3, backoffMs: 5 }),
+}
+
+function compacting(name: string, pin?: (message: Message) => boolean): Hook {
+  return hook(
+    'beforeStep',
+    (ctx) =>
+      ctx.state.messages.length > 2
+        ? ctx.compact({
+            keep: 2,
+            ...(pin !== undefined && { pin }),
+            summarize: async ({ infer, messages }) => {
+              await infer({ model: judgeModel, prompt: `Summarize ${messages.length} messages.` })
+              return `There were ${answersIn(messages)} answers.`
+            },
+          })
+        : ctx,
+    { name },
+  )
+}
+
+/** Waits for some turns of the event loop. */
+async function turns(count: number): Promise<undefined> {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve))
+  return undefined
 }
 
 const observed = ['onUserInput', 'afterInference', 'afterToolUse', 'afterStep', 'onStop', 'afterExecution'] as const

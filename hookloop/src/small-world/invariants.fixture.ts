@@ -133,7 +133,13 @@ export async function checkSame(life: Life): Promise<void> {
   if (waitedMs > world.clock.now() - startedAt) world.violate('a run has waited longer than it took')
   for (const { final, calls } of runs)
     if (final?.status === 'completed' && calls.some(isDenied)) world.violate('a run is completed that was denied')
-  if (spec.hooks.includes('observe')) checkObserved(world, runs, state?.agentId ?? '')
+  await checkSeen(life)
+}
+
+/** Observers of this agent see what has happened, also if the tools have changed since. */
+export async function checkSeen(life: Life): Promise<void> {
+  if (!life.spec.hooks.includes('observe')) return
+  checkObserved(life.world, await storedRuns(life), (await stateOf(life))?.agentId ?? '')
 }
 
 /** Whether an approver has said that the run must not go on. */

@@ -3,7 +3,7 @@ import type { SessionStore, StoredSession } from '../sessions/stores/index.ts'
 import { ALL_PIECES, newStore, storeCopy } from './stores.fixture.ts'
 import { mortalStore, type MortalOptions } from './crashing-store.fixture.ts'
 import { finish, inTime, send, SESSION, textOf, untilDeath, type AnswerKind, type Life } from './drive.fixture.ts'
-import { checkEnded, checkReplay, checkSame, endOf, leftBehind, stateOf } from './invariants.fixture.ts'
+import { checkEnded, checkReplay, checkSame, checkSeen, endOf, leftBehind, stateOf } from './invariants.fixture.ts'
 import { FAIL, type Spec } from './specs.fixture.ts'
 import { differencesOf, summaryOf, type Summary } from './summary.fixture.ts'
 import { World, type Facts } from './world.fixture.ts'
@@ -208,7 +208,8 @@ async function die(
 export async function conclude(life: Life, end: Summary | undefined): Promise<void> {
   await checkEnded(life)
   if (life.change === 'none') await checkSame(life)
-  checkEnd(life, end, await endOf(life))
+  if (life.change === 'schema') await checkSeen(life)
+  if (end !== undefined && !spec.script.includes(FAIL)) checkEnd(world, end, await endOf(life))
 }
 
 /** Of what is expected, as far as it is. A model that fails at its first attempt does so in each process. */

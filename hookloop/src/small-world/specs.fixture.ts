@@ -110,6 +110,11 @@ function oneCall(): readonly Spec[] {
   })
 }
 
+/** A message of an earlier step that a compaction puts in another place. */
+function pinned(): readonly Spec[] {
+  return [named('A;A;A+pin', { script: [['A'], ['A'], ['A'], 'bye'], tools: [A('plain')], hooks: ['trace', 'pin'] })]
+}
+
 /** Two calls of one step, one after the other or together; and two steps. */
 function twoCalls(): readonly Spec[] {
   const specs: Spec[] = []
@@ -166,6 +171,15 @@ function families(): readonly Spec[] {
         script: [['sub', 'sub'], 'bye'],
         tools: [A('plain', true)],
         hooks: ['trace', 'output'],
+        child: childOf(kind),
+      }),
+    )
+    // The subagent has ended long before its parent knows it, and another call is stored meanwhile.
+    specs.push(
+      named(`sub(${kind}),A+late`, {
+        script: [['sub', 'A'], 'bye'],
+        tools: [A('plain', true)],
+        hooks: ['trace', 'late'],
         child: childOf(kind),
       }),
     )
@@ -247,6 +261,8 @@ function watched(): readonly Spec[] {
     }
     specs.push(named(`FAIL+retry+${hook}`, { script: [FAIL, 'bye'], tools: [A('plain')], hooks: [...hooks, 'retry'] }))
   }
+  const late = ['trace', 'observe', 'late'] // the result is stored long before observers see it
+  specs.push(named('A:ask+observe+late', { script: [['A'], 'bye'], tools: [A('ask')], hooks: late }))
   for (const kind of ['plain', 'fails'] as const) {
     const hooks = ['trace', 'around-again']
     specs.push(named(`A:${kind}+around-again`, { script: [['A'], 'bye'], tools: [A(kind)], hooks }))
@@ -277,6 +293,7 @@ function askedAgain(): readonly Spec[] {
 export const specs: readonly Spec[] = [
   ...texts(),
   ...oneCall(),
+  ...pinned(),
   ...twoCalls(),
   ...failures(),
   ...families(),

@@ -131,6 +131,9 @@ async function followAnswer(run: RunContext, { judged, answer, shown }: Answered
 async function runGroup(run: RunContext, group: readonly Judged[]): Promise<readonly Suspended[]> {
   const waiting: Suspended[] = []
   void run.ended // once, here: the order in which the tools start differs from run to run
+  const ids = new Set(group.map(({ call }) => call.id))
+  // What was asked about them has been answered, also if other questions are asked now.
+  run.effects.scopeLog.readAll(({ kind, call = '' }) => (kind === 'ask' || kind === 'tool') && ids.has(call))
   const delegated = group.filter((each) => each.tool?.delegate !== undefined && refusedResult(each) === undefined)
   const ended = await settle(
     group.map((each) => runCall(run, each, { index: delegated.indexOf(each), of: delegated.length })),
@@ -164,7 +167,6 @@ async function runCall(run: RunContext, judged: Judged, share: BudgetShare): Pro
       const decision = refusal?.result.status ?? (isAgreed ? 'other arguments' : 'ask')
       run.noteOverridden('beforeToolUse', { by, decision, call: call.id })
     }
-    run.effects.scopeLog.readAll((key) => key.call === call.id && (key.kind === 'ask' || key.kind === 'tool'))
     if (begun.last.key.kind === 'child') return delegatedCall(run, judged, share)
     if (begun.last.end === undefined) {
       const why = notAgain(run, judged, isSame)
