@@ -11,7 +11,7 @@ import { liveEffects, looseEffects, type Effects, type TimeLimit } from './effec
 import { systemClock } from './run-time.ts'
 
 function limit(ms: number): TimeLimit {
-  return { ms, key: () => ({ ...keyOf('', 'timeout'), hook: 'limit' }) }
+  return { ms, key: { ...keyOf('', 'timeout'), hook: 'limit' } }
 }
 
 test('the time is that of the last effect, however late it is by the clock', async () => {

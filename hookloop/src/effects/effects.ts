@@ -2,16 +2,16 @@ import { checkOptions } from '../values/check-options.ts'
 import type { Emit } from '../state/event.ts'
 import type { Json } from '../values/json.ts'
 import { AgentError } from '../errors.ts'
-import { Journal, type Effect, type Place } from './journal.ts'
+import { errorOf, Journal, type Effect, type Place } from './journal.ts'
 import { keyId, type EffectKey, type EffectPath } from './keys.ts'
 import { RunLog, type Scope } from './log.ts'
 import type { CancelRecord } from './records.ts'
-import { RunTime, systemClock, untilEnd, type Clock, type RunEnd, type WorkLimit } from './run-time.ts'
+import { RunTime, systemClock, untilEnd, type Clock, type RunEnd } from './run-time.ts'
 
 /** How long work may take. `key` is the same in every process; `abort` is called when the time is over. */
 export interface TimeLimit {
   readonly ms: number
-  key(): EffectKey
+  readonly key: EffectKey
   abort?(error: AgentError): void
 }
 
@@ -133,11 +133,31 @@ export class Effects implements Place {
    * reached its time limit. Timeouts are recorded.
    */
   async withTimeout<T>(work: PromiseLike<T>, limit: TimeLimit): Promise<T> {
-    const key = limit.key() // made each time, because repetitions are numbered
+    const { key, ms } = limit
     const { cancel } = this.scopeLog
     if (this.journal.tape !== undefined && cancel?.during?.includes(keyId(key)) === true) this.#follow(cancel)
     this.#throwIfLate(work, limit)
-    return this.time.wait(work, new HookLimit(limit, this))
+    return this.time.wait(work, {
+      ms,
+      abort: () => {
+        limit.abort?.(timedOut(key, { ms }))
+        return 0
+      },
+      graceMs: (end) => {
+        this.endedDuring(key)
+        return HOOK_GRACE_MS[end]
+      },
+      leave: (end) => this.#leave(key, end === undefined ? { ms } : { ms: HOOK_GRACE_MS[end], after: end }),
+    })
+  }
+
+  /** Records that a hook was not waited for any longer. */
+  #leave(key: EffectKey, waited: Waited): AgentError {
+    const error = timedOut(key, waited)
+    const at = this.clockTime()
+    this.stamp(at)
+    this.journal.endedLate(this.scopeLog, key, error, at)
+    return error
   }
 
   /** Called when the run ends while a hook is running. */
@@ -148,11 +168,11 @@ export class Effects implements Place {
 
   /** Throws if the work timed out in an earlier process. */
   #throwIfLate(work: PromiseLike<unknown>, limit: TimeLimit): void {
-    const end = this.journal.recorded(this.scopeLog, limit.key())
+    const end = this.journal.recorded(this.scopeLog, limit.key)
     if (end?.error === undefined) return
     work.then(undefined, () => undefined)
     this.stamp(end.at)
-    const error = new AgentError(end.error.code, end.error.message, { value: end.error.value })
+    const error = errorOf(end.error)
     limit.abort?.(error)
     throw error
   }
@@ -277,39 +297,6 @@ export class Effects implements Place {
 
 /** How long a hook may take to return after the run was cancelled, or has reached its time limit. */
 const HOOK_GRACE_MS = { cancel: 5_000, limit: 1_000 } as const
-
-/** The limits of a hook or a schema. */
-class HookLimit implements WorkLimit {
-  readonly ms: number
-  readonly #limit: TimeLimit
-  readonly #effects: Effects
-
-  constructor(limit: TimeLimit, effects: Effects) {
-    this.ms = limit.ms
-    this.#limit = limit
-    this.#effects = effects
-  }
-
-  abort(): number {
-    this.#limit.abort?.(timedOut(this.#limit.key(), { ms: this.ms }))
-    return 0
-  }
-
-  graceMs(end: RunEnd): number {
-    this.#effects.endedDuring(this.#limit.key())
-    return HOOK_GRACE_MS[end]
-  }
-
-  leave(end: RunEnd | undefined): AgentError {
-    const key = this.#limit.key()
-    const error = timedOut(key, end === undefined ? { ms: this.ms } : { ms: HOOK_GRACE_MS[end], after: end })
-    const { journal, scopeLog } = this.#effects
-    const at = this.#effects.clockTime()
-    this.#effects.stamp(at)
-    journal.endedLate(scopeLog, key, error, at)
-    return error
-  }
-}
 
 /** How long a hook was waited for; `after`: since the run was cancelled, or had reached its time limit. */
 type Waited = { readonly ms: number; readonly after?: RunEnd }

@@ -115,7 +115,7 @@ test('a sleep continues for the rest of its time', async () => {
 
 test('a timeout that is recorded ends the same wait at the same time, also if the work answers now', async () => {
   const first = processOf()
-  const limit = { ms: 100, key: () => keyOf('hook', 'timeout') }
+  const limit = { ms: 100, key: keyOf('hook', 'timeout') }
   const waiting = assert.rejects(first.effects.withTimeout(new Promise(() => undefined), limit), {
     code: 'HOOK_TIMED_OUT',
   })

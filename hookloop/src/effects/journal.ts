@@ -4,7 +4,7 @@ import type { TimedLedgerEntry } from '../state/ledger.ts'
 import type { FinalRecord } from '../state/execution.ts'
 import { diffState, stateChange } from '../state/state-diff.ts'
 import type { Approval } from '../state/tool-call.ts'
-import { AgentError, toAgentError } from '../errors.ts'
+import { AgentError, toAgentError, type ErrorCode } from '../errors.ts'
 import { toJson } from '../values/json.ts'
 import { encodeChange } from './change.ts'
 import type { EffectKey, EffectKind } from './keys.ts'
@@ -170,7 +170,7 @@ export class Journal {
       value = await act(entry?.begin?.at ?? began)
     } catch (thrown) {
       const at = place.clockTime()
-      if (!passes(thrown)) this.#end(scope, effect, { error: errorText(thrown), at, began })
+      if (!passes(thrown)) this.#end(scope, effect, { error: errorText(thrown, 'HOOK_FAILED'), at, began })
       place.stamp(at)
       throw thrown
     }
@@ -186,13 +186,14 @@ export class Journal {
   }
 
   #end(scope: Scope, effect: Effect, { began, ...ended }: Done & Pick<EndRecord, 'began'>): Done {
+    const hasBegin = isBegun(effect)
     this.append({
       t: 'end',
       ...pathOf(scope),
       key: effect.key,
       ...ended,
-      ...(!isBegun(effect) && began !== undefined && { began }),
-      ...(!isBegun(effect) && this.#sink !== undefined && { input: effect.input() }),
+      ...(!hasBegin && began !== undefined && { began }),
+      ...(!hasBegin && this.#sink !== undefined && { input: effect.input() }),
     })
     this.#sink?.flushSoon()
     return ended
@@ -201,7 +202,7 @@ export class Journal {
   /** Records that a hook timed out, as its end. */
   endedLate(scope: Scope, key: EffectKey, error: AgentError, at: number): void {
     if (this.tape !== undefined || scope.find(key) !== undefined) return
-    this.append({ t: 'end', ...pathOf(scope), key, error: errorText(error), at })
+    this.append({ t: 'end', ...pathOf(scope), key, error: errorText(error, 'HOOK_FAILED'), at })
   }
 
   /** The recorded end of something that this process does not perform itself, such as the timeout of a hook. */
@@ -293,15 +294,20 @@ function pathOf({ path }: Scope): { readonly path?: Scope['path'] } {
 function resultAt<T extends Json>(place: Pick<Place, 'stamp'>, { value, error, at }: Done): T {
   place.stamp(at)
   if (error === undefined) return value as T
-  throw new AgentError(error.code, error.message, { value: error.value })
+  throw errorOf(error)
+}
+
+export function errorOf({ code, message, value }: ErrorText): AgentError {
+  return new AgentError(code, message, { value })
 }
 
 function isBegun({ key, isInstant }: Effect): boolean {
   return storedFirst.has(key.kind) && isInstant !== true
 }
 
-function errorText(thrown: unknown): ErrorText {
-  const { code, message, value } = toAgentError(thrown, 'HOOK_FAILED')
+/** An error as it is recorded. */
+export function errorText(thrown: unknown, byDefault: ErrorCode): ErrorText {
+  const { code, message, value } = toAgentError(thrown, byDefault)
   try {
     return value === undefined ? { code, message } : { code, message, value: toJson(value) }
   } catch {

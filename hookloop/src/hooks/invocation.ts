@@ -234,27 +234,9 @@ export function enforcedLimitOf(hook: StackedHook): number {
 }
 
 /** The time limit of a hook in an invocation. */
-export class HookTime implements TimeLimit {
-  readonly invocation: Invocation
-  readonly hook: StackedHook
-  #key: EffectKey | undefined
-
-  constructor(invocation: Invocation, hook: StackedHook) {
-    this.invocation = invocation
-    this.hook = hook
-  }
-
-  get ms(): number {
-    return enforcedLimitOf(this.hook)
-  }
-
-  key(): EffectKey {
-    return (this.#key ??= this.invocation.keyFor('timeout', this.hook.name, ''))
-  }
-
-  abort(error: AgentError): void {
-    this.invocation.abort(error)
-  }
+export function hookLimit(invocation: Invocation, hook: StackedHook): TimeLimit {
+  const key = invocation.keyFor('timeout', hook.name, '')
+  return { ms: enforcedLimitOf(hook), key, abort: (error) => invocation.abort(error) }
 }
 
 function misused(why: string): AgentError {

@@ -7,7 +7,7 @@ import { withTimeout } from '../system/timeout.ts'
 import { BaseContext, type Draft, type Mode } from './base-context.ts'
 import { errorOpinion, hookError, modelText } from './failure-text.ts'
 import { withCalls } from './infer.ts'
-import { enforcedLimitOf, HookTime, opinionOf, type Invocation } from './invocation.ts'
+import { enforcedLimitOf, hookLimit, opinionOf, type Invocation } from './invocation.ts'
 import { joinPerformed, performHook, type Performed } from './perform-hook.ts'
 import type { StackedHook } from './stack.ts'
 import { isThenable } from '../values/thenable.ts'
@@ -161,7 +161,7 @@ async function settle(invocation: Invocation, running: RunningHook, result: Prom
   const { hook, started } = running
   try {
     const work = withCalls(result, invocation)
-    const returned = await invocation.host.effects.withTimeout(work, new HookTime(invocation, hook))
+    const returned = await invocation.host.effects.withTimeout(work, hookLimit(invocation, hook))
     await invocation.endTurn('returned')
     const draft = isPerformed(hook)
       ? joinPerformed(invocation, returned as Performed)

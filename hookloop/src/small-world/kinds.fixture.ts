@@ -209,7 +209,7 @@ export async function conclude(life: Life, end: Summary | undefined): Promise<vo
   await checkEnded(life)
   if (life.change === 'none') await checkSame(life)
   if (life.change === 'schema') await checkSeen(life)
-  if (end !== undefined && !spec.script.includes(FAIL)) checkEnd(world, end, await endOf(life))
+  checkEnd(life, end, await endOf(life))
 }
 
 /** Of what is expected, as far as it is. A model that fails at its first attempt does so in each process. */

@@ -19,7 +19,7 @@ import { finishInvocation, fireTrigger, hasQuestion, recover } from '../context/
 import { askAt, deniedVote } from '../context/ask.ts'
 import type { OpenStep } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
-import { passes, type Effect } from '../../effects/journal.ts'
+import { errorOf, passes, type Effect } from '../../effects/journal.ts'
 import type { EffectKey } from '../../effects/keys.ts'
 import { limitedBy, untilEnd } from '../../effects/run-time.ts'
 import { AroundInference, attemptKey, usageOfFailed, type Attempt, type ModelCall } from './attempts.ts'
@@ -147,7 +147,7 @@ async function mayCallAgain(
 
 /** The error of a failed call: as it was thrown, or as it was recorded. */
 function failureOf({ thrown }: ModelCall, { error }: ModelCallRecord): AgentError {
-  return thrown ?? new AgentError(error!.code, error!.message, { value: error!.value })
+  return thrown ?? errorOf(error!)
 }
 
 function modelKey({ index: step }: OpenStep, attempt: number): EffectKey {

@@ -120,7 +120,7 @@ async function summarize(run: RunContext, { by, summarize }: Requested, messages
   let summary: unknown
   try {
     const work = Promise.resolve(summarize({ messages, infer, signal: run.signal }))
-    summary = await run.effects.withTimeout(work, { ms: Infinity, key: () => key })
+    summary = await run.effects.withTimeout(work, { ms: Infinity, key })
   } catch (thrown) {
     await inference.close('threw')
     throw thrown

@@ -102,7 +102,7 @@ export async function readOutput(run: RunContext, outcome: ContinuationOutcome):
   let error: AgentError
   try {
     const key = run.effects.keyOf({ step: run.step, kind: 'timeout', trigger: 'onStop', n: 'output' })
-    const limit = { ms: READ_TIMEOUT_MS, key: () => key }
+    const limit = { ms: READ_TIMEOUT_MS, key }
     const read = await run.effects.withTimeout(run.parts.reader!(run.execution.steps.items), limit)
     if ('value' in read) {
       run.output = read

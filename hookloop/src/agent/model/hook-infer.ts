@@ -5,7 +5,7 @@ import type { EntryWarning, LedgerEntry } from '../../state/ledger.ts'
 import { addTokens, addUsage, noTokens, totalTokens, type TokenUsage } from '../../state/usage.ts'
 import { hashJson } from '../../values/json.ts'
 import type { Effects } from '../../effects/effects.ts'
-import { Unanswered, type Effect } from '../../effects/journal.ts'
+import { errorOf, Unanswered, type Effect } from '../../effects/journal.ts'
 import type { EffectKey } from '../../effects/keys.ts'
 import { limitedBy } from '../../effects/run-time.ts'
 import { AgentError } from '../../errors.ts'
@@ -279,7 +279,7 @@ export class HookModelCalls implements HookInference {
       this.#note(call, { decision: 'inferred', message: `${totalTokens(response.usage)} tokens`, warnings })
       return response
     }
-    const { code, message, value } = error!
+    const { message } = error!
     const warnings = totalTokens(usage) === 0 ? [] : [incompleteCall]
     this.#note(call, { decision: 'inferenceFailed', message, warnings })
     const by = limitedBy(error!)
@@ -288,7 +288,7 @@ export class HookModelCalls implements HookInference {
         Object.freeze({ decision: 'forbidContinuation', reason: 'timeLimit', message, source: by } as const),
       )
     }
-    throw new AgentError(code, message, { value })
+    throw errorOf(error!)
   }
 
   #note(

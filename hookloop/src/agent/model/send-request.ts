@@ -14,6 +14,8 @@ import { isJsonObject, sameJson, toJson, type Json, type JsonObject } from '../.
 import type { LedgerEntry } from '../../state/ledger.ts'
 import { areReplyParts, withUniqueIds, type Part } from '../../state/message.ts'
 import { isAmount, noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
+import { errorText } from '../../effects/journal.ts'
+import type { ErrorText } from '../../effects/records.ts'
 import { untilEnd, type WorkLimit } from '../../effects/run-time.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
 import type { HookHost } from '../../hooks/hook-host.ts'
@@ -209,20 +211,12 @@ function isFiniteJson(value: unknown): boolean {
 }
 
 /** The value of an error, if it is JSON: an error must not be lost because of the value it carries. */
-export function plainValue(value: unknown): { readonly value?: Json } {
+function plainValue(value: unknown): { readonly value?: Json } {
   try {
     return value === undefined ? {} : { value: toJson(value) }
   } catch {
     return {}
   }
-}
-
-/** What is recorded of a failed call. */
-export type RecordedError = { readonly code: AgentError['code']; readonly message: string; readonly value?: Json }
-
-export function toRecordedError(error: AgentError): RecordedError {
-  const { code, message, value } = error
-  return { code, message, ...plainValue(value) }
 }
 
 /** The error of a call that a guard has forbidden. */
@@ -236,7 +230,7 @@ export type ModelCallRecord = {
   readonly finishReason?: FinishReason
   readonly modelId?: string
   readonly warnings?: readonly string[]
-  readonly error?: RecordedError
+  readonly error?: ErrorText
   /** What it has cost, and what the answer alone has cost if that is not the same. */
   readonly usage: TokenUsage
   readonly ownUsage?: TokenUsage
@@ -264,7 +258,7 @@ export function answeredRecord(response: InferenceResponse, usage: TokenUsage, r
 }
 
 export function failedRecord(thrown: unknown, usage: TokenUsage, rest: Rest = {}): ModelCallRecord {
-  return { error: toRecordedError(toAgentError(thrown, 'MODEL_FAILED')), usage, ...withoutEmpty(rest) }
+  return { error: errorText(thrown, 'MODEL_FAILED'), usage, ...withoutEmpty(rest) }
 }
 
 function withoutEmpty({ isEstimated, trail = [], votes = [] }: Rest): Partial<ModelCallRecord> {

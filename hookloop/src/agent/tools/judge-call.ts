@@ -134,7 +134,7 @@ async function parseArgs(run: RunContext, { call, tool }: Candidate): Promise<Pa
 
 function parseLimit({ effects, step }: RunContext, { id }: ActiveCall, why: 'parse' | 'fits'): TimeLimit {
   const key = effects.keyOf({ step, kind: 'timeout', call: id, trigger: 'beforeToolUse', n: why })
-  return { ms: PARSE_MS, key: () => key }
+  return { ms: PARSE_MS, key }
 }
 
 /** block > stop > ask > allow > no opinion. `parsed` is what the tool will get. */
