@@ -44,12 +44,7 @@ const stored: readonly RuleMutant[] = [
 
 const begunWins: readonly RuleMutant[] = [
   mutant(
-    ['4 §1', 'an input is blocked whose step has begun'],
-    [input, 'if (blocked !== undefined && hasBegun)', 'if (blocked !== undefined && false)'],
-    ['A:plain', 'crash'],
-  ),
-  mutant(
-    ['4 §1', 'a hook fails at onUserInput whose step has begun, and its results are lost'],
+    ['4 §1', 'an input is blocked, or fails, whose step has begun, and its results are lost'],
     [input, 'if (isStopped(run) && !hasBegun) {', 'if (isStopped(run)) {'],
     ['A:plain', 'crash'],
   ),
