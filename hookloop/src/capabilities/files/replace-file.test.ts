@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync
 import { afterEach, beforeEach, test } from 'node:test'
 import { Workshop } from './files.fixture.ts'
 import { bestLookup, OpenFolder } from './open-folder.ts'
-import { makeFolders, replaceFile } from './replace-file.ts'
+import { replaceFile } from './replace-file.ts'
 
 let shop: Workshop
 let directory: OpenFolder
@@ -19,14 +19,6 @@ afterEach(async () => {
 
 const content = Buffer.from('new')
 const { signal } = new AbortController()
-
-test('a file is replaced by a new one, and no temporary file is left', async () => {
-  const { ino } = statSync(shop.path('file'))
-  await replaceFile(directory, 'file', { content, before: statSync(shop.path('file')), signal })
-  assert.equal(readFileSync(shop.path('file'), 'utf8'), 'new')
-  assert.notEqual(statSync(shop.path('file')).ino, ino)
-  assert.deepEqual(readdirSync(shop.inside), ['file'])
-})
 
 test('a cancelled write leaves the old content and no temporary file', async () => {
   const aborted = AbortSignal.abort(new Error('cancelled'))
@@ -89,13 +81,4 @@ test('a file that was created in the meantime is not replaced', async () => {
   )
   assert.equal(readFileSync(shop.path('file'), 'utf8'), 'old')
   assert.deepEqual(readdirSync(shop.inside), ['file'])
-})
-
-test('nested folders are created, existing ones are used, and a file in place of a folder fails', async () => {
-  const made = await makeFolders(directory, ['a', 'b'])
-  const again = await makeFolders(directory, ['a', 'b', 'c'])
-  assert.equal(made.realPath, shop.path('a', 'b'))
-  assert.equal(again.realPath, shop.path('a', 'b', 'c'))
-  await Promise.all([made.close(), again.close()])
-  await assert.rejects(makeFolders(directory, ['file', 'x']), { code: 'ENOTDIR' })
 })

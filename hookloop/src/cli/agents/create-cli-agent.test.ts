@@ -17,7 +17,8 @@ function agentFile(name: string, code: string): string {
 const parts = `
 import { approval, createAgent, guard, guards, tool, type AgentOptions } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
-const read = tool({ name: 'read',
+const read = tool({
+  name: 'read',
   description: 'Reads a file.',
   input: { type: 'object', properties: { path: { type: 'string' } } },
   execute: ({ path }) => { console.log('reading', path); return 'the content of ' + path },
@@ -41,10 +42,6 @@ const limited = agentFile(
 )
 const asking = agentFile('asking.ts', `${parts} export default { model: asks, use: [remove] }`)
 const waiting = agentFile('waiting.ts', `${parts} export default { model: asks, use: [remove, approval('suspend')] }`)
-const typed = agentFile(
-  'typed.ts',
-  `${parts} export default { model: scriptedModel([{ toolCalls: [{ name: 'answer', args: { n: 7 } }] }, '{"n":7}']), output: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] } }`,
-)
 
 describe('hookloop run --agent', { concurrency: 2 }, () => {
   for (const [what, file] of [
@@ -136,12 +133,6 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
     const [first, second] = await Promise.all([broken, empty].map((file) => hookloop(['run', 'Go.', '--agent', file])))
     assert.deepEqual([first!.code, first!.stderr], [2, `error: The agent file ${broken} cannot be loaded: not today\n`])
     assert.match(second!.stderr, /empty\.ts: its default export must be an agent, or the options of createAgent\./)
-  })
-
-  test('a typed answer is printed as JSON', async () => {
-    const { code, stdout, stderr } = await hookloop(['run', 'Go.', '--agent', typed, '--quiet'])
-    assert.equal(code, 0, stderr)
-    assert.deepEqual(JSON.parse(stdout), { n: 7 })
   })
 
   test('a module in a commonjs package is rejected with a way to fix it', async () => {

@@ -61,11 +61,6 @@ describe('hookloop run', { concurrency: 2 }, () => {
     assert.match(session, /^\w{4}-\w{4}$/)
   })
 
-  test('in a pipe prints only the last answer', async () => {
-    const { stdout } = await hookloop(['run', 'hello', '--agent', agentFile('talks.ts', talks)])
-    assert.equal(stdout, 'Done.\n')
-  })
-
   test('a typed answer is printed as JSON, whatever text the model wrote', async () => {
     const agent = agentFile('typed.ts', typed('(answer) => ({ ...answer, size: 10n })'))
     const ways = [[], ['--quiet'], ['--no-stream']]
@@ -237,11 +232,6 @@ describe('a run that is interrupted', { concurrency: 2 }, () => {
     await server.hungUp
   })
 })
-
-const talks = `import { tool } from 'hookloop'
-  import { scriptedModel } from 'hookloop/testing'
-  const look = tool({ name: 'look', description: '', input: { type: 'object' }, execute: () => 'seen' })
-  export default { model: scriptedModel([{ text: 'Wait.', toolCalls: [{ name: 'look' }] }, 'Done.']), use: [look] }`
 
 /** An agent whose answer comes by a tool, and goes through a function. */
 function typed(transform: string): string {

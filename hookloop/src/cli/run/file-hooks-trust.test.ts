@@ -1,15 +1,5 @@
 import assert from 'node:assert/strict'
-import {
-  appendFileSync,
-  chmodSync,
-  cpSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { appendFileSync, chmodSync, cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
@@ -227,21 +217,6 @@ describe('hooks of a project', { concurrency: 2 }, () => {
     assert.equal((await project.run('work c')).code, 2)
   })
 
-  test('H08 with an invalid entry keep the run from starting, and the line is printed', async () => {
-    const project = new ProjectWithHooks()
-    project.write(
-      '.hookloop/hooks.json',
-      '{\n  "hooks": [\n    { "on": "PreTooluse", "mode": "guard", "shell": "exit 2" }\n  ]\n}\n',
-    )
-    assert.notEqual((await project.trust('--yes')).code, 0)
-    assert.equal((await project.run('hello')).code, 0) // it is not trusted, so it is not read
-    const own = new ProjectWithHooks()
-    own.ownHooks({ on: 'beforeToolUse', mode: 'guard', tools: 'bash', shell: 'exit 2' })
-    const ended = await own.run('work x')
-    assert.deepEqual([ended.code !== 0, own.marked()], [true, []])
-    assert.match(ended.stderr, /hooks\.json:1: there is no "tools"/)
-  })
-
   test('H09 of Claude Code with an invalid handler: the others run, and it is reported', async () => {
     const project = new ProjectWithHooks()
     const handlers = Array.from({ length: 9 }, (_, i) => ({ type: 'command', command: project.mark(`ran ${i}`) }))
@@ -367,29 +342,4 @@ describe('the list of trusted files', { concurrency: 2 }, () => {
       assert.match(ended.stderr, /list of trusted files.*Fix or delete it/s)
     })
   }
-
-  test('can be written by several processes at once without losing an entry', async () => {
-    const project = new ProjectWithHooks()
-    const folders = Array.from({ length: 6 }, (_, n) => `p${n}`)
-    for (const folder of folders) project.write(`${folder}/.hookloop/hooks.json`, { hooks: [judge('true')] })
-    const ends = await Promise.all(
-      folders.map((folder) => project.start(['trust', join(project.dir, folder), '--yes']).ended),
-    )
-    const { files } = JSON.parse(readFileSync(project.trustFile, 'utf8')) as { files: object }
-    assert.deepEqual([ends.map(({ code }) => code), Object.keys(files).length], [folders.map(() => 0), folders.length])
-  })
-
-  test('is readable by its owner only, and is replaced atomically', async () => {
-    const project = new ProjectWithHooks()
-    project.hooks(judge('true'))
-    await project.trust('--yes')
-    const { statSync, readdirSync } = await import('node:fs')
-    const left = readdirSync(join(project.home, '.config', 'hookloop')).toSorted()
-    assert.deepEqual(
-      [statSync(project.trustFile).mode & 0o777, left],
-      [0o600, ['trust.json', 'trust.json.lock', 'trusted']],
-    )
-    renameSync(project.trustFile, `${project.trustFile}.away`)
-    assert.match((await project.run('hello')).stderr, /not trusted/)
-  })
 })

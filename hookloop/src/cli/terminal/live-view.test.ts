@@ -113,15 +113,6 @@ test('a guard that fails is reported once, and each call that it blocks on one l
   ])
 })
 
-test('an approval without an approver is shown as denied', async () => {
-  const careful = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'careful' })
-  const { lines } = await seen(calling({ name: 'look' }), look, careful)
-  assert.deepEqual(lines, [
-    '? look Really? (asked by careful)',
-    '⊘ look blocked by approval: Not run: it needs approval (Really?), and the agent has no approver.',
-  ])
-})
-
 test('a retracted answer is marked as discarded, and the next one starts on a new line', async () => {
   const again = errorPolicy({ backoffMs: 0 })
   const { stdout, lines } = await seen([{ chunks: ['Half an ans'], error: 'cut off' }, 'A whole answer.'], again)

@@ -119,8 +119,10 @@ process.stdin.on('data', (chunk) => (input += chunk))
 process.stdin.on('end', () => {
   const { tool_name, tool_input } = JSON.parse(input)
   if (tool_name !== 'Bash' || !/^npm /.test(tool_input.command)) process.exit(0)
-  console.log(JSON.stringify({ systemMessage: 'npm became pnpm',
-    hookSpecificOutput: { hookEventName: 'PreToolUse',
+  console.log(JSON.stringify({
+    systemMessage: 'npm became pnpm',
+    hookSpecificOutput: {
+      hookEventName: 'PreToolUse',
       permissionDecision: 'allow',
       updatedInput: { ...tool_input, command: tool_input.command.replace(/^npm /, 'pnpm ') },
     },
@@ -138,59 +140,6 @@ process.stdin.on('end', () => {
         },
       ],
       ['ls passes', bash('ls'), none],
-    ],
-  },
-  {
-    title: 'a bash script with the older decision field',
-    event: 'PreToolUse',
-    file: 'legacy.sh',
-    command: 'bash FILE',
-    source: `#!/bin/bash
-cmd=$(jq -r .tool_input.command)
-case "$cmd" in
-  grep*) jq -n --arg r "Use rg instead of: $cmd" '{decision: "block", reason: $r}' ;;
-  ls*) echo '{"decision": "approve", "reason": "listing"}' ;;
-esac
-`,
-    cases: [
-      ['grep is denied', bash('grep -r x'), { decision: 'deny', reason: 'Use rg instead of: grep -r x' }],
-      ['ls is allowed', bash('ls'), { decision: 'allow', reason: 'listing' }],
-      ['anything else has no opinion', bash('pwd'), none],
-    ],
-  },
-  {
-    title: 'a command line that formats after an edit',
-    event: 'PostToolUse',
-    file: 'unused',
-    command: `jq -r '.tool_input.file_path' | { read -r f; if [[ "$f" == *.ts ]]; then echo "formatted $f"; fi; }`,
-    source: '',
-    cases: [
-      ['a file of its kind', file('Edit', '/p/a.ts'), none],
-      ['another file', file('Edit', '/p/a.md'), none],
-    ],
-  },
-  {
-    title: 'a Python script that checks types after an edit',
-    event: 'PostToolUse',
-    file: 'check.py',
-    command: 'FILE',
-    mode: 0o755,
-    source: `#!/usr/bin/env python3
-import json, sys
-event = json.loads(sys.stdin.read())
-if event["tool_response"].get("success") is False:
-    print("tool failed", file=sys.stderr); sys.exit(1)
-if event["tool_input"]["file_path"].endswith(".py"):
-    print(json.dumps({"decision": "block", "reason": "E501 line too long",
-                      "hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "ruff 0.5"}}))
-`,
-    cases: [
-      [
-        'feedback and context',
-        { ...file('Write', '/p/a.py'), tool_response: { filePath: '/p/a.py', success: true } },
-        { decision: 'block', reason: 'E501 line too long', additionalContext: 'ruff 0.5' },
-      ],
-      ['another file', { ...file('Write', '/p/a.ts'), tool_response: { filePath: '/p/a.ts' } }, none],
     ],
   },
   {

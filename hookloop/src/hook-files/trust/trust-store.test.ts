@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path'
 import { after, suite, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fingerprint, hashFiles, type Fingerprint } from './fingerprint.ts'
-import { defaultTrustFile, statusText, trustedByHash, TrustStore } from './trust-store.ts'
+import { defaultTrustFile, trustedByHash, TrustStore } from './trust-store.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hookloop-trust-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -225,13 +225,6 @@ suite('the list of trusted files', () => {
     assert.throws(() => trust.statusOf(print()), /it is not a file/)
   })
 
-  test('is used if other users can only read and execute it', () => {
-    const { trust, print } = scene()
-    trust.trust([print()])
-    chmodSync(trust.file, 0o755)
-    assert.equal(trust.statusOf(print()), 'trusted')
-  })
-
   test('is not used if it belongs to another user', { skip: process.getuid?.() !== 0 && 'needs root' }, () => {
     const { trust, print } = scene()
     trust.trust([print()])
@@ -253,14 +246,6 @@ test('the list is in the configuration folder of the user, unless a variable nam
   assert.equal(defaultTrustFile({ XDG_CONFIG_HOME: '', HOOKLOOP_TRUST: '' }), usual)
 })
 
-test('a file that is not trusted has the reason: it cannot be trusted, has changed, or is new', () => {
-  const file = { path: '/there/hooks.json', hash: '', isConfig: true, status: 'untrusted' } as const
-  const texts = [{ problem: 'it is a folder' }, { status: 'changed' as const }, {}].map((more) =>
-    statusText({ ...file, ...more }),
-  )
-  assert.deepEqual(texts, ['cannot be trusted (it is a folder)', 'has changed since it was trusted', 'is not trusted'])
-})
-
 test('files are trusted by the first 16 characters of their hash, and not by fewer or by others', () => {
   const { dir, print } = scene()
   const files = [print()]
@@ -272,10 +257,4 @@ test('files are trusted by the first 16 characters of their hash, and not by few
   )
   assert.equal(trustedByHash(files, { dir, hash })!.statusOf(files[0]!), 'trusted')
   assert.equal(trustedByHash([], { dir, hash: hashFiles([], dir) }), undefined)
-})
-
-test('a list in a folder that cannot be created is an error with its path', () => {
-  const { path, print } = scene()
-  const file = join(path, 'trust.json') // below a file
-  assert.throws(() => new TrustStore(file).trust([print()]), { code: 'CONFIG_INVALID', value: file })
 })

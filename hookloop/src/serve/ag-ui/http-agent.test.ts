@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { Interrupt, Message, ResumeEntry } from '@ag-ui/client'
+import type { Message, ResumeEntry } from '@ag-ui/client'
 import { redactSecrets } from '../../capabilities/redact-secrets.ts'
 import { AgentError } from '../../errors.ts'
-import { guard, hook } from '../../hooks/hook.ts'
+import { hook } from '../../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import type { LanguageModel } from '../../state/inference.ts'
 import { paid, payingBoth, serving, slowModel } from '../chat-server.fixture.ts'
@@ -100,18 +100,6 @@ suite('questions', () => {
     await checkLoaded(server, client)
   })
 
-  test('a call is run with the arguments that an approver has edited, and the conversation shows them', async () => {
-    const server = await serving()
-    const client = new Client(server)
-    await client.say('Pay ann')
-    await client.answer({ approved: true, editedArgs: { to: 'eve' } })
-    assert.deepEqual(paid.splice(0), ['eve'])
-    const [call] = client.calls
-    assert.equal(call!.function.arguments, '{"to":"eve"}')
-    assert.deepEqual(client.custom('arguments'), [{ toolCallId: call!.id, args: { to: 'eve' } }])
-    await checkLoaded(server, client)
-  })
-
   test('a call that the user denies or cancels is not run, and the model gets the reason', async () => {
     const server = await serving()
     const client = new Client(server)
@@ -144,16 +132,6 @@ suite('questions', () => {
     await client.runAgent({ resume })
     assert.deepEqual([client.texts.at(-1), paid.splice(0).toSorted()], ['assistant: All done.', ['ann', 'bob']])
     await checkLoaded(server, client)
-  })
-
-  test('a question at a trigger has no call, and its answer continues the run', async () => {
-    const server = await serving({ use: [guard('beforeStep', (ctx) => ctx.ask('Begin?'), { name: 'begin' })] })
-    const client = new Client(server)
-    await client.say('Hello.')
-    const [{ message, toolCallId, reason }] = client.pendingInterrupts as [Interrupt]
-    assert.deepEqual([message, toolCallId, reason], ['Begin?', undefined, 'confirmation'])
-    await client.answer({ approved: true })
-    assert.equal(client.texts.at(-1), 'assistant: 1: Hello.')
   })
 
   test('an answer that is forged, second, invalid or given twice is rejected, and runs nothing', async () => {
