@@ -94,10 +94,6 @@ describe('--dir of hooks test', { concurrency: 2 }, () => {
   }
 })
 
-describe('the folder in which hooks test runs hooks', { concurrency: 2 }, () => {})
-
-describe('an incomplete event of hooks test', { concurrency: 2 }, () => {})
-
 describe('problems that hooks test reports', { concurrency: 2 }, () => {
   test('invalid settings are in the problems of the report', async () => {
     using project = new HookProject()

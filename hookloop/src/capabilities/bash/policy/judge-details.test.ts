@@ -143,8 +143,6 @@ suite('a program', () => {
   })
 })
 
-suite('an expansion', () => {})
-
 suite('a catastrophe', () => {
   test('is denied whatever the rules say, for each program that can cause one', () => {
     assertVerdicts(
@@ -173,12 +171,6 @@ suite('a catastrophe', () => {
     assertVerdicts({ allow: rules }, { allow: rules.filter((each) => !each.startsWith('find')) })
   })
 })
-
-suite('a value', () => {})
-
-suite('an allow rule', () => {})
-
-suite('a deny rule', () => {})
 
 suite('the reason', () => {
   test('suggests a rule only if one can be written', () => {

@@ -34,5 +34,3 @@ suite('what a program reads in its own way', () => {
     assert.deepEqual(writes('cp src/*.ts b/'), ['b/*.ts'])
   })
 })
-
-suite('commands that agents run every day', () => {})

@@ -45,8 +45,6 @@ const textsIn = ({ state }: HookOutcome): readonly string[] =>
     return textOf(content)
   })
 
-suite('a Claude Code hook at UserPromptSubmit', () => {})
-
 suite('a Claude Code hook at PreToolUse', () => {
   test('changes the arguments, unless it denies the call', async () => {
     const updatedInput = { prompt: 'Do not look.' }
@@ -86,8 +84,6 @@ suite('a Claude Code hook at PostToolUse', () => {
   })
 })
 
-suite('a Claude Code hook at the end of a step, a turn or a subagent', () => {})
-
 suite('a Claude Code hook at other events', () => {
   test('lets the model try a denied call again, but not inside a subagent', async () => {
     const merged = { other: { retry: true } }
@@ -97,4 +93,3 @@ suite('a Claude Code hook at other events', () => {
   })
 })
 
-suite('two Claude Code events of one trigger', () => {})
