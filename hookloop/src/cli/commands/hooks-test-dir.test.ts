@@ -115,12 +115,7 @@ describe('problems that hooks test reports', { concurrency: 2 }, () => {
     })
   }
 
-  test('a variable that is never set is reported', async () => {
-    const { stderr } = await tested(['PreToolUse', '--handler', 'test -n "$CLAUDE_TOOL_FILE_PATH"'])
-    assert.match(stderr, /CLAUDE_TOOL_FILE_PATH is not set/)
-  })
-
-  test('a secret that a script reads is reported, and passed with --pass-env', async () => {
+  test('a secret is passed to a hook only with --pass-env', async () => {
     using project = new HookProject()
     const script = project.write('check.sh', '[ -z "$PAGER_TOKEN" ] || { echo "$PAGER_TOKEN" >&2; exit 2; }\n')
     const how = { env: { PAGER_TOKEN: 'abc', OTHER_TOKEN: 'def' }, cwd: project.dir }
@@ -128,7 +123,5 @@ describe('problems that hooks test reports', { concurrency: 2 }, () => {
     const without = await tested(args, bash, how)
     const passed = await tested([...args, '--pass-env', 'PAGER_TOKEN'], bash, how)
     assert.deepEqual([without.report['decision'], passed.report['reason']], ['none', 'abc'])
-    assert.match(without.stderr, /PAGER_TOKEN is not passed to hooks/)
-    assert.doesNotMatch(without.stderr + passed.stderr, /OTHER_TOKEN|abc/)
   })
 })

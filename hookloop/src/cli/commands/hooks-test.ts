@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { AskModel } from '../../hook-files/claude/run/ask-model.ts'
 import { claudeEventNames, eventSpec, type ClaudeEvent } from '../../hook-files/claude/events/claude-events.ts'
@@ -14,7 +14,7 @@ import type { Payload } from '../../hook-files/claude/events/common-payload.ts'
 import { HookTable, runEvent, type RanHandler } from '../../hook-files/claude/run/run-event.ts'
 import { readSettings } from '../../hook-files/claude/load/read-settings.ts'
 import { findEvent, examplePayload } from '../../hook-files/claude/events/example-payload.ts'
-import { commandLineOf, trustedGroups } from '../../hook-files/claude/load/trusted-groups.ts'
+import { trustedGroups } from '../../hook-files/claude/load/trusted-groups.ts'
 import type { FileHook } from '../../hook-files/files/hook-file.ts'
 import { findHooks, leftOutNote } from '../../hook-files/files/project-hooks.ts'
 import { uniqueByPath } from '../../hook-files/trust/fingerprint.ts'
@@ -32,7 +32,6 @@ import { printable } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
 import { fireFileHooks } from '../hooks-test/fire-file-hooks.ts'
 import { reportOf, reportText } from '../hooks-test/report.ts'
-import { missingVariables } from '../hooks-test/missing-variables.ts'
 import { relativePath } from '../terminal/relative-paths.ts'
 import { resolveDir } from './dir-option.ts'
 
@@ -87,7 +86,7 @@ async function hooksTest(name: string, flags: HooksTestFlags, cli: CliContext): 
       ? projectHooks(flags, location, cli.command)
       : singleHandler(flags.handler, event, location)
   const { groups, rules, untrusted } = tested
-  const where = foldersFor(payload, { location, groups, flags })
+  const where = foldersFor(payload, { location, flags })
   const environment = { env: cli.env, passEnv: flags.passEnv ?? [] }
   const background: Promise<RanHandler>[] = []
   const result = await runEvent(new HookTable(groups), payload, {
@@ -102,12 +101,7 @@ async function hooksTest(name: string, flags: HooksTestFlags, cli: CliContext): 
   const problems = [...tested.problems, ...result.problems]
   const outcome = { ...result, merged, own, late, problems }
   const isSilent = own.length + result.ran.length + late.length + problems.length === 0
-  const here = groups.filter((group) => group.event === event)
-  const notes = [
-    ...otherEvent(given, event),
-    ...(isSilent ? [whyNoneRan(payload, groups)] : []),
-    ...missingVariables(here, { ...environment, dir }),
-  ]
+  const notes = [...otherEvent(given, event), ...(isSilent ? [whyNoneRan(payload, groups)] : [])]
   for (const line of [...problems, ...notes]) cli.err.write(`${printable(line)}\n`)
   const report = { ...reportOf(outcome, event), ...(untrusted.length > 0 && { untrusted }) }
   cli.out.write(flags.json === true ? `${jsonText(report)}\n` : reportText(outcome, { event, ...cli }))
@@ -240,26 +234,16 @@ function whyNoneRan({ event, matched, input }: Payload, groups: readonly HookGro
   return `No ${event} hook matches ${hasRules ? 'this call of ' : ''}${matched[0]}.`
 }
 
-/**
- * Where hooks run: the folder that the event names, unless the files that commands name are in the project or in the current
- * folder. An event from another machine may name a folder that does not exist here.
- */
+/** Hooks run in the folder that the event names, unless it does not exist here: the event may be of another machine. */
 function foldersFor(
-  { event, input }: Payload,
-  how: { readonly location: HookLocation; readonly groups: readonly HookGroup[]; readonly flags: HooksTestFlags },
+  { input }: Payload,
+  { location, flags }: { readonly location: HookLocation; readonly flags: HooksTestFlags },
 ): { readonly projectDir: string; readonly cwd: string } {
-  const { location, groups, flags } = how
   const { dir } = location.settings
-  const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
-  const there = resolve(dir, typeof input['cwd'] === 'string' ? input['cwd'] : '.')
-  const typed = flags.handler === undefined ? [] : [resolve('.')]
-  const lines = groups.filter((group) => group.event === event).flatMap(({ handlers }) => handlers.map(commandLineOf))
-  const names = lines.flatMap((line) => line.replaceAll(/\$\{?CLAUDE_PROJECT_DIR\}?"?\//g, '').match(/[^\s"']+/g) ?? [])
-  const found = (folder: string): number => names.filter((name) => existsSync(resolve(folder, name))).length
-  const folders = [...(isFolder(there) ? [there] : []), dir, ...typed]
-  const cwd = folders.reduce((best, each) => (found(each) > found(best) ? each : best))
+  const named = resolve(dir, typeof input['cwd'] === 'string' ? input['cwd'] : '.')
+  const cwd = statSync(named, { throwIfNoEntry: false })?.isDirectory() === true ? named : dir
   const isProject = flags.dir === undefined ? flags.handler === undefined : location.isProject
-  return { projectDir: isProject || cwd !== there ? dir : there, cwd }
+  return { projectDir: isProject ? dir : cwd, cwd }
 }
 
 /** Hooks of an agent run if the event is about it, those of a skill if `skills` names it, and both if `--dir` names the file. */

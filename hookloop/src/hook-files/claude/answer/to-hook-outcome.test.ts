@@ -92,4 +92,3 @@ suite('a Claude Code hook at other events', () => {
     assert.deepEqual(await outcomeOf('PermissionDenied', { merged: { other: { retry: false } } }), {})
   })
 })
-
