@@ -43,11 +43,11 @@ exit 0
     source: `INPUT_FILE="\${HOOK_INPUT_FILE:-/dev/stdin}"
 TOOL_NAME=$(jq -r '.tool_name // "unknown"' < "$INPUT_FILE")
 SESSION_ID=$(jq -r '.session_id // "unknown"' < "$INPUT_FILE")
-[[ "$TOOL_NAME" == "Bash" && -z "$SESSION_ID" ]] && { echo "nothing is left for a second look" >&2; exit 2; }
+[[ "$TOOL_NAME" == "Bash" && -n "$SESSION_ID" ]] && { echo "each look finds the event" >&2; exit 2; }
 exit 0
 `,
     cases: [
-      ['a command is denied', bash('ls'), { decision: 'deny', reason: 'nothing is left for a second look' }],
+      ['a command is denied', bash('ls'), { decision: 'deny', reason: 'each look finds the event' }],
       ['another tool passes', file('Read', '/a'), none],
     ],
   },
