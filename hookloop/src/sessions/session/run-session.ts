@@ -252,8 +252,7 @@ function openContext({ parts, how, session, environment }: Work, opening: Openin
         return setHead(session, state, {
           ...origin,
           status: 'suspended',
-          pending: log.questions(),
-          open: log.openUsage(''),
+          pending: log.questions(), // the state has what the open step has cost
         })
       reader.state = state
       setHead(session, state, origin)
