@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { createAgent } from '../../create-agent.ts'
 import { until } from '../../system/processes/processes.fixture.ts'
@@ -95,6 +95,8 @@ test('a search that reaches its size or time limit says so', async () => {
 })
 
 testIf(process.platform === 'linux')('a cancelled search ends, and no file stays open', async () => {
+  mkdirSync(shop.path('huge'))
+  for (let i = 0; i < 5_000; i++) writeFileSync(shop.path(`huge/f${i}`), `line ${i}\n`)
   const openFiles = (): number => readdirSync('/proc/self/fd').length
   const before = openFiles()
   const model = scriptedModel([
