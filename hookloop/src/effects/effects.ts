@@ -279,7 +279,10 @@ export class Effects implements Place {
   /** The end was noticed when the run was to be paused: it goes on from its checkpoint, and notices it first of all. */
   noticeFirst(): void {
     const { cancel } = this.scopeLog
-    if (cancel !== undefined) this.journal.noteEnd(this.scopeLog, { ...cancel, check: 1 })
+    if (cancel === undefined) return
+    const { at, end, stop, during } = cancel // and not its place in the log
+    const more = { ...(stop !== undefined && { stop }), ...(during !== undefined && { during }) }
+    this.journal.noteEnd(this.scopeLog, { at, check: 1, end, ...more })
   }
 
   #follow({ end, stop }: CancelRecord): void {

@@ -48,9 +48,12 @@ function beginOf({ effects }: RunContext, { id }: ActiveCall): number {
 
 /** The same for calls that are put off: a tool that was interrupted may run again, after what has ended meanwhile. */
 function placeOf(run: RunContext, call: ActiveCall): number {
-  const { last } = run.effects.scopeLog.begun(call.id) ?? {}
-  const hadEnded = last?.endSeq !== undefined && last.endSeq <= run.effects.journal.log.before
-  return hadEnded || last?.key.kind === 'child' ? beginOf(run, call) : Number.MAX_SAFE_INTEGER
+  const { scopeLog, journal } = run.effects
+  const { before } = journal.log
+  const { last } = scopeLog.begun(call.id) ?? {}
+  const began = beginOf(run, call)
+  const hadEnded = last?.endSeq !== undefined && last.endSeq <= before
+  return hadEnded || last?.key.kind === 'child' || began > before ? began : before + began
 }
 
 /** All questions are put at the same time. Then the calls run in the order in which they began, or in their own. */
