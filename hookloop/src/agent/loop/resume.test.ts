@@ -244,7 +244,7 @@ test('an answer satisfies the asks about a call, never a block', async () => {
   const run = await suspend(agent)
   closed = true
   const resumed = await agent.resume(run, { answers: toAll(run, 'allow') })
-  assert.deepEqual([written, executions(resumed)[0]], [[], { status: 'blocked', output: 'Closed.', by: 'fence' }])
+  assert.deepEqual([written, executions(resumed)[0]], [[], { name: 'write', status: 'blocked', output: 'Closed.', by: 'fence' }])
 })
 
 test('a denied call is blocked with the message of the answer', async () => {
@@ -252,7 +252,7 @@ test('a denied call is blocked with the message of the answer', async () => {
   const run = await suspend(agent)
   const resumed = await agent.resume(run, { answers: toAll(run, { block: 'Not this one.' }) })
   assert.deepEqual(written, [])
-  assert.deepEqual(executions(resumed), [{ status: 'blocked', output: 'Not this one.', by: 'approval' }])
+  assert.deepEqual(executions(resumed), [{ name: 'write', status: 'blocked', output: 'Not this one.', by: 'approval' }])
 })
 
 test('edited arguments are the ones that are judged, executed and recorded', async () => {
@@ -331,7 +331,7 @@ test('a pending call whose tool is missing is not run, whatever the answer', asy
     const output = 'There is no tool "write". Use one of: none, there are no tools.'
     assert.deepEqual(
       [resumed.status, executions(resumed)],
-      ['completed', [{ status: 'failed', output, rejected: true }]],
+      ['completed', [{ name: 'write', status: 'failed', output, rejected: true }]],
     )
   }
 })

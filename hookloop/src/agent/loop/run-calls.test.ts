@@ -259,7 +259,7 @@ for (const how of ['run', 'stream'] as const) {
     const copy = tool({ name: 'copy', description: 'Copies.', input: anything, execute })
     const agent = createAgent({ model: scriptedModel([{ toolCalls: [{ name: 'copy' }] }, 'Done.']), use: [copy] })
     const run = await (how === 'run' ? agent.run('Go.') : agent.stream('Go.').run)
-    assert.deepEqual(executions(run), [{ status: 'ok', output: 'copied' }])
+    assert.deepEqual(executions(run), [{ name: 'copy', status: 'ok', output: 'copied' }])
   })
 }
 
