@@ -23,9 +23,8 @@ export type Entry = {
   readonly id: string
   readonly scope: Scope
   readonly key: EffectKey
-  /** When it began, among all effects. */
+  /** When it began and when it ended, among all effects. */
   readonly seq: number
-  /** When it ended, among the same. */
   endSeq?: number
   begin?: BeginRecord
   end?: EndRecord
@@ -98,7 +97,6 @@ export class Scope implements Recorded {
 
   readonly keyOf = (value: unknown): string | undefined =>
     typeof value === 'object' ? this.#keys.get(value) : undefined
-
   readonly valueOf = (key: string): Json | undefined => this.entries.get(key)?.end?.value
 
   end(entry: Entry, record: EndRecord): void {

@@ -199,14 +199,11 @@ describe('a summary by a model', () => {
   })
 })
 
-test('only the first request for compaction is used, and an invalid one fails the hook', async () => {
+test('only the first request for compaction is used', async () => {
   const model = looker(3)
   const second = hook('beforeStep', (ctx) => ctx.compact({ keep: 0, summarize: () => 'Second.' }), { priority: -1 })
   const run = await createAgent({ model, use: [look, compactsAt(0, { keep: 0 }), second] }).run('go')
   assert.deepEqual(loopNotes(run)[0], 'compacted: 1 messages became 1, requested by "short"')
-  for (const wrong of [{ keep: -1 }, { summarize: 'x' as never }, { pin: 7 as never }]) {
-    assert.equal((await createAgent({ model: looker(0), use: [compactsAt(0, wrong)] }).run('go')).status, 'failed')
-  }
 })
 
 test('a hook with an effect cannot request compaction, and fire reports a request', async () => {

@@ -244,7 +244,10 @@ test('an answer satisfies the asks about a call, never a block', async () => {
   const run = await suspend(agent)
   closed = true
   const resumed = await agent.resume(run, { answers: toAll(run, 'allow') })
-  assert.deepEqual([written, executions(resumed)[0]], [[], { name: 'write', status: 'blocked', output: 'Closed.', by: 'fence' }])
+  assert.deepEqual(
+    [written, executions(resumed)[0]],
+    [[], { name: 'write', status: 'blocked', output: 'Closed.', by: 'fence' }],
+  )
 })
 
 test('a denied call is blocked with the message of the answer', async () => {

@@ -130,7 +130,12 @@ test('D06: a call that was denied in another process is never executed', async (
     await start(place, args).ended
   }
   const { state } = readSession((await store.read('no'))!.lines)
-  assert.deepEqual(resultsOf(state!).get('pay!'), { status: 'blocked', output: 'not today', by: 'approval' })
+  assert.deepEqual(resultsOf(state!).get('pay!'), {
+    name: 'pay',
+    status: 'blocked',
+    output: 'not today',
+    by: 'approval',
+  })
   assert.equal(
     doneIn(place).some(({ what }) => what === 'pay!'),
     false,

@@ -373,9 +373,7 @@ suite('onSessionStart and onSessionEnd', () => {
     const { lines } = (await store.read('s'))!
     await session.end('closed')
     assert.ok(run.status === 'suspended' && seen.includes('end s closed'))
-    const [added, ...more] = (await store.read('s'))!.lines.slice(lines.length)
-    assert.match(added!, /"t":"event".*"onSessionEnd"/)
-    assert.deepEqual(more, [])
+    assert.match((await store.read('s'))!.lines.slice(lines.length).join('\n'), /^.*"t":"event".*"onSessionEnd".*$/)
     const answered = await session.resume({ answers: { [run.pending[0]!.id]: 'allow' } })
     assert.equal(answered?.status, 'completed')
   })
