@@ -22,7 +22,7 @@ import { bundlePage } from './src/studio/page/bundle-page.ts'
 const here = fileURLToPath(new URL('.', import.meta.url))
 const target = resolve(process.argv[2] ?? here)
 process.chdir(here)
-const { exports, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
+const { exports, homepage, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
 const entryPoints = Object.values(exports).flatMap((entry) =>
   typeof entry === 'object' ? [entry['hookloop-source']] : [],
 )
@@ -325,13 +325,14 @@ function writeLicenses(inputs) {
   writeFileSync(join(dist, 'THIRD-PARTY-LICENSES.txt'), texts.join(`\n${'-'.repeat(80)}\n\n`))
 }
 
-/** Copies Markdown pages. A link to a file outside of them becomes a link to the repository. */
+/** Copies Markdown pages. A link to a file outside of them leads to the repository, and one to the API to the site. */
 function copyDocs(from, to) {
   const repository = 'https://github.com/hookloop/hookloop/blob/main/'
   for (const page of globSync('**/*.md', { cwd: from, exclude: (name) => name === 'node_modules' })) {
     const text = readFileSync(join(from, page), 'utf8')
     const linked = text.replaceAll(/(?<=\]\()(\.\.?\/[^)\s]+)(?=\))/g, (link) => {
       const path = relative('..', join(from, dirname(page), link)).replaceAll(sep, '/')
+      if (path.startsWith('site/reference/api/')) return `${homepage}${path.slice('site'.length).replace('.md', '')}`
       return path.startsWith('site/') ? link : repository + path
     })
     mkdirSync(join(to, dirname(page)), { recursive: true })

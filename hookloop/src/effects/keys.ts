@@ -24,6 +24,11 @@ export type PathStep = {
   readonly part?: number
 }
 
+/** The key of an attempt at a model call: `2.1` is the first attempt at the second call of the step. */
+export function attemptKey(step: number, n: string): EffectKey {
+  return { step, kind: 'attempt', trigger: 'aroundInference', n }
+}
+
 export const rootPath: EffectPath = Object.freeze([])
 
 /** A key as an index. It is built and compared, never taken apart; lengths keep texts of models and users apart. */

@@ -11,7 +11,7 @@ import { areReplyParts } from '../../state/message.ts'
 import { addTokens, addUsage, noTokens, toTokens, type TokenUsage } from '../../state/usage.ts'
 import { AgentError, messageOf, toAgentError } from '../../errors.ts'
 import { passes } from '../../effects/journal.ts'
-import type { EffectKey } from '../../effects/keys.ts'
+import { attemptKey } from '../../effects/keys.ts'
 import { untilEnd, type WorkLimit } from '../../effects/run-time.ts'
 import { changeRequest, requestFields } from '../../hooks/context-methods.ts'
 import { checkOptions } from '../../values/check-options.ts'
@@ -69,11 +69,6 @@ export function usageOfFailed(
   if (streamed > 0) noteBegun(thrown)
   const hasCost = signal.aborted || streamed > 0 || isBilled(thrown)
   return isSent && hasCost ? estimateStarted(request, streamed) : undefined
-}
-
-/** The key of an attempt at a model call: `2.1` is the first attempt at the second call of the step. */
-export function attemptKey(step: number, n: string): EffectKey {
-  return { step, kind: 'attempt', trigger: 'aroundInference', n }
 }
 
 type Performing = {

@@ -20,9 +20,9 @@ import { askAt, deniedVote } from '../context/ask.ts'
 import type { OpenStep } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
 import { errorOf, passes, type Effect } from '../../effects/journal.ts'
-import type { EffectKey } from '../../effects/keys.ts'
+import { attemptKey, type EffectKey } from '../../effects/keys.ts'
 import { limitedBy, untilEnd } from '../../effects/run-time.ts'
-import { AroundInference, attemptKey, usageOfFailed, type Attempt, type ModelCall } from './attempts.ts'
+import { AroundInference, usageOfFailed, type Attempt, type ModelCall } from './attempts.ts'
 import { fingerprintRequest } from '../model/fingerprint-request.ts'
 import {
   answeredRecord,
