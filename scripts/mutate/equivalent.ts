@@ -51,41 +51,11 @@ export const equivalent: readonly Equivalent[] = [
     why: 'In the condition, the search below it finds the same message, only slower. (In the result, a test fails.)',
   },
   {
-    file: 'sessions/log/session-journal.ts',
-    code: 'this.#tailChars = 0',
-    change: '0 → 1',
-    why: 'It decides when a snapshot is taken, which is a matter of cost.',
-  },
-  {
     file: 'hook-files/trust/trust-store.ts',
     code: 'this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))))',
     change: '1 → 2',
     why: 'A sort uses only the sign.',
   },
-  {
-    file: 'sessions/limits/slots.ts',
-    code: 'let used = 0',
-    change: '0 → 1',
-    why: 'A store always calls the change, which sets it.',
-  },
-  {
-    file: 'sessions/limits/slots.ts',
-    code: 'if (line.isEmpty) this.#lines.delete(name)',
-    change: 'this.#lines.delete(name) → void 0',
-    why: 'An empty line works like a new one. It frees memory.',
-  },
-  {
-    file: 'sessions/limits/slots.ts',
-    code: '#length = 0',
-    change: '0 → 1',
-    why: 'The line is never empty then, so it is not deleted, which only takes memory.',
-  },
-  ...['requestsAt', 'tokensAt', 'blockedUntil'].map((time) => ({
-    file: 'sessions/limits/rate-limit.ts',
-    code: `${time}: 0,`,
-    change: '0 → 1',
-    why: 'It is a time long ago, in milliseconds since 1970.',
-  })),
   {
     file: 'sessions/limits/rate-limit.ts',
     code: 'let [waitMs, failures, isBlocked] = [0, 0, false]',
@@ -109,18 +79,6 @@ export const equivalent: readonly Equivalent[] = [
     code: 'timeoutMs: maxWaitMs + 60_000,',
     change: '60_000 → 60001',
     why: 'The guard ends by itself when it has waited. The limit only has to be longer.',
-  },
-  {
-    file: 'sessions/session/session-lock.ts',
-    code: 'if (journal.loaded !== undefined) rememberSession(store, id, journal.loaded)',
-    change: 'rememberSession(store, id, journal.loaded) → void 0',
-    why: 'The session is read from the store the next time, which takes longer.',
-  },
-  {
-    file: 'sessions/session/session-lock.ts',
-    code: 'if (journal.loaded !== undefined) rememberSession(store, id, journal.loaded)',
-    change: 'journal.loaded !== undefined → journal.loaded === undefined',
-    why: 'The session is read from the store the next time, which takes longer.',
   },
   {
     file: 'hook-files/trust/trust-store.ts',

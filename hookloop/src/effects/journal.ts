@@ -153,12 +153,12 @@ export class Journal {
     const entry = scope.find(key)
     if (entry !== undefined) entry.isRead = true
     const began = place.clockTime()
-    if (this.tape !== undefined) return resultAt(place, await this.tape.perform(scope, effect, entry, () => act(began)))
-    if (entry?.end !== undefined) return resultAt(place, entry.end)
+    if (this.tape !== undefined) return resultAt<T>(place, await this.tape.perform(scope, effect, entry, () => act(began)))
+    if (entry?.end !== undefined) return resultAt<T>(place, entry.end)
     this.#sink?.check?.()
     if (entry !== undefined && unknown !== undefined) {
       this.#hasActed = true
-      return resultAt(place, this.#end(scope, effect, { value: unknown(), at: began }))
+      return resultAt<T>(place, this.#end(scope, effect, { value: unknown(), at: began }))
     }
     if (entry === undefined || key.kind !== 'child') this.#hasActed = true // a subagent repeats its own records first
     if (entry === undefined && isBegun(effect)) {

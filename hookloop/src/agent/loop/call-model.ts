@@ -171,7 +171,8 @@ async function performCall(
   const record = await run.effects.perform<ModelCallRecord>(effect, (signal) => {
     started = performance.now()
     // An attempt that is recorded has begun: it is not made again, also if the hooks around it are gone.
-    const hasAttempt = run.effects.scopeLog.find(attemptKey(step.index, `${attempt}.1`)) !== undefined
+    const { scopeLog } = run.effects
+    const hasAttempt = scopeLog.entries.size > 0 && scopeLog.find(attemptKey(step.index, `${attempt}.1`)) !== undefined
     if (arounds.length === 0 && !hasAttempt) return callOnce(run, call, signal)
     return new AroundInference(run, call, { n: attempt, signal, send: sendAttempt }).run(arounds)
   })

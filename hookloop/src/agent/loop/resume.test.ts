@@ -244,10 +244,8 @@ test('an answer satisfies the asks about a call, never a block', async () => {
   const run = await suspend(agent)
   closed = true
   const resumed = await agent.resume(run, { answers: toAll(run, 'allow') })
-  assert.deepEqual(
-    [written, executions(resumed)[0]],
-    [[], { name: 'write', status: 'blocked', output: 'Closed.', by: 'fence' }],
-  )
+  const execution = { name: 'write', status: 'blocked', output: 'Closed.', by: 'fence' }
+  assert.deepEqual([written, executions(resumed)[0]], [[], execution])
 })
 
 test('a denied call is blocked with the message of the answer', async () => {
@@ -332,10 +330,8 @@ test('a pending call whose tool is missing is not run, whatever the answer', asy
     const bare = createAgent({ model: scriptedModel(['Done.']), use: [asks] })
     const resumed = await bare.resume(save(run), { answers: toAll(run, answer) })
     const output = 'There is no tool "write". Use one of: none, there are no tools.'
-    assert.deepEqual(
-      [resumed.status, executions(resumed)],
-      ['completed', [{ name: 'write', status: 'failed', output, rejected: true }]],
-    )
+    const execution = { name: 'write', status: 'failed', output, rejected: true }
+    assert.deepEqual([resumed.status, executions(resumed)], ['completed', [execution]])
   }
 })
 
