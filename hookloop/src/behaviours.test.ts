@@ -265,7 +265,9 @@ test('B39: a tool that throws is a failed call for the model; the strict policy 
   })
   const script = [{ toolCalls: [{ name: 'fails' }] }, 'done']
   const run = await agentWith(script, fails).run('go')
-  assert.deepEqual(run.state.execution!.steps.at(0)!.toolExecutions, [{ name: 'fails', status: 'failed', output: 'broke' }])
+  assert.deepEqual(run.state.execution!.steps.at(0)!.toolExecutions, [
+    { name: 'fails', status: 'failed', output: 'broke' },
+  ])
   const strict = await agentWith(script, fails, errorPolicy('strict')).run('go')
   assert.deepEqual([run.status, strict.status], ['completed', 'stopped'])
 })

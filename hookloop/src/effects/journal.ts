@@ -153,7 +153,8 @@ export class Journal {
     const entry = scope.find(key)
     if (entry !== undefined) entry.isRead = true
     const began = place.clockTime()
-    if (this.tape !== undefined) return resultAt<T>(place, await this.tape.perform(scope, effect, entry, () => act(began)))
+    if (this.tape !== undefined)
+      return resultAt<T>(place, await this.tape.perform(scope, effect, entry, () => act(began)))
     if (entry?.end !== undefined) return resultAt<T>(place, entry.end)
     this.#sink?.check?.()
     if (entry !== undefined && unknown !== undefined) {

@@ -22,7 +22,9 @@ export function helpOf(words: readonly string[]): string {
   const request = words[0] === 'git' ? ['sh', '-c', GIT_HELP, 'sh', ...words] : [...words, '--help']
   const own = outputOf(request, tmpdir(), process.env['HOME'])
   const general = words.length > 1 ? generalHelp(words[0]!) : ''
-  return own === general || /unknown command|not (?:found|installed)|No module named/.test(own) ? '' : `${own}\n${moreHelp(words[0]!)}`
+  return own === general || /unknown command|not (?:found|installed)|No module named/.test(own)
+    ? ''
+    : `${own}\n${moreHelp(words[0]!)}`
 }
 
 const GIT_HELP = '"$@" -h; "$@" --git-completion-helper-all | tr " " "\\n"'
