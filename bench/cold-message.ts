@@ -2,7 +2,7 @@
 export async function coldMessageMs(file: string): Promise<number> {
   const started = performance.now()
   const { createAgent, guards } = await import('hookloop')
-  const { sqliteStore } = await import('hookloop/stores')
+  const { sqliteStore } = await import('hookloop/sessions')
   const store = sqliteStore(file)
   const usage = { inputTokens: 1, outputTokens: 1 }
   const agent = createAgent({

@@ -1,5 +1,5 @@
 import { createAgent, guards, tool, type Agent, type Hook, type LanguageModel, type ModelReply } from 'hookloop'
-import type { SessionStore } from 'hookloop/stores'
+import type { SessionStore } from 'hookloop/sessions'
 import * as z from 'zod'
 
 // The same work for both sides: a model that makes one tool call per step, a tool that adds, and Zod validation.

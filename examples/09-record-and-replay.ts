@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { createAgent, hook, tool } from 'hookloop'
 import { replay } from 'hookloop/replay'
-import { memoryStore } from 'hookloop/stores'
+import { memoryStore } from 'hookloop/sessions'
 import { scriptedModel } from 'hookloop/testing'
 
 let rolls = 0

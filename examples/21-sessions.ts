@@ -6,7 +6,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { approval, createAgent, tool } from 'hookloop'
-import { answerApproval, listApprovals, listPoints, sqliteStore } from 'hookloop/stores'
+import { answerApproval, listApprovals, listPoints, sqliteStore } from 'hookloop/sessions'
 import { scriptedModel } from 'hookloop/testing'
 import * as z from 'zod'
 

@@ -2,7 +2,7 @@
 // The report lists the decisions that differ, and where a live run would diverge from the record.
 import { createAgent, guard, hook, tool } from 'hookloop'
 import { diffRuns, formatDiff, formatReplay, replay } from 'hookloop/replay'
-import { memoryStore } from 'hookloop/stores'
+import { memoryStore } from 'hookloop/sessions'
 import { scriptedModel } from 'hookloop/testing'
 import * as z from 'zod'
 

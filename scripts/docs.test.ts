@@ -10,7 +10,7 @@ import type { ModuleOutput } from './run-modules.ts'
 import { Command } from 'commander'
 import * as hookloop from 'hookloop'
 import * as replaying from 'hookloop/replay'
-import * as stores from 'hookloop/stores'
+import * as stores from 'hookloop/sessions'
 import * as testing from 'hookloop/testing'
 
 // The docs are held to the code.
@@ -352,7 +352,7 @@ function preamble(code: string): string {
     `import { ${Object.keys(hookloop).join(', ')} } from 'hookloop'`,
     `import type { Agent, AgentState, Json, LanguageModel, ObserveContext, SavedRun } from 'hookloop'`,
     `import { ${Object.keys(testing).join(', ')} } from 'hookloop/testing'`,
-    `import { ${Object.keys(stores).join(', ')} } from 'hookloop/stores'`,
+    `import { ${Object.keys(stores).join(', ')} } from 'hookloop/sessions'`,
     `import { ${Object.keys(replaying).join(', ')} } from 'hookloop/replay'`,
     `import * as z from 'zod'`,
     ...names.filter((name) => !declared.includes(name)).map((name) => declarations[name]!),

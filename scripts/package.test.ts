@@ -170,7 +170,7 @@ suite('the published package', () => {
       const seen = [run.status, parts()]
       explain(run)
       seen.push(parts())
-      for (const name of ['hookloop/replay', 'hookloop/stores', 'hookloop/subagents']) await import(name)
+      for (const name of ['hookloop/replay', 'hookloop/sessions', 'hookloop/subagents']) await import(name)
       explain(run)
       console.log(JSON.stringify([...seen, files.length - new Set(files).size]))`
     assert.deepEqual(JSON.parse(printedBy(code)), ['completed', [], ['explain'], 0])

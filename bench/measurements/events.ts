@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { createAgent } from 'hookloop'
-import { memoryStore, sqliteStore, watchSession, type SessionStore } from 'hookloop/stores'
+import { memoryStore, sqliteStore, watchSession, type SessionStore } from 'hookloop/sessions'
 import { scriptedModel } from 'hookloop/testing'
 import { round, spread, type Measurement } from '../measurement.ts'
 

@@ -8,7 +8,7 @@ const ENTRY_POINTS = [
   'hookloop/bash',
   'hookloop/files',
   'hookloop/hook-files',
-  'hookloop/stores',
+  'hookloop/sessions',
   'hookloop/mcp',
   'hookloop/subagents',
   'hookloop/testing',

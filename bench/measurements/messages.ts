@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAgent, guards } from 'hookloop'
-import { sqliteStore, type SessionStore } from 'hookloop/stores'
+import { sqliteStore, type SessionStore } from 'hookloop/sessions'
 import { inFreshProcess, round, spread, type Measurement } from '../measurement.ts'
 import { countingModel } from '../work.ts'
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memoryStore, sqliteStore, type SessionStore } from 'hookloop/stores'
+import { memoryStore, sqliteStore, type SessionStore } from 'hookloop/sessions'
 import { round, spread, type Measurement } from '../measurement.ts'
 import { agentFor } from '../work.ts'
 

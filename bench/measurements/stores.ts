@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memoryStore, postgresStore, sqliteStore, type SessionStore } from 'hookloop/stores'
+import { memoryStore, postgresStore, sqliteStore, type SessionStore } from 'hookloop/sessions'
 import pg from 'pg'
 import { startPostgres } from '../../hookloop/src/sessions/stores/postgres.fixture.ts'
 import { spread, type Measurement } from '../measurement.ts'

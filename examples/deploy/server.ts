@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { fleet as fleetOnPostgres } from 'hookloop/pg-workers'
 import { fleet as fleetOnRestate } from 'hookloop/restate'
 import { serve, toNodeListener } from 'hookloop/serve'
-import { postgresStore } from 'hookloop/stores'
+import { postgresStore } from 'hookloop/sessions'
 
 const connectionString = process.env['DATABASE_URL']!
 const ingress = process.env['RESTATE_INGRESS']

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { serve, toNodeListener } from 'hookloop/serve'
-import { sqliteStore } from 'hookloop/stores'
+import { sqliteStore } from 'hookloop/sessions'
 import agent from './agent.ts'
 
 const handle = serve(agent, {

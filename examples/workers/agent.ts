@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { createAgent, tool } from 'hookloop'
-import { postgresStore } from 'hookloop/stores'
+import { postgresStore } from 'hookloop/sessions'
 import { scriptedModel } from 'hookloop/testing'
 import * as z from 'zod'
 

@@ -10,7 +10,7 @@ import { McpServer } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { approval, createAgent, guard, tool, type Agent, type Run } from 'hookloop'
 import type { mcp } from 'hookloop/mcp'
-import { answerApproval, listApprovals, sqliteStore, type SessionStore } from 'hookloop/stores'
+import { answerApproval, listApprovals, sqliteStore, type SessionStore } from 'hookloop/sessions'
 import { scriptedModel, type ScriptedTurn } from 'hookloop/testing'
 import * as z from 'zod'
 

@@ -25,7 +25,7 @@ import { claudeHooks, hookFilesOf, projectHooks, TrustStore } from 'hookloop/hoo
 import { mcp } from 'hookloop/mcp'
 import { replay } from 'hookloop/replay'
 import { serve, toNodeListener } from 'hookloop/serve'
-import { memoryStore, sqliteStore } from 'hookloop/stores'
+import { memoryStore, sqliteStore } from 'hookloop/sessions'
 import { getOutputs, structuredOutput } from 'hookloop/structured-output'
 import { readAgents, subagents } from 'hookloop/subagents'
 import { scriptedModel } from 'hookloop/testing'

@@ -21,7 +21,7 @@ describe('every command line that a command prints works as it is printed', { co
       (project) =>
         writeFileSync(
           project.path('agent.ts'),
-          `import own from './plain.ts'\nimport { sqliteStore } from 'hookloop/stores'\nexport default { ...own, store: sqliteStore(new URL('own.db', import.meta.url).pathname) }\n`,
+          `import own from './plain.ts'\nimport { sqliteStore } from 'hookloop/sessions'\nexport default { ...own, store: sqliteStore(new URL('own.db', import.meta.url).pathname) }\n`,
         ),
     ],
   ]

@@ -9,7 +9,7 @@ import type { InferenceDelta, ModelReply, ModelRequest } from '../state/inferenc
 import { textMessage } from '../state/message.ts'
 import { AgentError } from '../errors.ts'
 import { guard, hook } from '../hooks/hook.ts'
-import { memoryStore } from '../sessions/stores/index.ts'
+import { memoryStore } from '../sessions/index.ts'
 import type { SavedRun } from '../state/saved-run.ts'
 import { recordDelays } from '../system/record-delays.fixture.ts'
 import { scriptedModel, type ScriptedTurn } from './scripted.ts'

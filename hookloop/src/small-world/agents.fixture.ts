@@ -12,7 +12,7 @@ import {
   type Use,
 } from '../index.ts'
 import { subagents } from '../capabilities/subagents/index.ts'
-import type { SessionStore } from '../sessions/stores/index.ts'
+import type { SessionStore } from '../sessions/index.ts'
 import { scriptedModel, type ScriptedTurn } from '../testing/index.ts'
 import { addedHooks, changesQuestions, STOPS_FIRST_STEP, stopsModels, stopsTools } from './changes.fixture.ts'
 import { checkConversation, resultsIn } from './conversation.fixture.ts'

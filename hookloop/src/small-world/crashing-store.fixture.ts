@@ -1,4 +1,4 @@
-import type { SessionStore, SessionWriter } from '../sessions/stores/index.ts'
+import type { SessionStore, SessionWriter } from '../sessions/index.ts'
 
 // The only file that knows how a store is written and what it contains. Processes that die or stall at a line.
 

@@ -8,7 +8,7 @@ import {
   type RunStream,
 } from '../index.ts'
 import { liveEffects } from '../sessions/replay/index.ts'
-import { answerApproval, listApprovals, readRuns, type SessionStore, type StoredRun } from '../sessions/stores/index.ts'
+import { answerApproval, listApprovals, readRuns, type SessionStore, type StoredRun } from '../sessions/index.ts'
 import { agentOf, descriptionOf, type Making } from './agents.fixture.ts'
 import type { MortalStore } from './crashing-store.fixture.ts'
 import type { Spec } from './specs.fixture.ts'

@@ -1,5 +1,5 @@
 import type { AgentState, Message } from '../index.ts'
-import { listApprovals, type StoredCall, type StoredRun } from '../sessions/stores/index.ts'
+import { listApprovals, type StoredCall, type StoredRun } from '../sessions/index.ts'
 import { replay } from '../sessions/replay/index.ts'
 import { agentOf } from './agents.fixture.ts'
 import { checkConversation, resultsIn } from './conversation.fixture.ts'

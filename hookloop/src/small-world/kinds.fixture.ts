@@ -1,5 +1,5 @@
 import { AgentError } from '../index.ts'
-import type { SessionStore, StoredSession } from '../sessions/stores/index.ts'
+import type { SessionStore, StoredSession } from '../sessions/index.ts'
 import { ALL_PIECES, newStore, storeCopy } from './stores.fixture.ts'
 import { mortalStore, type MortalOptions } from './crashing-store.fixture.ts'
 import { finish, inTime, send, SESSION, textOf, untilDeath, type AnswerKind, type Life } from './drive.fixture.ts'

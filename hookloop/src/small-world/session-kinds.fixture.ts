@@ -1,6 +1,6 @@
 import { AgentError, type Agent, type Approval, type Run, type SavedRun } from '../index.ts'
 import { liveEffects } from '../sessions/replay/index.ts'
-import { forkSession, listPoints, rewindSession } from '../sessions/stores/index.ts'
+import { forkSession, listPoints, rewindSession } from '../sessions/index.ts'
 import { newStore } from './stores.fixture.ts'
 import { agentOf } from './agents.fixture.ts'
 import { askedIn, mortalStore, recordsOf } from './crashing-store.fixture.ts'

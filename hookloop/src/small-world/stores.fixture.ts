@@ -1,13 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  memoryStore,
-  postgresStore,
-  sqliteStore,
-  type SessionStore,
-  type StoredSession,
-} from '../sessions/stores/index.ts'
+import { memoryStore, postgresStore, sqliteStore, type SessionStore, type StoredSession } from '../sessions/index.ts'
 import { startPostgres, type PostgresServer } from '../sessions/stores/postgres.fixture.ts'
 
 // The stores of scenarios. A database is used again when its sessions are deleted: creating one takes longer than a scenario.

@@ -70,7 +70,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
     test(`uses the store of the agent file by default: export default ${exported}`, async () => {
       const other = new ScriptedProject()
       const code = `import { createAgent } from 'hookloop'
-      import { sqliteStore } from 'hookloop/stores'
+      import { sqliteStore } from 'hookloop/sessions'
       import options from './agent.ts'
       const given = { ...options, store: sqliteStore('own.db') }
       export default ${exported}`
@@ -84,7 +84,7 @@ describe('hookloop run', { concurrency: 2 }, () => {
   test('exits with 0 if another process locks the session as soon as the run has ended', async () => {
     const other = new ScriptedProject()
     const code = `import { AgentError } from 'hookloop'
-      import { memoryStore } from 'hookloop/stores'
+      import { memoryStore } from 'hookloop/sessions'
       import options from './agent.ts'
       const store = memoryStore()
       let opened = 0
