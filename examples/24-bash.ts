@@ -27,7 +27,7 @@ const agent = createAgent({
     'Done.',
   ]),
   use: [
-    bash({ cwd: folder, allow: ['wc', 'sort', 'ls', 'sleep'], deny: ['rm', 'curl'], sandbox: 'off' }),
+    bash({ cwd: folder, allow: ['wc', 'sort', 'ls', 'sleep'], block: ['rm', 'curl'], sandbox: 'off' }),
     approval(({ toolCall }) =>
       /\b(commit|exit)\b/.test(JSON.stringify(toolCall.args)) ? 'allow' : { block: 'Not now.' },
     ),

@@ -32,7 +32,7 @@ const agent = createAgent({
   instructions: 'You repair programs. Never change their tests.',
   use: [
     files({ root, protect: ['test'] }),
-    bash({ cwd: root, allow: ['node --test'], deny: ['rm', 'git push'] }),
+    bash({ cwd: root, allow: ['node --test'], block: ['rm', 'git push'] }),
     tasks(),
     metadata(),
     skills({ cwd: root }),

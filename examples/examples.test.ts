@@ -42,7 +42,7 @@ const telling = {
     /diverges at +step 3, beforeToolUse, shell: the call would be blocked\n(.*\n)+The runs differ from step 3 on, in the results/,
   '23-shadow.ts':
     /shadows +step 1, no-push \(examples\/23-shadow\.ts:\d+\) at beforeToolUse, shell: would decide block: Agents never push\.(.*\n)+in force: 1 blocked/,
-  '24-bash.ts': /blocked: Denied: rm notes\.txt \(deny "rm"\)/,
+  '24-bash.ts': /blocked: Blocked: rm notes\.txt \(block "rm"\)/,
   '25-files.ts': /\.git\/hooks\/pre-commit is protected: it can be read/,
   '26-metadata.ts': /refund +blocked +Only admins refund\./,
   '27-tasks.ts': /\[x\] Read the log · \[x\] Fix the import · \[>\]/,

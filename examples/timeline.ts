@@ -197,7 +197,7 @@ export class Timeline {
   #loop(decision: string, message: string): void {
     const by = this.#options.answeredBy ?? message
     if (decision.startsWith('approved')) return this.#row('yellow', '✓ approved', by)
-    if (decision === 'denied' || decision === 'postponed') return this.#row('yellow', `✗ ${decision}`, by)
+    if (decision === 'blocked' || decision === 'postponed') return this.#row('yellow', `✗ ${decision}`, by)
     this.#row('yellow', `✗ ${decision}`, message)
   }
 

@@ -58,7 +58,7 @@ function Part({ part, answer }) {
       {part.state === 'approval-requested' && (
         <>
           <button onClick={() => void answer({ id: approval.id, approved: true })}>Allow</button>
-          <button onClick={() => void answer({ id: approval.id, approved: false })}>Deny</button>
+          <button onClick={() => void answer({ id: approval.id, approved: false })}>Block</button>
         </>
       )}
     </pre>

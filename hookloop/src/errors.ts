@@ -4,7 +4,7 @@
  */
 export const errorCodes = {
   AGENT_INVALID_OPTION: 'An option of createAgent, of a capability or of a run is out of range or of the wrong type.',
-  ANSWER_EXPIRED: 'An approval was given after it had expired. It can still be denied.',
+  ANSWER_EXPIRED: 'An approval was given after it had expired. It can still be blocked.',
   ANSWER_INVALID: 'An answer has none of the three forms, or its edited arguments do not fit the tool.',
   ANSWER_UNKNOWN: 'An answer names an approval that this run is not waiting for.',
   ANSWER_USED: 'An answer names an approval that was answered before.',

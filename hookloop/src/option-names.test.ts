@@ -44,7 +44,7 @@ type Row = readonly [index: number, ...args: readonly unknown[]]
 
 const rows: { readonly [name: string]: Row } = {
   '. agentTool': [0, { name: 'a', description: 'b', input: schema, to: () => undefined }],
-  '. approval': [0, { answer: 'deny' }],
+  '. approval': [0, { answer: 'block' }],
   '. cacheResponses': [0, {}],
   '. contextConfig': [0, {}],
   '. createAgent': [0, { model }],

@@ -31,7 +31,7 @@ pageTest(
     await page.reload()
     await page.getByText('Deploy to prod?').waitFor()
     await page.getByRole('button', { name: 'Allow' }).first().click()
-    await page.getByRole('button', { name: 'Deny' }).click()
+    await page.getByRole('button', { name: 'Block' }).click()
     await page.getByText('It says: live on prod').waitFor()
     assert.deepEqual(project.done(), ['deployed to prod'])
     await given.screenshot(page, 'serve-chat-page')

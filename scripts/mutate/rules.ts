@@ -202,7 +202,7 @@ const lost: readonly RuleMutant[] = [
     ['A:again & A:plain/again', 'crash'],
   ),
   mutant(
-    ['6 §4', 'a denied repetition is written as an end'],
+    ['6 §4', 'a blocked repetition is written as an end'],
     [calls, 'if (interruptions !== undefined && why !== undefined) return unknownOutcome(why)', ''],
     ['A:again & A:again,B:ask', 'crash two-crashes'],
   ),

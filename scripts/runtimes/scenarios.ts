@@ -205,9 +205,9 @@ export const scenarios: { readonly [title: string]: Scenario } = {
     assert.equal(readFileSync(join(folder, 'sum.ts'), 'utf8'), 'export const sum = (a, b) => a + b\n')
   },
 
-  'commands run, their output and exit codes are seen, and what is denied does not run': async ({ folder }) => {
+  'commands run, their output and exit codes are seen, and what is blocked does not run': async ({ folder }) => {
     const run = await calling(
-      [bash({ cwd: folder, allow: ['echo', 'cat', 'sleep', 'ls'], deny: ['rm'], sandbox: 'off' })],
+      [bash({ cwd: folder, allow: ['echo', 'cat', 'sleep', 'ls'], block: ['rm'], sandbox: 'off' })],
       [
         { name: 'bash', args: { command: 'echo one; echo two >&2' } },
         { name: 'bash', args: { command: 'ls does-not-exist' } },
@@ -244,8 +244,8 @@ export const scenarios: { readonly [title: string]: Scenario } = {
 
   'hooks of Claude Code run': async ({ folder }) => {
     mkdirSync(join(folder, '.claude'))
-    script(join(folder, 'deny.sh'), 'if grep -q hello; then echo "Denied by a script." >&2; exit 2; fi')
-    const hooks = [{ type: 'command', command: '"$CLAUDE_PROJECT_DIR"/deny.sh' }]
+    script(join(folder, 'block.sh'), 'if grep -q hello; then echo "Blocked by a script." >&2; exit 2; fi')
+    const hooks = [{ type: 'command', command: '"$CLAUDE_PROJECT_DIR"/block.sh' }]
     const settings = { hooks: { PreToolUse: [{ matcher: 'shout', hooks }] } }
     writeFileSync(join(folder, '.claude/settings.json'), JSON.stringify(settings))
     const run = await calling(
@@ -256,7 +256,7 @@ export const scenarios: { readonly [title: string]: Scenario } = {
       ],
     )
     assert.deepEqual(statuses(run), ['blocked', 'ok'])
-    assert.match(String(outputs(run)[0]), /Denied by a script/)
+    assert.match(String(outputs(run)[0]), /Blocked by a script/)
   },
 
   'tools of an MCP server that is a process are called': async ({ restart: [command, ...args] }) => {

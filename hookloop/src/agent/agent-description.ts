@@ -22,6 +22,6 @@ export type AgentDescription = {
     /** It decides nothing; what it would have decided is in the ledger. */
     readonly shadow?: true
   }[]
-  readonly approval: 'deny' | 'suspend' | 'ask'
+  readonly approval: 'block' | 'suspend' | 'ask'
   readonly notes: readonly string[]
 }

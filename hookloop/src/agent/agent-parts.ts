@@ -212,7 +212,7 @@ function joinBudgets(budgets: readonly Budget[]): Budget {
 }
 
 const noApprover: ApprovalPolicy = {
-  answer: 'deny',
+  answer: 'block',
   asksAbout: () => false,
   expiresInMs: undefined,
   onUnknownOutcome: 'tell',

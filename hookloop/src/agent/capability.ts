@@ -10,9 +10,9 @@ import type { OnUnknownOutcome, Tool } from './tool.ts'
 
 /** How an approver is asked. Hooks decide that approval is needed; this defines how it is requested. */
 export type ApprovalPolicy = {
-  /** `deny`: there is no approver. `suspend`: the run is suspended and can be resumed elsewhere. A function asks now. */
+  /** `block`: there is no approver. `suspend`: the run is suspended and can be resumed elsewhere. A function asks now. */
   readonly answer:
-    | 'deny'
+    | 'block'
     | 'suspend'
     | ((approval: Approval, signal: AbortSignal, asker: Asker) => AskedAnswer | Promise<AskedAnswer>)
   /** Whether calls of this tool need approval even if no guard asks. */

@@ -71,7 +71,7 @@ test('describe lists the parts of an agent before it runs', () => {
 test('no approver is asked by default', () => {
   const model = scriptedModel([])
   const { approval: policy, notes } = createAgent({ model }).describe()
-  assert.equal(policy, 'deny')
+  assert.equal(policy, 'block')
   assert.match(notes.join(' '), /There is no approver.*approval\('suspend'\) or approval\(handler\)/)
   assert.equal(createAgent({ model, use: [approval(() => 'allow')] }).describe().approval, 'ask')
 })

@@ -22,12 +22,12 @@ export function describeAgent(parts: AgentParts): AgentDescription {
       ...(shadow && { shadow }),
     })),
     approval: typeof answer === 'function' ? 'ask' : answer,
-    notes: [...parts.notes, ...idleHooks(parts), ...(answer === 'deny' ? [noApprover] : [])],
+    notes: [...parts.notes, ...idleHooks(parts), ...(answer === 'block' ? [noApprover] : [])],
   }
 }
 
 const noApprover =
-  "There is no approver: every request for approval is denied. Add approval('suspend') or approval(handler) to change that."
+  "There is no approver: every request for approval is blocked. Add approval('suspend') or approval(handler) to change that."
 
 /** Hooks whose `tool` selects none of the tools, most likely because of a typo. */
 function idleHooks({ stack, toolNames }: AgentParts): readonly string[] {

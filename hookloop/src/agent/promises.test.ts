@@ -282,7 +282,7 @@ const someBlocked = fc.record({
     { maxLength: 6 },
   ),
   how: fc.constantFrom<ApprovalOptions['answer']>(
-    'deny',
+    'block',
     'suspend',
     () => 'allow',
     async () => ({ allow: { edited: true } }),

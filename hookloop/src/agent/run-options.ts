@@ -29,10 +29,10 @@ export type RunOptions = {
   /** The session to run in. It is stored in the agent's store, and the conversation continues from there. Default none. */
   readonly session?: string
   /**
-   * If a run of the session waits for an answer or was interrupted: `reject` throws STATE_SUSPENDED; `deny` denies the open
+   * If a run of the session waits for an answer or was interrupted: `reject` throws STATE_SUSPENDED; `block` blocks the open
    * questions, ends that run, and takes the input. The model receives both. Default `reject`.
    */
-  readonly onNewInput?: 'reject' | 'deny'
+  readonly onNewInput?: 'reject' | 'block'
   /**
    * An id of the request, such as the id of an HTTP request or of a job. The same turn is the same run: if the session has it,
    * the run is resumed, or returned if it has ended or waits for an answer. It is part of the `input` event. The last 256 turns of a session are known.

@@ -35,7 +35,7 @@ export type SendOptions = {
   /** Whether pieces of the answer are events: see `RunOptions`. Default: `true` for `stream`. */
   readonly deltas?: boolean
   /** What happens if a run waits for an answer: see `RunOptions`. Default `reject`. */
-  readonly onNewInput?: 'reject' | 'deny'
+  readonly onNewInput?: 'reject' | 'block'
   /** An id of the request: the same turn is the same run, see `RunOptions`. Default none. */
   readonly turn?: string
 } & WaitOptions

@@ -12,8 +12,8 @@ export type ApprovalHandler = Exclude<ApprovalPolicy['answer'], string>
 
 /** Options of `approval`. */
 export type ApprovalOptions = {
-  /** `'deny'`: every question is denied. `'suspend'`: the run waits for `agent.resume(run, { answers })`. A function asks now. */
-  readonly answer: 'deny' | 'suspend' | ApprovalHandler
+  /** `'block'`: every question is blocked. `'suspend'`: the run waits for `agent.resume(run, { answers })`. A function asks now. */
+  readonly answer: 'block' | 'suspend' | ApprovalHandler
   /** Tools that need approval even if no guard asks. A guard's `allow` answers these questions only. Default none. */
   readonly tools?: readonly NamePattern[]
   /** How long a question can be approved. Default: without limit. */
@@ -23,7 +23,7 @@ export type ApprovalOptions = {
 }
 
 /**
- * Defines how an approver is asked when a hook or tool requires approval. Without this capability every question is denied.
+ * Defines how an approver is asked when a hook or tool requires approval. Without this capability every question is blocked.
  *
  * @example
  * // The run is suspended; resume it here or in another process.
@@ -32,7 +32,7 @@ export type ApprovalOptions = {
  * if (run.status === 'suspended') await agent.resume(run, { answers: { [run.pending[0].id]: 'allow' } })
  *
  * @example
- * approval({ answer: (question) => (confirm(question.message) ? 'allow' : { block: 'Denied.' }), tools: ['bash'] })
+ * approval({ answer: (question) => (confirm(question.message) ? 'allow' : { block: 'Blocked.' }), tools: ['bash'] })
  */
 export function approval(how: ApprovalOptions['answer'] | ApprovalOptions, ...more: []): Capability {
   checkNoOptions('approval', more)
@@ -47,8 +47,8 @@ export function approval(how: ApprovalOptions['answer'] | ApprovalOptions, ...mo
 
 /** How an approver is asked. */
 export const approvalAnswer: OptionType = [
-  (value) => value === 'deny' || value === 'suspend' || typeof value === 'function',
-  `'deny', 'suspend' or a function`,
+  (value) => value === 'block' || value === 'suspend' || typeof value === 'function',
+  `'block', 'suspend' or a function`,
 ]
 
 const types = {

@@ -44,8 +44,8 @@ describe('every command line that a command prints works as it is printed', { co
     test(`after a suspended run ${where}: approve, then resume, then chat`, async () => {
       const own = project()
       const { stderr } = await own.hookloop(['run', 'deploy staging', ...agent, ...store])
-      const [approve, deny, resume] = commandsIn(stderr)
-      assert.deepEqual([approve![0], deny![0], resume![0]], ['approve', 'deny', 'resume'])
+      const [approve, block, resume] = commandsIn(stderr)
+      assert.deepEqual([approve![0], block![0], resume![0]], ['approve', 'block', 'resume'])
       const approved = await own.hookloop(approve!)
       assert.equal(approved.code, 0, approved.stderr)
       const [advised] = commandsIn(approved.stderr)

@@ -83,9 +83,9 @@ export function sessionOptions(command: Command): Command {
     .addOption(
       new Option(
         '--on-new-input <how>',
-        'if the session waits for an answer: reject the message, or deny what is asked',
+        'if the session waits for an answer: reject the message, or block what is asked',
       )
-        .choices(['reject', 'deny'])
+        .choices(['reject', 'block'])
         .default('reject'),
     )
 }

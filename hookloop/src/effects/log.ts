@@ -84,7 +84,7 @@ export class Scope implements Recorded {
     })
   }
 
-  /** Whether hooks knew how a call ends when the run waited last: it had ended, or its last question was denied. */
+  /** Whether hooks knew how a call ends when the run waited last: it had ended, or its last question was blocked. */
   knewEndOf(call: string): boolean {
     const { last } = this.begun(call) ?? {}
     if (last !== undefined) return last.isSettled === true

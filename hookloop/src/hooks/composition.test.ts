@@ -133,7 +133,7 @@ function act(spec: Spec, name: string, ctx: AnyContext, happened: Happened[]): u
 async function runWith(
   specs: readonly Spec[],
   delays: readonly number[],
-  options: { readonly concurrent?: boolean; readonly answer?: 'allow' | 'deny' } = {},
+  options: { readonly concurrent?: boolean; readonly answer?: 'allow' | 'block' } = {},
 ): Promise<Seen> {
   const happened: Happened[] = []
   let answers = 0
@@ -167,7 +167,7 @@ async function runWith(
   })
   const ask = approval(({ toolCall }) => {
     happened.push({ what: 'asked', n: Number(toolCall.args['n']) })
-    return options.answer === 'deny' ? { block: 'denied' } : 'allow'
+    return options.answer === 'block' ? { block: 'blocked' } : 'allow'
   })
   // A fixed id and a fixed clock, so that two runs differ only by their hooks.
   const clock = { ...systemClock, now: () => 0 }
@@ -228,7 +228,7 @@ test('an ask never hides a block: no approver is asked about a call that any gua
 
 test('an ask is never satisfied by another guard: without an approval no call runs', async () => {
   const property = fc.asyncProperty(asking, someHooks, someDelays, async (ask, others, delays) => {
-    const { happened } = await runWith([...others, ask], delays, { answer: 'deny' })
+    const { happened } = await runWith([...others, ask], delays, { answer: 'block' })
     assert.equal(count(about(ask, happened), 'tool'), 0)
   })
   await fc.assert(property, { numRuns: 50 })

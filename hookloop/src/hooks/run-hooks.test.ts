@@ -139,7 +139,7 @@ test('guards after a block are skipped, and the ledger says so', async () => {
 test('allow satisfies the "ask" of a tool, never the ask of another guard', async () => {
   const ask = guard('beforeToolUse', (ctx) => ctx.ask('may it?'), { name: 'asks' })
   const allow = guard('beforeToolUse', (ctx) => ctx.allow(), { name: 'allows', priority: 1 })
-  const byDefault = approval({ answer: 'deny', tools: ['work'] })
+  const byDefault = approval({ answer: 'block', tools: ['work'] })
   const [defaulted, asked] = [await runWith(byDefault, allow), await runWith(byDefault, ask, allow)]
   assert.deepEqual([defaulted.ran, asked.ran, firstCall(asked).by], [1, 0, 'approval'])
 })

@@ -168,7 +168,7 @@ const table: { readonly [T in HookTrigger]: { readonly [title: string]: () => Pr
     },
     'a guard may allow a call that is asked about by default': async () => {
       const hooks = [guard('beforeToolUse', (ctx) => ctx.allow(), me)]
-      const seen = await runWith({ ...approval({ answer: 'deny', tools: ['echo'] }), hooks })
+      const seen = await runWith({ ...approval({ answer: 'block', tools: ['echo'] }), hooks })
       assert.equal(firstCall(seen).status, 'ok')
     },
     'a guard may stop the run, and the call is not made': async () => {

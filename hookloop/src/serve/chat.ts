@@ -29,7 +29,7 @@ export type ChatRules = {
   readonly runner: SessionRunner
   /** Whether this user may answer. */
   readonly mayAnswer: (question: Question, user: string) => boolean | Promise<boolean>
-  readonly onNewInput: 'reject' | 'deny'
+  readonly onNewInput: 'reject' | 'block'
   readonly maxSessionsPerUser: number
 }
 
@@ -252,7 +252,7 @@ export class Chat {
 
 /** The answer that denies a question, with the reason of the user if there is one. */
 export function denial(reason: unknown): Answer {
-  return { block: typeof reason === 'string' && reason !== '' ? reason : 'The user denied it.' }
+  return { block: typeof reason === 'string' && reason !== '' ? reason : 'The user blocked it.' }
 }
 
 const WAIT_MS = 2_000

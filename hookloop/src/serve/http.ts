@@ -25,7 +25,7 @@ export function emptyResponse(): Response {
 
 /** What a client may know about each failure of a session. All others are 500, without a message. */
 const known: { readonly [code in ErrorCode]?: readonly [status: number, message: string] } = {
-  ANSWER_EXPIRED: [409, 'The question has expired. It can only be denied.'],
+  ANSWER_EXPIRED: [409, 'The question has expired. It can only be blocked.'],
   ANSWER_INVALID: [400, 'The answer is not valid for this question.'],
   ANSWER_UNKNOWN: [409, 'The chat does not wait for an answer to this question.'],
   ANSWER_USED: [409, 'The question was already answered.'],

@@ -26,8 +26,8 @@ export type ServeOptions = {
   readonly metadata?: (request: Request, user: string) => JsonObject | Promise<JsonObject>
   /** Where the addresses start: `POST /api/chat` and others. Default `/api`. */
   readonly path?: string
-  /** A message while a question is open: `deny` denies the question, `reject` answers with 409. Default `deny`. */
-  readonly onNewInput?: 'deny' | 'reject'
+  /** A message while a question is open: `block` blocks the question, `reject` answers with 409. Default `block`. */
+  readonly onNewInput?: 'block' | 'reject'
   /** Whether pages receive the decisions of hooks, as `data-hook` parts or `hookloop.hook` events. Default false. */
   readonly showHooks?: boolean
   /** The size of a request. `useChat` sends the whole conversation. Default 4 MiB. */
@@ -49,7 +49,7 @@ const defaults = {
   user: undefined,
   store: undefined,
   path: '/api',
-  onNewInput: 'deny',
+  onNewInput: 'block',
   showHooks: false,
   maxBodyBytes: 4_194_304,
   maxSessionsPerUser: 1_000,
@@ -127,6 +127,6 @@ function checkServeOptions(given: Omit<ServeOptions, 'store'>): void {
     checkArgument('serve', [name, given[name]], typeof given[name] === 'function', 'a function')
   checkArgument('serve', ['showHooks', showHooks], typeof showHooks === 'boolean', 'true or false')
   checkArgument('serve', ['path', path], typeof path === 'string' && path.startsWith('/'), 'a path such as /api')
-  checkChoice('serve', 'onNewInput', onNewInput, ['deny', 'reject'])
+  checkChoice('serve', 'onNewInput', onNewInput, ['block', 'reject'])
   checkPositiveIntegers('serve', given, ['keepAliveMs', 'idleMs'])
 }

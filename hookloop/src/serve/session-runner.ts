@@ -19,7 +19,7 @@ export type TurnOptions = {
   /** Facts for hooks. Default none. */
   readonly metadata?: JsonObject
   /** What happens if a run of the session waits for an answer or was interrupted. Default `reject`. */
-  readonly onNewInput?: 'reject' | 'deny'
+  readonly onNewInput?: 'reject' | 'block'
   /** `false`: pieces of the answer are not stored. Default true. */
   readonly deltas?: boolean
 }

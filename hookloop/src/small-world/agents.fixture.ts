@@ -59,8 +59,8 @@ function approverOf(
   process: Process,
   change: string,
   { approve }: Making,
-): 'deny' | 'suspend' | ((question: Approval) => Answer) {
-  if (change === 'approver-denies') return 'deny'
+): 'block' | 'suspend' | ((question: Approval) => Answer) {
+  if (change === 'approver-blocks') return 'block'
   if (approve === undefined) return 'suspend'
   return (question) => {
     if (process.isDead()) throw new Error('The process has ended.')

@@ -37,7 +37,7 @@ export const changes = [
   'child-tool-removed',
   'hooks-removed',
   'one-step',
-  'approver-denies',
+  'approver-blocks',
 ] as const
 
 /** Changes after which no tool may be executed, and no model called for a step. */
@@ -45,5 +45,5 @@ export const stopsTools: ReadonlySet<string> = new Set(['stop-step', 'stop-model
 /** The same, if the run has not closed its first step: it stops before that. */
 export const STOPS_FIRST_STEP = 'stop-run'
 /** Changes after which other calls are asked about than before: what asks is put off. */
-export const changesQuestions: ReadonlySet<string> = new Set(['guard-asks', 'hooks-removed', 'approver-denies'])
+export const changesQuestions: ReadonlySet<string> = new Set(['guard-asks', 'hooks-removed', 'approver-blocks'])
 export const stopsModels: ReadonlySet<string> = new Set(['stop-step', 'stop-model', 'hook-stops'])

@@ -19,7 +19,7 @@ import { canonical, type Answer, type Process, type World } from './world.fixtur
 export const SESSION = 's'
 const MAX_ROUNDS = 40
 
-export const answerKinds = ['allow', 'deny', 'edit'] as const
+export const answerKinds = ['allow', 'block', 'edit'] as const
 export type AnswerKind = (typeof answerKinds)[number]
 
 /** How one agent works on a session. */
@@ -38,7 +38,7 @@ export type Life = {
   /** Whether it is read as a stream. */
   readonly streams?: boolean
   readonly expiresInMs?: number
-  /** Whether a question can only be denied. */
+  /** Whether a question can only be blocked. */
   readonly hasExpired?: (question: Approval) => boolean
   /** The id of the request: it is sent again instead of resuming its run. */
   readonly turn?: string
@@ -52,7 +52,7 @@ export type Life = {
 }
 
 export function answerFor(kind: AnswerKind, { trigger, interruptions, toolCall }: Approval): Answer {
-  if (kind === 'deny') return { block: 'Denied.' }
+  if (kind === 'block') return { block: 'Blocked.' }
   if (kind === 'allow' || trigger !== undefined || interruptions !== undefined) return 'allow'
   return { allow: { ...toolCall.args, i: 100 } }
 }
@@ -105,7 +105,7 @@ async function resume(life: Life, input: string): Promise<Run> {
   const open = await openQuestions(life)
   await life.beforeAnswers?.(open, life)
   for (const question of answeredNow(open, life)) {
-    const answer = answerFor(life.hasExpired?.(question) === true ? 'deny' : life.answers, question)
+    const answer = answerFor(life.hasExpired?.(question) === true ? 'block' : life.answers, question)
     world.answered(question, answer)
     if (approver === 'passed') answers[question.id] = answer
     else await storeAnswer(life, question, answer)

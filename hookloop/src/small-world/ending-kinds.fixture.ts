@@ -85,7 +85,7 @@ const newInput: Kind = async (place) => {
     if (isStored) world.inputs++
     const executed = world.executions.length
     try {
-      await sendAgain(next, 'again', { onNewInput: 'deny' })
+      await sendAgain(next, 'again', { onNewInput: 'block' })
       if (isStored && world.executions.slice(executed).some(({ key }) => key.startsWith(`${SESSION}1`)))
         world.violate('a tool of the run before is executed after new input')
     } catch (thrown) {

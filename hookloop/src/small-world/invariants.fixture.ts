@@ -121,7 +121,7 @@ export async function checkSame(life: Life): Promise<void> {
   const isTogether = answered !== 'all' || JSON.stringify(spec).includes('"concurrent":true')
   if (spec.hooks.includes('budget') && !isTogether && ((state?.metadata['used'] as number | undefined) ?? 0) > 1)
     world.violate('more calls ended than the budget allows')
-  if (answers !== 'deny' && !spec.hooks.some((name) => blocking.has(name))) checkLost(life, runs)
+  if (answers !== 'block' && !spec.hooks.some((name) => blocking.has(name))) checkLost(life, runs)
   if (
     spec.hooks.includes('pause-trace') &&
     !world.isDisturbed &&
@@ -132,7 +132,7 @@ export async function checkSame(life: Life): Promise<void> {
   const { startedAt = 0, waitedMs = 0 } = state?.execution ?? {}
   if (waitedMs > world.clock.now() - startedAt) world.violate('a run has waited longer than it took')
   for (const { final, calls } of runs)
-    if (final?.status === 'completed' && calls.some(isDenied)) world.violate('a run is completed that was denied')
+    if (final?.status === 'completed' && calls.some(isDenied)) world.violate('a run is completed that was blocked')
   await checkSeen(life)
 }
 

@@ -89,7 +89,7 @@ function* ofSessions(answers: AnswerKind, reference: Reference, spec: Spec): Gen
   if (suspensions === 0) yield ['saved', 0, 'none']
   for (const round of upTo(suspensions + 1)) for (const change of changesOf(spec)) yield ['saved', round, change]
   if (asked > 0) {
-    const variants = answers === 'deny' ? ['in-time', 'late'] : ['in-time', 'downtime']
+    const variants = answers === 'block' ? ['in-time', 'late'] : ['in-time', 'downtime']
     for (const variant of variants) for (const at of ['-', ...upTo(lines)]) yield ['expiry', at, variant]
   }
   const waiting = asked > 0 ? ['waiting'] : []

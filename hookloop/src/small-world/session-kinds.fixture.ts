@@ -56,8 +56,8 @@ const saved: Kind = async ({ scenario, reference, world }) => {
 const EXPIRES_IN_MS = 1_000_000
 
 /**
- * `in-time`: an answer counts also if the run is resumed much later. `late`: what has expired can only be denied. `downtime`: it
- * takes long until another process continues: what was asked before is denied, and what is asked then has not expired.
+ * `in-time`: an answer counts also if the run is resumed much later. `late`: what has expired can only be blocked. `downtime`: it
+ * takes long until another process continues: what was asked before is blocked, and what is asked then has not expired.
  */
 const expiry: Kind = async (place) => {
   const { scenario, reference, life, world } = place

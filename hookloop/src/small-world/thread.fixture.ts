@@ -28,7 +28,7 @@ async function exploreShard({
   for (const [index, spec] of specs.entries()) {
     if (index % shards !== shard || names?.includes(spec.name) === false) continue
     let number = index // not 0, so that small agents differ in what is chosen of them
-    const answers = stride === 1 ? answerKinds : (['allow', index % 4 < 2 ? 'deny' : 'edit'] as const)
+    const answers = stride === 1 ? answerKinds : (['allow', index % 4 < 2 ? 'block' : 'edit'] as const)
     for await (const { scenario, reference } of scenariosOf(spec, answers)) {
       const { kind, variant } = scenario
       if (isUntilFirst === true && Object.keys(violations).length > 0) break

@@ -131,7 +131,8 @@ export function answerProblem(
   answer: Answer,
 ): string | undefined {
   if (answer === 'allow' || 'block' in answer) return undefined
-  if (trigger !== undefined) return `A question at ${trigger} has no arguments to edit. Answer with 'allow' or deny it.`
+  if (trigger !== undefined)
+    return `A question at ${trigger} has no arguments to edit. Answer with 'allow' or { block: 'reason' }.`
   if (interruptions === undefined) return undefined
-  return 'The call may have taken effect with the arguments that are shown. Run it again with the same arguments, or deny it.'
+  return 'The call may have taken effect with the arguments that are shown. Run it again with the same arguments, or block it.'
 }

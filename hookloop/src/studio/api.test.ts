@@ -35,7 +35,7 @@ suite('the inbox', () => {
   for (const [what, answer, ran] of [
     ['allow', { type: 'allow' }, ['ls', 'rm b.txt']],
     ['edit', { type: 'edit', args: { command: 'rm a.txt' } }, ['ls', 'rm a.txt']],
-    ['deny', { type: 'deny', reason: 'Not today.' }, ['ls']],
+    ['block', { type: 'block', reason: 'Not today.' }, ['ls']],
   ] as const)
     test(`an answer "${what}" is stored with the name of the user, and the run resumes with it in another process`, async () => {
       const { store, path, done } = await waiting()
@@ -88,7 +88,7 @@ suite('the inbox', () => {
   test('an answer of another form is rejected, and does not resume without --agent', async () => {
     await using studio = await studioFor((await waiting()).store)
     const request = await allowing(studio)
-    for (const answer of ['allow', { type: 'edit' }, { type: 'edit', args: 'x' }, { type: 'deny' }, {}, null])
+    for (const answer of ['allow', { type: 'edit' }, { type: 'edit', args: 'x' }, { type: 'block' }, {}, null])
       assert.deepEqual(await studio.failure('answer', { ...request, answer }), [400, 'REQUEST_INVALID'])
     assert.deepEqual(await studio.failure('answer', { ...request, resume: true }), [409, 'AGENT_UNKNOWN'])
     assert.equal((await studio.call('inbox', {})).questions.length, 1)

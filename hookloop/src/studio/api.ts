@@ -40,9 +40,9 @@ const filter = {
   count: optional(upTo(200)),
 }
 const answer: Shape = (value, path) =>
-  shapeOf({ type: oneOf('allow', 'edit', 'deny') })(value, path) ??
+  shapeOf({ type: oneOf('allow', 'edit', 'block') })(value, path) ??
   (isJsonObject(value) && value['type'] === 'edit' ? shapeOf({ args: object })(value, path) : undefined) ??
-  (isJsonObject(value) && value['type'] === 'deny' ? shapeOf({ reason: string })(value, path) : undefined)
+  (isJsonObject(value) && value['type'] === 'block' ? shapeOf({ reason: string })(value, path) : undefined)
 
 export const calls: { readonly [K in keyof Api]: Call<Api[K]['request'], Api[K]['response']> } = {
   studio: { takes: {}, run: (_, { options }) => options.info },

@@ -198,7 +198,7 @@ export type AnswerRequest = {
   readonly answer:
     | { readonly type: 'allow' }
     | { readonly type: 'edit'; readonly args: JsonObject }
-    | { readonly type: 'deny'; readonly reason: string }
+    | { readonly type: 'block'; readonly reason: string }
   /** Resume the session here after the last answer. Only if `StudioInfo.agent` is set. */
   readonly resume?: boolean
 }

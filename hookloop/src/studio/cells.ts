@@ -8,7 +8,7 @@ const SEVERITY = 'x!?scr~o+- '
 
 const codes: { readonly [decision: string]: string } = {
   block: 'x',
-  denied: 'x',
+  blocked: 'x',
   ask: '?',
   postponed: '?',
   forbidContinuation: 's',

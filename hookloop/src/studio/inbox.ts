@@ -61,7 +61,7 @@ function toAnswer(given: AnswerRequest['answer']): Answer {
       return 'allow'
     case 'edit':
       return { allow: given.args }
-    case 'deny':
+    case 'block':
       return { block: given.reason }
     default:
       return given satisfies never

@@ -296,7 +296,7 @@ function eventText(event: StoredRunEvent): string {
     case 'answered': {
       const { answer, by } = event
       const what =
-        answer === 'allow' ? 'allowed' : 'allow' in answer ? 'allowed with other arguments' : `denied: ${answer.block}`
+        answer === 'allow' ? 'allowed' : 'allow' in answer ? 'allowed with other arguments' : `blocked: ${answer.block}`
       return `${what}${by === undefined ? '' : ` (${by})`}`
     }
     case 'interrupted':

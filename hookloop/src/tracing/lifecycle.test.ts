@@ -65,7 +65,7 @@ test('a suspended run ends its spans, and the resumed run has new ones that link
   )
 })
 
-test('a run that resumes in another process has no link, and a denied call still has its name', async () => {
+test('a run that resumes in another process has no link, and a blocked call still has its name', async () => {
   const { run, id } = await suspendedRun([inMemory().tracing])
   const elsewhere = inMemory()
   const saved = JSON.parse(JSON.stringify(run)) as SavedRun

@@ -64,6 +64,7 @@ const otherNames: { readonly [write: string]: string } = {
   args: 'arguments',
   ask: 'needsApproval requireApproval requiresApproval',
   backoffMs: 'backoff',
+  block: 'deny disallow',
   cachedInput: 'cached',
   cachedInputTokens: 'cached_tokens cachedTokens',
   command: 'cmd',

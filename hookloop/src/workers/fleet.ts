@@ -21,7 +21,7 @@ export type SendTurnOptions = {
   /** Facts for hooks, such as the user. Default none. */
   readonly metadata?: JsonObject
   /** What happens if a run of the session waits for an answer. Default `reject`. */
-  readonly onNewInput?: 'reject' | 'deny'
+  readonly onNewInput?: 'reject' | 'block'
   /** `false`: pieces of the answer are not stored. Default true. */
   readonly deltas?: boolean
 }

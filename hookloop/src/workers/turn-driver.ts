@@ -186,7 +186,7 @@ function send(session: Session<unknown>, turn: Turn, how: How): Promise<Run<unkn
   return session.send(input!, { ...options, ...how })
 }
 
-/** Resumes a run, and denies the questions that have expired. */
+/** Resumes a run, and blocks the questions that have expired. */
 function resume(
   session: Session<unknown>,
   { pending = [] }: Partial<SessionHead>,

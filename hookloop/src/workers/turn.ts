@@ -15,7 +15,7 @@ export type Turn = {
   /** The message. Without it, a run that was suspended or interrupted is resumed. */
   readonly input?: string | Message
   readonly metadata?: JsonObject
-  readonly onNewInput?: 'reject' | 'deny'
+  readonly onNewInput?: 'reject' | 'block'
   readonly deltas?: boolean
   /** Questions that expire until this time have expired, whatever the clock of the worker says. */
   readonly expiredAt?: number
@@ -35,7 +35,7 @@ export type TurnResult = {
 /** A turn that could not start, for example because the session waits for an answer. */
 export type RejectedTurn = { readonly status: 'rejected'; readonly code: ErrorCode; readonly message: string }
 
-/** The turn that denies the first question of a result that expires, and in how many milliseconds it is due. */
+/** The turn that blocks the first question of a result that expires, and in how many milliseconds it is due. */
 export function expiryOf(
   { session, turn }: Pick<Turn, 'session' | 'turn'>,
   result: TurnResult | RejectedTurn,

@@ -64,7 +64,7 @@ for (const engine of engines) {
       await fleet.sessions.stop('asking') // nothing runs
     })
 
-    test('deny a question when it expires, and continue the run', async () => {
+    test('block a question when it expires, and continue the run', async () => {
       await fleet.worker({ EXPIRES_MS: '1' })
       const events = fleet.sessions.watch('expires')
       const options = { agent: 'worker', metadata: { asks: true } }

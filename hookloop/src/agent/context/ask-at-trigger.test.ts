@@ -50,8 +50,8 @@ function agentWith(
 
 const endOf = (run: Run) => [run.status, run.reason, run.final?.by ?? '']
 
-/** What a denied question means at each trigger, and how often the model was called then. */
-const denied: { readonly [T in AskTrigger]: { readonly end: readonly unknown[]; readonly calls: number } } = {
+/** What a blocked question means at each trigger, and how often the model was called then. */
+const blocked: { readonly [T in AskTrigger]: { readonly end: readonly unknown[]; readonly calls: number } } = {
   onUserInput: { end: ['stopped', 'inputBlocked', 'approval'], calls: 0 },
   beforeStep: { end: ['stopped', 'stopRequested', 'approval'], calls: 0 },
   beforeInference: { end: ['stopped', 'stopRequested', 'approval'], calls: 0 },
@@ -103,17 +103,17 @@ for (const trigger of askTriggers) {
         assert.ok(ended.ledger.some((entry) => entry.trigger === trigger && entry.decision === 'approved'))
       })
 
-      test(`is denied by ${way}, and explain says why`, async () => {
+      test(`is blocked by ${way}, and explain says why`, async () => {
         const [ended, calls] = await run(trigger, { block: 'Not today.' })
-        assert.deepEqual([endOf(ended), calls], [denied[trigger].end, denied[trigger].calls])
+        assert.deepEqual([endOf(ended), calls], [blocked[trigger].end, blocked[trigger].calls])
         const said = ended.state.messages.map(({ content }) => textOf(content))
         if (trigger === 'onStop') assert.ok(said.includes('Not today.'))
         else assert.ok(ended.final?.message === 'Not today.')
         assert.equal(said.includes('go'), trigger !== 'onUserInput')
-        const asked = { step: 0, tool: trigger, answer: 'denied', message: 'Really?', reason: 'Not today.' }
+        const asked = { step: 0, tool: trigger, answer: 'blocked', message: 'Really?', reason: 'Not today.' }
         assert.deepEqual(explanation(ended).asked, [{ ...asked, askers: [{ by: 'asks' }] }])
-        assert.match(explain(ended), new RegExp(`step 1, ${trigger}.*: Really\\? denied: Not today\\.`))
-        assert.ok(ended.ledger.some((entry) => entry.trigger === trigger && entry.decision === 'denied'))
+        assert.match(explain(ended), new RegExp(`step 1, ${trigger}.*: Really\\? blocked: Not today\\.`))
+        assert.ok(ended.ledger.some((entry) => entry.trigger === trigger && entry.decision === 'blocked'))
       })
     }
 
@@ -125,10 +125,10 @@ for (const trigger of askTriggers) {
       assert.deepEqual([run.status, run.reason], ['cancelled', 'userRequested'])
     })
 
-    test('is denied if the agent has no approver', async () => {
+    test('is blocked if the agent has no approver', async () => {
       const { agent } = agentWith(trigger)
       const run = await agent.run('go')
-      assert.deepEqual(endOf(run), denied[trigger].end)
+      assert.deepEqual(endOf(run), blocked[trigger].end)
     })
 
     test('is listed and answered in the store', async () => {
@@ -202,17 +202,17 @@ test('a question before a step names the step, counted from 1', async () => {
 })
 
 for (const trigger of askTriggers) {
-  test(`an approver that answers a question at ${trigger} with arguments denies it, with a warning`, async () => {
+  test(`an approver that answers a question at ${trigger} with arguments blocks it, with a warning`, async () => {
     const { agent } = agentWith(
       trigger,
       approval(() => ({ allow: { a: 1 } })),
     )
     const run = await agent.run('go')
-    assert.deepEqual(endOf(run), denied[trigger].end)
+    assert.deepEqual(endOf(run), blocked[trigger].end)
     assert.deepEqual(
       run.warnings.map(({ message }) => message),
       [
-        `The approver failed, so the question was denied: A question at ${trigger} has no arguments to edit. Answer with 'allow' or deny it.`,
+        `The approver failed, so the question was blocked: A question at ${trigger} has no arguments to edit. Answer with 'allow' or { block: 'reason' }.`,
       ],
     )
   })

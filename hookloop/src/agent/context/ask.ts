@@ -63,7 +63,7 @@ export async function ask(run: RunContext, question: Question): Promise<Answer> 
   const { key, approval } = toAsked(run, question)
   const known = run.effects.scopeLog.find(key)
   if (known === undefined) run.effects.emit?.({ type: 'asked', step: run.step, at: run.now, approval })
-  const isDenied = policy === 'deny' && known === undefined
+  const isDenied = policy === 'block' && known === undefined
   const asked = (known?.begin?.input as Approval | undefined) ?? approval // with the expiry that was shown
   let given: Answer
   try {
@@ -82,7 +82,7 @@ export async function ask(run: RunContext, question: Question): Promise<Answer> 
   return given
 }
 
-/** Without an approver, questions are denied. */
+/** Without an approver, questions are blocked. */
 function denyNow(run: RunContext, { at }: Question, approval: Approval): Json {
   const what = at === undefined ? 'Not run: it needs approval' : `The run needs approval at ${at}`
   const given = { block: `${what} (${approval.message}), and the agent has no approver.` }
@@ -93,7 +93,7 @@ function denyNow(run: RunContext, { at }: Question, approval: Approval): Json {
 async function askNow(run: RunContext, question: Question, approval: Approval, signal: AbortSignal): Promise<Json> {
   const { answer: policy } = run.parts.approval
   const { time } = run.effects
-  if (policy === 'suspend' || policy === 'deny') throw new Suspended([approval])
+  if (policy === 'suspend' || policy === 'block') throw new Suspended([approval])
   const { state } = run
   const warn = (warnings: readonly EntryWarning[]): void => noteAbout(run, question, { warnings })
   const askApprover = async (): Promise<AskedAnswer> =>
@@ -112,9 +112,9 @@ async function askNow(run: RunContext, question: Question, approval: Approval, s
   }
 }
 
-/** A warning, because an approver that fails looks like one that denies everything. */
+/** A warning, because an approver that fails looks like one that blocks everything. */
 function noteFailure(run: RunContext, question: Question, { code, message: why }: AgentError): void {
-  const message = `The approver failed, so the question was denied: ${why}`
+  const message = `The approver failed, so the question was blocked: ${why}`
   noteAbout(run, question, { warnings: [{ code, message }] })
 }
 
@@ -123,7 +123,7 @@ function emitAnswered(run: RunContext, { id }: Approval, answer: Answer): void {
 }
 
 /**
- * Asks what guards at a trigger ask; `subject` is what is to be approved. Returns the reason of a denial. What has begun is not
+ * Asks what guards at a trigger ask; `subject` is what is to be approved. Returns the reason of a block. What has begun is not
  * asked about, unless this is the question that was answered before.
  */
 export async function askAt(
@@ -145,7 +145,7 @@ export async function askAt(
   return { block: `The answer has arguments, but a question at ${at} has none to edit.` }
 }
 
-/** The vote of an approver who denied a question. */
+/** The vote of an approver who blocked a question. */
 export function deniedVote(
   decision: 'forbidContinuation' | 'requestContinuation',
   { block: message }: { readonly block: string },
@@ -177,8 +177,8 @@ function fittingAnswer(approval: Approval, answer: unknown): AskedAnswer {
 export function checkedAnswer(answer: unknown): AskedAnswer {
   if (answer === 'allow' || answer === 'suspend') return answer
   if (isJsonObject(answer) && typeof answer['block'] === 'string')
-    return Object.freeze({ block: answer['block'].trim() === '' ? 'Denied.' : answer['block'] })
-  // Only that: with another field, such as `deny: true`, it is not certain that it allows the call.
+    return Object.freeze({ block: answer['block'].trim() === '' ? 'Blocked.' : answer['block'] })
+  // Only that: with another field, such as `block: true`, it is not certain that it allows the call.
   if (isJsonObject(answer) && isJsonObject(answer['allow']) && Object.keys(answer).length === 1) {
     try {
       return Object.freeze({ allow: exactJson(answer['allow'], 'edited arguments') as JsonObject })
@@ -208,5 +208,5 @@ function noteAbout(run: RunContext, { call, at }: Question, what: Parameters<Run
 function toDecision(answer: AskedAnswer): string {
   if (answer === 'allow') return 'approved'
   if (answer === 'suspend') return 'postponed'
-  return 'block' in answer ? 'denied' : 'approved with other arguments'
+  return 'block' in answer ? 'blocked' : 'approved with other arguments'
 }

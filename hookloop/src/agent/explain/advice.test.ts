@@ -214,7 +214,7 @@ const rows: readonly Row[] = [
   ...(['onUserInput', 'beforeStep', 'beforeInference'] as const).map((trigger) => {
     const asks = guard(trigger, (ctx) => (ctx as GuardContext<'onUserInput'>).ask('Sure?') as never)
     return {
-      when: `a question at ${trigger} was denied`,
+      when: `a question at ${trigger} was blocked`,
       script: [call, 'done'],
       use: [asks, approval({ answer: () => ({ block: 'No.' }) })],
       says: `use an approver that allows it: approval('suspend'), or approval() with a function`,

@@ -56,7 +56,7 @@ const advice: { readonly [R in Decided['reason']]: (at: Situation) => string | u
   errorForbade: afterError,
 }
 
-/** Who decides when a question without a tool call is denied, and what helps then. */
+/** Who decides when a question without a tool call is blocked, and what helps then. */
 const APPROVAL = 'approval'
 const APPROVER = `use an approver that allows it: approval('suspend'), or approval() with a function`
 

@@ -134,7 +134,7 @@ function groupsOf(
 }
 
 /** Decisions that a user wants to know of without asking. Failures of hooks are warnings. */
-const wanted = /^(block|ask|approved|denied|postponed|outcomeUnknown|forbidContinuation|requestContinuation)/
+const wanted = /^(block|ask|approved|blocked|postponed|outcomeUnknown|forbidContinuation|requestContinuation)/
 
 function isShown({ decision }: DecidedInside): boolean {
   return wanted.test(decision)

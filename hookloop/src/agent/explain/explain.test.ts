@@ -232,9 +232,9 @@ test('explain reports each question and its answer, from a handler or at resume'
     const { asked } = explanation(await agentWith(script, asks, ...use).run('go'))
     return asked.map(({ tool, message, answer }) => `${tool}: ${message} ${answer}`)
   }
-  assert.deepEqual(await answered(), ['echo: Really? denied'])
+  assert.deepEqual(await answered(), ['echo: Really? blocked'])
   assert.deepEqual(await answered(approval(() => 'allow')), ['echo: Really? approved'])
-  assert.deepEqual(await answered(approval(() => ({ block: 'No.' }))), ['echo: Really? denied'])
+  assert.deepEqual(await answered(approval(() => ({ block: 'No.' }))), ['echo: Really? blocked'])
   assert.deepEqual(await answered(approval(() => ({ allow: { b: 2 } }))), [
     'echo: Really? approved with other arguments',
   ])

@@ -62,7 +62,7 @@ type Asked = Noted & {
   readonly answer: string
   /** The hooks that asked. None if a tool or `approval` did. */
   readonly askers?: readonly By[]
-  /** Why the approver denied what a guard asked without a call. */
+  /** Why the approver blocked what a guard asked without a call. */
   readonly reason?: string
 }
 type Changed = Ran & {
@@ -162,7 +162,7 @@ function askedIn(ledger: readonly Entry[], toolOf: (entry: Entry) => string | un
     placeOf,
   )
   const answers = ledger.filter(
-    ({ mode, decision }) => mode === 'loop' && /^(denied|approved|postponed)/.test(decision ?? ''),
+    ({ mode, decision }) => mode === 'loop' && /^(blocked|approved|postponed)/.test(decision ?? ''),
   )
   return answers.map((entry) => {
     const { trigger, call, decision, message = '', value } = entry

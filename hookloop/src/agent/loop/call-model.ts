@@ -51,10 +51,10 @@ export async function callModel(run: RunContext, step: OpenStep): Promise<void> 
     const request = before.facts['request'] as InferenceRequest
     const messages = messagesOf(request).length
     const subject = { model: nameOf(request.model), step: step.index + 1, messages }
-    const denied = await askAt(run, before, { at: 'beforeInference', subject, hasBegun })
+    const blocked = await askAt(run, before, { at: 'beforeInference', subject, hasBegun })
     if (run.stoppedBy() !== undefined && !hasBegun) return // also if it was cancelled while the approver was asked
-    if (denied !== undefined) run.cast([deniedVote('forbidContinuation', denied)])
-    if (denied !== undefined && !hasBegun) return
+    if (blocked !== undefined) run.cast([deniedVote('forbidContinuation', blocked)])
+    if (blocked !== undefined && !hasBegun) return
   }
   if (hasBegun && (before?.failure !== undefined || run.forbidden !== forbidden))
     run.noteOverridden('beforeInference', { by: run.forbidden?.source ?? 'hookloop', decision: 'stop' })

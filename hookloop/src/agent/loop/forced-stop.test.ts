@@ -128,7 +128,7 @@ suite('a run that a hook has not approved is not completed', () => {
     assert.match(seen.join(), /"failed"|stopped/)
   })
 
-  test('a denied approval does not complete it', async () => {
+  test('a blocked approval does not complete it', async () => {
     const asks = guard('beforeToolUse', (ctx) => ctx.ask('sure?'))
     const run = await runWith(asks, approval({ answer: () => ({ block: 'no' }) }), approvers['a hook at onStop']!())
     assert.deepEqual([run.status, run.final?.reason], ['stopped', 'continuationLimit'])

@@ -64,8 +64,8 @@ async function beforeStep(run: RunContext): Promise<ContinuationOutcome | undefi
   const fired = await fireTrigger(run, 'beforeStep')
   if (hasQuestion(fired) && (run.stoppedBy() === undefined || hasBegun)) {
     const subject = { step: run.state.stepCount + 1 }
-    const denied = await askAt(run, fired, { at: 'beforeStep', subject, hasBegun })
-    if (denied !== undefined) run.cast([deniedVote('forbidContinuation', denied)])
+    const blocked = await askAt(run, fired, { at: 'beforeStep', subject, hasBegun })
+    if (blocked !== undefined) run.cast([deniedVote('forbidContinuation', blocked)])
   }
   const stopped = countBeforeStep(run)
   if (stopped !== undefined || fired?.compaction === undefined) return stopped
@@ -148,10 +148,10 @@ async function confirmStop(run: RunContext, outcome: ContinuationOutcome): Promi
   const counted = reconsider(run, outcome, { votes: run.count().evaluations, requested: fired.votes })
   if (counted.shouldContinue || isForbidden(counted) || !hasQuestion(fired)) return counted
   const subject = { text: run.state.lastStep?.text ?? '' }
-  const denied = await askAt(run, fired, { at: 'onStop', subject, hasBegun: false })
+  const blocked = await askAt(run, fired, { at: 'onStop', subject, hasBegun: false })
   const late: readonly ContinuationEvaluation[] = run.count().evaluations
-  if (denied === undefined) return late.length === 0 ? counted : countVotes([...counted.evaluations, ...late])
-  const votes = [deniedVote('requestContinuation', denied)]
+  if (blocked === undefined) return late.length === 0 ? counted : countVotes([...counted.evaluations, ...late])
+  const votes = [deniedVote('requestContinuation', blocked)]
   return reconsider(run, counted, { votes: [...votes, ...late], requested: votes })
 }
 

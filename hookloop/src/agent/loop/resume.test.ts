@@ -248,7 +248,7 @@ test('an answer satisfies the asks about a call, never a block', async () => {
   assert.deepEqual([written, executions(resumed)[0]], [[], execution])
 })
 
-test('a denied call is blocked with the message of the answer', async () => {
+test('a call that the approver blocks has the message of the answer', async () => {
   const { agent, written } = scene(['?a'])
   const run = await suspend(agent)
   const resumed = await agent.resume(run, { answers: toAll(run, { block: 'Not this one.' }) })
@@ -288,7 +288,7 @@ test('answers passed to resume are in the ledger, where explain finds them', asy
   const resumed = await agent.resume(save(run), { answers })
   assert.deepEqual(
     explanation(resumed).asked.map(({ answer }) => answer),
-    ['approved', 'approved with other arguments', 'denied'],
+    ['approved', 'approved with other arguments', 'blocked'],
   )
 })
 

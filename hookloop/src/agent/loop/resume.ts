@@ -134,7 +134,7 @@ export function checkAnswerTo(asked: Approval, given: unknown, now: number): Ans
   if (asked.expiresAt !== undefined && now >= asked.expiresAt) {
     throw new AgentError(
       'ANSWER_EXPIRED',
-      `"${id}" has expired; it can only be denied now, with { block: 'reason' }.`,
+      `"${id}" has expired; it can only be blocked now, with { block: 'reason' }.`,
       {
         value: id,
       },

@@ -65,7 +65,7 @@ type Judging = {
   readonly add: (message: Message) => void
 }
 
-/** Fires onUserInput, and asks what guards ask. A block or a denial is a vote. */
+/** Fires onUserInput, and asks what guards ask. A block, of a guard or of an approver, is a vote. */
 async function judgeInput(run: RunContext, { before, input, add }: Judging): Promise<void> {
   const { hasBegun } = run.effects.scopeLog
   const invocation = await fireOrThrow(run, 'onUserInput', { input }, before)
@@ -75,10 +75,10 @@ async function judgeInput(run: RunContext, { before, input, add }: Judging): Pro
   const message = invocation.facts['input'] as Message
   add(message)
   if (!hasQuestion(invocation) || (isStopped(run) && !hasBegun)) return
-  const denied = await askAt(run, invocation, { at: 'onUserInput', subject: { input: message }, hasBegun })
-  if (denied === undefined) return
+  const refused = await askAt(run, invocation, { at: 'onUserInput', subject: { input: message }, hasBegun })
+  if (refused === undefined) return
   if (hasBegun) run.noteOverridden('onUserInput', { by: 'approval', decision: 'block' })
-  else blockInput(run, 'approval', denied.block)
+  else blockInput(run, 'approval', refused.block)
 }
 
 function blockInput(run: RunContext, source: string, message: string): void {

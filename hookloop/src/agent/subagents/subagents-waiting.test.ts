@@ -61,7 +61,7 @@ test('after JSON and an answer to its id, the subagent resumes exactly there', a
   )
 })
 
-test('a denied call of a subagent is blocked, and edited arguments are used', async () => {
+test('a blocked call of a subagent is blocked, and edited arguments are used', async () => {
   for (const [answer, expected] of [
     [{ block: 'not today' }, []],
     [{ allow: { at: 'other' } }, ['other']],

@@ -51,13 +51,13 @@ const allowing = guard('beforeToolUse', (ctx) => ctx.allow('fine'), { name: 'all
 
 for (const [how, use] of [
   ['there is no approver', []],
-  ['approval is set to deny', [approval('deny')]],
+  ['approval is set to block', [approval('block')]],
 ] as const) {
   test(`when ${how}, a call that needs approval is blocked, and the run continues`, async () => {
     const { run, written, status, output } = await play([asking, ...use])
     assert.deepEqual([run.status, status, written], ['completed', 'blocked', []])
     assert.match(output, /Really write\?.*has no approver/)
-    const asked = { step: 0, tool: 'write', answer: 'denied', message: 'Really write?', askers: [{ by: 'asking' }] }
+    const asked = { step: 0, tool: 'write', answer: 'blocked', message: 'Really write?', askers: [{ by: 'asking' }] }
     assert.deepEqual(explanation(run).asked, [asked])
   })
 }
@@ -80,7 +80,7 @@ test('a handler gets the call, the questions and the hooks that asked, once', as
   ])
 })
 
-test('a handler that denies blocks the call with its message', async () => {
+test('a handler that blocks blocks the call with its message', async () => {
   const { run, written, status, output, by } = await play([asking, approval(() => ({ block: 'Not today.' }))])
   assert.deepEqual([run.status, status, output, by, written], ['completed', 'blocked', 'Not today.', 'approval', []])
 })
@@ -133,7 +133,7 @@ const nonsense: readonly unknown[] = [
   1,
   'yes',
   'ALLOW',
-  'deny',
+  'block',
   [],
   {},
   { allow: true },
@@ -159,7 +159,7 @@ for (const [how, handler] of [
   ['throws', () => raise()],
   ['rejects', async () => raise()],
 ] as const) {
-  test(`a handler that ${how} denies`, async () => {
+  test(`a handler that ${how} blocks`, async () => {
     const { run, written, status, output } = await play([asking, approval(handler)])
     assert.deepEqual([run.status, written, status], ['completed', [], 'blocked'])
     assert.match(output, /the line is dead/)
@@ -277,10 +277,10 @@ test('an approver sees the arguments as hooks changed them, as JSON before parsi
   assert.deepEqual(shown, [{ path: 'dir/a.txt' }])
 })
 
-const answers: readonly ['deny' | 'suspend' | ApprovalHandler, string, AgentEvent['type'], readonly string[]][] = [
+const answers: readonly ['block' | 'suspend' | ApprovalHandler, string, AgentEvent['type'], readonly string[]][] = [
   [
-    'deny',
-    'denied',
+    'block',
+    'blocked',
     'finished',
     ['{"block":"Not run: it needs approval (Really write?), and the agent has no approver."}'],
   ],
@@ -339,12 +339,12 @@ for (const [waited, answer, outcome] of [
 
 for (const how of ['maybe', undefined, { answer: 'ask' }, { answer: 'suspend', expiresInMs: 0 }, { tools: ['*'] }]) {
   test(`approval(${JSON.stringify(how)}) is rejected when the agent is created`, () => {
-    assert.throws(() => approval(how as 'deny'), { code: 'AGENT_INVALID_OPTION', message: /^approval: / })
+    assert.throws(() => approval(how as 'block'), { code: 'AGENT_INVALID_OPTION', message: /^approval: / })
   })
 }
 
 test('approval tells the model about an interrupted call by default', () => {
-  for (const how of ['deny', { answer: 'deny', onUnknownOutcome: 'tell' }] as const) {
+  for (const how of ['block', { answer: 'block', onUnknownOutcome: 'tell' }] as const) {
     const { name, approval: policy } = approval(how)
     assert.deepEqual([name, policy?.onUnknownOutcome], ['approval', 'tell'])
   }
@@ -352,21 +352,21 @@ test('approval tells the model about an interrupted call by default', () => {
 
 for (const [what, answer, problem] of [
   ['throws', () => Promise.reject(new Error('The chat is down.')), /The chat is down\./],
-  ['returns an unknown answer', () => 'deny' as never, /"deny" is not an answer/],
-  ['allows and denies', () => ({ allow: {}, deny: true }) as never, /\{"allow":\{\},"deny":true\} is not an answer/],
+  ['returns an unknown answer', () => 'block' as never, /"block" is not an answer/],
+  ['allows and blocks', () => ({ allow: {}, block: true }) as never, /\{"allow":\{\},"block":true\} is not an answer/],
   ['returns nothing', () => undefined as never, /undefined is not an answer/],
 ] as const) {
-  test(`an approver that ${what} denies the call, and run.warnings says so`, async () => {
+  test(`an approver that ${what} blocks the call, and run.warnings says so`, async () => {
     const { run, status } = await play([asking, approval(answer)])
     assert.equal(status, 'blocked')
     const [warning] = run.warnings
-    assert.match(warning!.message, /^The approver failed, so the question was denied: /)
+    assert.match(warning!.message, /^The approver failed, so the question was blocked: /)
     assert.match(warning!.message, problem)
   })
 }
 
-test('a block or a denial with an empty reason still tells the model that the call was not permitted', async () => {
+test('a block with an empty reason, of a guard or of an approver, still tells the model that the call was not permitted', async () => {
   const silent = guard('beforeToolUse', (ctx) => ctx.block(' '), { name: 'silent' })
   assert.equal((await play([silent])).output, 'Not permitted by "silent".')
-  assert.equal((await play([asking, approval(() => ({ block: '' }))])).output, 'Denied.')
+  assert.equal((await play([asking, approval(() => ({ block: '' }))])).output, 'Blocked.')
 })

@@ -132,7 +132,7 @@ test('P14 our environment does not reach a command, nor a second one', async () 
 })
 
 describe('the policy', () => {
-  test('allows, denies and asks, and names the rule', async () => {
+  test('allows, blocks and asks, and names the rule', async () => {
     const asked: string[] = []
     const ask = approval(({ message }) => {
       asked.push(message)
@@ -147,7 +147,7 @@ describe('the policy', () => {
         ['blocked', 'approval'],
       ],
     )
-    assert.match(executions[1]!.output, /deny "rm"/)
+    assert.match(executions[1]!.output, /block "rm"/)
     assert.match(asked.join(), /^Run this command\?\nuname -a\n\(.*no rule allows it.*\)$/)
   })
 

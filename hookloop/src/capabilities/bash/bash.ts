@@ -17,7 +17,7 @@ export type BashOptions = {
   /** Commands that run without approval, such as `git log`. Default none. */
   readonly allow?: readonly string[]
   /** Commands that are always blocked; overrides everything. Default none. */
-  readonly deny?: readonly string[]
+  readonly block?: readonly string[]
   /** Commands that need approval even if `allow` covers them. Default none. Commands without a rule need approval too. */
   readonly ask?: readonly string[]
   /** The working directory of every command; it must exist. Default `.`, that of this process. */
@@ -40,7 +40,7 @@ export type BashOptions = {
 
 export const bashDefaults = Object.freeze({
   allow: Object.freeze([]) as readonly string[],
-  deny: Object.freeze([]) as readonly string[],
+  block: Object.freeze([]) as readonly string[],
   ask: Object.freeze([]) as readonly string[],
   cwd: '.',
   timeoutMs: 120_000,
@@ -52,21 +52,21 @@ export const bashDefaults = Object.freeze({
   tailChars: 24_576,
 }) satisfies Required<BashOptions>
 
-/** Above the guards of an application: these cannot override a deny. */
+/** Above the guards of an application: these cannot override a block. */
 const PRIORITY = 200
 
 /**
  * A tool that runs shell commands, and the guards that judge each command before it runs.
  *
  * @example
- * createAgent({ model, use: [bash({ allow: ['ls', 'git log'], deny: ['rm'] }), approval('suspend')] })
+ * createAgent({ model, use: [bash({ allow: ['ls', 'git log'], block: ['rm'] }), approval('suspend')] })
  */
 export function bash(options: BashOptions = {}): Capability {
   const policy = toPolicy(options)
-  const { allow, deny, ask, headChars, tailChars } = policy
+  const { allow, block, ask, headChars, tailChars } = policy
   const cwd = resolve(policy.cwd)
   checkExists('bash', 'cwd', cwd, 'folder')
-  const judge = commandJudge({ allow, deny, ask })
+  const judge = commandJudge({ allow, block, ask })
   const shell = findShell()
   const sandbox = chooseSandbox(policy.sandbox, cwd)
   const context: CommandContext = { cwd, shell, env: policy.env, sandbox, window: { headChars, tailChars } }
@@ -126,7 +126,7 @@ function policyGuard(
       const { verdict } = judged
       const reason = revealInvisible(judged.reason) // it quotes the command
       const shown = `Run this command?\n${describeCommand(command)}\n(${reason})`
-      if (verdict === 'deny') return ctx.block(reason)
+      if (verdict === 'block') return ctx.block(reason)
       if (verdict === 'allow') return shell.isBash ? ctx.allow(reason) : ctx.ask(`${shown} ${withoutBash}`)
       if (allowInSandbox && sandbox.active && isWithoutRule(judged))
         return ctx.allow('No rule is about it, and it runs in a sandbox.')
@@ -189,7 +189,7 @@ function describe(policy: Policy, { cwd, sandbox, window }: CommandContext): str
     `Each call is a new shell in ${cwd}: variables, functions and \`cd\` do not persist. It has no input, and its background processes are ended with it.`,
     `The timeout is ${policy.timeoutMs} ms, or \`timeout_ms\` up to ${policy.maxTimeoutMs}. Of long output the first ${window.headChars} and the last ${window.tailChars} characters are shown.`,
     ...(policy.allow.length > 0 ? [`Allowed: ${list(policy.allow)}, with ordinary options.`] : []),
-    ...(policy.deny.length > 0 ? [`Blocked: ${list(policy.deny)}.`] : []),
+    ...(policy.block.length > 0 ? [`Blocked: ${list(policy.block)}.`] : []),
     'All other commands need approval by the user.',
     describeSandbox(sandbox),
   ].join(' ')

@@ -117,7 +117,7 @@ describe('with the policy of the cases', { concurrency: 1 }, () => {
     assert.equal(workspace.isMarked(), false)
   })
 
-  test('B31 commands that would destroy a machine are denied even if a rule allows them', async () => {
+  test('B31 commands that would destroy a machine are blocked even if a rule allows them', async () => {
     const commands = [
       'rm  -rf /',
       'rm -fr /',
@@ -145,7 +145,7 @@ describe('with the policy of the cases', { concurrency: 1 }, () => {
     )
   })
 
-  test('B32 safe commands are not denied because of a word in them', async () => {
+  test('B32 safe commands are not blocked because of a word in them', async () => {
     mkdirSync(join(work, 'build'), { recursive: true })
     const commands = [
       'echo "shutdown hook"',
@@ -154,7 +154,7 @@ describe('with the policy of the cases', { concurrency: 1 }, () => {
       'grep -E "a|b" a.txt',
       'rm -rf build',
     ]
-    const executions = await run(commands, { allow: [...casePolicy.allow, 'rm'], deny: [] })
+    const executions = await run(commands, { allow: [...casePolicy.allow, 'rm'], block: [] })
     assert.deepEqual(
       executions.map(({ status }) => status),
       commands.map(() => 'ok'),
@@ -170,11 +170,11 @@ describe('with the policy of the cases', { concurrency: 1 }, () => {
     })
     const [execution] = await run(['uname'], {}, [rewrite, ask])
     assert.deepEqual([seen, execution!.status], [['uname; echo second'], 'ok'])
-    const [denied] = await run(['uname'], {}, [
+    const [blocked] = await run(['uname'], {}, [
       ask,
       hook('beforeToolUse', (ctx) => ctx.withArgs({ command: 'touch "$M"' })),
     ])
-    assert.deepEqual([denied!.status, workspace.isMarked()], ['blocked', false])
+    assert.deepEqual([blocked!.status, workspace.isMarked()], ['blocked', false])
   })
 
   test('B38 an approver sees the hidden parts of a command', async () => {
@@ -209,7 +209,7 @@ describe('every known bypass', { concurrency: 1 }, () => {
   test('each of them creates the marker, or fails for its own reason, when everything is approved: so the test can fail', async () => {
     const made: string[] = []
     for (const { name, command } of bypasses) {
-      await run([command], { allow: [], deny: [] }, [approval(() => 'allow')])
+      await run([command], { allow: [], block: [] }, [approval(() => 'allow')])
       if (workspace.isMarked()) made.push(name)
       workspace.unmark()
     }

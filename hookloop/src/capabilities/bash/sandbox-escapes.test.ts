@@ -22,7 +22,7 @@ const testInSandbox = testIf(available.active)
 const everybodyAgrees = approval(() => 'allow')
 
 describe('only a sandbox prevents', { concurrency: 1 }, () => {
-  const inSandbox: BashOptions = { allow: [], deny: [], sandbox: 'auto' }
+  const inSandbox: BashOptions = { allow: [], block: [], sandbox: 'auto' }
 
   const stopped = (
     title: string,

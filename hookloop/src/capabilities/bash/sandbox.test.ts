@@ -119,7 +119,7 @@ describe('in the sandbox', () => {
   })
 
   test('with allowInSandbox commands without a rule run without approval, and others do not', async () => {
-    const options = { allow: [], deny: ['rm'], ask: ['uname'], sandbox: 'required', allowInSandbox: true } as const
+    const options = { allow: [], block: ['rm'], ask: ['uname'], sandbox: 'required', allowInSandbox: true } as const
     const executions = await run(['date > now && wc -l now', 'uname -a', 'rm now', 'r$(echo)m now', 'echo "'], options)
     assert.deepEqual(
       executions.map(({ status }) => status),

@@ -13,7 +13,7 @@ import { bash, type BashOptions } from './bash.ts'
 /** The policy for the security cases. Commands that it does not allow need approval, and there is no approver. */
 export const casePolicy = {
   allow: ['ls', 'cat', 'echo', 'grep', 'find', 'sort', 'sed', 'true', 'git log', 'git status', 'git diff'],
-  deny: ['touch', 'rm', 'curl'],
+  block: ['touch', 'rm', 'curl'],
 } as const
 
 export type Workspace = ReturnType<typeof createWorkspace>

@@ -49,7 +49,7 @@ test('the model cannot write definitions without writeTo', () => {
   )
 })
 
-test('writing needs approval, and a denied call writes nothing', async () => {
+test('writing needs approval, and a blocked call writes nothing', async () => {
   const writeTo = newFolder()
   const run = await call({ writeTo }, 'write_agent', { ...scout }, false)
   assert.deepEqual([result(run).status, existsSync(writeTo)], ['blocked', false])

@@ -68,20 +68,20 @@ test('subagents are nested up to maxDepth, and the deepest is not offered spawn_
 })
 
 test('omitted tools mean all, an empty list means none, and names of other programs are aliases', async () => {
-  const reported = model(...['all', 'none', 'claude', 'wild', 'denied'].map((name) => spawn(name)))
+  const reported = model(...['all', 'none', 'claude', 'wild', 'blocked'].map((name) => spawn(name)))
   const agents: SubagentsOptions['agents'] = {
     all: { description: 'x', instructions: 'all' },
     none: { description: 'x', instructions: 'none', tools: [] },
     claude: { description: 'x', instructions: 'claude', tools: ['Read', 'Bash', 'WebSearch'] },
     wild: { description: 'x', instructions: 'wild', tools: ['*oo*'] },
-    denied: { description: 'x', instructions: 'denied', disallowedTools: ['Read', 'Task'] },
+    blocked: { description: 'x', instructions: 'blocked', disallowedTools: ['Read', 'Task'] },
   }
   const run = await createAgent({ model: reported, use: [look, read, subagents({ agents })] }).run('Go.')
   assert.deepEqual(offered(reported, 'all'), [['look', 'read_file', 'spawn_subagent']])
   assert.deepEqual(offered(reported, 'none'), [[]])
   assert.deepEqual(offered(reported, 'claude'), [['read_file']])
   assert.deepEqual(offered(reported, 'wild'), [['look']])
-  assert.deepEqual(offered(reported, 'denied'), [['look']])
+  assert.deepEqual(offered(reported, 'blocked'), [['look']])
   assert.match(explain(run), /warnings .*"claude" names tools that its parent does not have: bash, WebSearch/)
 })
 

@@ -176,7 +176,7 @@ export class AcpAgent {
     },
   ): Promise<StopReason> {
     // A question or a turn that the editor left behind is closed: it cannot answer it any more.
-    const live = session.stream(toMessage(prompt), { signal, metadata, onNewInput: 'deny' })
+    const live = session.stream(toMessage(prompt), { signal, metadata, onNewInput: 'block' })
     for await (const event of live) for (const update of updates.of(event)) await this.#send(client, id, update)
     const run = await live.run
     if (run.status === 'stopped' || run.status === 'failed' || run.status === 'suspended')
@@ -202,13 +202,13 @@ export class AcpAgent {
         toolCall,
         options: [
           { optionId: 'allow', name: 'Allow', kind: 'allow_once' },
-          { optionId: 'deny', name: 'Deny', kind: 'reject_once' },
+          { optionId: 'block', name: 'Block', kind: 'reject_once' },
         ],
       },
       { cancellationSignal: signal },
     )
     if (outcome.outcome === 'cancelled') return 'suspend'
-    return outcome.optionId === 'allow' ? 'allow' : { block: 'The user denied it.' }
+    return outcome.optionId === 'allow' ? 'allow' : { block: 'The user blocked it.' }
   }
 
   #send(client: AgentContext, sessionId: string, update: SessionUpdate): Promise<void> {

@@ -111,7 +111,7 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
     assert.match(stderr, /modelless\.ts names no model\. /)
   })
 
-  test('without a terminal and a store, an approval is denied', async () => {
+  test('without a terminal and a store, an approval is blocked', async () => {
     const { code, stdout, stderr } = await hookloop(['run', 'Go.', '--agent', asking, '--no-store'])
     assert.deepEqual([code, stdout], [0, 'So be it.\n'])
     assert.match(stderr, /⊘ remove path: "a\.md" blocked by approval: .* the agent has no approver/)

@@ -100,7 +100,7 @@ function extendAgent(built: Agent<unknown>, flags: AgentFlags, options: Surround
         `Export the options from ${flags.agent!} instead: export default { … }`,
     )
   }
-  const hasApproval = built.describe().approval !== 'deny'
+  const hasApproval = built.describe().approval !== 'block'
   return explainErrors(flags.agent, () => {
     const { added, ...more } = additions(partsOf(built).capabilities, { flags, options, hasApproval })
     return { agent: built.with(...added), ...more }

@@ -125,10 +125,10 @@ test('a question of a guard is a request for permission with the exact arguments
     [last!.toolCallId, last!.status, last!.rawOutput],
     [asked!.toolCall.toolCallId, 'completed', 'live on staging'],
   )
-  editor.answer = () => ({ outcome: { outcome: 'selected', optionId: 'deny' } })
+  editor.answer = () => ({ outcome: { outcome: 'selected', optionId: 'block' } })
   await editor.prompt(session, 'deploy production')
   assert.deepEqual(editor.project.done(), ['deployed to staging'])
-  assert.match(editor.said(), /The user denied it\./)
+  assert.match(editor.said(), /The user blocked it\./)
 })
 
 test('a turn that is cancelled ends with that reason, and the session takes the next prompt', async () => {

@@ -38,7 +38,7 @@ describe('a run that asks for approval without a terminal', { concurrency: 2 }, 
     assert.deepEqual([resumed.code, resumed.stdout, json.code, json.last.status], [4, '', 4, 'suspended'])
     assert.match(
       resumed.stderr,
-      new RegExp(`^ship waits for 1 approval\\.\nanswer: .* approve ${id}, or .* deny ${id}\n$`),
+      new RegExp(`^ship waits for 1 approval\\.\nanswer: .* approve ${id}, or .* block ${id}\n$`),
     )
   })
 
@@ -49,17 +49,17 @@ describe('a run that asks for approval without a terminal', { concurrency: 2 }, 
     assert.match(
       again.stderr,
       new RegExp(
-        `error: The session "ship" waits for an approval and takes no new input\\.\nanswer: .* approve ${id}, or .* deny ${id}\n` +
-          'then: +\\S.* resume ship\nor: +add --on-new-input deny to end the run and take the message\n$',
+        `error: The session "ship" waits for an approval and takes no new input\\.\nanswer: .* approve ${id}, or .* block ${id}\n` +
+          'then: +\\S.* resume ship\nor: +add --on-new-input block to end the run and take the message\n$',
       ),
     )
-    const denied = await project.hookloop(['run', 'hello', ...agent, '--session', 'ship', '--on-new-input', 'deny'])
-    assert.deepEqual([denied.code, project.done()], [0, []])
+    const blocked = await project.hookloop(['run', 'hello', ...agent, '--session', 'ship', '--on-new-input', 'block'])
+    assert.deepEqual([blocked.code, project.done()], [0, []])
   })
 
-  test('does not run a denied call, and the model receives the reason', async () => {
+  test('does not run a blocked call, and the model receives the reason', async () => {
     const { project, id } = await asked('deploy production')
-    const { code, stdout } = await project.hookloop(['deny', id, '--reason', 'Not on Fridays.', '--resume', '--quiet'])
+    const { code, stdout } = await project.hookloop(['block', id, '--reason', 'Not on Fridays.', '--resume', '--quiet'])
     assert.deepEqual([code, stdout, project.done()], [0, 'It says: Not on Fridays.\n', []])
   })
 
@@ -111,7 +111,7 @@ describe('an answer to an approval', { concurrency: 2 }, () => {
     const ends = await Promise.all([project.start(['approve', id]).ended, project.start(['approve', id]).ended])
     const codes = ends.map(({ code }) => code!).toSorted((a, b) => a - b)
     assert.ok(codes[0] === 0 && codes[1] !== 0, codes.join())
-    const late = await project.hookloop(['deny', id])
+    const late = await project.hookloop(['block', id])
     assert.deepEqual([late.code, late.stderr.includes('It may have been answered already.')], [2, true])
   })
 

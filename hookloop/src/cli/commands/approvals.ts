@@ -29,7 +29,7 @@ function approvals(flags: StoreFlags, cli: CliContext): Promise<void> {
     else if (pending.length === 0) cli.err.write('No pending approvals.\n')
     else {
       cli.out.write(`${pending.map((each) => approvalText(each, pending, cli)).join('\n')}\n`)
-      cli.err.write(`Answer with: ${name} approve <id>${options}, or ${name} deny <id>${options} --reason "…"\n`)
+      cli.err.write(`Answer with: ${name} approve <id>${options}, or ${name} block <id>${options} --reason "…"\n`)
     }
   })
 }
@@ -45,5 +45,5 @@ function approvalText(approval: PendingApproval, all: readonly PendingApproval[]
 }
 
 function expiryText(ms: number): string {
-  return ms <= 0 ? 'expired: it can only be denied' : `expires in ${duration(ms)}`
+  return ms <= 0 ? 'expired: it can only be blocked' : `expires in ${duration(ms)}`
 }

@@ -86,7 +86,7 @@ export async function answerApprovals(
 
 function verb(answer: Answer): string {
   if (answer === 'allow') return 'Approved'
-  return 'allow' in answer ? 'Approved with other arguments' : 'Denied'
+  return 'allow' in answer ? 'Approved with other arguments' : 'Blocked'
 }
 
 /** The name that is stored with answers. */

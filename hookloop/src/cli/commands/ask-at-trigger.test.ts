@@ -28,8 +28,8 @@ async function suspended(trigger: AskTrigger) {
   return { project, id }
 }
 
-/** The exit code and the output of a run whose question was denied with "Not today." */
-const denied: { readonly [T in AskTrigger]: { readonly code: number; readonly stdout: string } } = {
+/** The exit code and the output of a run whose question was blocked with "Not today." */
+const blocked: { readonly [T in AskTrigger]: { readonly code: number; readonly stdout: string } } = {
   onUserInput: { code: 3, stdout: '' },
   beforeStep: { code: 3, stdout: '' },
   beforeInference: { code: 3, stdout: '' },
@@ -57,15 +57,15 @@ for (const trigger of askTriggers) {
       assert.match(replayed.stdout, /^\d+ decisions? judged again: nothing would have differed\.$/m)
     })
 
-    test('is denied by a command, and replayed by another process', async () => {
+    test('is blocked by a command, and replayed by another process', async () => {
       const { project, id } = await suspended(trigger)
-      const { code, stdout, stderr } = await project.hookloop(['deny', id, '--reason', 'Not today.', '--resume'])
-      assert.deepEqual({ code, stdout }, denied[trigger], stderr)
+      const { code, stdout, stderr } = await project.hookloop(['block', id, '--reason', 'Not today.', '--resume'])
+      assert.deepEqual({ code, stdout }, blocked[trigger], stderr)
       const explained = await project.hookloop(['explain', 's'])
       if (trigger !== 'onStop') assert.match(explained.stdout, /Not today\./)
       assert.match(
         explained.stdout,
-        new RegExp(`^ +asked +step 1, ${trigger}, by asks \\(.+\\): Really\\? denied: Not today\\.$`, 'm'),
+        new RegExp(`^ +asked +step 1, ${trigger}, by asks \\(.+\\): Really\\? blocked: Not today\\.$`, 'm'),
       )
       const replayed = await project.start(['replay', 's']).ended
       assert.match(replayed.stdout, /^\d+ decisions? judged again: nothing would have differed\.$/m)

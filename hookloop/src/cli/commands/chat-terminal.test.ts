@@ -54,7 +54,7 @@ test('chat asks for approvals at the terminal', async () => {
     ['› ', '\u0004'],
   ])
   assert.deepEqual(project.done(), ['deployed to one', 'deployed to staging'])
-  assert.match(written, /It says: The user denied this call: not on Fridays/)
+  assert.match(written, /It says: The user blocked this call: not on Fridays/)
 })
 
 test('an approval that is answered later ends the conversation, and is asked again when it continues', async () => {
@@ -63,7 +63,7 @@ test('an approval that is answered later ends the conversation, and is asked aga
     ['Allow this call?', 'l\n'],
   ])
   assert.deepEqual([later.code, later.project.done()], [4, []])
-  assert.match(later.written, /hookloop approve \w{8}, or hookloop deny/)
+  assert.match(later.written, /hookloop approve \w{8}, or hookloop block/)
   const back = await led(
     [
       ['Allow this call?', 'y\n'],

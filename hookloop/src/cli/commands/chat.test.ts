@@ -51,21 +51,21 @@ describe('hookloop chat in a pipe', { concurrency: 2 }, () => {
     assert.match(waits.stderr, / approve \w{8}, or /)
   })
 
-  test('with --on-new-input deny, the next message denies what is asked, and the model receives both', async () => {
+  test('with --on-new-input block, the next message blocks what is asked, and the model receives both', async () => {
     const project = new ScriptedProject()
     const input = 'deploy production\nnot now\n'
-    const talk = ['chat', ...agent, '--session', 'talk', '-q', '--on-new-input', 'deny']
+    const talk = ['chat', ...agent, '--session', 'talk', '-q', '--on-new-input', 'block']
     const { code, stdout } = await project.hookloop(talk, { input })
     assert.deepEqual([code, stdout, project.done()], [0, 'I heard deploy production, not now\n', []])
     await project.hookloop(['run', 'deploy staging', '--session', 'talk'])
     const rejected = await project.hookloop(['run', 'stop', '--session', 'talk'])
     assert.deepEqual([rejected.code, rejected.stdout], [2, ''])
-    const taken = await project.hookloop(['run', 'stop', '--session', 'talk', '-q', '--on-new-input', 'deny'])
+    const taken = await project.hookloop(['run', 'stop', '--session', 'talk', '-q', '--on-new-input', 'block'])
     assert.match(taken.stdout, /not now, deploy staging, stop/)
     assert.deepEqual(project.done(), [])
   })
 
-  test('stores nothing with --no-store, and denies approvals', async () => {
+  test('stores nothing with --no-store, and blocks approvals', async () => {
     const project = new ScriptedProject()
     const { code, stdout } = await project.hookloop(['chat', ...agent, '--no-store', '-q'], {
       input: 'deploy x\nand?\n',

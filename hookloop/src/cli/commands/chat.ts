@@ -35,7 +35,7 @@ export async function chat(flags: ChatFlags, cli: CliContext): Promise<ExitCode>
     const wakes = flags.json !== true && isInteractive(cli) ? new WakeQueue() : undefined
     const prepared = await prepareRun(flags, { cli, target, ...(wakes !== undefined && { onWake: wakes.add }) })
     const conversation = new Conversation(prepared, { flags, cli })
-    const deniesWaiting = flags.onNewInput === 'deny' && saved?.open?.pending !== undefined
+    const deniesWaiting = flags.onNewInput === 'block' && saved?.open?.pending !== undefined
     if (saved?.open !== undefined && !deniesWaiting) {
       const resumed = await conversation.resume(saved.open)
       if (resumed === undefined || conversation.isBlockedBy(resumed.run)) return exitCodes.suspended

@@ -5,7 +5,7 @@ import { hookloop, start } from '../cli.fixture.ts'
 
 type Line = CommandVerdict & { readonly command: string }
 
-const args = ['policy', 'bash', '--allow', 'ls,cat,git log', '--deny', 'rm,curl']
+const args = ['policy', 'bash', '--allow', 'ls,cat,git log', '--block', 'rm,curl']
 
 async function judged(input: string | Uint8Array, more: readonly string[] = []): Promise<readonly Line[]> {
   const { stdout } = await hookloop([...args, '--json', ...more], { input })
@@ -25,9 +25,9 @@ suite('hookloop policy bash', () => {
         'allow ls | cat [allow "ls", allow "cat"]',
         '  allow ls [allow "ls"]',
         '  allow cat [allow "cat"]',
-        'deny  ls; rm x [deny "rm"]',
+        'block ls; rm x [block "rm"]',
         '  allow ls [allow "ls"]',
-        '  deny  rm x [deny "rm"]',
+        '  block rm x [block "rm"]',
         'ask   npm test [no rule allows it; the rule "npm test" would allow it]',
         '  ask   npm test [no rule allows it; the rule "npm test" would allow it]',
         '',
@@ -41,13 +41,13 @@ suite('hookloop policy bash', () => {
       stdout,
       `${JSON.stringify({
         command: 'ls && rm "$x"',
-        verdict: 'deny',
+        verdict: 'block',
         commands: [
           { text: 'ls', argv: ['ls'], verdict: 'allow', rule: 'allow "ls"' },
-          { text: 'rm "$x"', argv: null, verdict: 'deny', rule: 'deny "rm"' },
+          { text: 'rm "$x"', argv: null, verdict: 'block', rule: 'block "rm"' },
         ],
-        rule: 'deny "rm"',
-        reason: 'Denied: rm "$x" (deny "rm").',
+        rule: 'block "rm"',
+        reason: 'Blocked: rm "$x" (block "rm").',
       })}\n`,
     )
   })
@@ -57,7 +57,7 @@ suite('hookloop policy bash', () => {
     assert.deepEqual(
       lines.map(({ command, verdict }) => [command, verdict]),
       [
-        ['ls\nrm x', 'deny'],
+        ['ls\nrm x', 'block'],
         ['"my program" -x "a"', 'ask'],
         ['{ ls; }', 'allow'],
         ['"ls', 'ask'],

@@ -11,7 +11,7 @@ import { UsageError } from '../usage-error.ts'
 
 type PolicyFlags = {
   readonly allow?: readonly string[]
-  readonly deny?: readonly string[]
+  readonly block?: readonly string[]
   readonly ask?: readonly string[]
   readonly json?: boolean
 }
@@ -19,18 +19,18 @@ type PolicyFlags = {
 export const command: CommandDefinition = {
   description:
     'Read shell commands from stdin, one per line, and print what the bash tool would decide about each. No command is run.',
-  examples: [`echo 'git log | head' | hookloop policy bash --allow 'git log,head' --deny 'rm,curl'`],
+  examples: [`echo 'git log | head' | hookloop policy bash --allow 'git log,head' --block 'rm,curl'`],
   configure: (command) =>
     jsonOption(command)
       .option('--allow <rules>', 'rules for commands that may run, separated by commas; can be repeated', collect)
-      .option('--deny <rules>', 'rules for commands that may not run; can be repeated', collect)
+      .option('--block <rules>', 'rules for commands that may not run; can be repeated', collect)
       .option('--ask <rules>', 'rules for commands that need approval; can be repeated', collect),
   run: policyBash,
 }
 
 async function policyBash(flags: PolicyFlags, { stdin, out, err, env }: CliContext): Promise<ExitCode> {
-  const { allow = [], deny = [], ask = [], json = false } = flags
-  const judge = commandJudge({ allow: ruleList(allow), deny: ruleList(deny), ask: ruleList(ask) })
+  const { allow = [], block = [], ask = [], json = false } = flags
+  const judge = commandJudge({ allow: ruleList(allow), block: ruleList(block), ask: ruleList(ask) })
   const colors = colorsFor(out, env)
   if (stdin.isTTY === true) err.write('One command per line; Ctrl-D ends.\n')
   for await (const lines of linesOf(stdin)) {
@@ -90,7 +90,7 @@ function ordered({ verdict, commands, rule, reason }: CommandVerdict): CommandVe
 }
 
 function verdictText(command: string, { verdict, commands, rule }: CommandVerdict, colors: Colors): string {
-  const paint = { allow: colors.green, ask: colors.yellow, deny: colors.red }
+  const paint = { allow: colors.green, ask: colors.yellow, block: colors.red }
   const lines = [{ verdict, text: command, rule, indent: '' }, ...commands.map((each) => ({ ...each, indent: '  ' }))]
   return lines
     .map(({ verdict, text, rule, indent }) => {

@@ -44,7 +44,7 @@ describe('a run whose process was killed in the middle of a tool', { concurrency
     assert.match(listed.stdout, question)
     assert.match(explained.stdout, question)
     const other = await project.hookloop(['approve', id!, '--args', '{}'])
-    assert.deepEqual([other.code, /Run it again with the same arguments, or deny it/.test(other.stderr)], [2, true])
+    assert.deepEqual([other.code, /Run it again with the same arguments, or block it/.test(other.stderr)], [2, true])
     const { stdout } = await project.hookloop(['approve', id!, '--resume', '--quiet'])
     assert.deepEqual([stdout, project.done()], ['It says: paid\n', ['charged', 'charged']])
     assert.match((await project.hookloop(['explain', 'pay'])).stdout, /asked .*Run it again\? approved/)

@@ -105,7 +105,7 @@ describe('a session that is resumed', { concurrency: 2 }, () => {
     assert.equal(asked.code, 4, asked.stderr)
     assert.deepEqual(project.marked(), ['start startup', 'worked', 'start resume'])
     const { id } = await project.question()
-    const ended = await project.hookloop(['deny', id, '--resume'])
+    const ended = await project.hookloop(['block', id, '--resume'])
     assert.equal(ended.code, 0, ended.stderr)
     assert.deepEqual(project.marked(), ['start startup', 'worked', 'start resume', 'start resume'])
     const next = await project.hookloop(['run', JSON.stringify(printing), '--session', 's'])

@@ -45,10 +45,10 @@ test('the user sees all of a long call, also its middle', async () => {
   assert.ok(written.includes(command))
 })
 
-test('only yes approves; anything else denies, with the typed text as the reason', async () => {
+test('only yes approves; anything else blocks, with the typed text as the reason', async () => {
   const typed = ['y\n', ' YES \n', '\n', 'n\n\n', 'no\nnot on Fridays\n', 'yellow\n', 'l\n', '']
   const answers = await Promise.all(typed.map((each) => ask(each)))
-  const no = { block: 'The user denied this call.' }
+  const no = { block: 'The user blocked this call.' }
   assert.deepEqual(
     answers.map(({ answer }) => answer),
     [
@@ -56,8 +56,8 @@ test('only yes approves; anything else denies, with the typed text as the reason
       'allow',
       no,
       no,
-      { block: 'The user denied this call: not on Fridays' },
-      { block: 'The user denied this call: yellow' },
+      { block: 'The user blocked this call: not on Fridays' },
+      { block: 'The user blocked this call: yellow' },
       no,
       no,
     ],
@@ -82,8 +82,8 @@ test('a question at a trigger has no call, and so no arguments to replace', asyn
     [{ by: 'careful', message: 'Go on?' }],
     { key: 'k', trigger: 'beforeStep' },
   )
-  const [allowed, denied] = await Promise.all([ask('e\ny\n', { asked }), ask('n\ntoo late\n', { asked })])
-  assert.deepEqual([allowed.answer, denied.answer], ['allow', { block: 'The user denied this: too late' }])
+  const [allowed, blocked] = await Promise.all([ask('e\ny\n', { asked }), ask('n\ntoo late\n', { asked })])
+  assert.deepEqual([allowed.answer, blocked.answer], ['allow', { block: 'The user blocked this: too late' }])
   assert.match(allowed.written, /Allow this\? \[y\]es, \[N\]o (?!,)/)
 })
 
@@ -97,10 +97,10 @@ test('text that was typed before the question appeared does not answer it', asyn
   const stdin = Object.assign(new PassThrough(), { isTTY: true })
   stdin.write('y\n')
   const { answer } = await ask('n\n\n', { stdin, afterMs: 100 })
-  assert.deepEqual(answer, { block: 'The user denied this call.' })
+  assert.deepEqual(answer, { block: 'The user blocked this call.' })
 })
 
 test('a cancelled run does not wait for an answer', async () => {
   const { answer, written } = await ask(undefined, { signal: AbortSignal.timeout(20) })
-  assert.deepEqual([answer, written.endsWith('[e]dit \n')], [{ block: 'The user denied this call.' }, true])
+  assert.deepEqual([answer, written.endsWith('[e]dit \n')], [{ block: 'The user blocked this call.' }, true])
 })

@@ -40,7 +40,7 @@ export function terminalApprover(options: Pick<AskOptions, 'stdin' | 'canSuspend
   }
 }
 
-/** Asks the user at the terminal. Any answer but yes is a denial, with the typed text as the reason. */
+/** Asks the user at the terminal. Any answer but yes is a block, with the typed text as the reason. */
 export async function askApproval(approval: Approval, options: AskOptions): Promise<AskedAnswer> {
   showApproval(approval, options.screen)
   await discardTypedAhead(options.stdin)
@@ -77,12 +77,12 @@ async function readAnswer(
       }
       case 'l':
       case 'later':
-        return canSuspend ? 'suspend' : denial(what, '')
+        return canSuspend ? 'suspend' : block(what, '')
       case 'n':
       case 'no':
-        return denial(what, (await ask('Reason (the model receives it):')) ?? '')
+        return block(what, (await ask('Reason (the model receives it):')) ?? '')
       default: // undefined when the input has ended or the run was cancelled
-        return denial(what, typed ?? '')
+        return block(what, typed ?? '')
     }
   }
 }
@@ -113,8 +113,8 @@ export function parseArguments(text: string): JsonObject | string {
   return 'Not a JSON object.'
 }
 
-function denial(what: string, reason: string): AskedAnswer {
-  return { block: reason.trim() === '' ? `The user denied ${what}.` : `The user denied ${what}: ${reason.trim()}` }
+function block(what: string, reason: string): AskedAnswer {
+  return { block: reason.trim() === '' ? `The user blocked ${what}.` : `The user blocked ${what}: ${reason.trim()}` }
 }
 
 /** A line that was typed before the question appeared must not answer it. */

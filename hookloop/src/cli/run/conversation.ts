@@ -28,7 +28,7 @@ const MAX_WARNING_CHARS = 600
 
 export type ConversationFlags = ShowFlags & {
   readonly acceptMissing?: readonly string[]
-  readonly onNewInput?: 'reject' | 'deny'
+  readonly onNewInput?: 'reject' | 'block'
 }
 
 type SendOptions = Pick<WatchOptions, 'showsRef'> & Pick<ConversationFlags, 'onNewInput'>
@@ -77,13 +77,13 @@ export class Conversation {
   wake(): Promise<WatchedRun> {
     return this.send(
       'A background hook has reported what is above. The user did not type this message: look into the report and act on it.',
-      { onNewInput: 'reject' }, // only the user denies a question
+      { onNewInput: 'reject' }, // only the user blocks a question
     )
   }
 
-  /** Whether it takes no message before a run is resumed. With `--on-new-input deny`, the next message denies what is asked. */
+  /** Whether it takes no message before a run is resumed. With `--on-new-input block`, the next message blocks what is asked. */
   isBlockedBy({ status }: Run<unknown>): boolean {
-    return status === 'suspended' && this.#flags.onNewInput !== 'deny'
+    return status === 'suspended' && this.#flags.onNewInput !== 'block'
   }
 
   /** Resumes an open run, after asking for the answers it waits for. Undefined if it still waits for all of them. */

@@ -33,7 +33,7 @@ export function unfinishedLines(saved: SessionReader, ref: SessionRef): string {
     `${asked.length === 0 ? 'resume: ' : 'then:   '}${command} resume ${shellQuote(session)}${options}`,
     ...(open === undefined || isPrepared(open)
       ? []
-      : ['or:     add --on-new-input deny to end the run and take the message']),
+      : ['or:     add --on-new-input block to end the run and take the message']),
   ].join('\n')
 }
 
@@ -49,7 +49,7 @@ export function answerLines(pending: readonly Approval[], { command, options }: 
   const isCut = pending.some(({ toolCall }) => JSON.stringify(toolCall.args).length > MAX_ARGS)
   const lines = pending.map((approval, i) => {
     const id = shortId(approval, pending)
-    return `${i === 0 ? 'answer: ' : '        '}${command} approve ${id}${options}, or ${command} deny ${id}${options}`
+    return `${i === 0 ? 'answer: ' : '        '}${command} approve ${id}${options}, or ${command} block ${id}${options}`
   })
   return isCut ? [`review: ${command} approvals${options} shows all arguments`, ...lines] : lines
 }

@@ -138,14 +138,14 @@ function partElement(part) {
   const { state, approval, output } = part
   const box = element('div', '', 'tool')
   const result = { 'output-available': typeof output === 'string' ? output : JSON.stringify(output), 'output-error': part.errorText }
-  const denied = state === 'output-denied' ? 'Denied: ' + (approval?.reason ?? '') : undefined
+  const blocked = state === 'output-denied' ? 'Blocked: ' + (approval?.reason ?? '') : undefined
   box.append(element('div', (part.title ?? part.type.slice(5)) + ' ' + (JSON.stringify(part.input) ?? '')))
-  box.append(element('div', result[state] ?? denied ?? '', 'note'))
+  box.append(element('div', result[state] ?? blocked ?? '', 'note'))
   if (state !== 'approval-requested') return box
   box.className = 'tool question'
   box.append(element('div', approval.requestReason))
   if (approval.descriptor?.mayAnswer === false) box.append(element('div', 'Waits for an approver.', 'note'))
-  else for (const [label, approved] of [['Allow', true], ['Deny', false]]) {
+  else for (const [label, approved] of [['Allow', true], ['Block', false]]) {
     const button = element('button', label)
     button.onclick = () => answer(part, approved)
     box.append(button)

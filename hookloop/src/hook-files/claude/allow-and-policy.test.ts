@@ -22,7 +22,7 @@ async function runs(
   const agent = createAgent({
     model: scriptedModel([call(command), 'Done.']),
     use: [
-      bash({ cwd: project.dir, ask: ['touch asked'], deny: ['touch denied'], sandbox: 'off' }),
+      bash({ cwd: project.dir, ask: ['touch asked'], block: ['touch denied'], sandbox: 'off' }),
       claudeHooks({ dir: project.dir, trust, home: false }),
     ],
   })

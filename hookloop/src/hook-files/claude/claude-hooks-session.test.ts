@@ -165,7 +165,7 @@ describe('an approval', { concurrency: 2 }, () => {
   test('PermissionRequest hooks decide about a call before the approver', async () => {
     using project = new HookProject()
     project.handlers('PermissionRequest', [request({ behavior: 'allow', updatedInput: { command: 'pwd' } })], 'Bash')
-    const { agent, ran } = agentIn(project, { options: { answer: 'deny' }, use: [asks] })
+    const { agent, ran } = agentIn(project, { options: { answer: 'block' }, use: [asks] })
     await agent.run('Go.')
     const { tool_use_id, ...asked } = JSON.parse(readFileSync(project.path('asked.json'), 'utf8')) as JsonObject
     assert.deepEqual(

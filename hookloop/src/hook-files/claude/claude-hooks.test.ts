@@ -36,7 +36,7 @@ describe('a call', { concurrency: 2 }, () => {
   test('allow of a script replaces the approval of a tool, but not that of a guard', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: own('PreToolUse', { permissionDecision: 'allow' }) }])
-    const asked = agentIn(project, { use: [approval({ answer: 'deny', tools: ['bash'] })] })
+    const asked = agentIn(project, { use: [approval({ answer: 'block', tools: ['bash'] })] })
     await asked.agent.run('Go.')
     const guarded = agentIn(project, { use: [guard('beforeToolUse', (ctx) => ctx.block('never'), { name: 'never' })] })
     await guarded.agent.run('Go.')

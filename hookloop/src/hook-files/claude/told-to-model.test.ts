@@ -122,7 +122,7 @@ describe('the user is warned about', { concurrency: 2 }, () => {
         const hooks = [{ type: 'command', ...handler }]
         project.settings({ hooks: { PreToolUse: [{ hooks: [ask] }], PermissionRequest: [{ hooks }] } })
         const options = hasApprover ? { answer: () => 'allow' as const } : {}
-        const { agent } = agentIn(project, { options, use: hasApprover ? [] : [approval('deny')] })
+        const { agent } = agentIn(project, { options, use: hasApprover ? [] : [approval('block')] })
         assert.match((await runWith(agent)).warnings.join('\n'), why)
       })
     }

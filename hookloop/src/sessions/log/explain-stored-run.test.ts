@@ -58,7 +58,7 @@ const cases: { readonly [what: string]: Case } = {
       approval('suspend'),
     ],
   },
-  'with an approval that was denied': { script: [calls, 'Done.'], use: [asks, approval(() => ({ block: 'No.' }))] },
+  'with an approval that was blocked': { script: [calls, 'Done.'], use: [asks, approval(() => ({ block: 'No.' }))] },
   'with a request for another step': {
     script: ['Done.', 'Really done.'],
     use: [

@@ -14,7 +14,7 @@ import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 
 /** An agent whose run has every kind of event that a run without a pause can have. */
-function eventful(answer: 'allow' | 'deny', store?: SessionStore) {
+function eventful(answer: 'allow' | 'block', store?: SessionStore) {
   const look = tool({
     name: 'look',
     description: 'Looks.',
@@ -47,7 +47,7 @@ function eventful(answer: 'allow' | 'deny', store?: SessionStore) {
       look,
       pay,
       subagents({ agents: { helper: { description: 'Helps.', instructions: 'You help.', use: [look] } } }),
-      approval({ tools: ['pay'], answer: answer === 'deny' ? 'deny' : () => 'allow' }),
+      approval({ tools: ['pay'], answer: answer === 'block' ? 'block' : () => 'allow' }),
       retry({ maxRetries: 1, backoffMs: 0 }),
       hook('afterToolUse', (ctx) => (ctx.toolCall.id === 'a' ? ctx.withOutput('seen') : ctx)),
       guard('beforeToolUse', (ctx) => (ctx.toolCall.id === 'no' ? ctx.block('not twice') : ctx)),
@@ -85,7 +85,7 @@ async function collect(events: AsyncIterable<AgentEvent>): Promise<readonly Agen
 }
 
 suite('the events of a session', () => {
-  for (const answer of ['allow', 'deny'] as const) {
+  for (const answer of ['allow', 'block'] as const) {
     test(`are those of the same run without a session, if an approver would ${answer} it`, async () => {
       const store = memoryStore()
       const plain = await collect(eventful(answer).stream('Go.'))

@@ -132,7 +132,7 @@ function whyOf({ value, trigger }: Opinion): string {
 
 function isUnasked({ was, would }: Compared): boolean {
   const isAnswered = ({ mode, decision = '' }: Opinion): boolean =>
-    mode === 'loop' && /^(approved|denied)/.test(decision)
+    mode === 'loop' && /^(approved|blocked)/.test(decision)
   return was.some(isAnswered) && !would.some(isAnswered)
 }
 

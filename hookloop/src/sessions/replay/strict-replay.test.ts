@@ -245,7 +245,7 @@ test('the answers of an approver replay: yes, no, and yes with other arguments',
   )
 })
 
-test('an approval with arguments that are not JSON denies, live and replayed', async () => {
+test('an approval with arguments that are not JSON blocks, live and replayed', async () => {
   const run = await recordAndReplay((world) => ({
     model: world.model(inTurn(calls('send', 1))),
     use: [
@@ -356,7 +356,7 @@ test('whatever a run does, it replays to a byte-equal state and an equal ledger'
     input: fc.boolean(),
     aroundModel: fc.boolean(),
     performs: fc.boolean(),
-    answer: fc.constantFrom('allow', 'suspend', 'deny'),
+    answer: fc.constantFrom('allow', 'suspend', 'block'),
   })
   const act = async (n: number): Promise<unknown> => {
     await delay(Math.max(0, n))

@@ -112,7 +112,7 @@ test('D06: a yes lets the call run, once; who said so is written down', async ()
   assert.ok(records.some((record) => record.t === 'answer' && record.by === 'eve'))
 })
 
-test('D06: a denied call is not executed, and the model receives the reason', async () => {
+test('D06: a blocked call is not executed, and the model receives the reason', async () => {
   const { store, answer, agent, paid } = await waiting()
   await answer({ block: 'not today' })
   await agent.resume('s')
@@ -215,7 +215,7 @@ suite('D07: is rejected, and nothing runs:', () => {
     })
   }
 
-  test('an allow after the expiry; a deny is accepted', async () => {
+  test('an allow after the expiry; a block is accepted', async () => {
     const { answer, pending, agent, paid } = await waiting({ expiresInMs: 1_000 })
     const { expiresAt } = pending[0]!
     await assert.rejects(answer('allow', 0, expiresAt), { code: 'ANSWER_EXPIRED' })

@@ -40,7 +40,7 @@ type Parts = {
   childTools: readonly string[]
   tools: string[]
   hooks: string[]
-  asks: 'allow' | 'suspend' | 'deny'
+  asks: 'allow' | 'suspend' | 'block'
   /** Options of the summarization, if there is one. */
   summary: { maxTokens: number; model: string; pins: boolean } | undefined
 }
@@ -95,7 +95,7 @@ export const changes: { readonly [what: string]: (parts: Parts) => void } = {
   'a guard is removed': (parts) => void (parts.hooks = parts.hooks.filter((name) => name !== 'judge')),
   'the run may take one step only': ({ hooks }) => void hooks.push('one step'),
   'a capability is added': ({ hooks }) => void hooks.push('tolerant'),
-  'the approver denies': (parts) => void (parts.asks = 'deny'),
+  'the approver blocks': (parts) => void (parts.asks = 'block'),
   'tools no longer run at once': (parts) => void (parts.maxConcurrentTools = 1),
   'the subagent has other instructions': (parts) => void (parts.childInstructions = 'Dig deep.'),
   'the subagent has another model': (parts) => void (parts.childModel = 'other child'),
@@ -223,8 +223,8 @@ export function changedAgent(store: SessionStore, world: World, changed: readonl
       ...(parts.summary === undefined ? [] : [summarizing(parts.summary)]),
       // One question is answered at once, the others later.
       approval(
-        parts.asks === 'deny'
-          ? 'deny'
+        parts.asks === 'block'
+          ? 'block'
           : ({ toolCall, asks }) => {
               if (asks.some(({ by }) => by === 'asks'))
                 world.noteAsked?.(toolCall.name === parts.look ? 'look' : toolCall.name)

@@ -120,7 +120,7 @@ test('D06: an approval is requested by one process, answered by another and the 
   assert.equal(paid, 1)
 })
 
-test('D06: a call that was denied in another process is never executed', async () => {
+test('D06: a call that was blocked in another process is never executed', async () => {
   const { place, store } = newPlace()
   for (const args of [
     ['run', 'no'],

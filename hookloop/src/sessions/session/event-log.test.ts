@@ -161,7 +161,7 @@ suite('the event log of a session', () => {
     const model = scriptedModel([{ toolCalls: [{ name: 'pay', id: 'p' }] }, 'Instead.'])
     const agent = createAgent({ model, store, use: [asks, approval('suspend')] })
     await agent.run('Pay.', { session: 's' })
-    const streamed = await collect(agent.stream('No, wait.', { session: 's', onNewInput: 'deny' }))
+    const streamed = await collect(agent.stream('No, wait.', { session: 's', onNewInput: 'block' }))
     const logged = await eventsIn(store, 's')
     assert.deepEqual(
       typesOf(logged).filter((type) => ['input', 'suspended', 'resumed', 'finished'].includes(type)),

@@ -96,7 +96,7 @@ test('D04: the approver is asked about a call that a crash interrupted, and allo
   assert.deepEqual(await results(), [{ status: 'ok', output: 'paid ann' }])
 })
 
-test('D04: a denied call is not run again, and the model receives outcomeUnknown with the reason of the approver', async () => {
+test('D04: a blocked call is not run again, and the model receives outcomeUnknown with the reason of the approver', async () => {
   const { agent, dieIn, answer, paid, results } = shop()
   await dieIn(begin)
   await resume(agent)
@@ -114,7 +114,7 @@ test('D04: explain shows what was asked about it and the answer', async () => {
   await answer({ block: 'It arrived.' })
   const words = explain(await resume(agent))
   assert.match(words, /failed +step 1, pay: The process ended .* It was not run again: It arrived\./)
-  assert.match(words, /asked +step 1, pay: "pay" was started and interrupted .* Run it again\? denied/)
+  assert.match(words, /asked +step 1, pay: "pay" was started and interrupted .* Run it again\? blocked/)
 })
 
 test('D04: a call that is interrupted again is asked about again, and the first allow does not count', async () => {
@@ -212,7 +212,7 @@ test('D04: an approver is asked at once, and the process dies after the allow', 
   assert.match(asked[1]!, /started 2 times/)
 })
 
-test('D04: an approver that is asked at once and denies has its reason in the result, and cannot change the arguments', async () => {
+test('D04: an approver that is asked at once and blocks has its reason in the result, and cannot change the arguments', async () => {
   const resultAfter = async (given: Answer) => {
     const { agent, dieIn, paid, results } = shop({ how: () => given })
     await dieIn(begin)
@@ -254,7 +254,7 @@ test('D04: an allow that comes together with a cancel runs the call again, or le
 })
 
 test('D04: without an approver the model receives outcomeUnknown', async () => {
-  const { agent, dieIn, paid, results } = shop({ how: 'deny' })
+  const { agent, dieIn, paid, results } = shop({ how: 'block' })
   await dieIn(begin)
   assert.equal((await resume(agent)).status, 'completed')
   assert.deepEqual([paid.length, (await results())[0]?.status], [1, 'outcomeUnknown'])

@@ -49,7 +49,7 @@ suite('new input to a session that waits for an answer', () => {
     await agent.run('Pay.', { session: 's' })
     const rejected = {
       code: 'STATE_SUSPENDED',
-      message: /agent\.resume\('s', \{ answers \}\) first.*onNewInput: 'deny'/,
+      message: /agent\.resume\('s', \{ answers \}\) first.*onNewInput: 'block'/,
     }
     await assert.rejects(agent.run('Wait!', { session: 's' }), rejected)
     await assert.rejects(agent.run('Wait!', { session: 's', onNewInput: 'reject' }), rejected)
@@ -62,11 +62,11 @@ suite('new input to a session that waits for an answer', () => {
   })
 
   for (const how of ['run', 'send', 'stream'] as const) {
-    test(`denies the open questions with onNewInput: deny, and the model receives that and the input: ${how}`, async () => {
+    test(`blocks the open questions with onNewInput: block, and the model receives that and the input: ${how}`, async () => {
       const store = memoryStore()
       const { agent, paid, requests } = shop(store)
       await agent.run('Pay.', { session: 's' })
-      const options = { onNewInput: 'deny' } as const
+      const options = { onNewInput: 'block' } as const
       const events: AgentEvent[] = []
       if (how === 'run') await agent.run('Do not pay.', { session: 's', ...options })
       else if (how === 'send') await agent.session('s').send('Do not pay.', options)
@@ -92,7 +92,7 @@ suite('new input to a session that waits for an answer', () => {
     await agent.run('Pay.', { session: 's' })
     const [first] = await listApprovals(store)
     await answerApproval(store, { session: 's', approval: first!.id, answer: 'allow' })
-    await agent.run('Stop here.', { session: 's', onNewInput: 'deny' })
+    await agent.run('Stop here.', { session: 's', onNewInput: 'block' })
     assert.deepEqual(paid, [])
     assert.match(JSON.stringify(requests.at(-1)), /The user sent a new message.*The user sent a new message/)
   })
@@ -103,7 +103,7 @@ suite('new input to a session that waits for an answer', () => {
     const watch = hook('afterExecution', (ctx) => (ends.push(ctx.outcome.resolvedBy), ctx), { name: 'watch' })
     const { agent } = shop(store, { use: [watch] })
     await agent.run('Pay.', { session: 's' })
-    await agent.run('Stop.', { session: 's', onNewInput: 'deny' })
+    await agent.run('Stop.', { session: 's', onNewInput: 'block' })
     assert.deepEqual(ends, ['newInput', 'completion'])
     const stored = (await store.read('s'))!
     for (const run of [0, 1]) assert.deepEqual((await replay(stored, { agent, run })).record, { status: 'complete' })
@@ -116,7 +116,7 @@ suite('new input to a session that waits for an answer', () => {
     const watch = hook('afterExecution', (ctx) => (ends.push(ctx.outcome.resolvedBy), ctx), { name: 'watch' })
     const { agent, requests } = shop(store, { use: [asks, watch], first: 'Hello.' })
     assert.equal((await agent.run('Hello?', { session: 's' })).status, 'suspended')
-    await agent.run('Stop.', { session: 's', onNewInput: 'deny' })
+    await agent.run('Stop.', { session: 's', onNewInput: 'block' })
     assert.deepEqual([ends, requests.length], [['newInput', 'completion'], 2])
   })
 
@@ -144,7 +144,7 @@ suite('new input to a session that waits for an answer', () => {
     const first = { toolCalls: [{ name: 'delegate', args: {} }] }
     const { agent, paid, requests } = shop(store, { use: [dig, delegate], first })
     assert.equal((await agent.run('Go.', { session: 's' })).status, 'suspended')
-    await agent.run('Never mind.', { session: 's', onNewInput: 'deny' })
+    await agent.run('Never mind.', { session: 's', onNewInput: 'block' })
     assert.deepEqual([paid, done], [[], ['dug']])
     assert.match(
       JSON.stringify(requests.at(-1)),
@@ -183,7 +183,7 @@ test('new input to a session that was interrupted closes its step, and no effect
     const before = done.slice()
     const isOpen = (await kept(store)).open !== undefined
     ends.length = 0
-    const run = await make(store).run('And now?', { session: 's', onNewInput: 'deny' })
+    const run = await make(store).run('And now?', { session: 's', onNewInput: 'block' })
     assert.deepEqual(ends, isOpen ? ['newInput', 'completion'] : ['completion'], String(at))
     const { open, state } = await kept(store)
     assert.deepEqual([run.status, open], ['completed', undefined], String(at))
@@ -205,7 +205,7 @@ test('new input to a session that was interrupted before its first step ends tha
   const { open, state } = await kept(store)
   assert.deepEqual([open?.root.hasBegun, state], [false, undefined])
   const { agent, requests } = shop(store, { use, first: 'Hello.' })
-  await agent.run('Hello?', { session: 's', onNewInput: 'deny' })
+  await agent.run('Hello?', { session: 's', onNewInput: 'block' })
   assert.deepEqual([ends, requests.length], [['newInput', 'completion'], 1])
 })
 
@@ -231,7 +231,7 @@ for (const [at, ...expected] of interrupted) {
       async (ctx) => (seen.push(`${ctx.toolCall.id} ${ctx.toolExecution.status}`), ctx),
     )
     const { agent, paid, requests } = shop(store, { use: [looks] })
-    await agent.run('Wait!', { session: 's', onNewInput: 'deny' })
+    await agent.run('Wait!', { session: 's', onNewInput: 'block' })
     const results = JSON.stringify(
       requests
         .at(-1)!

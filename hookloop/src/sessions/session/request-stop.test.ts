@@ -145,14 +145,14 @@ suite('a request to stop a run', () => {
     assert.deepEqual([stored?.status, (await running).status], ['cancelled', 'cancelled'])
   })
 
-  test('does not affect a run that starts because new input denies what the stopped one waits for', async () => {
+  test('does not affect a run that starts because new input blocks what the stopped one waits for', async () => {
     const store = memoryStore()
     const asking = scene(store, { asks: true })
     await asking.agent.run('Go.', { session: 's' })
     await requestStop(store, jane)
     const next = scene(store)
     next.release()
-    const run = await next.agent.run('Something else.', { session: 's', onNewInput: 'deny' })
+    const run = await next.agent.run('Something else.', { session: 's', onNewInput: 'block' })
     assert.equal(run.status, 'completed')
     const [stopped] = await readRuns(store, 's')
     assert.deepEqual([stopped?.status, stopped?.final?.message, asking.done], ['cancelled', said, []])

@@ -52,7 +52,7 @@ export function runInSession(
     )
   }
   const { onNewInput = 'reject' } = how
-  checkChoice('run', 'onNewInput', onNewInput, ['reject', 'deny'])
+  checkChoice('run', 'onNewInput', onNewInput, ['reject', 'block'])
   const metadata = how.metadata && (exactJson(how.metadata, 'metadata') as JsonObject)
   return lockSession(store, { ...lockingOf(how, parts), create: true }, async (locked) => {
     const { open, isSuspended } = locked.reader
@@ -60,7 +60,7 @@ export function runInSession(
     const isNew = isSuspended || how.turn === undefined
     const same = isNew ? undefined : await withStop(locked, how, (stoppable) => runOfTurn({ ...work, how: stoppable }))
     if (same !== undefined) return same
-    const canEnd = onNewInput === 'deny' && open !== undefined && !isPrepared(open)
+    const canEnd = onNewInput === 'block' && open !== undefined && !isPrepared(open)
     if (isSuspended || (open !== undefined && !canEnd)) throw unfinished(how.session, locked.reader)
     if (open !== undefined) await withStop(locked, how, (stoppable) => endOpenRun({ ...work, how: stoppable }, open))
     return withStop(locked, how, (stoppable) => startInSession({ ...work, how: stoppable }, input, metadata))
@@ -165,18 +165,18 @@ async function resumeLocked(work: Work): Promise<Run> {
   return continueRun(work, open, { answers, at, change: work.change })
 }
 
-/** Denies what an open run waits for, and ends it. */
+/** Blocks what an open run waits for, and ends it. */
 async function endOpenRun({ store, parts, session, how }: Work, open: RunLog): Promise<void> {
   const { listener: _unheard, shouldPause: _not, ...quiet } = how // the listener gets the events of the new run
   const { clock } = how.effects ?? liveEffects()
   const at = clock.now()
-  const answers: Answers = Object.fromEntries(open.questions().map(({ id }) => [id, denied]))
+  const answers: Answers = Object.fromEntries(open.questions().map(({ id }) => [id, blocked]))
   const run = await continueRun({ store, parts, session, how: quiet }, open, { answers, at, ends: true })
   if (session.journal.isStored && session.reader.open === undefined) return
   throw run.status === 'failed' ? run.error : unfinished(session.id, session.reader)
 }
 
-const denied = Object.freeze({ block: 'Denied: the user sent a new message instead of an answer.' })
+const blocked = Object.freeze({ block: 'Blocked: the user sent a new message instead of an answer.' })
 
 async function continueRun(work: Work, open: RunLog, resuming: Resuming): Promise<Run> {
   const { parts, session, how } = work

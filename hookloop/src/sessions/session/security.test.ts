@@ -43,7 +43,7 @@ suite('D05: a call without its result', () => {
     { toolCalls: ['c', 'd'].map((id) => ({ name: 'write', id })) },
     'Done.',
   ]
-  const agentOver = (store: SessionStore, answer: 'suspend' | 'deny' = 'deny') => {
+  const agentOver = (store: SessionStore, answer: 'suspend' | 'block' = 'block') => {
     const model = scriptedModel(
       ({ messages }) => script[messages.filter(({ role }) => role === 'assistant').length] ?? 'Done.',
     )

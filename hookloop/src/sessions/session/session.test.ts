@@ -201,7 +201,7 @@ suite('while a run is open, a session rejects', () => {
     })
   }
 
-  test('clear, with what it waits for and how to deny it', async () => {
+  test('clear, with what it waits for and how to block it', async () => {
     const store = memoryStore()
     const session = clerk(store).agent.session('s')
     await session.send('Pay.')
@@ -211,9 +211,9 @@ suite('while a run is open, a session rejects', () => {
     assert.deepEqual(refused.value, [waiting!.id])
     assert.match(
       refused.message,
-      /waits for an approval and cannot be changed\. Use agent\.resume\('s', \{ answers \}\) first\. To deny it: hookloop deny/,
+      /waits for an approval and cannot be changed\. Use agent\.resume\('s', \{ answers \}\) first\. To block it: hookloop block/,
     )
-    assert.ok(refused.message.includes(`hookloop deny '${waiting!.id}'`), refused.message)
+    assert.ok(refused.message.includes(`hookloop block '${waiting!.id}'`), refused.message)
     await answerApproval(store, { session: 's', approval: waiting!.id, answer: { block: 'No.' } })
     await assert.rejects(session.clear(), /has a paused run and cannot be changed.*agent\.resume\('s'\)/)
     await session.resume()

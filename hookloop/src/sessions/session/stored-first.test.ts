@@ -143,8 +143,8 @@ test('an answer of an approver or of a hook is not used before it is stored', as
   const seen: unknown[] = []
   const isStored = (key: string): boolean => new RegExp(`"t":"end","key":{[^}]*${key}`).test(stored)
   const after = guard('beforeToolUse', (ctx) => (seen.push(isStored('judges')), ctx), { name: 'after' })
-  const denied = hook('afterToolUse', (ctx) => (seen.push(isStored('"kind":"ask"')), ctx), { name: 'denied' })
-  const { agent, done } = worker(store, {}, [after, denied, approval(async () => ({ block: 'No.' }))])
+  const blocked = hook('afterToolUse', (ctx) => (seen.push(isStored('"kind":"ask"')), ctx), { name: 'blocked' })
+  const { agent, done } = worker(store, {}, [after, blocked, approval(async () => ({ block: 'No.' }))])
   await agent.run('Pay.', { session: 's' })
   assert.deepEqual([seen, done.includes('paid')], [[true, true, true, true], false])
 })

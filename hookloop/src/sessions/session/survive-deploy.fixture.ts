@@ -73,7 +73,7 @@ const harmless = new Set([
 
 function check({ kept, done, later, asked, atDeath }: Ended, { after }: Deploy): void {
   assert.equal(kept.open, undefined, 'the run has ended')
-  if (kept.state!.execution === undefined) return assert.deepEqual(done, [], 'the input was denied')
+  if (kept.state!.execution === undefined) return assert.deepEqual(done, [], 'the input was blocked')
   const finals = kept.records.filter((record) => record.t === 'final')
   assert.equal(finals.length, 1, 'one final record')
   assert.notEqual(kept.state!.execution.final, undefined)

@@ -248,10 +248,10 @@ suite('drain', () => {
     const alone = { code: 'STATE_SUSPENDED', message: /^The run is paused .*Use agent\.resume\(run\) first\.$/ }
     await assert.rejects(agent.run('More.', { from: paused }), alone)
     assert.equal((await agent.resume(paused)).status, 'completed')
-    const message = /^The session "\w" has a paused run .*Use agent\.resume\('\w'\) first\. .*onNewInput: 'deny'/
+    const message = /^The session "\w" has a paused run .*Use agent\.resume\('\w'\) first\. .*onNewInput: 'block'/
     for (const [session, follow] of [
       ['a', () => agent.resume('a')],
-      ['b', () => agent.run('More.', { session: 'b', onNewInput: 'deny' })],
+      ['b', () => agent.run('More.', { session: 'b', onNewInput: 'block' })],
     ] as const) {
       await agent.run('Go.', { session, drain })
       await assert.rejects(agent.run('More.', { session }), { code: 'STATE_SUSPENDED', message })

@@ -14,8 +14,8 @@ export function unfinished(id: string, { open }: SessionReader, { isChange = fal
   const what = isChange ? `The session "${id}" ${stateOf(open)} and cannot be changed.` : takesNoInput(id, { open })
   let other = ''
   if (open !== undefined && isPrepared(open)) other = ` Or replace the message with ${session}.rewind({ message }).`
-  else if (isChange && pending.length > 0) other = ` To deny it: hookloop deny '${pending[0]}'.`
-  else if (!isChange && open !== undefined) other = ` Or pass { onNewInput: 'deny' } to end it and take the input.`
+  else if (isChange && pending.length > 0) other = ` To block it: hookloop block '${pending[0]}'.`
+  else if (!isChange && open !== undefined) other = ` Or pass { onNewInput: 'block' } to end it and take the input.`
   return new AgentError('STATE_SUSPENDED', `${what} Use ${way} first.${other}`, {
     value: pending.length === 0 ? id : pending,
   })

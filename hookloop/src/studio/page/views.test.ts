@@ -62,7 +62,7 @@ suite('the inbox', () => {
   })
 
   pageTest(
-    'an answer is sent with the hash of what was shown: allowed, edited or denied with a reason',
+    'an answer is sent with the hash of what was shown: allowed, edited or blocked with a reason',
     async ({ open }) => {
       await using studio = await fakeStudio({ questions: [question, editQuestion, { ...question, id: 'third' }] })
       const page = await open(studio.url('/inbox'))
@@ -71,10 +71,10 @@ suite('the inbox', () => {
       await articles.nth(0).getByText('Allowed.').waitFor()
       await page.getByRole('navigation').getByLabel('2 waiting').waitFor()
 
-      await articles.nth(2).getByRole('button', { name: 'Deny…' }).click()
+      await articles.nth(2).getByRole('button', { name: 'Block…' }).click()
       await page.keyboard.type('Move it to the archive instead.')
-      await articles.nth(2).getByRole('button', { name: 'Deny', exact: true }).click()
-      await articles.nth(2).getByText('Denied.').waitFor()
+      await articles.nth(2).getByRole('button', { name: 'Block', exact: true }).click()
+      await articles.nth(2).getByText('Blocked.').waitFor()
 
       const second = articles.nth(1)
       await second.getByRole('button', { name: 'Edit…' }).click()
@@ -97,7 +97,7 @@ suite('the inbox', () => {
           { ...common(question), answer: { type: 'allow' } },
           {
             ...common({ ...question, id: 'third' }),
-            answer: { type: 'deny', reason: 'Move it to the archive instead.' },
+            answer: { type: 'block', reason: 'Move it to the archive instead.' },
           },
           { ...common(editQuestion, false), answer: { type: 'edit', args: { path: 'src/other.ts' } } },
         ],

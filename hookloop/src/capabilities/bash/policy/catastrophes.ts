@@ -2,7 +2,7 @@ import type { ParsedWord } from './understand-word.ts'
 import { baseName } from './rules.ts'
 
 /**
- * Why a command would destroy a machine or a home folder, or undefined. It is denied whatever the rules say: a rule that allows `rm`
+ * Why a command would destroy a machine or a home folder, or undefined. It is blocked whatever the rules say: a rule that allows `rm`
  * does not mean the root of the file system.
  */
 export function catastropheOf([program, ...rest]: readonly ParsedWord[]): string | undefined {

@@ -26,7 +26,7 @@ export const developerRules: CommandRules = {
     ),
     ...'docker compose up,docker compose down,xargs grep,xargs wc,gcc,cmake --build'.split(','),
   ],
-  deny: ['rm -rf', 'git push', 'sudo'],
+  block: ['rm -rf', 'git push', 'sudo'],
 }
 
 /** The same with the other programs of the lists. */
@@ -50,7 +50,7 @@ export const listRules: CommandRules = {
       .split(/,|\n/)
       .map((rule) => rule.trim()),
   ],
-  deny: developerRules.deny!,
+  block: developerRules.block!,
 }
 
 /** Lists of everyday commands by title. The last one has those that need approval on purpose. */

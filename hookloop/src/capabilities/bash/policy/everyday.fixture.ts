@@ -30,7 +30,7 @@ export const everydayRules: CommandRules = {
     './gradlew test',
     'xargs grep',
   ],
-  deny: ['rm', 'curl', 'touch', 'sudo', 'git push'],
+  block: ['rm', 'curl', 'touch', 'sudo', 'git push'],
 }
 
 /** Everyday commands, which must not be stopped because of a word or a character in them. */

@@ -23,8 +23,8 @@ suite('hostile commands', () => {
   test('none is allowed with rules of every day', () => assert.deepEqual(allowedBy(everydayRules), []))
 
   test('none is allowed with rules of developers', () => {
-    const deny = [...developerRules.deny!, 'touch'] // the payload of many
-    assert.deepEqual(allowedBy({ ...developerRules, deny }), [])
+    const block = [...developerRules.block!, 'touch'] // the payload of many
+    assert.deepEqual(allowedBy({ ...developerRules, block }), [])
   })
 
   test('none is allowed with generous rules', () => assert.deepEqual(allowedBy(generousRules), []))

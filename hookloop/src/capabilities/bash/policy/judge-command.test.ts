@@ -9,16 +9,16 @@ const verdictOf = (command: string, rules: CommandRules): CommandVerdict['verdic
 
 suite('a verdict', () => {
   test('has every command with its verdict, and the rule that decided', () => {
-    const judge = commandJudge({ allow: ['ls', 'git log'], deny: ['rm'] })
+    const judge = commandJudge({ allow: ['ls', 'git log'], block: ['rm'] })
     assert.deepEqual(judge('ls -la && echo $(rm "a b")'), {
-      verdict: 'deny',
+      verdict: 'block',
       commands: [
         { text: 'ls -la', argv: ['ls', '-la'], verdict: 'allow', rule: 'allow "ls"' },
         { text: 'echo $(rm "a b")', argv: null, verdict: 'ask', rule: 'not all of its words are literal' },
-        { text: 'rm "a b"', argv: ['rm', 'a b'], verdict: 'deny', rule: 'deny "rm"' },
+        { text: 'rm "a b"', argv: ['rm', 'a b'], verdict: 'block', rule: 'block "rm"' },
       ],
-      rule: 'deny "rm"',
-      reason: 'Denied: rm "a b" (deny "rm").',
+      rule: 'block "rm"',
+      reason: 'Blocked: rm "a b" (block "rm").',
     })
   })
 
@@ -101,9 +101,9 @@ suite('an allow rule', () => {
   })
 })
 
-suite('a deny rule', () => {
+suite('a block rule', () => {
   test('matches its program by any path and in any case, after wrappers, and with arguments that expand', () => {
-    const rules = { allow: ['*'], deny: ['rm'] }
+    const rules = { allow: ['*'], block: ['rm'] }
     const commands = [
       'rm',
       '/bin/rm x',
@@ -116,12 +116,12 @@ suite('a deny rule', () => {
       '\\rm x',
       '"rm" x',
     ]
-    assert.deepEqual(new Set(commands.map((each) => verdictOf(each, rules))), new Set(['deny']))
+    assert.deepEqual(new Set(commands.map((each) => verdictOf(each, rules))), new Set(['block']))
   })
 
   test('of several words matches with options between them', () => {
-    const rules = { allow: ['*', 'git'], deny: ['git push', 'npm run deploy'] }
-    const denied = [
+    const rules = { allow: ['*', 'git'], block: ['git push', 'npm run deploy'] }
+    const blocked = [
       'git push',
       'git -C x push',
       'git -c a=b --no-pager push -f',
@@ -139,14 +139,14 @@ suite('a deny rule', () => {
       'git log push',
     ]
     assert.deepEqual(
-      [...denied, ...others].map((each) => verdictOf(each, rules) === 'deny'),
-      [...denied.map(() => true), ...others.map(() => false)],
+      [...blocked, ...others].map((each) => verdictOf(each, rules) === 'block'),
+      [...blocked.map(() => true), ...others.map(() => false)],
     )
   })
 
   test('with options matches them in any order and form', () => {
-    const rules = { allow: ['*'], deny: ['rm -rf', 'git push --force'] }
-    const denied = [
+    const rules = { allow: ['*'], block: ['rm -rf', 'git push --force'] }
+    const blocked = [
       'rm -rf x',
       'rm -fr x',
       'rm -r -f x',
@@ -159,21 +159,21 @@ suite('a deny rule', () => {
     ]
     const others = ['rm x', 'rm -r x', 'rm -f x', 'git push', 'git push origin --follow-tags']
     assert.deepEqual(
-      [...denied, ...others].map((each) => verdictOf(each, rules) === 'deny'),
-      [...denied.map(() => true), ...others.map(() => false)],
+      [...blocked, ...others].map((each) => verdictOf(each, rules) === 'block'),
+      [...blocked.map(() => true), ...others.map(() => false)],
     )
   })
 
   test('overrides ask, and ask overrides allow', () => {
-    const rules = { allow: ['a', 'b', 'c'], ask: ['b', 'c'], deny: ['c'] }
+    const rules = { allow: ['a', 'b', 'c'], ask: ['b', 'c'], block: ['c'] }
     assert.deepEqual(
       ['a', 'b', 'c', 'a; b', 'b; c'].map((each) => verdictOf(each, rules)),
-      ['allow', 'ask', 'deny', 'ask', 'deny'],
+      ['allow', 'ask', 'block', 'ask', 'block'],
     )
   })
 
   test('does not match a command because of a word in it', () => {
-    const rules = { allow: ['echo', 'grep', 'git log', 'man', 'cat'], deny: ['rm', 'curl', 'touch'] }
+    const rules = { allow: ['echo', 'grep', 'git log', 'man', 'cat'], block: ['rm', 'curl', 'touch'] }
     const commands = [
       'echo rm',
       'grep -rn "touch" src',
@@ -194,7 +194,7 @@ suite('invalid rules', () => {
     ['a substitution', { allow: ['ls $(x)'] }, /plain words/],
     ['quotes', { allow: ["echo 'a b'"] }, /plain words/],
     ['a control character', { allow: ['ls\u0000'] }, /plain words/],
-    ['an option instead of a program', { deny: ['-rf'] }, /name of a program/],
+    ['an option instead of a program', { block: ['-rf'] }, /name of a program/],
     ['a variable instead of a program', { allow: ['A=b ls'] }, /not with a variable/],
   ]
   for (const [what, rules, message] of wrong) {
@@ -237,12 +237,12 @@ suite('a hostile text', () => {
   }
   const judge = commandJudge({
     allow: ['*', 'git', 'env'],
-    deny: ['touch', 'git push origin main', 'rm -rf'],
+    block: ['touch', 'git push origin main', 'rm -rf'],
     ask: ['a*b*c'],
   })
   // Each has about the maximum length. With backtracking, a parser would not end before the time limit of the test runner.
   for (const [what, text] of Object.entries(texts)) {
     test(`of ${what} is judged`, () =>
-      [text, text.slice(0, 30_000)].forEach((each) => assert.ok(/allow|ask|deny/.test(judge(each).verdict))))
+      [text, text.slice(0, 30_000)].forEach((each) => assert.ok(/allow|ask|block/.test(judge(each).verdict))))
   }
 })

@@ -17,7 +17,7 @@ import {
 import { suspicionIn, sizeProblem } from './suspicious-text.ts'
 import { isUnderstood, textOf, type ParsedWord } from './understand-word.ts'
 
-export type Verdict = 'allow' | 'ask' | 'deny'
+export type Verdict = 'allow' | 'ask' | 'block'
 
 type FoundCommand = {
   readonly text: string
@@ -44,7 +44,7 @@ export type CommandVerdict = {
 
 /**
  * Returns a function that judges commands by rules. It allows only commands that are literal and understood in every part, finds
- * denied commands wherever they are, and asks about the rest. Throws on invalid rules, never on a command.
+ * blocked commands wherever they are, and asks about the rest. Throws on invalid rules, never on a command.
  */
 export function commandJudge(rules: CommandRules): (command: string) => CommandVerdict {
   const read = readRules(rules)
@@ -53,10 +53,10 @@ export function commandJudge(rules: CommandRules): (command: string) => CommandV
 
 function judgeText(command: string, rules: Rules): CommandVerdict {
   const problem = sizeProblem(command)
-  if (problem !== undefined) return summary(deniedTokens(command, rules), [forText(command, 'deny', problem)])
+  if (problem !== undefined) return summary(deniedTokens(command, rules), [forText(command, 'block', problem)])
   const { commands: seen, doubt } = parseCommands(command)
   const found = seen.flatMap((each) => judgeCommand(each, { rules, depth: 0, budget: { left: MAX_INNER } }))
-  const denied = doubt === undefined ? [] : deniedTokens(command, rules)
+  const blocked = doubt === undefined ? [] : deniedTokens(command, rules)
   const suspicion = suspicionIn(command)
   const doubts = [
     doubt,
@@ -64,7 +64,7 @@ function judgeText(command: string, rules: Rules): CommandVerdict {
     seen.length === 0 ? 'it contains no command' : undefined,
   ].flatMap((why) => (why === undefined ? [] : [forText(command, 'ask', why)]))
   const suspicious = suspicion === undefined ? [] : [forText(command, suspicion.verdict, suspicion.rule)]
-  return summary([...found, ...denied], [...suspicious, ...doubts])
+  return summary([...found, ...blocked], [...suspicious, ...doubts])
 }
 
 /** Links are looked for before the first command runs. A loop runs its commands again. */
@@ -74,17 +74,17 @@ function writesLinks(command: string, found: readonly FoundCommand[]): boolean {
   return found.some((each) => each.writes !== undefined && (isRepeated || linking.some((other) => other !== each)))
 }
 
-/** The strictest verdict decides. For deny the reason is preferably a command, for ask a doubt about the complete text. */
+/** The strictest verdict decides. For block the reason is preferably a command, for ask a doubt about the complete text. */
 function summary(commands: readonly FoundCommand[], doubts: readonly FoundCommand[]): CommandVerdict {
   const orders = [
-    ['deny', [...commands, ...doubts]],
+    ['block', [...commands, ...doubts]],
     ['ask', [...doubts, ...commands]],
   ] as const
   for (const [verdict, order] of orders) {
     const decisive = order.find((each) => each.verdict === verdict)
     if (decisive === undefined) continue
     const { rule, text } = decisive
-    const what = verdict === 'deny' ? 'Denied' : 'Needs approval'
+    const what = verdict === 'block' ? 'Blocked' : 'Needs approval'
     return { verdict, commands, rule, reason: `${what}: ${shorten(text, MAX_QUOTED)} (${rule}).` }
   }
   const rules = [...new Set(commands.map(({ rule }) => rule))].join(', ')
@@ -110,14 +110,14 @@ function judgeCommand(command: ParsedCommand, judging: Judging): readonly FoundC
   const wrapped = wrappedIn(command)
   const argv = words.length > 0 && words.every(({ value }) => value !== null) ? words.map(textOf) : null
   if (wrapped !== undefined && (depth >= MAX_DEPTH || budget.left <= 0)) {
-    return [{ text, argv, verdict: 'deny', rule: TOO_MANY }]
+    return [{ text, argv, verdict: 'block', rule: TOO_MANY }]
   }
   const own = ownVerdict(command, wrapped, judging)
   const hasLinks = findGrammar(words, { isExact: true })?.grammar.flags.has('links') === true
   const makesLinks = hasLinks && !/^cp(?!.* -(?:\w*[adlPRr]|-))/s.test(argv?.join(' ') ?? '')
   const found: FoundCommand = { text, argv, ...own, ...(makesLinks && { makesLinks }) }
   if (wrapped === undefined) return [found]
-  // If a rule covers a command with the one that it runs, only deny and ask rules can change that.
+  // If a rule covers a command with the one that it runs, only block and ask rules can change that.
   const granted = own.verdict === 'allow' && !wrapped.isPlain ? { granted: own.rule } : {}
   const { granted: _, ...outer } = judging
   const inner = innerCommands(wrapped, command, { ...outer, depth: depth + 1, ...granted })
@@ -165,10 +165,10 @@ function ownVerdict(
   wrapped: Wrapped | undefined,
   { rules, granted }: Judging,
 ): Decision {
-  const denied = broadMatch(rules.deny, words)
-  if (denied !== undefined) return { verdict: 'deny', rule: denied.name }
+  const blocked = broadMatch(rules.block, words)
+  if (blocked !== undefined) return { verdict: 'block', rule: blocked.name }
   const catastrophe = catastropheOf(words)
-  if (catastrophe !== undefined) return { verdict: 'deny', rule: catastrophe }
+  if (catastrophe !== undefined) return { verdict: 'block', rule: catastrophe }
   const asked = broadMatch(rules.ask, words)
   if (asked !== undefined) return ask(asked.name)
   if (hazards[0] !== undefined) return ask(hazards[0])
@@ -300,16 +300,16 @@ function harmInUnknown(words: readonly ParsedWord[], rule: readonly string[]): H
   return { index: words.length - 1, why: `the harmless words of ${name} are not known, so a rule must match all words` }
 }
 
-/** The commands a wrapper runs. If the start is uncertain, the first one counts, and all others that are denied. */
+/** The commands a wrapper runs. If the start is uncertain, the first one counts, and all others that are blocked. */
 function innerCommands(wrapped: Wrapped, { words }: ParsedCommand, judging: Judging): readonly FoundCommand[] {
   const isList = findGrammar(words, { isExact: false })?.grammar.operands.includes('command') === false
   const runs = wrapped.starts.flatMap((start, index) => {
     judging.budget.left -= 1
-    if (judging.budget.left < 0) return judging.budget.left === -1 ? [forText(joined(words), 'deny', TOO_MANY)] : []
+    if (judging.budget.left < 0) return judging.budget.left === -1 ? [forText(joined(words), 'block', TOO_MANY)] : []
     const inner = words.slice(start, isList ? endOfInner(words, start) : words.length)
     const command = { text: joined(inner), words: inner, hazards: [], inputs: [], writes: [] }
     const found = judgeCommand(command, judging)
-    return isList || index === 0 ? found : found.filter(({ verdict }) => verdict === 'deny')
+    return isList || index === 0 ? found : found.filter(({ verdict }) => verdict === 'block')
   })
   return [...runs, ...wrapped.texts.flatMap((text) => judgeInnerText(text, judging))]
 }
@@ -320,18 +320,18 @@ function joined(words: readonly ParsedWord[]): string {
 
 function judgeInnerText(text: string, { rules, depth, budget }: Judging): readonly FoundCommand[] {
   budget.left -= 1
-  if (budget.left < 0) return [forText(text, 'deny', TOO_MANY)]
+  if (budget.left < 0) return [forText(text, 'block', TOO_MANY)]
   const { commands, doubt } = parseCommands(text)
   const found = commands.flatMap((each) => judgeCommand(each, { rules, depth, budget }))
   return doubt === undefined ? found : [...found, ...deniedTokens(text, rules), forText(text, 'ask', doubt)]
 }
 
-/** The first match of a deny rule in a text that cannot be parsed. */
-function deniedTokens(text: string, { deny }: Rules): readonly FoundCommand[] {
-  if (deny.length === 0) return []
+/** The first match of a block rule in a text that cannot be parsed. */
+function deniedTokens(text: string, { block }: Rules): readonly FoundCommand[] {
+  if (block.length === 0) return []
   for (const words of rawCommands(text)) {
-    const rule = broadMatch(deny, words)
-    if (rule !== undefined) return [{ text: words[0]!.loose, argv: null, verdict: 'deny', rule: rule.name }]
+    const rule = broadMatch(block, words)
+    if (rule !== undefined) return [{ text: words[0]!.loose, argv: null, verdict: 'block', rule: rule.name }]
   }
   return []
 }
@@ -342,7 +342,7 @@ function forText(text: string, verdict: Verdict, rule: string): FoundCommand {
 
 /**
  * Every run of words in a text that cannot be parsed, as if each were a command. Quotes are removed, or taken as separators. Used to
- * find denied commands: bash runs the lines before the one it cannot parse.
+ * find blocked commands: bash runs the lines before the one it cannot parse.
  */
 function* rawCommands(text: string): Generator<readonly ParsedWord[]> {
   const joined = text.slice(0, 200_000).replace(/\\\n/g, '')

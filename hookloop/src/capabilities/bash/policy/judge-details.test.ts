@@ -7,7 +7,7 @@ import type { CommandRules } from './rules.ts'
 type Expected = {
   readonly allow?: readonly string[]
   readonly ask?: readonly string[]
-  readonly deny?: readonly string[]
+  readonly block?: readonly string[]
 }
 
 function assertVerdicts(rules: CommandRules, expected: Expected): void {
@@ -29,11 +29,11 @@ suite('a command that runs others', () => {
   const exec = (count: number, command: string): string => `-exec ${command} \\; `.repeat(count)
   const TOO_MANY = 'it runs too many nested commands'
 
-  test('hides none behind many: of 64 each is judged, and one with more is denied', () => {
-    const rules = { deny: ['rm'] }
+  test('hides none behind many: of 64 each is judged, and one with more is blocked', () => {
+    const rules = { block: ['rm'] }
     assertVerdicts(rules, {
       ask: [`find . ${exec(64, 'ls')}`, `find . ${exec(31, 'timeout 5 ls')}${exec(2, 'ls')}`],
-      deny: [
+      block: [
         `find . ${exec(63, 'ls')}${exec(1, 'rm x')}`,
         `find . ${exec(64, 'ls')}${exec(1, 'rm x')}`,
         `find . ${exec(64, 'ls')}${exec(1, 'ls')}`,
@@ -48,29 +48,29 @@ suite('a command that runs others', () => {
   test('hides none behind options that are not known', () => {
     const options = '-e A=1 '.repeat(20)
     assertVerdicts(
-      { allow: ['*'], deny: ['rm'] },
-      { deny: [`docker run ${options}--rm image rm x`], ask: [`docker run ${options}--rm image ls x`] },
+      { allow: ['*'], block: ['rm'] },
+      { block: [`docker run ${options}--rm image rm x`], ask: [`docker run ${options}--rm image ls x`] },
     )
   })
 
-  test('hides none behind shell code: of 64 texts each is judged, and one with more is denied', () => {
-    const rules = { allow: ['*'], deny: ['rm'] }
+  test('hides none behind shell code: of 64 texts each is judged, and one with more is blocked', () => {
+    const rules = { allow: ['*'], block: ['rm'] }
     const aliases = (count: number): string => `alias ${'a=ls '.repeat(count)}`
     assertVerdicts(rules, {
       ask: [aliases(64)],
-      deny: [`${aliases(63)}a="rm x"`, `${aliases(64)}a="rm x"`, aliases(65)],
+      block: [`${aliases(63)}a="rm x"`, `${aliases(64)}a="rm x"`, aliases(65)],
     })
     assert.equal(ruleOf(rules, aliases(65)), TOO_MANY)
   })
 
-  test('may be nested eight times, and is denied beyond that', () => {
+  test('may be nested eight times, and is blocked beyond that', () => {
     const nested = (count: number): string => `${'timeout 5 '.repeat(count)}ls`
-    assertVerdicts({ allow: ['ls'] }, { allow: [nested(8)], deny: [nested(9), `nice ${nested(8)}`] })
+    assertVerdicts({ allow: ['ls'] }, { allow: [nested(8)], block: [nested(9), `nice ${nested(8)}`] })
   })
 
   test('is covered with all that it runs by a rule that names every word, up to eight of them', () => {
     const nested = (count: number): string => `${'setsid '.repeat(count)}ls`
-    assertVerdicts({ allow: [nested(8), nested(9)] }, { allow: [nested(8)], deny: [nested(9)] })
+    assertVerdicts({ allow: [nested(8), nested(9)] }, { allow: [nested(8)], block: [nested(9)] })
   })
 
   test('as shell code needs approval, even if rules name the shell, its option and the code', () => {
@@ -105,10 +105,10 @@ suite('a command that runs others', () => {
     assert.deepEqual(texts('env -S ls').slice(1), ['ls'])
   })
 
-  test('as shell code that cannot be parsed is searched for denied words', () => {
+  test('as shell code that cannot be parsed is searched for blocked words', () => {
     assertVerdicts(
-      { allow: ['*'], deny: ['rm'] },
-      { deny: [`bash -c 'echo "rm x'`, `bash -c 'f( rm x'`], ask: [`bash -c 'echo "ls x'`, `bash -c 'ls x'`] },
+      { allow: ['*'], block: ['rm'] },
+      { block: [`bash -c 'echo "rm x'`, `bash -c 'f( rm x'`], ask: [`bash -c 'echo "ls x'`, `bash -c 'ls x'`] },
     )
     const verdicts = commandJudge({ allow: ['*'] })(`bash -c 'echo "ls x'`).commands.map(({ verdict }) => verdict)
     assert.deepEqual(new Set(verdicts), new Set(['ask']))
@@ -144,11 +144,11 @@ suite('a program', () => {
 })
 
 suite('a catastrophe', () => {
-  test('is denied whatever the rules say, for each program that can cause one', () => {
+  test('is blocked whatever the rules say, for each program that can cause one', () => {
     assertVerdicts(
       { allow: ['rm *', 'chmod *', 'chown *', 'chgrp *', 'find *', 'dd *', 'mkfs*'] },
       {
-        deny: [
+        block: [
           'rm -r /',
           'rm --recursive ~',
           'rm --recurs ~',

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { commandJudge } from './judge-command.ts'
 import { whatBashRuns } from './what-bash-runs.fixture.ts'
 
-const denying = commandJudge({ allow: ['*'], deny: ['touch'] })
+const denying = commandJudge({ allow: ['*'], block: ['touch'] })
 
 /** Ways to quote one character without changing its meaning for bash. */
 const disguises: readonly ((character: string) => string)[] = [
@@ -87,10 +87,10 @@ const wrappers: readonly string[] = [
 ]
 
 suite('properties', () => {
-  test('a denied name is denied however it is quoted', () => {
+  test('a blocked name is blocked however it is quoted', () => {
     fc.assert(
       fc.property(disguised, (name) => {
-        assert.equal(denying(`${name} x`).verdict, 'deny')
+        assert.equal(denying(`${name} x`).verdict, 'block')
       }),
       { numRuns: 500 },
     )
@@ -105,7 +105,7 @@ suite('properties', () => {
     )
   })
 
-  test('a denied command is not allowed in any composition of constructs and wrappers', () => {
+  test('a blocked command is not allowed in any composition of constructs and wrappers', () => {
     const compositions = fc.record({
       name: disguised,
       wrapped: fc.array(fc.constantFrom(...wrappers), { maxLength: 4 }),
@@ -135,11 +135,11 @@ suite('properties', () => {
 
   test('no text makes the judge throw or hang', () => {
     const soup = fc.array(fc.oneof(fc.constantFrom(...hostilePieces), fc.string({ unit: 'binary' })), { maxLength: 60 })
-    const judge = commandJudge({ allow: ['*', 'git log'], deny: ['touch', 'git push', 'rm -rf'], ask: ['mv *'] })
+    const judge = commandJudge({ allow: ['*', 'git log'], block: ['touch', 'git push', 'rm -rf'], ask: ['mv *'] })
     fc.assert(
       fc.property(soup, (pieces) => {
         const { verdict, rule, reason } = judge(pieces.join(''))
-        assert.ok(['allow', 'ask', 'deny'].includes(verdict) && rule !== '' && reason !== '')
+        assert.ok(['allow', 'ask', 'block'].includes(verdict) && rule !== '' && reason !== '')
       }),
       { numRuns: 300 },
     )

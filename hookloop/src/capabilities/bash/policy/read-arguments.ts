@@ -72,7 +72,7 @@ type Options = {
   readonly isNamed?: (index: number) => boolean
 }
 
-/** One more than are judged: a command with too many is denied, so that none hides behind the others. */
+/** One more than are judged: a command with too many is blocked, so that none hides behind the others. */
 const MAX_STARTS = 65
 
 /** Reads the arguments of a program as the program does. */

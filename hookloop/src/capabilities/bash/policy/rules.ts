@@ -6,7 +6,7 @@ import { textOf, type ParsedWord } from './understand-word.ts'
 /** Rules for commands. A rule is a program and its first arguments, such as `git log`; `*` matches anything. */
 export type CommandRules = {
   readonly allow?: readonly string[]
-  readonly deny?: readonly string[]
+  readonly block?: readonly string[]
   readonly ask?: readonly string[]
 }
 
@@ -16,14 +16,14 @@ export type Rule = {
   readonly words: readonly string[]
 }
 
-export type Rules = { readonly allow: readonly Rule[]; readonly deny: readonly Rule[]; readonly ask: readonly Rule[] }
+export type Rules = { readonly allow: readonly Rule[]; readonly block: readonly Rule[]; readonly ask: readonly Rule[] }
 
 /** Parses rules. Throws on a rule that can never match. */
 export function readRules(rules: CommandRules): Rules {
-  checkOptions('bash', rules, ['allow', 'deny', 'ask'])
+  checkOptions('bash', rules, ['allow', 'block', 'ask'])
   return {
     allow: readList('allow', rules.allow),
-    deny: readList('deny', rules.deny),
+    block: readList('block', rules.block),
     ask: readList('ask', rules.ask),
   }
 }
@@ -44,7 +44,7 @@ function readRule(kind: keyof CommandRules, text: string): Rule {
     throw invalid('a rule is plain words, such as "npm run *". Each command of a chain is judged separately')
   if (/^-|^\w+\+?=/.test(program))
     throw invalid('it must start with the name of a program, not with a variable or an option')
-  // A rule that denies or asks matches with any words after its own, and with none.
+  // A rule that blocks or asks matches with any words after its own, and with none.
   const isOpen = kind !== 'allow' && words.length > 1 && words.at(-1) === '**'
   return { name: `${kind} "${words.join(' ')}"`, words: isOpen ? words.slice(0, -1) : words }
 }
@@ -85,7 +85,7 @@ export function ruleFor(words: readonly ParsedWord[]): string | undefined {
 }
 
 /**
- * The first deny or ask rule that matches a command: by the base name of the program, with any options between the words of the rule,
+ * The first block or ask rule that matches a command: by the base name of the program, with any options between the words of the rule,
  * and with its options in any order and form.
  */
 export function broadMatch(rules: readonly Rule[], words: readonly ParsedWord[]): Rule | undefined {

@@ -1,5 +1,5 @@
-/** Why a text is denied or needs approval before it is parsed. */
-type Suspicion = { readonly verdict: 'ask' | 'deny'; readonly rule: string }
+/** Why a text is blocked or needs approval before it is parsed. */
+type Suspicion = { readonly verdict: 'ask' | 'block'; readonly rule: string }
 
 /** Limits keep judging fast, and no approver reads more. */
 const MAX_LENGTH = 30_000
@@ -24,7 +24,7 @@ function depthOf(text: string): number {
 /** Characters that are invisible, or that shells and terminals read differently. */
 export function suspicionIn(text: string): Suspicion | undefined {
   const control = /[^\P{Cc}\t\n]/u.exec(text)?.[0]
-  if (control !== undefined) return { verdict: 'deny', rule: `it contains the control character ${codeOf(control)}` }
+  if (control !== undefined) return { verdict: 'block', rule: `it contains the control character ${codeOf(control)}` }
   const hidden = HIDDEN.exec(text.replace(JOINED_EMOJI, ''))?.[0]
   if (hidden !== undefined) return { verdict: 'ask', rule: `it contains the invisible character ${codeOf(hidden)}` }
   return undefined

@@ -5,7 +5,7 @@ import { completeWord, type Expansion } from './literal-word.ts'
 export type ParsedWord = {
   /** The word after quote removal; null if bash would expand it. */
   readonly value: string | null
-  /** The word without quotes and with its expansions as written. Used to find denied commands. */
+  /** The word without quotes and with its expansions as written. Used to find blocked commands. */
   readonly loose: string
   /** How bash expands it, if only to files. */
   readonly expansion?: Expansion

@@ -13,7 +13,7 @@ import { safe, textOf, visible } from './text.tsx'
 
 /** A question that waits for an answer: what would run, who asks, and the three answers. */
 export function QuestionCard({ question, linked = false }: { readonly question: Question; readonly linked?: boolean }) {
-  const form = useSignal<'edit' | 'deny' | undefined>(undefined)
+  const form = useSignal<'edit' | 'block' | undefined>(undefined)
   const text = useSignal('')
   const state = useSignal<{ readonly busy?: boolean; readonly error?: string; readonly done?: string }>({})
   const resume = useSignal(true)
@@ -35,10 +35,10 @@ export function QuestionCard({ question, linked = false }: { readonly question: 
   const edited = form.value === 'edit' ? parseArgs(text.value) : undefined
   const submit = (event: Event): void => {
     event.preventDefault()
-    if (form.value === 'deny') void answer({ type: 'deny', reason: text.value.trim() }, 'Denied.')
+    if (form.value === 'block') void answer({ type: 'block', reason: text.value.trim() }, 'Blocked.')
     else if (typeof edited === 'object') void answer({ type: 'edit', args: edited }, 'Allowed with your arguments.')
   }
-  const open = (which: 'edit' | 'deny'): void => {
+  const open = (which: 'edit' | 'block'): void => {
     form.value = form.value === which ? undefined : which
     text.value = which === 'edit' ? JSON.stringify(question.args, undefined, 2) : ''
   }
@@ -102,10 +102,10 @@ export function QuestionCard({ question, linked = false }: { readonly question: 
               type="button"
               class="danger"
               disabled={busy}
-              aria-expanded={form.value === 'deny'}
-              onClick={() => open('deny')}
+              aria-expanded={form.value === 'block'}
+              onClick={() => open('block')}
             >
-              Deny…
+              Block…
             </button>
             {hasAgent && (
               <label class="check">
@@ -132,7 +132,7 @@ export function QuestionCard({ question, linked = false }: { readonly question: 
                 <Diff before={textOf(question.args)} after={textOf(edited)} />
               )}
               <button type="submit" class="primary" disabled={busy || typeof edited === 'string'}>
-                {form.value === 'edit' ? 'Allow with these arguments' : 'Deny'}
+                {form.value === 'edit' ? 'Allow with these arguments' : 'Block'}
               </button>
             </form>
           )}
