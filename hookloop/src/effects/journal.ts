@@ -6,7 +6,6 @@ import { diffState, stateChange } from '../state/state-diff.ts'
 import type { Approval } from '../state/tool-call.ts'
 import { AgentError, toAgentError, type ErrorCode } from '../errors.ts'
 import { toJson } from '../values/json.ts'
-import { encodeChange } from './change.ts'
 import type { EffectKey, EffectKind } from './keys.ts'
 import { withDeferred, type Entry, type RunLog, type Scope } from './log.ts'
 import type {
@@ -248,7 +247,7 @@ export class Journal {
     const before = scope.state
     const state = isRoot ? withDeferred(after, this.log.deferred, before) : after
     const isStored = this.#sink !== undefined || this.tape !== undefined
-    const change = isStored && before !== state ? encodeChange(diffState(before, state), scope) : {}
+    const change = isStored && before !== state ? diffState(before, state) : {}
     const rest = { at, change, ...(ledger.length > 0 && { ledger }) }
     const record: StepRecord | EndOfRunRecord =
       isRoot && ended !== undefined

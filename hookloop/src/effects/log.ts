@@ -2,11 +2,9 @@ import { AgentState } from '../state/agent-state.ts'
 import type { HookRecord } from '../state/execution.ts'
 import { isJsonObject, type Json } from '../values/json.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
-import { fromStateJson } from '../state/saved-run.ts'
 import { applyChange, applyDiff, type StateChange } from '../state/state-diff.ts'
 import type { Answer, Approval, ToolExecution } from '../state/tool-call.ts'
 import { addTokens, addUsage, noTokens, noUsage, type TokenUsage, type Usage } from '../state/usage.ts'
-import { decodeChange, partsOfEnd, type Recorded } from './change.ts'
 import { isWithin, keyId, pathId, rootPath, type EffectKey, type EffectPath } from './keys.ts'
 import type {
   BeginRecord,
@@ -35,7 +33,7 @@ export type Entry = {
 }
 
 /** The run, or a subagent in it: its state at its last checkpoint, and the effects since then. */
-export class Scope implements Recorded {
+export class Scope {
   readonly path: EffectPath
   readonly id: string
   /** Undefined: it has no checkpoint yet. */
@@ -48,7 +46,6 @@ export class Scope implements Recorded {
   /** Of a subagent: its ledger up to its last checkpoint. */
   ledger: readonly TimedLedgerEntry[] = []
   cancel: CancelRecord | undefined
-  readonly #keys = new Map<unknown, string>()
 
   constructor(path: EffectPath, id: string) {
     this.path = path
@@ -95,28 +92,15 @@ export class Scope implements Recorded {
     return [...this.entries.values()].filter(({ key }) => key.call === call)
   }
 
-  readonly keyOf = (value: unknown): string | undefined =>
-    typeof value === 'object' ? this.#keys.get(value) : undefined
-  readonly valueOf = (key: string): Json | undefined => this.entries.get(key)?.end?.value
-
-  end(entry: Entry, record: EndRecord): void {
-    entry.end = record
-    for (const part of Object.values(partsOfEnd(record.value))) this.#keys.set(part, entry.id)
-  }
-
   /** In a replay: continues with the effects of the next step of a subagent. */
   follow(next: Scope | undefined): void {
     this.clear()
-    for (const entry of next?.entries.values() ?? []) {
-      this.entries.set(entry.id, entry)
-      if (entry.end !== undefined) this.end(entry, entry.end)
-    }
+    for (const entry of next?.entries.values() ?? []) this.entries.set(entry.id, entry)
     this.cancel = next?.cancel
   }
 
   clear(): void {
     this.entries.clear()
-    this.#keys.clear()
     this.cancel = undefined
   }
 }
@@ -185,7 +169,7 @@ export class RunLog {
       case 'end': {
         const entry = this.#entry(record, isNew)
         if (entry.end !== undefined) return entry
-        entry.scope.end(entry, record)
+        entry.end = record
         entry.endSeq = ++this.#seq
         this.#answered(record.at)
         return entry
@@ -323,7 +307,7 @@ export class RunLog {
     const entry = this.openAsks().find(({ begin }) => (begin!.input as { readonly id?: string }).id === approval)
     if (entry === undefined) return
     const { key, path } = entry.begin!
-    entry.scope.end(entry, { t: 'end', at, key, value: answer, ...(path !== undefined && { path }) })
+    entry.end = { t: 'end', at, key, value: answer, ...(path !== undefined && { path }) }
     entry.isRead = false
     this.#answered(at)
   }
@@ -332,7 +316,7 @@ export class RunLog {
     const scope = this.scope(record.t === 'final' ? undefined : record.path)
     const isRoot = scope.path.length === 0
     if (!isRoot && !this.#keepsChildren) return
-    scope.state = known ?? stateAfter(scope, record)
+    scope.state = known ?? applyDiff(scope.state, record.change)
     for (const each of this.within(scope.id)) {
       each.clear()
       if (each !== scope) this.scopes.delete(each.id)
@@ -367,11 +351,6 @@ function isCall({ kind }: EffectKey): boolean {
 /** What hooks at `onPause` have decided: they do not run again with the open step. */
 export function ofPause({ ledger = [] }: PauseRecord): readonly TimedLedgerEntry[] {
   return ledger.filter(({ trigger }) => trigger === 'onPause')
-}
-
-function stateAfter(scope: Scope, { change }: { readonly change: StepRecord['change'] }): AgentState {
-  const full = change['full']
-  return full === undefined ? applyDiff(scope.state, decodeChange(change, scope)) : fromStateJson(full)
 }
 
 /** A state with what hooks changed, in the state before the open step, while the run was suspended. */

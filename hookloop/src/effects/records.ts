@@ -3,13 +3,12 @@ import { isMessage, type Message } from '../state/message.ts'
 import { isJsonObject, type Json, type JsonObject } from '../values/json.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import { listOf, must, object, oneOf, optional, present, shapeOf, string, type Shape } from '../values/shape.ts'
-import type { StateChange } from '../state/state-diff.ts'
+import type { StateChange, StateDiff } from '../state/state-diff.ts'
 import type { StopRequest } from '../state/stop-request.ts'
 import type { RunLimits } from '../state/stored-run.ts'
 import type { Answer } from '../state/tool-call.ts'
 import { errorCodes, type ErrorCode } from '../errors.ts'
 import type { FinalRecord } from '../state/execution.ts'
-import type { StoredChange } from './change.ts'
 import type { EffectKey, EffectPath } from './keys.ts'
 import type { RunEnd } from './run-time.ts'
 
@@ -111,7 +110,7 @@ export type StepRecord = {
   readonly t: 'step'
   readonly at: number
   readonly path?: EffectPath
-  readonly change: StoredChange
+  readonly change: StateDiff
   readonly ledger?: readonly TimedLedgerEntry[]
   /** The subagent has ended in this step. */
   readonly ended?: number
@@ -123,7 +122,7 @@ export type EndOfRunRecord = {
   readonly at: number
   /** The last step. */
   readonly ended: number
-  readonly change: StoredChange
+  readonly change: StateDiff
   readonly ledger?: readonly TimedLedgerEntry[]
   /** How it ended, if its input opened no execution, which would have it. */
   readonly final?: FinalRecord

@@ -2,6 +2,7 @@ import { AgentState, SAVED_VERSION } from '../state/agent-state.ts'
 import { hashJson, isJsonObject, storedJson, type Json, type JsonObject } from '../values/json.ts'
 import { fromSavedRun, type SavedRun } from '../state/saved-run.ts'
 import type { Approval } from '../state/tool-call.ts'
+import { diffState } from '../state/state-diff.ts'
 import { AgentError } from '../errors.ts'
 import { RunLog, type Entry } from './log.ts'
 import { runRecordShapes, type CancelRecord, type RunRecord, type StepRecord } from './records.ts'
@@ -52,7 +53,7 @@ export function openRecords({ scopes, deferred, at: last }: RunLog): readonly Ru
     entries.push(...own.values())
     if (cancel !== undefined) cancels.push(cancel)
     if (path.length === 0 || state === undefined) continue
-    const change = { full: state.toJSON() }
+    const change = diffState(undefined, state)
     children.push({ t: 'step', at, path, change, ledger, ...(isOver && { ended: state.lastStep?.index ?? 0 }) })
   }
   entries.sort((a, b) => a.seq - b.seq)

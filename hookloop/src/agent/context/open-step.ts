@@ -1,5 +1,4 @@
 import type { ErrorRecord, Step, StepType } from '../../state/execution.ts'
-import { resultsMessage } from '../../effects/change.ts'
 import { noVotes } from '../../state/continuation.ts'
 import type { FinishReason, InferenceResponse } from '../../state/inference.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
@@ -67,10 +66,12 @@ export class OpenStep {
 
   /** The results in the order of the calls, as one message. */
   results(): Message {
-    return resultsMessage(
-      this.calls.map(toToolCall),
-      this.calls.map(({ result }) => result!),
-    )
+    const content = this.calls.map(({ id, name, result }): Part => {
+      const { output, status } = result!
+      const part = { type: 'tool-result', toolCallId: id, toolName: name, output } as const
+      return Object.freeze(status === 'ok' ? part : { ...part, isError: true })
+    })
+    return Object.freeze({ role: 'tool', content: Object.freeze(content) })
   }
 
   close(): Step {

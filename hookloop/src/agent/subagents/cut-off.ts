@@ -1,6 +1,5 @@
 import { textOfJson, type Json } from '../../values/json.ts'
 import type { ToolExecution } from '../../state/tool-call.ts'
-import { partsOfEnd } from '../../effects/change.ts'
 import type { EffectPath } from '../../effects/keys.ts'
 import type { RunLog, Scope } from '../../effects/log.ts'
 import type { ChildEnd } from './child-run.ts'
@@ -42,7 +41,7 @@ function callsIn({ state, entries }: Scope): readonly MadeCall[] {
   const open = [...entries.values()].flatMap(({ key, begin, end }): readonly MadeCall[] => {
     if (key.kind !== 'tool' || begin === undefined) return []
     const { name, args } = begin.input as { readonly name: string; readonly args: Json }
-    const status = (partsOfEnd(end?.value).execution as ToolExecution | undefined)?.status ?? 'outcome unknown'
+    const status = (end?.value as ToolExecution | undefined)?.status ?? 'outcome unknown'
     return [{ name, args, result: status, isKnown: end !== undefined && status !== 'outcomeUnknown' }]
   })
   return [...closed, ...open]

@@ -1,14 +1,11 @@
-import { partsOfEnd } from '../../effects/change.ts'
 import { keyId } from '../../effects/keys.ts'
-import type { RunLog, Scope } from '../../effects/log.ts'
+import type { RunLog } from '../../effects/log.ts'
 import type { BeginRecord, EndOfRunRecord, EndRecord, StepRecord } from '../../effects/records.ts'
 import type { EmittedEvent, OwnEvent } from '../../state/event.ts'
-import { stepFinished, type FinalRecord, type Step } from '../../state/execution.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
-import { textOf } from '../../state/message.ts'
+import { stepFinished, type FinalRecord } from '../../state/execution.ts'
+import type { JsonObject } from '../../values/json.ts'
 import type { AgentPath } from '../../state/subagent.ts'
 import type { Answer, Approval } from '../../state/tool-call.ts'
-import { AgentError } from '../../errors.ts'
 import type { EventRecord, SessionRecord } from './session-records.ts'
 
 // The events of a session are what its records say. What no other record says is a record of the kind "event".
@@ -55,15 +52,15 @@ export function eventsOf(record: SessionRecord, log: RunLog): readonly EmittedEv
       return step === undefined ? [] : [{ type: 'resumed', step, at }]
     }
     case 'step':
-      return within(record, [...stepEvents(record, log.scope(record.path)), ...finalEvents(record)])
+      return within(record, [...stepEvents(record), ...finalEvents(record)])
     case 'final':
-      return [...stepEvents(record, log.root), ...finalEvents(record)]
+      return [...stepEvents(record), ...finalEvents(record)]
     case 'rewound': {
       const { at, step, to, runs } = record
       return [{ type: 'rewound', step, at, to, runs }]
     }
     case 'event':
-      return [readEvent(record, log)]
+      return [readEvent(record)]
     default:
       return []
   }
@@ -101,85 +98,26 @@ function stepOf(log: RunLog, approval: string): number {
   return open?.scope.path[0]?.step ?? open?.key.step ?? 0
 }
 
-function stepEvents({ at, change }: StepRecord | EndOfRunRecord, scope: Scope): readonly OwnEvent[] {
-  const { execution } = change as { readonly execution?: { readonly steps?: { readonly add?: readonly Step[] } } }
-  return (execution?.steps?.add ?? []).map((step): OwnEvent => {
-    const { end } = step.usage as { readonly end?: string }
-    const usage = end === undefined ? step.usage : (partsOfEnd(scope.valueOf(end)).usage as Step['usage'] | undefined)
-    if (usage === undefined) throw unreadable(end)
-    return { ...stepFinished({ ...step, usage }), at }
-  })
+function stepEvents({ at, change }: StepRecord | EndOfRunRecord): readonly OwnEvent[] {
+  return (change.execution?.steps?.add ?? []).map((step): OwnEvent => ({ ...stepFinished(step), at }))
 }
 
 function finalEvents(record: StepRecord | EndOfRunRecord): readonly OwnEvent[] {
   const { at, change, ended: step } = record
   if (step === undefined) return []
-  const { execution } = change as { readonly execution?: { readonly set?: { readonly final?: FinalRecord } } }
-  const final = (record.t === 'final' ? record.final : undefined) ?? execution?.set?.final
+  const final =
+    (record.t === 'final' ? record.final : undefined) ?? (change.execution?.set?.['final'] as FinalRecord | undefined)
   return final === undefined ? [] : [{ type: 'finished', step, at, record: final }]
 }
 
-/** An event as a record. What is the same in the records of effects is only named there, by its key. */
-export function eventRecord(event: EmittedEvent, log: RunLog): EventRecord {
+/** An event as a record. */
+export function eventRecord(event: EmittedEvent): EventRecord {
   const path = event.type === 'subagent' ? event.path : undefined
   const { at, ...own } = event.type === 'subagent' ? event.event : event
-  const stored = shortened(own as OwnEvent, log, path ?? []) as JsonObject
-  return { t: 'event', at, ...(path !== undefined && { path }), event: stored }
+  return { t: 'event', at, ...(path !== undefined && { path }), event: own as unknown as JsonObject }
 }
 
-function shortened(event: OwnEvent, log: RunLog, path: AgentPath): object {
-  if (event.type === 'responded') {
-    const { usage, text, reasoning = '', ...rest } = event
-    const scope = scopeOf(log, path)
-    const end = scope?.keyOf(usage)
-    if (end === undefined) return event
-    const { content = [] } = partsOfEnd(scope!.valueOf(end))
-    const isSame = textOf(content) === text && textOf(content, 'reasoning') === reasoning
-    return isSame ? { ...rest, end } : event
-  }
-  if (event.type === 'toolFinished') {
-    const { call, execution, ...rest } = event
-    const scope = scopeOf(log, path)
-    const end = scope?.keyOf(execution)
-    if (end === undefined) return event
-    const begun = scope!.entries.get(end)?.begin?.input
-    const isSame = isJsonObject(begun) && begun['args'] === call.args && begun['name'] === call.name
-    return { ...rest, call: isSame ? { id: call.id } : call, end }
-  }
-  return event
-}
-
-export function readEvent({ at, path, event }: EventRecord, log: RunLog): EmittedEvent {
-  const own = { ...restored(event, log, path ?? []), at } as unknown as OwnEvent
+function readEvent({ at, path, event }: EventRecord): EmittedEvent {
+  const own = { ...event, at } as unknown as OwnEvent
   return path === undefined ? own : { type: 'subagent', path, event: own, step: path[0]!.step, at }
-}
-
-function restored(stored: JsonObject, log: RunLog, path: AgentPath): JsonObject {
-  const { end, ...event } = stored
-  if (typeof end !== 'string') return stored
-  const entry = scopeOf(log, path)?.entries.get(end)
-  const { content, usage, execution } = partsOfEnd(entry?.end?.value)
-  if (content !== undefined && usage !== undefined) {
-    const reasoning = textOf(content, 'reasoning')
-    return { ...event, text: textOf(content), ...(reasoning !== '' && { reasoning }), usage }
-  }
-  const begun = entry?.begin?.input
-  if (execution === undefined || !isJsonObject(begun)) throw unreadable(end)
-  const { name, args } = begun as { readonly name: Json; readonly args: Json }
-  return { ...event, call: { name, args, ...(event['call'] as JsonObject) }, execution }
-}
-
-/** The run, or a subagent in it. */
-function scopeOf(log: RunLog, path: AgentPath): Scope | undefined {
-  if (path.length === 0) return log.root
-  const isAt = (scope: Scope): boolean =>
-    scope.path.length === path.length &&
-    scope.path.every(({ step, call }, i) => step === path[i]!.step && call === path[i]!.call)
-  return [...log.scopes.values()].findLast(isAt)
-}
-
-function unreadable(end: string | undefined): AgentError {
-  return new AgentError('STATE_INVALID', `A stored event refers to "${end}", which is not recorded.`, {
-    value: end ?? '',
-  })
 }

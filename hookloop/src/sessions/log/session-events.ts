@@ -47,13 +47,13 @@ export class SessionEvents {
     for (const [i, event] of events.entries()) if (!isEnd(event)) this.#pass(event, eventSeq(line, i))
     if (record.t === 'final' || record.t === 'pause') this.#end = eventSeq(line, Math.max(0, events.length - 1))
     if (record.t === 'resume')
-      for (const each of this.#logged?.retractions(record.at) ?? []) this.#piece(each, eventRecord(each, log))
+      for (const each of this.#logged?.retractions(record.at) ?? []) this.#piece(each, eventRecord(each))
   }
 
   readonly emit: Emit = (event) => {
     if (isEnd(event)) this.#pass(event, this.#end ?? this.#nextPiece())
     if (hasRecord(event) || this.#end !== undefined) return // what comes after the end is not part of the run
-    const record = eventRecord(event, this.#options.log)
+    const record = eventRecord(event)
     if (this.#logged?.find(record) === true) return
     if (ofTurn.has(record.event['type'])) this.#piece(event, record)
     else this.#record(event, record)

@@ -1,13 +1,13 @@
 import type { AgentState } from '../../state/agent-state.ts'
 import type { FinalRecord } from '../../state/execution.ts'
-import { hashText, type JsonObject } from '../../values/json.ts'
+import { hashText } from '../../values/json.ts'
 import { fromStateJson } from '../../state/saved-run.ts'
 import { applyDiff } from '../../state/state-diff.ts'
-import { decodeChange } from '../../effects/change.ts'
 import { RunLog } from '../../effects/log.ts'
 import { AgentError } from '../../errors.ts'
 import { sessionCorrupt } from '../stores/store.ts'
 import { RecordedRuns } from './recorded-run.ts'
+import { References } from './references.ts'
 import { decodeLine, encodeLine, noLine, type LineEnd } from './session-log.ts'
 import {
   checkVersion,
@@ -55,6 +55,7 @@ export class SessionReader {
   readonly recorded = new RecordedRuns()
   readonly #id: string | undefined
   readonly #collects: boolean
+  readonly #references = new References()
 
   /** `id`: the session that the lines must be of. `after`: the line that the first one follows. */
   constructor({ id, after = noLine, collects = false }: ReaderOptions = {}) {
@@ -91,7 +92,7 @@ export class SessionReader {
     if (this.end.seq < 0) checkVersion(lines[0])
     for (const line of lines) {
       const { record: value, end } = decodeLine(line, this.end)
-      const record = toRecord(value, end.seq) as NumberedRecord
+      const record = toRecord(this.#references.read(value, end.seq), end.seq) as NumberedRecord
       this.#passed(record, line, end)
       yield record
     }
@@ -116,7 +117,7 @@ export class SessionReader {
 
   /** Follows a record that this process makes, and returns its line. Those of a run are in its log already. */
   append(record: SessionRecord): string {
-    const { line, end } = encodeLine(record as unknown as JsonObject, this.end)
+    const { line, end } = encodeLine(this.#references.write(record, this.end.seq + 1), this.end)
     this.#passed(record, line, end)
     if (record.t !== 'snapshot') this.#follow(record)
     return line
@@ -153,7 +154,7 @@ export class SessionReader {
         if (record.final !== undefined) this.turns = withoutLatest(this.turns, record.final)
         return
       case 'state':
-        this.state = applyDiff(this.state, decodeChange(record.change, nothingRecorded))
+        this.state = applyDiff(this.state, record.change)
         return
       case 'suspended':
       case 'continued':
@@ -164,7 +165,7 @@ export class SessionReader {
         return
       case 'rewound':
         this.log.isOver = true
-        this.state = applyDiff(this.state, decodeChange(record.change, nothingRecorded))
+        this.state = applyDiff(this.state, record.change)
         return
       case 'snapshot':
         if (this.start === undefined) this.#restore(record) // otherwise all records before it were read
@@ -224,7 +225,6 @@ type ReaderOptions = {
   readonly collects?: boolean
 }
 
-const nothingRecorded = { keyOf: () => undefined, valueOf: () => undefined }
 const noTurns: Turns = Object.freeze({ known: [] })
 /** Short, because every snapshot has the hashes of all turns. */
 export function hashTurn(turn: string): string {

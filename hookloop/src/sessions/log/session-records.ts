@@ -13,7 +13,7 @@ import {
   type Shape,
 } from '../../values/shape.ts'
 import type { FinalRecord, HookRecord } from '../../state/execution.ts'
-import type { StoredChange } from '../../effects/change.ts'
+import type { StateDiff } from '../../state/state-diff.ts'
 import type { AgentPath } from '../../state/subagent.ts'
 import type { Wait } from '../../effects/log.ts'
 import { runRecordShapes, time, type InputRecord, type RunRecord } from '../../effects/records.ts'
@@ -74,7 +74,7 @@ export type RewoundRecord = {
   readonly at: number
   /** The last step of the run that was open or last. */
   readonly step: number
-  readonly change: StoredChange
+  readonly change: StateDiff
   /** The runs that are not part of the conversation any more. */
   readonly runs: readonly string[]
 }
@@ -84,7 +84,7 @@ export type SessionRecord =
   | SessionStart
   | RunRecord
   /** A change of the state between two runs. */
-  | { readonly t: 'state'; readonly at: number; readonly change: StoredChange }
+  | { readonly t: 'state'; readonly at: number; readonly change: StateDiff }
   /** The user has suspended or resumed the session. */
   | { readonly t: 'suspended'; readonly at: number; readonly reason?: string }
   | { readonly t: 'continued'; readonly at: number }

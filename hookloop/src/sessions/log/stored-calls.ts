@@ -4,7 +4,6 @@ import type { Part } from '../../state/message.ts'
 import type { ModelUsage, StoredCall, StoredCallKind, StoredToolCall } from '../../state/stored-run.ts'
 import type { Approval, ToolExecution } from '../../state/tool-call.ts'
 import { addTokens, noTokens, type TokenUsage } from '../../state/usage.ts'
-import { partsOfEnd } from '../../effects/change.ts'
 import type { EffectKey } from '../../effects/keys.ts'
 import type { Entry } from '../../effects/log.ts'
 import type { EndRecord } from '../../effects/records.ts'
@@ -99,8 +98,9 @@ function toCall({ id, scope, key, begin, end }: Entry): StoredCall {
 
 function resultOf(kind: StoredCallKind, { value = null, error }: EndRecord): Partial<StoredCall> {
   if (error !== undefined) return { error: { code: error.code, message: error.message } }
-  if (kind !== 'inference') return { output: (kind === 'tool' ? partsOfEnd(value).execution : undefined) ?? value }
-  if (!isJsonObject(value)) return {}
+  if (!isJsonObject(value)) return kind === 'inference' ? {} : { output: value }
+  if (kind === 'tool') return { output: value['execution'] ?? value }
+  if (kind !== 'inference') return { output: value }
   // What is recorded of a model call with the hooks around it, or of one attempt: its response.
   const { content, usage, error: failed } = value
   return {

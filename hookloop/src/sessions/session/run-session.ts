@@ -213,7 +213,7 @@ async function readLogged({ store, session: { id, reader } }: Work): Promise<Log
   const { pieces = [] } = (await store.read(id, { after: Infinity, pieces: range })) ?? {}
   return new LoggedEvents(
     events,
-    pieces.map(({ text }) => eventRecord(JSON.parse(text) as EmittedEvent, reader.log)),
+    pieces.map(({ text }) => eventRecord(JSON.parse(text) as EmittedEvent)),
   )
 }
 

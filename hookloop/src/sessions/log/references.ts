@@ -1,0 +1,99 @@
+import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
+import { corruptLine } from './session-log.ts'
+import type { SessionRecord } from './session-records.ts'
+
+/** A value of an earlier record: the number of its line, and where it is in the record. */
+type Place = readonly (string | number)[]
+/** A value with places, or the value itself if it has the key. */
+type Reference = { readonly [KEY]: Place | JsonObject }
+
+const KEY = '$'
+/** What is shorter is stored again. */
+const MIN_CHARS = 40
+/** `value.content[0].input` */
+const MAX_DEPTH = 5
+const repeated: ReadonlySet<string> = new Set(['input', 'begin', 'end'])
+
+/**
+ * The change of a step contains what its effects have ended with: the same objects, and the same texts. Its line refers to
+ * their lines: `{ "$": [12, "value", "content"] }`. No reference leads to a line before the last checkpoint.
+ */
+export class References {
+  readonly #records = new Map<number, JsonObject>()
+  readonly #places = new Map<unknown, Place>()
+
+  /** The record as it is stored in a line. */
+  write(record: SessionRecord, line: number): JsonObject {
+    const json = record as unknown as JsonObject
+    const stored = this.#places.size === 0 ? json : (this.#withReferences(json) as JsonObject)
+    this.#follow(record, line)
+    return stored
+  }
+
+  /** The record that was stored in a line. */
+  read(stored: JsonObject, line: number): JsonObject {
+    const record = this.#resolved(stored, line) as JsonObject
+    this.#follow(record as unknown as SessionRecord, line)
+    return record
+  }
+
+  #follow(record: SessionRecord, line: number): void {
+    const { t } = record
+    if (t === 'step' ? record.path === undefined : t === 'input' || t === 'final' || t === 'rewound') {
+      this.#records.clear()
+      this.#places.clear()
+    }
+    if (!repeated.has(t)) return
+    this.#records.set(line, record as unknown as JsonObject)
+    this.#remember(record as unknown as Json, [line])
+  }
+
+  /** Returns about how long the text of the value is: a short one is not worth a reference. */
+  #remember(value: Json | undefined, place: Place): number {
+    let length = typeof value === 'string' ? value.length : 8
+    if (typeof value === 'object' && value !== null && place.length <= MAX_DEPTH) {
+      const entries = Array.isArray(value) ? value.entries() : Object.entries(value)
+      for (const [key, item] of entries) length += this.#remember(item as Json | undefined, [...place, key])
+    }
+    if (length >= MIN_CHARS && place.length > 1) this.#places.set(value, place)
+    return length
+  }
+
+  #withReferences(value: Json): Json {
+    if (typeof value === 'string' && value.length < MIN_CHARS) return value
+    const place = this.#places.get(value)
+    if (place !== undefined) return { [KEY]: place }
+    const replaced = mapped(value, (item) => this.#withReferences(item))
+    return isReference(replaced) ? { [KEY]: replaced } : replaced
+  }
+
+  #resolved(value: Json, line: number): Json {
+    if (!isReference(value)) return mapped(value, (item) => this.#resolved(item, line))
+    const place = value[KEY]
+    if (!Array.isArray(place)) return mapped(place as JsonObject, (item) => this.#resolved(item, line))
+    const [first, ...path] = place as Place
+    let found: unknown = this.#records.get(first as number)
+    for (const key of path) found = (found as { readonly [key: string]: Json } | undefined)?.[key]
+    if (found === undefined) throw corruptLine(line, `it refers to ${JSON.stringify(place)}, which is not recorded`)
+    return found as Json
+  }
+}
+
+function isReference(value: Json): value is Reference {
+  return isJsonObject(value) && Object.hasOwn(value, KEY)
+}
+
+/** A value with other items. The value itself if they are the same. */
+function mapped(value: Json, change: (item: Json) => Json): Json {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) {
+    const items = value.map((item) => change(item as Json))
+    return items.every((item, i) => item === value[i]) ? value : Object.freeze(items)
+  }
+  let copy: { [key: string]: Json } | undefined
+  for (const [key, item] of Object.entries(value)) {
+    const changed = item === undefined ? item : change(item)
+    if (changed !== item) (copy ??= { ...(value as JsonObject) })[key] = changed
+  }
+  return copy === undefined ? value : Object.freeze(copy)
+}
