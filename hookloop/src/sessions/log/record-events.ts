@@ -114,7 +114,7 @@ function finalEvents(record: StepRecord | EndOfRunRecord): readonly OwnEvent[] {
 export function eventRecord(event: EmittedEvent): EventRecord {
   const path = event.type === 'subagent' ? event.path : undefined
   const { at, ...own } = event.type === 'subagent' ? event.event : event
-  return { t: 'event', at, ...(path !== undefined && { path }), event: own as unknown as JsonObject }
+  return { t: 'event', at, ...(path !== undefined && { path }), event: own }
 }
 
 function readEvent({ at, path, event }: EventRecord): EmittedEvent {

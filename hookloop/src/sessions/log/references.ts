@@ -70,7 +70,7 @@ export class References {
   #resolved(value: Json, line: number): Json {
     if (!isReference(value)) return mapped(value, (item) => this.#resolved(item, line))
     const place = value[KEY]
-    if (!Array.isArray(place)) return mapped(place as JsonObject, (item) => this.#resolved(item, line))
+    if (!Array.isArray(place)) return mapped(place, (item) => this.#resolved(item, line))
     const [first, ...path] = place as Place
     let found: unknown = this.#records.get(first as number)
     for (const key of path) found = (found as { readonly [key: string]: Json } | undefined)?.[key]
