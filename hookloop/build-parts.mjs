@@ -8,21 +8,21 @@ const under = (folder, ...names) => names.map((name) => `${folder}/${name}`)
 
 /** The parts, and how the paths of their files begin. */
 const beginnings = {
-  sessions: ['sessions/', ...under('effects', 'save-run', 'tape')],
+  sessions: ['sessions/', ...under('core/effects', 'save-run', 'tape')],
   models: under('models', 'ai-sdk/', 'by-name', 'provider'),
-  explain: ['agent/describe-agent', ...under('agent/explain', 'advice', 'explain', 'explanation')],
+  explain: ['core/agent/describe-agent', ...under('core/explain', 'advice', 'explain', 'explanation')],
   capabilities: [
     ...under('capabilities', 'approval', 'cache-', 'cancellation', 'context-', 'metadata', 'redact-', 'response-'),
     ...under('capabilities', 'retry-limit', 'self-'),
   ],
   'json-schema': under('values', 'json-schema', 'untrusted-schema', 'schema-problem'),
   more: [
-    ...under('agent', 'output/', 'subagents/', 'agent-tool', 'hook-agent'),
-    ...under('agent/loop', 'answer-stream', 'attempts', 'compact', 'resume'),
-    ...under('agent/model', 'hook-infer', 'infer'),
+    ...under('core', 'output/', 'subagents/', 'agent/agent-tool', 'agent/hook-agent'),
+    ...under('core/loop', 'answer-stream', 'attempts', 'compact', 'resume'),
+    ...under('core/model', 'hook-infer', 'infer'),
     'capabilities/output',
     ...under(
-      'hooks',
+      'core/hooks',
       'changes',
       'check-outcome',
       'missing-method',

@@ -13,11 +13,8 @@ const MAX_LINES = 400
 const layers: readonly (readonly string[])[] = [
   ['errors.ts'],
   ['values'],
-  ['state'],
   ['system'],
-  ['effects'],
-  ['hooks'],
-  ['agent'],
+  ['core'],
   ['capabilities', 'actions', 'models', 'sessions'],
   ['create-agent.ts', 'hook-files'],
   ['testing', 'tracing', 'serve', 'workers', 'index.ts'],
@@ -27,12 +24,10 @@ const layers: readonly (readonly string[])[] = [
 
 /** Within a folder, the folders beside it that a subfolder may import. Subfolders that are not listed may import any. */
 const beside: { readonly [folder: string]: readonly string[] } = {
-  'agent/explain': [],
-  'agent/output': [],
-  'agent/model': ['agent/output'],
-  'agent/context': ['agent/model'],
-  'agent/tools': ['agent/model', 'agent/context'],
-  'agent/subagents': ['agent/model', 'agent/context', 'agent/tools'],
+  'core/state': [],
+  'core/effects': ['core/state'],
+  'core/hooks': ['core/state', 'core/effects'],
+  'core/output': ['core/state', 'core/effects', 'core/hooks'],
   'sessions/stores': [],
   'sessions/log': ['sessions/stores'],
   'sessions/session': ['sessions/log', 'sessions/stores'],
@@ -45,16 +40,16 @@ const beside: { readonly [folder: string]: readonly string[] } = {
 }
 
 /** How a run works. Sessions store runs and the test tools start them; other folders use only these files of it. */
-const internals = /^agent\/(context|model|tools|subagents|loop)\//
+const internals = /^core\/(context|model|tools|subagents|loop)\//
 const usedByOthers = [
-  'agent/loop/resume.ts',
-  'agent/loop/drive.ts',
-  'agent/model/estimate-usage.ts',
-  'agent/model/fingerprint-request.ts',
+  'core/loop/resume.ts',
+  'core/loop/drive.ts',
+  'core/model/estimate-usage.ts',
+  'core/model/fingerprint-request.ts',
 ]
 
 const files = globSync(`${SOURCE}/**/*.{ts,tsx}`)
-  .filter((file) => !/\.(test|types|fixture|d)\.ts$/.test(file))
+  .filter((file) => !/\.(test|fixture|d)\.ts$/.test(file))
   .map((file) => file.slice(SOURCE.length + 1))
 const imports = files.flatMap((file) =>
   importsIn(readFileSync(join(SOURCE, file), 'utf8'), { types: true })
@@ -101,7 +96,7 @@ suite('imports', () => {
       usedByOthers.filter((file) => !files.includes(file)),
       [],
     )
-    const insiders = ['agent', 'sessions', 'testing']
+    const insiders = ['core', 'sessions', 'testing']
     refuse(({ file, to }) => internals.test(to) && !usedByOthers.includes(to) && !insiders.includes(folderOf(file)))
   })
 
@@ -109,10 +104,10 @@ suite('imports', () => {
     refuseCycles(imports)
   })
 
-  test('the folders of agent/ have one order, and so do the files beside them', () => {
-    const partOf = (file: string): string => subfolderOf(file) ?? file
-    const inAgent = imports.filter(({ file, to }) => folderOf(file) === 'agent' && folderOf(to) === 'agent')
-    const between = inAgent.map(({ file, to }) => ({ file: partOf(file), to: partOf(to) }))
+  test('the folders of core/ have one order, and so do the files in core/agent/', () => {
+    const partOf = (file: string): string => (file.startsWith('core/agent/') ? file : subfolderOf(file)!)
+    const inCore = imports.filter(({ file, to }) => folderOf(file) === 'core' && folderOf(to) === 'core')
+    const between = inCore.map(({ file, to }) => ({ file: partOf(file), to: partOf(to) }))
     refuseCycles(between.filter(({ file, to }) => file !== to))
   })
 
@@ -152,7 +147,7 @@ suite('files', () => {
 
   test('no file or folder has a name like utils or helpers', () => {
     assert.deepEqual(
-      files.filter((file) => /(^|\/)(utils?|helpers?|common|core|misc|shared)(\/|\.ts$)/.test(file)),
+      files.filter((file) => /(^|\/)(utils?|helpers?|common|misc|shared)(\/|\.ts$)/.test(file)),
       [],
     )
   })
@@ -175,7 +170,7 @@ suite('files', () => {
   })
 
   test('files that the build puts into one file export different names', () => {
-    const all = globSync(`${SOURCE}/**/*.ts`).filter((file) => !/\.(test|types|fixture|d)\.ts$/.test(file))
+    const all = globSync(`${SOURCE}/**/*.ts`).filter((file) => !/\.(test|fixture|d)\.ts$/.test(file))
     const core = [...modulesOf(join(SOURCE, 'index.ts'))].filter((file) => file.startsWith(SOURCE))
     const below = ['system', 'actions', 'hook-files', 'capabilities/bash/policy', 'capabilities/files']
     const groups = [core, ...below.map((folder) => all.filter((file) => file.startsWith(join(SOURCE, folder, '/'))))]

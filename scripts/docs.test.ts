@@ -74,7 +74,7 @@ test('the docs list every event with its properties, in the order of the schema'
 
 test('the docs list every property of an entry of the ledger', () => {
   const [, section = ''] = read('site/reference/events.md').split('## Hook events')
-  const [, body = ''] = /export type LedgerEntry = \{([^]*?)\n\}/.exec(read('hookloop/src/state/ledger.ts')) ?? []
+  const [, body = ''] = /export type LedgerEntry = \{([^]*?)\n\}/.exec(read('hookloop/src/core/state/ledger.ts')) ?? []
   const names = [...body.matchAll(/^ {2}readonly (\w+)/gm)].map(([, name]) => name!)
   assert.ok(names.length > 10)
   assert.deepEqual(

@@ -4,7 +4,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
-// The compiler is the judge: `*.types.ts` files hold what must compile and, under `@ts-expect-error`, what must not.
+// The compiler is the judge: `*.types.fixture.ts` files hold what must compile and, under `@ts-expect-error`, what must not.
 
 for (const [what, project] of Object.entries({
   everything: 'tsconfig.json',
@@ -17,7 +17,7 @@ for (const [what, project] of Object.entries({
   })
 
 test('there are compile-time tests of what may not be done', () => {
-  const files = globSync('hookloop/src/**/*.types.ts')
+  const files = globSync('hookloop/src/**/*.types.fixture.ts')
   const misuses = files.flatMap((file) => readFileSync(file, 'utf8').match(/@ts-expect-error/g) ?? [])
   assert.ok(misuses.length > 100)
 })

@@ -36,7 +36,7 @@ test('a plain run visits no code for subagents, suspended or interrupted runs, s
 
 test('a model call visits one file of agent/model', () => {
   assert.deepEqual(
-    files.map(({ file }) => file).filter((file) => file.startsWith('agent/model/')),
-    ['agent/model/send-request.ts'],
+    files.map(({ file }) => file).filter((file) => file.startsWith('core/model/')),
+    ['core/model/send-request.ts'],
   )
 })

@@ -1,6 +1,6 @@
 import { checkOptions, definedOptions, invalidOption, optionNames } from './values/check-options.ts'
-import { buildAgent, type Agent } from './agent/agent.ts'
-import type { PlainAgentOptions } from './agent/agent-parts.ts'
+import { buildAgent, type Agent } from './core/agent/agent.ts'
+import type { PlainAgentOptions } from './core/agent/agent-parts.ts'
 import { completion } from './capabilities/completion.ts'
 import { guards } from './capabilities/guards.ts'
 import { outputPlan, type OutputOptions } from './capabilities/output.ts'

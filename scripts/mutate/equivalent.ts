@@ -21,7 +21,7 @@ export const equivalent: readonly Equivalent[] = [
     why: 'Kinds are only compared with each other.',
   },
   {
-    file: 'agent/loop/loop.ts',
+    file: 'core/loop/loop.ts',
     code: 'if (messages.at(step.resultsAt - 1) === step.asked) return step.resultsAt - 1',
     change: 'return step.resultsAt - 1 → ;',
     why: 'The search below it finds the same message. This is faster.',
@@ -45,7 +45,7 @@ export const equivalent: readonly Equivalent[] = [
     why: 'The name is only in the error about an invalid limit, and guards() has checked every limit before.',
   })),
   {
-    file: 'agent/loop/loop.ts',
+    file: 'core/loop/loop.ts',
     code: 'if (messages.at(step.resultsAt - 1) === step.asked) return step.resultsAt - 1',
     change: '1 → 2',
     why: 'In the condition, the search below it finds the same message, only slower. (In the result, a test fails.)',
@@ -93,7 +93,7 @@ export const equivalent: readonly Equivalent[] = [
     why: 'It is the indentation of the file.',
   },
   {
-    file: 'hooks/run-hooks.ts',
+    file: 'core/hooks/run-hooks.ts',
     code: 'invocation.mark = ended // the next hook starts here: reading the clock costs as much as calling a hook',
     change: 'invocation.mark = ended → void 0',
     why: 'The next hook reads the clock itself, which costs time.',
@@ -105,19 +105,19 @@ export const equivalent: readonly Equivalent[] = [
     why: 'After a failure nothing is written. Without it, a timer looks again until the session is released.',
   },
   {
-    file: 'agent/loop/loop.ts',
+    file: 'core/loop/loop.ts',
     code: "const reason = outcome.stopReason ?? 'completed'",
     change: "'completed' → 'completed-changed'",
     why: 'An outcome that stops a run always has a reason. It could only be missing in a saved run that was edited.',
   },
   {
-    file: 'agent/loop/loop.ts',
+    file: 'core/loop/loop.ts',
     code: "by: outcome.resolvedBy ?? 'hookloop',",
     change: "'hookloop' → 'hookloop-changed'",
     why: 'An outcome that stops a run always says who decided. It could only be missing in a saved run that was edited.',
   },
   {
-    file: 'agent/tools/execute-call.ts',
+    file: 'core/tools/execute-call.ts',
     code: 'abort: () => 0,',
     change: '0 → 1',
     why: 'It is only called when a limit of its own is over, and this one has none.',

@@ -1,14 +1,14 @@
 import { mutant, type RuleMutant } from './rule-mutant.ts'
 import { waitingRules } from './waiting-rules.ts'
 
-const journal = 'effects/journal.ts'
-const calls = 'agent/loop/run-calls.ts'
-const judging = 'agent/tools/judge-call.ts'
-const tool = 'agent/tools/execute-call.ts'
-const loop = 'agent/loop/loop.ts'
-const input = 'agent/loop/take-input.ts'
-const firing = 'agent/context/fire-trigger.ts'
-const model = 'agent/loop/call-model.ts'
+const journal = 'core/effects/journal.ts'
+const calls = 'core/loop/run-calls.ts'
+const judging = 'core/tools/judge-call.ts'
+const tool = 'core/tools/execute-call.ts'
+const loop = 'core/loop/loop.ts'
+const input = 'core/loop/take-input.ts'
+const firing = 'core/context/fire-trigger.ts'
+const model = 'core/loop/call-model.ts'
 
 const stored: readonly RuleMutant[] = [
   mutant(
@@ -92,7 +92,7 @@ const begunWins: readonly RuleMutant[] = [
   mutant(
     ['4', 'something new begins although the run stops'],
     [
-      'agent/context/run-context.ts',
+      'core/context/run-context.ts',
       'void this.ended\n    return this.#stop()',
       'void this.ended\n    return undefined',
     ],

@@ -1,16 +1,16 @@
 import { mutant, type RuleMutant } from './rule-mutant.ts'
 
-const journal = 'effects/journal.ts'
-const log = 'effects/log.ts'
-const calls = 'agent/loop/run-calls.ts'
-const judging = 'agent/tools/judge-call.ts'
-const asking = 'agent/context/ask.ts'
-const firing = 'agent/context/fire-trigger.ts'
-const loop = 'agent/loop/loop.ts'
-const context = 'agent/context/run-context.ts'
-const drive = 'agent/loop/drive.ts'
-const question = 'state/tool-call.ts'
-const cutOff = 'agent/subagents/cut-off.ts'
+const journal = 'core/effects/journal.ts'
+const log = 'core/effects/log.ts'
+const calls = 'core/loop/run-calls.ts'
+const judging = 'core/tools/judge-call.ts'
+const asking = 'core/context/ask.ts'
+const firing = 'core/context/fire-trigger.ts'
+const loop = 'core/loop/loop.ts'
+const context = 'core/context/run-context.ts'
+const drive = 'core/loop/drive.ts'
+const question = 'core/state/tool-call.ts'
+const cutOff = 'core/subagents/cut-off.ts'
 
 const questions: readonly RuleMutant[] = [
   mutant(

@@ -1,10 +1,10 @@
-import { messagesOf, type InferenceRequest } from '../state/inference.ts'
+import { messagesOf, type InferenceRequest } from '../core/state/inference.ts'
 import { toJson, type JsonObject } from '../values/json.ts'
-import { List } from '../state/list.ts'
-import { textOf, type Message } from '../state/message.ts'
+import { List } from '../core/state/list.ts'
+import { textOf, type Message } from '../core/state/message.ts'
 import { AgentError } from '../errors.ts'
-import { BaseContext } from '../hooks/base-context.ts'
-import { specOf } from '../hooks/triggers.ts'
+import { BaseContext } from '../core/hooks/base-context.ts'
+import { specOf } from '../core/hooks/triggers.ts'
 
 export type EventOptions = {
   /** Whether the event contains complete conversations instead of their length and last message. */

@@ -1,10 +1,10 @@
-import { readJson } from '../agent/output/answer-shape.ts'
-import { runForHook, type HookAgent } from '../agent/hook-agent.ts'
-import type { Run } from '../agent/run.ts'
+import { readJson } from '../core/output/answer-shape.ts'
+import { runForHook, type HookAgent } from '../core/agent/hook-agent.ts'
+import type { Run } from '../core/agent/run.ts'
 import { isJsonObject } from '../values/json.ts'
-import { toTokens, type TokenUsage } from '../state/usage.ts'
+import { toTokens, type TokenUsage } from '../core/state/usage.ts'
 import { AgentError } from '../errors.ts'
-import { BaseContext } from '../hooks/base-context.ts'
+import { BaseContext } from '../core/hooks/base-context.ts'
 
 /** The JSON that an agent ended with, or why there is none, and what the agent spent. */
 export type Inspection = { readonly result: unknown; readonly problem?: string; readonly spent: TokenUsage }

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
-import { changeResponse, type InferenceResponse } from '../state/inference.ts'
+import { changeResponse, type InferenceResponse } from '../core/state/inference.ts'
 import { isJsonObject, quoteInexactNumbers, type Json, type JsonObject } from '../values/json.ts'
-import { textMessage, toInput, toMessage, type Message } from '../state/message.ts'
+import { textMessage, toInput, toMessage, type Message } from '../core/state/message.ts'
 import { AgentError, messageOf, clause } from '../errors.ts'
-import { BaseContext, type Vote } from '../hooks/base-context.ts'
-import type { HookOutcome } from '../hooks/outcome.ts'
-import type { FailedAction } from '../hooks/failure-text.ts'
+import { BaseContext, type Vote } from '../core/hooks/base-context.ts'
+import type { HookOutcome } from '../core/hooks/outcome.ts'
+import type { FailedAction } from '../core/hooks/failure-text.ts'
 import { redactor, secretPatterns } from '../values/secrets.ts'
-import type { StateChange } from '../state/state-diff.ts'
-import { specOf, type HookTrigger } from '../hooks/triggers.ts'
+import type { StateChange } from '../core/state/state-diff.ts'
+import { specOf, type HookTrigger } from '../core/hooks/triggers.ts'
 
 /**
  * The JSON that an action answers with, whether it is a command, a URL, a model or an agent. All fields are optional, and

@@ -1,9 +1,9 @@
 import { checkOptions } from '../values/check-options.ts'
 import { shorten } from '../values/text.ts'
-import type { ModelSettings, ModelSource } from '../state/inference.ts'
-import { action, type Action } from '../hooks/action.ts'
-import type { Inferred } from '../hooks/infer.ts'
-import { BaseContext } from '../hooks/base-context.ts'
+import type { ModelSettings, ModelSource } from '../core/state/inference.ts'
+import { action, type Action } from '../core/hooks/action.ts'
+import type { Inferred } from '../core/hooks/infer.ts'
+import { BaseContext } from '../core/hooks/base-context.ts'
 import { JUDGE, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
 
 /** Options of `prompt`. */

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../values/json.ts'
 import { AgentError } from '../errors.ts'
-import type { BaseContext } from '../hooks/base-context.ts'
-import type { HookOutcome } from '../hooks/outcome.ts'
+import type { BaseContext } from '../core/hooks/base-context.ts'
+import type { HookOutcome } from '../core/hooks/outcome.ts'
 import { eventText } from './event.ts'
 import { blockAt, fenced, outcomeDecisions, readOutcome } from './outcome.ts'
 

@@ -1,6 +1,6 @@
 import { checkNoOptions } from '../values/check-options.ts'
-import type { Capability } from '../agent/capability.ts'
-import { guard } from '../hooks/hook.ts'
+import type { Capability } from '../core/agent/capability.ts'
+import { guard } from '../core/hooks/hook.ts'
 
 /**
  * Ends a run when the model calls no more tools. Every agent has it by default; an agent that brings a capability of this

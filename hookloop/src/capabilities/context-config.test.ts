@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAgent } from '../create-agent.ts'
-import { hook } from '../hooks/hook.ts'
+import { hook } from '../core/hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { contextConfig } from './context-config.ts'
 

@@ -1,11 +1,11 @@
-import type { Budget, Capability } from '../agent/capability.ts'
+import type { Budget, Capability } from '../core/agent/capability.ts'
 import { checkOptions, definedOptions, invalidOption } from '../values/check-options.ts'
-import type { StopReason } from '../state/continuation.ts'
-import { isFinishReason, type FinishReason, type LanguageModel } from '../state/inference.ts'
-import { totalTokens } from '../state/usage.ts'
-import type { GuardContext } from '../hooks/context.ts'
-import { BaseContext } from '../hooks/base-context.ts'
-import { guard, type Hook } from '../hooks/hook.ts'
+import type { StopReason } from '../core/state/continuation.ts'
+import { isFinishReason, type FinishReason, type LanguageModel } from '../core/state/inference.ts'
+import { totalTokens } from '../core/state/usage.ts'
+import type { GuardContext } from '../core/hooks/context.ts'
+import { BaseContext } from '../core/hooks/base-context.ts'
+import { guard, type Hook } from '../core/hooks/hook.ts'
 
 /** Options of `guards`: limits of one execution. An omitted limit has its default; `null` turns it off. */
 export type Limits = {

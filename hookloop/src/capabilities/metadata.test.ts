@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Use } from '../agent/capability.ts'
+import type { Use } from '../core/agent/capability.ts'
 import { createAgent } from '../create-agent.ts'
 import type { Json } from '../values/json.ts'
-import { guard } from '../hooks/hook.ts'
-import { hasMetadata } from '../hooks/matchers.ts'
+import { guard } from '../core/hooks/hook.ts'
+import { hasMetadata } from '../core/hooks/matchers.ts'
 import { scriptedModel, type ScriptedCall } from '../models/scripted.ts'
 import { metadata, getMetadata, type MetadataOptions } from './metadata.ts'
 

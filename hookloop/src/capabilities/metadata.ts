@@ -1,8 +1,8 @@
-import type { Capability } from '../agent/capability.ts'
+import type { Capability } from '../core/agent/capability.ts'
 import { invalidOption, readOptions } from '../values/check-options.ts'
 import { isStringList } from '../values/option-types.ts'
-import { tool, type Tool } from '../agent/tool.ts'
-import { checkState, type AgentState } from '../state/agent-state.ts'
+import { tool, type Tool } from '../core/agent/tool.ts'
+import { checkState, type AgentState } from '../core/state/agent-state.ts'
 import type { Json, JsonObject } from '../values/json.ts'
 import {
   nameProblem,
@@ -12,8 +12,8 @@ import {
   type NamedValues,
   type NamingLimits,
 } from '../values/named-values.ts'
-import { hook } from '../hooks/hook.ts'
-import { toNameTest } from '../hooks/patterns.ts'
+import { hook } from '../core/hooks/hook.ts'
+import { toNameTest } from '../core/hooks/patterns.ts'
 import { shorten } from '../values/text.ts'
 import { objectSchema } from '../values/schema.ts'
 

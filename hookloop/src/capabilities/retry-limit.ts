@@ -1,9 +1,9 @@
-import type { Capability } from '../agent/capability.ts'
-import { AgentState } from '../state/agent-state.ts'
+import type { Capability } from '../core/agent/capability.ts'
+import { AgentState } from '../core/state/agent-state.ts'
 import { readOptions } from '../values/check-options.ts'
-import type { Step } from '../state/execution.ts'
+import type { Step } from '../core/state/execution.ts'
 import { canonicalText } from '../values/json.ts'
-import { guard } from '../hooks/hook.ts'
+import { guard } from '../core/hooks/hook.ts'
 
 /**
  * Stops a run that repeats the same failing tool calls with the same arguments.

@@ -1,4 +1,4 @@
-import type { Run } from '../agent/run.ts'
+import type { Run } from '../core/agent/run.ts'
 
 export const exitCodes = {
   completed: 0,

@@ -1,8 +1,8 @@
-import { SUBAGENT_KEY, type AgentState } from '../state/agent-state.ts'
+import { SUBAGENT_KEY, type AgentState } from '../core/state/agent-state.ts'
 import { isJsonObject } from '../values/json.ts'
 import { getActiveSkills } from '../capabilities/skills/skills.ts'
-import { hook, type Hook } from '../hooks/hook.ts'
-import type { Matchable, Matcher } from '../hooks/matchers.ts'
+import { hook, type Hook } from '../core/hooks/hook.ts'
+import type { Matchable, Matcher } from '../core/hooks/matchers.ts'
 
 /** The metadata key for the skills that were active in a conversation. Their hooks apply until it ends. */
 export const SKILLS_WITH_HOOKS_KEY = 'hookloop.skillsWithHooks'

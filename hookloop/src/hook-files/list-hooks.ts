@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../values/json.ts'
 import { messageOf, type AgentError } from '../errors.ts'
-import { triggerNames, type HookTrigger } from '../hooks/triggers.ts'
+import { triggerNames, type HookTrigger } from '../core/hooks/triggers.ts'
 import { eventSpec } from './claude/events/claude-events.ts'
 import { describeHandler } from './claude/load/describe-handler.ts'
 import { describeProblem, leftOutText, type ConfigProblem } from './claude/load/handlers.ts'

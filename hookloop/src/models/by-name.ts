@@ -1,4 +1,4 @@
-import type { AiSdkModel, LanguageModel } from '../state/inference.ts'
+import type { AiSdkModel, LanguageModel } from '../core/state/inference.ts'
 import { AgentError, messageOf } from '../errors.ts'
 import { isAiSdkModel, structuredOutputOf, toPort } from './ai-sdk/model.ts'
 import type { Prices } from './price-list.ts'

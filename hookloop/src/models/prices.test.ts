@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { noTokens } from '../state/usage.ts'
+import { noTokens } from '../core/state/usage.ts'
 import { costOf, priceOf } from './prices.ts'
 
 const price = { input: 1, output: 10, cachedInput: 0.1, cacheWrite: 2 }

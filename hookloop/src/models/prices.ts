@@ -1,6 +1,6 @@
 import { describeValue, isPlainObject } from '../values/describe-value.ts'
 import { checkOptions } from '../values/check-options.ts'
-import type { TokenUsage } from '../state/usage.ts'
+import type { TokenUsage } from '../core/state/usage.ts'
 import { AgentError } from '../errors.ts'
 import { priceList, type Price, type Prices } from './price-list.ts'
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import * as z from 'zod'
-import { tool } from '../agent/tool.ts'
+import { tool } from '../core/agent/tool.ts'
 import { fallback } from '../capabilities/fallback.ts'
 import { retry } from '../capabilities/retry.ts'
 import { createAgent } from '../create-agent.ts'
-import type { Run } from '../agent/run.ts'
+import type { Run } from '../core/agent/run.ts'
 import { failureOf, rows, scenario, shownText, streamed, type Row } from './provider-suite.fixture.ts'
 
 // Failures between the agent and a provider, for every provider, run and streamed.

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { createOpenAI } from '@ai-sdk/openai'
 import * as z from 'zod'
 import type { JsonObject } from '../values/json.ts'
-import type { Message } from '../state/message.ts'
-import { tool } from '../agent/tool.ts'
+import type { Message } from '../core/state/message.ts'
+import { tool } from '../core/agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
-import { hook, observe } from '../hooks/hook.ts'
+import { hook, observe } from '../core/hooks/hook.ts'
 import { endedBy, rows, scenario, shownText, withUsage } from './provider-suite.fixture.ts'
 
 // Successful calls for every provider, run and streamed. Failures are in provider-failures.test.ts.

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createGoogleGenerativeAI } from '@ai-sdk/google'
-import { tool } from '../agent/tool.ts'
+import { tool } from '../core/agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
-import type { AiSdkModel } from '../state/inference.ts'
-import type { ToolExecution } from '../state/tool-call.ts'
+import type { AiSdkModel } from '../core/state/inference.ts'
+import type { ToolExecution } from '../core/state/tool-call.ts'
 
 // These packages parse the arguments of a call, and write them again, rounded.
 

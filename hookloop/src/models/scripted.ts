@@ -1,9 +1,9 @@
 import { checkOptions, optionNames } from '../values/check-options.ts'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { FinishReason, LanguageModel, ModelCall, ModelReply, ModelRequest } from '../state/inference.ts'
+import type { FinishReason, LanguageModel, ModelCall, ModelReply, ModelRequest } from '../core/state/inference.ts'
 import type { Json } from '../values/json.ts'
-import type { Part, ToolCallPart } from '../state/message.ts'
-import { spentTokens, type TokenUsage } from '../state/usage.ts'
+import type { Part, ToolCallPart } from '../core/state/message.ts'
+import { spentTokens, type TokenUsage } from '../core/state/usage.ts'
 import { AgentError } from '../errors.ts'
 
 /** A tool call of a scripted model. The id is generated if omitted. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAgent } from '../create-agent.ts'
-import type { AiSdkModel } from '../state/inference.ts'
-import { hook } from '../hooks/hook.ts'
+import type { AiSdkModel } from '../core/state/inference.ts'
+import { hook } from '../core/hooks/hook.ts'
 import { scriptedModel } from './scripted.ts'
 import { modelMaker } from './to-model.ts'
 

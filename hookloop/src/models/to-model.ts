@@ -1,4 +1,4 @@
-import { checkedSettings } from '../state/model-settings.ts'
+import { checkedSettings } from '../core/state/model-settings.ts'
 import { checkOptions } from '../values/check-options.ts'
 import {
   toResponse,
@@ -7,9 +7,9 @@ import {
   type ModelRequest,
   type ModelSource,
   type ToModel,
-} from '../state/inference.ts'
-import { toMessage, type Message } from '../state/message.ts'
-import { toTokens, type TokenUsage } from '../state/usage.ts'
+} from '../core/state/inference.ts'
+import { toMessage, type Message } from '../core/state/message.ts'
+import { toTokens, type TokenUsage } from '../core/state/usage.ts'
 import { AgentError } from '../errors.ts'
 import { fromAiSdk, isAiSdkModel } from './ai-sdk/model.ts'
 import { modelByName } from './by-name.ts'

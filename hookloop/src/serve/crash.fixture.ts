@@ -1,5 +1,5 @@
-import type { Agent } from '../agent/agent.ts'
-import { tool } from '../agent/tool.ts'
+import type { Agent } from '../core/agent/agent.ts'
+import { tool } from '../core/agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
 import { scriptedModel } from '../models/scripted.ts'
 

@@ -1,5 +1,5 @@
-import { isAgent } from '../agent/agent-parts.ts'
-import type { Agent } from '../agent/agent.ts'
+import { isAgent } from '../core/agent/agent-parts.ts'
+import type { Agent } from '../core/agent/agent.ts'
 import { checkArgument, checkChoice, checkPositiveIntegers, readOptions } from '../values/check-options.ts'
 import type { JsonObject } from '../values/json.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'

@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import type { Agent } from '../agent/agent.ts'
-import type { Use } from '../agent/capability.ts'
-import type { Run } from '../agent/run.ts'
-import { tool } from '../agent/tool.ts'
+import type { Agent } from '../core/agent/agent.ts'
+import type { Use } from '../core/agent/capability.ts'
+import type { Run } from '../core/agent/run.ts'
+import { tool } from '../core/agent/tool.ts'
 import { subagents } from '../capabilities/subagents/subagents.ts'
 import { createAgent } from '../create-agent.ts'
-import { guard } from '../hooks/hook.ts'
+import { guard } from '../core/hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../models/scripted.ts'
-import type { AgentEvent } from '../state/event.ts'
-import type { Answers, Approval } from '../state/tool-call.ts'
+import type { AgentEvent } from '../core/state/event.ts'
+import type { Answers, Approval } from '../core/state/tool-call.ts'
 
 /** A tool that asks before it pays. */
 export const payTool = (onPaid: (to: string) => void = () => undefined) =>

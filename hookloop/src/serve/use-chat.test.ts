@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { DefaultChatTransport, type UIMessage } from 'ai'
-import { guard } from '../hooks/hook.ts'
+import { guard } from '../core/hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { paid, pay, payingBoth, serving, slowModel, TestChat, type Served } from './chat-server.fixture.ts'
 import { plain } from './turn.fixture.ts'

@@ -16,7 +16,7 @@ export type {
   SessionWriter,
   StoredSession,
 } from './stores/store.ts'
-export type { StopRequest } from '../state/stop-request.ts'
+export type { StopRequest } from '../core/state/stop-request.ts'
 export { budget, type BudgetOptions } from './limits/budget.ts'
 export type { LimitOptions } from './limits/limit-waits.ts'
 export { callLimit, type CallLimitOptions } from './limits/call-limit.ts'
@@ -36,7 +36,7 @@ export type {
   StoredRunEvent,
   StoredStep,
   StoredToolCall,
-} from '../state/stored-run.ts'
+} from '../core/state/stored-run.ts'
 export { requestStop } from './session/request-stop.ts'
 export { watchSession, type WatchOptions } from './log/watch-session.ts'
 export { rewindSession, type RewindOptions } from './session/rewind-session.ts'

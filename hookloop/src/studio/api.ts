@@ -1,4 +1,4 @@
-import { partsOf } from '../agent/agent-parts.ts'
+import { partsOf } from '../core/agent/agent-parts.ts'
 import { exportSession } from '../sessions/session/export-session.ts'
 import { forkSession } from '../sessions/session/fork-session.ts'
 import { sessionPort } from '../sessions/session/session.ts'

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../values/json.ts'
-import type { Change } from '../state/ledger.ts'
+import type { Change } from '../core/state/ledger.ts'
 import type {
   FindRequest,
   Question,

@@ -1,6 +1,6 @@
-import { triggerNames, type HookTrigger } from '../hooks/triggers.ts'
-import type { TimedLedgerEntry } from '../state/ledger.ts'
-import type { StoredRun } from '../state/stored-run.ts'
+import { triggerNames, type HookTrigger } from '../core/hooks/triggers.ts'
+import type { TimedLedgerEntry } from '../core/state/ledger.ts'
+import type { StoredRun } from '../core/state/stored-run.ts'
 import type { Cells, Column } from './run.types.ts'
 
 /** The codes of cells, the most severe first. */

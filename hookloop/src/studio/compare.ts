@@ -1,5 +1,5 @@
 import { diffRuns } from '../sessions/replay/diff-runs.ts'
-import type { StoredRun, StoredStep } from '../state/stored-run.ts'
+import type { StoredRun, StoredStep } from '../core/state/stored-run.ts'
 import type { ComparedSide, Comparison } from './api.types.ts'
 import { runSummary } from './runs.ts'
 

@@ -1,10 +1,10 @@
-import type { Agent } from '../agent/agent.ts'
+import type { Agent } from '../core/agent/agent.ts'
 import { listHooks, type ListedHook } from '../hook-files/list-hooks.ts'
 import { TrustStore } from '../hook-files/trust/trust-store.ts'
 import { readRuns } from '../sessions/log/read-runs.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
-import type { TimedLedgerEntry } from '../state/ledger.ts'
-import type { StoredRun } from '../state/stored-run.ts'
+import type { TimedLedgerEntry } from '../core/state/ledger.ts'
+import type { StoredRun } from '../core/state/stored-run.ts'
 import type { FileHookInfo, HookCounts, HooksReport } from './api.types.ts'
 import { codeOf, joinPlaces } from './cells.ts'
 

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json } from '../values/json.ts'
-import type { TimedLedgerEntry } from '../state/ledger.ts'
-import { textOf, type Part } from '../state/message.ts'
+import type { TimedLedgerEntry } from '../core/state/ledger.ts'
+import { textOf, type Part } from '../core/state/message.ts'
 import type {
   CallPath,
   StoredCall,
@@ -8,7 +8,7 @@ import type {
   StoredRunEvent,
   StoredStep,
   StoredToolCall,
-} from '../state/stored-run.ts'
+} from '../core/state/stored-run.ts'
 import { shorten } from '../values/text.ts'
 import { Columns, isDecision } from './cells.ts'
 import type { Column, Row } from './run.types.ts'

@@ -1,5 +1,5 @@
-import { decidingVote, type ContinuationOutcome } from '../state/continuation.ts'
-import type { TimedLedgerEntry } from '../state/ledger.ts'
+import { decidingVote, type ContinuationOutcome } from '../core/state/continuation.ts'
+import type { TimedLedgerEntry } from '../core/state/ledger.ts'
 import type { Matrix, MatrixRow } from './matrix.ts'
 import type { CellEntry, Question, RowDetail } from './run.types.ts'
 

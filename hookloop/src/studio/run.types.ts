@@ -1,9 +1,9 @@
-import type { ContinuationEvaluation } from '../state/continuation.ts'
-import type { AgentEvent } from '../state/event.ts'
+import type { ContinuationEvaluation } from '../core/state/continuation.ts'
+import type { AgentEvent } from '../core/state/event.ts'
 import type { Json, JsonObject } from '../values/json.ts'
-import type { Change } from '../state/ledger.ts'
-import type { Approval } from '../state/tool-call.ts'
-import type { Usage } from '../state/usage.ts'
+import type { Change } from '../core/state/ledger.ts'
+import type { Approval } from '../core/state/tool-call.ts'
+import type { Usage } from '../core/state/usage.ts'
 
 /** A run of a session by its index, from 0. Default: the last. */
 export type RunRef = { readonly session: string; readonly run?: number }

@@ -1,5 +1,5 @@
 import { optionTypes } from '../values/option-types.ts'
-import type { Clock } from '../effects/run-time.ts'
+import type { Clock } from '../core/effects/run-time.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
 import { checkOptions } from '../values/check-options.ts'
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as z from 'zod'
-import { tool } from '../agent/tool.ts'
-import { textMessage } from '../state/message.ts'
-import { guard, hook, observe } from '../hooks/hook.ts'
-import { hasMetadata } from '../hooks/matchers.ts'
-import { triggerNames, type PlainTrigger } from '../hooks/triggers.ts'
+import { tool } from '../core/agent/tool.ts'
+import { textMessage } from '../core/state/message.ts'
+import { guard, hook, observe } from '../core/hooks/hook.ts'
+import { hasMetadata } from '../core/hooks/matchers.ts'
+import { triggerNames, type PlainTrigger } from '../core/hooks/triggers.ts'
 import { fire } from './fire.ts'
 
 const bash = tool({

@@ -1,6 +1,6 @@
-import type { AgentEvent } from '../state/event.ts'
-import type { RunStream } from '../agent/run-stream.ts'
-import type { Run } from '../agent/run.ts'
+import type { AgentEvent } from '../core/state/event.ts'
+import type { RunStream } from '../core/agent/run-stream.ts'
+import type { Run } from '../core/agent/run.ts'
 
 /** A run with its events, as `recordEvents` returns it. */
 export type EventRecorder<O> = {

@@ -1,4 +1,4 @@
-import type { StopRequest } from '../state/stop-request.ts'
+import type { StopRequest } from '../core/state/stop-request.ts'
 import type { SessionWriter } from '../sessions/stores/store.ts'
 import { badIds, codeOf, pause, same, write, type Case } from './store-contract-scene.ts'
 

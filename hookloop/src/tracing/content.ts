@@ -1,5 +1,5 @@
-import type { InferenceResponse } from '../state/inference.ts'
-import type { FilePart, Message, Part } from '../state/message.ts'
+import type { InferenceResponse } from '../core/state/inference.ts'
+import type { FilePart, Message, Part } from '../core/state/message.ts'
 import { attributes } from './conventions.ts'
 
 // Message content in the JSON format of the conventions. Only used if the option `content` is on.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createAgent } from '../create-agent.ts'
-import { guard, hook } from '../hooks/hook.ts'
+import { guard, hook } from '../core/hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { inMemory, timesOf } from './in-memory.fixture.ts'
 

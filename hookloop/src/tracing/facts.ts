@@ -1,6 +1,6 @@
 import type { Attributes } from '@opentelemetry/api'
-import type { InferenceRequest } from '../state/inference.ts'
-import { subtractUsage, type TokenUsage, type Usage } from '../state/usage.ts'
+import type { InferenceRequest } from '../core/state/inference.ts'
+import { subtractUsage, type TokenUsage, type Usage } from '../core/state/usage.ts'
 import { attributes, providerName } from './conventions.ts'
 
 // Attributes that are not content: names, numbers, and values defined by Hookloop.

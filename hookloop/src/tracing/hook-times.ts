@@ -1,4 +1,4 @@
-import type { LedgerEntry, TimedLedgerEntry } from '../state/ledger.ts'
+import type { LedgerEntry, TimedLedgerEntry } from '../core/state/ledger.ts'
 
 /** A ledger entry, with its duration if known. */
 export type Noted = LedgerEntry & Partial<Pick<TimedLedgerEntry, 'durationMs'>>

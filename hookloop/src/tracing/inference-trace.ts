@@ -1,6 +1,6 @@
 import { SpanKind, type Attributes, type Context } from '@opentelemetry/api'
-import type { InferenceRequest, InferenceResponse } from '../state/inference.ts'
-import type { ObserveContext } from '../hooks/context.ts'
+import type { InferenceRequest, InferenceResponse } from '../core/state/inference.ts'
+import type { ObserveContext } from '../core/hooks/context.ts'
 import { inputContent, outputContent, systemContent } from './content.ts'
 import { attributes, operations } from './conventions.ts'
 import { modelFacts, settingsFacts, usageFacts } from './facts.ts'

@@ -1,5 +1,5 @@
 import { metrics, type Attributes, type Histogram, type Meter, type MeterProvider } from '@opentelemetry/api'
-import type { TokenUsage } from '../state/usage.ts'
+import type { TokenUsage } from '../core/state/usage.ts'
 import { attributes, metricNames } from './conventions.ts'
 
 export const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { calls, familyWorld, look, plan, spawn } from '../agent/subagents/family-world.fixture.ts'
-import { guard } from '../hooks/hook.ts'
+import { calls, familyWorld, look, plan, spawn } from '../core/subagents/family-world.fixture.ts'
+import { guard } from '../core/hooks/hook.ts'
 import { approval } from '../capabilities/approval.ts'
 import { inMemory, treeOf } from './in-memory.fixture.ts'
 

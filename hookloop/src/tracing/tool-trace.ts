@@ -1,6 +1,6 @@
 import { textOfJson } from '../values/json.ts'
 import type { Context } from '@opentelemetry/api'
-import type { ObserveContext } from '../hooks/context.ts'
+import type { ObserveContext } from '../core/hooks/context.ts'
 import { attributes, operations } from './conventions.ts'
 import { usageFacts } from './facts.ts'
 import { substituteOf, type Reading } from './hook-times.ts'

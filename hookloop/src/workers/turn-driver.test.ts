@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Capability } from '../agent/capability.ts'
-import { tool } from '../agent/tool.ts'
+import type { Capability } from '../core/agent/capability.ts'
+import { tool } from '../core/agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { gatedModel } from '../sessions/limits/limits.fixture.ts'
 import { dyingStore, toolBegin } from '../sessions/session/dying-store.fixture.ts'
 import { memoryStore } from '../sessions/stores/memory-store.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
-import type { LanguageModel } from '../state/inference.ts'
+import type { LanguageModel } from '../core/state/inference.ts'
 import { TurnDriver, type TurnReport } from './turn-driver.ts'
 
 test('a turn of a session that a newer version has written is left to another worker, and not rejected', async () => {

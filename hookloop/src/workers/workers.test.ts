@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, suite, test } from 'node:test'
 import { isSoak, kills } from '../sessions/stores/kills.fixture.ts'
-import type { AgentEvent } from '../state/event.ts'
-import type { Approval } from '../state/tool-call.ts'
+import type { AgentEvent } from '../core/state/event.ts'
+import type { Approval } from '../core/state/tool-call.ts'
 import { engines, TestFleet, until } from './fleet.fixture.ts'
 
 /** Starting a worker takes seconds. */

@@ -1,5 +1,5 @@
-import type { ToolRun } from '../../agent/tool.ts'
-import { ENVIRONMENT_KEY } from '../../state/agent-state.ts'
+import type { ToolRun } from '../../core/agent/tool.ts'
+import { ENVIRONMENT_KEY } from '../../core/state/agent-state.ts'
 import { getSessionVariables } from '../../system/processes/session-variables.ts'
 import { minimalEnvironment } from '../../system/processes/minimal-environment.ts'
 import { runProcess } from '../../system/processes/run-process.ts'

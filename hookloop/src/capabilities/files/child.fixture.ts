@@ -1,7 +1,7 @@
 // A separate process that calls tools, for tests that kill or measure it. Arguments: the root, the options and the calls as
 // JSON. With "loop" the calls are repeated forever. Each result is written as one line of JSON.
-import { AgentState } from '../../state/agent-state.ts'
-import type { ToolRun } from '../../agent/tool.ts'
+import { AgentState } from '../../core/state/agent-state.ts'
+import type { ToolRun } from '../../core/agent/tool.ts'
 import type { JsonObject } from '../../values/json.ts'
 import { createAgent } from '../../create-agent.ts'
 import { scriptedModel } from '../../models/scripted.ts'

@@ -169,7 +169,7 @@ test('F07 a link that is changed to package.json after it was judged is not foll
   shop.put('package.json', '{}\n')
   shop.put('harmless.txt', '{}\n')
   symlinkSync('harmless.txt', shop.path('file'))
-  const { hook } = await import('../../hooks/hook.ts')
+  const { hook } = await import('../../core/hooks/hook.ts')
   const { unlinkSync } = await import('node:fs')
   // After the guards have spoken and before the tool runs.
   const turn = hook('aroundToolUse', async (_ctx, next) => {

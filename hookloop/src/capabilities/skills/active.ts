@@ -1,4 +1,4 @@
-import { SUBAGENT_KEY, type AgentState } from '../../state/agent-state.ts'
+import { SUBAGENT_KEY, type AgentState } from '../../core/state/agent-state.ts'
 import { isJsonObject, type Json } from '../../values/json.ts'
 import type { AllowedTool } from './allowed-tools.ts'
 

@@ -1,7 +1,7 @@
-import type { ModelSource } from '../../state/inference.ts'
+import type { ModelSource } from '../../core/state/inference.ts'
 import { textOfJson } from '../../values/json.ts'
-import type { Message, Part } from '../../state/message.ts'
-import type { CompactOptions } from '../../hooks/compaction.ts'
+import type { Message, Part } from '../../core/state/message.ts'
+import type { CompactOptions } from '../../core/hooks/compaction.ts'
 
 type Options = {
   readonly maxBufferTokens: number

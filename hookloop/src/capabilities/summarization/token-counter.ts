@@ -1,6 +1,6 @@
-import { estimateTokens } from '../../agent/model/estimate-usage.ts'
-import type { FoldCache, List } from '../../state/list.ts'
-import type { Message } from '../../state/message.ts'
+import { estimateTokens } from '../../core/model/estimate-usage.ts'
+import type { FoldCache, List } from '../../core/state/list.ts'
+import type { Message } from '../../core/state/message.ts'
 
 type Sum = { readonly all: number; readonly pinned: number }
 

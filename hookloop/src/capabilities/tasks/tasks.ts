@@ -1,12 +1,12 @@
-import type { Capability } from '../../agent/capability.ts'
+import type { Capability } from '../../core/agent/capability.ts'
 import { invalidOption, readOptions, type Filled } from '../../values/check-options.ts'
-import { tool, type Tool } from '../../agent/tool.ts'
-import { TASKS_KEY, AgentState } from '../../state/agent-state.ts'
-import type { AgentEvent } from '../../state/event.ts'
+import { tool, type Tool } from '../../core/agent/tool.ts'
+import { TASKS_KEY, AgentState } from '../../core/state/agent-state.ts'
+import type { AgentEvent } from '../../core/state/event.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
-import { hook, type Hook } from '../../hooks/hook.ts'
+import { hook, type Hook } from '../../core/hooks/hook.ts'
 import { objectSchema } from '../../values/schema.ts'
-import { checkTasks, taskStatuses, toTasks, type Task, type TaskStatus } from '../../state/tasks.ts'
+import { checkTasks, taskStatuses, toTasks, type Task, type TaskStatus } from '../../core/state/tasks.ts'
 
 /** Options of `tasks`. */
 export type TasksOptions = {

@@ -1,4 +1,4 @@
-import { tool, type Tool } from '../../agent/tool.ts'
+import { tool, type Tool } from '../../core/agent/tool.ts'
 
 const services =
   'github gitlab jira slack calendar mail drive sheets stripe salesforce zendesk postgres s3 kubernetes'.split(' ')

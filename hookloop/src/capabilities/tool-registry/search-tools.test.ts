@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { tool, type Tool } from '../../agent/tool.ts'
+import { tool, type Tool } from '../../core/agent/tool.ts'
 import { manyTools } from './many-tools.fixture.ts'
 import { indexTools } from './search-tools.ts'
 

@@ -1,7 +1,7 @@
 import type { ContentBlock, SessionUpdate } from '@agentclientprotocol/sdk'
-import { textOf, type Message, type Part } from '../../state/message.ts'
-import type { StoredRun, StoredToolCall } from '../../state/stored-run.ts'
-import type { ToolExecution } from '../../state/tool-call.ts'
+import { textOf, type Message, type Part } from '../../core/state/message.ts'
+import type { StoredRun, StoredToolCall } from '../../core/state/stored-run.ts'
+import type { ToolExecution } from '../../core/state/tool-call.ts'
 
 const MAX_OUTPUT_CHARS = 20_000
 

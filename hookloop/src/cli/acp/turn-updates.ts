@@ -1,9 +1,9 @@
 import { textOfJson } from '../../values/json.ts'
 import type { SessionUpdate, ToolCallUpdate } from '@agentclientprotocol/sdk'
-import type { AgentEvent, OwnEvent } from '../../state/event.ts'
-import type { AgentPath } from '../../state/subagent.ts'
-import type { Approval } from '../../state/tool-call.ts'
-import { noTokens, totalTokens } from '../../state/usage.ts'
+import type { AgentEvent, OwnEvent } from '../../core/state/event.ts'
+import type { AgentPath } from '../../core/state/subagent.ts'
+import type { Approval } from '../../core/state/tool-call.ts'
+import { noTokens, totalTokens } from '../../core/state/usage.ts'
 import { chunk, kindOf, resultUpdate, titleOf } from './content.ts'
 
 type Called = { readonly id: string; readonly name: string; readonly args?: unknown }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { Readable, Writable } from 'node:stream'
-import { partsOf } from '../../agent/agent-parts.ts'
+import { partsOf } from '../../core/agent/agent-parts.ts'
 import { approval } from '../../capabilities/approval.ts'
 import type { SessionStore } from '../../sessions/stores/store.ts'
 import { sessionPort } from '../../sessions/session/session.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
-import { askTriggers, type AskTrigger } from '../../state/tool-call.ts'
+import { askTriggers, type AskTrigger } from '../../core/state/tool-call.ts'
 import { ScriptedProject } from '../scripted-project.fixture.ts'
 
 // Questions that guards ask without a tool call, with the commands of the CLI. A process is started for each half of a run.

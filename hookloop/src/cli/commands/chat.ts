@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import { textOf, type Message } from '../../state/message.ts'
+import { textOf, type Message } from '../../core/state/message.ts'
 import { AgentError } from '../../errors.ts'
 import { isInteractive, type CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'

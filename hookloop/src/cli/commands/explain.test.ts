@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Explanation } from '../../agent/explain/explanation.ts'
+import type { Explanation } from '../../core/explain/explanation.ts'
 import { ScriptedProject } from '../scripted-project.fixture.ts'
 
 const project = new ScriptedProject()

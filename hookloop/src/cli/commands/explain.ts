@@ -1,4 +1,4 @@
-import { explanationText } from '../../agent/explain/explain.ts'
+import { explanationText } from '../../core/explain/explain.ts'
 import { readRuns } from '../../sessions/log/read-runs.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fileTriggers } from '../../hook-files/files/hook-file-schema.ts'
-import { specOf } from '../../hooks/triggers.ts'
+import { specOf } from '../../core/hooks/triggers.ts'
 import { ProjectWithHooks } from '../project-with-hooks.fixture.ts'
 
 const judge = { name: 'judge', on: 'beforeToolUse', mode: 'guard', tool: 'work', shell: 'cat > /dev/null; exit 2' }

@@ -1,5 +1,5 @@
-import type { Capability } from '../../agent/capability.ts'
-import { isHook, type Hook } from '../../hooks/hook.ts'
+import type { Capability } from '../../core/agent/capability.ts'
+import { isHook, type Hook } from '../../core/hooks/hook.ts'
 import { replay } from '../../sessions/replay/replay.ts'
 import { formatReplay } from '../../sessions/replay/format-replay.ts'
 import { readRuns } from '../../sessions/log/read-runs.ts'

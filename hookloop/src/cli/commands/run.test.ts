@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { LLMock } from '@copilotkit/aimock'
-import type { AgentEvent } from '../../state/event.ts'
+import type { AgentEvent } from '../../core/state/event.ts'
 import { hookloop, serve, start } from '../cli.fixture.ts'
 
 const CANARY = 'sk-canary-5f1c0e7d9b'

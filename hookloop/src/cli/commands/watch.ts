@@ -1,5 +1,5 @@
 import { AgentError } from '../../errors.ts'
-import type { AgentEvent } from '../../state/event.ts'
+import type { AgentEvent } from '../../core/state/event.ts'
 import type { SessionStore } from '../../sessions/stores/store.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'

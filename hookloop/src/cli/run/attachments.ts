@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access, readFile, stat } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
-import type { FilePart, TextPart } from '../../state/message.ts'
+import type { FilePart, TextPart } from '../../core/state/message.ts'
 import { messageOf } from '../../errors.ts'
 import { UsageError } from '../usage-error.ts'
 

@@ -1,5 +1,5 @@
-import type { Explainable } from '../../agent/explain/explainable.ts'
-import { explanation, type Explanation } from '../../agent/explain/explanation.ts'
+import type { Explainable } from '../../core/explain/explainable.ts'
+import { explanation, type Explanation } from '../../core/explain/explanation.ts'
 import type { JsonObject } from '../../values/json.ts'
 import { shortId } from '../sessions/approval-ids.ts'
 import type { SessionRef } from './next-steps.ts'

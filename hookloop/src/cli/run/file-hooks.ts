@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { configFolder, homeFolder } from '../../system/files/user-folders.ts'
-import type { ApprovalPolicy, Capability, UsePart } from '../../agent/capability.ts'
+import type { ApprovalPolicy, Capability, UsePart } from '../../core/agent/capability.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
 import type { ClaudeHooksOptions } from '../../hook-files/claude/claude-hooks.ts'
 import { defined } from '../../hook-files/defined.ts'

@@ -1,6 +1,6 @@
 import { fstatSync } from 'node:fs'
 import { addAbortSignal } from 'node:stream'
-import type { Message, Part } from '../../state/message.ts'
+import type { Message, Part } from '../../core/state/message.ts'
 import type { Stdin } from '../cli-context.ts'
 import { attachment } from './attachments.ts'
 import type { Output } from '../terminal/screen.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { approvalFor } from '../../state/tool-call.ts'
+import { approvalFor } from '../../core/state/tool-call.ts'
 import { findApproval, isAuthentic, shortId } from './approval-ids.ts'
 
 const question = (key: string, to: string) =>

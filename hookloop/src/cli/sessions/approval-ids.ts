@@ -1,6 +1,6 @@
 import { listApprovals, type PendingApproval } from '../../sessions/session/approvals.ts'
 import type { SessionStore } from '../../sessions/stores/store.ts'
-import { askedHash, type Approval } from '../../state/tool-call.ts'
+import { askedHash, type Approval } from '../../core/state/tool-call.ts'
 import { UsageError } from '../usage-error.ts'
 
 const SHORT_LENGTH = 8

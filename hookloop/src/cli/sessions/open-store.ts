@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { homeFolder } from '../../system/files/user-folders.ts'
-import { storeOf } from '../../agent/agent-parts.ts'
+import { storeOf } from '../../core/agent/agent-parts.ts'
 import type { Environment } from '../../models/providers.ts'
 import { postgresStore } from '../../sessions/stores/postgres-store.ts'
 import { sqliteStore } from '../../sessions/stores/sqlite-store.ts'

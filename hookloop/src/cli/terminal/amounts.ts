@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../../state/usage.ts'
+import type { TokenUsage } from '../../core/state/usage.ts'
 
 /** `1 step`, `2 steps`. */
 export function count(n: number, noun: string): string {

@@ -1,7 +1,7 @@
-import { injectedPart, warningText } from '../../agent/explain/explain.ts'
-import { entryWarnings } from '../../agent/explain/warnings.ts'
+import { injectedPart, warningText } from '../../core/explain/explain.ts'
+import { entryWarnings } from '../../core/explain/warnings.ts'
 import type { Json } from '../../values/json.ts'
-import type { Change, EntryWarning, TimedLedgerEntry } from '../../state/ledger.ts'
+import type { Change, EntryWarning, TimedLedgerEntry } from '../../core/state/ledger.ts'
 import { oneLine } from './printable.ts'
 
 /** A decision as a line of text. */

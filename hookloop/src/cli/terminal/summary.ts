@@ -1,5 +1,5 @@
-import type { Run } from '../../agent/run.ts'
-import { noUsage, type Usage } from '../../state/usage.ts'
+import type { Run } from '../../core/agent/run.ts'
+import { noUsage, type Usage } from '../../core/state/usage.ts'
 import { count, dollars, duration, tokens } from './amounts.ts'
 import type { Colors } from './colors.ts'
 import { hookName } from './hook-lines.ts'

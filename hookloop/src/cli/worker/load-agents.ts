@@ -1,6 +1,6 @@
 import { basename, extname } from 'node:path'
-import { partsOf, rememberAgent, storeOf } from '../../agent/agent-parts.ts'
-import type { Agent } from '../../agent/agent.ts'
+import { partsOf, rememberAgent, storeOf } from '../../core/agent/agent-parts.ts'
+import type { Agent } from '../../core/agent/agent.ts'
 import { sessionPort } from '../../sessions/session/session.ts'
 import type { SessionStore } from '../../sessions/stores/store.ts'
 import { UsageError } from '../usage-error.ts'

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
-import type { Capability } from '../../agent/capability.ts'
+import type { Capability } from '../../core/agent/capability.ts'
 import { checkOptions } from '../../values/check-options.ts'
 import { checkExists } from '../../system/files/check-exists.ts'
-import { typedCommand } from '../../agent/slash-commands.ts'
+import { typedCommand } from '../../core/agent/slash-commands.ts'
 import { activate } from '../../capabilities/skills/active.ts'
 import { fillArguments } from '../../capabilities/skills/fill-arguments.ts'
-import { hook, type Hook } from '../../hooks/hook.ts'
+import { hook, type Hook } from '../../core/hooks/hook.ts'
 import { findCommands, type CommandFile } from './load/find-commands.ts'
 
 /** Options of `claudeCommands`. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { calls, familyWorld, look, plan, spawn } from '../../agent/subagents/family-world.fixture.ts'
+import { calls, familyWorld, look, plan, spawn } from '../../core/subagents/family-world.fixture.ts'
 import type { JsonObject } from '../../values/json.ts'
 import { claudeHooks } from './claude-hooks.ts'
 import { HookProject, prints, quoted } from './hook-project.fixture.ts'

@@ -1,8 +1,8 @@
 import { answerKinds } from '../../actions/verdict.ts'
-import { stepTypes } from '../../state/execution.ts'
+import { stepTypes } from '../../core/state/execution.ts'
 import type { JsonObject } from '../../values/json.ts'
-import { settingSchemas } from '../../state/model-settings.ts'
-import { isAround, triggerNames } from '../../hooks/triggers.ts'
+import { settingSchemas } from '../../core/state/model-settings.ts'
+import { isAround, triggerNames } from '../../core/hooks/triggers.ts'
 import { claudeEventNames, triggersOfEvent } from '../claude/events/claude-events.ts'
 import { NOT_BLANK } from '../schema-check.ts'
 

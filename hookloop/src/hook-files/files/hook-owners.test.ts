@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, suite, test } from 'node:test'
-import { tool } from '../../agent/tool.ts'
+import { tool } from '../../core/agent/tool.ts'
 import { skills } from '../../capabilities/skills/skills.ts'
 import { readAgents, subagents } from '../../capabilities/subagents/index.ts'
 import { createAgent } from '../../create-agent.ts'

@@ -1,4 +1,4 @@
-import type { ModelSettings } from '../../state/inference.ts'
+import type { ModelSettings } from '../../core/state/inference.ts'
 import { AgentError } from '../../errors.ts'
 import { abortable, Deadline } from '../../system/timeout.ts'
 

@@ -1,5 +1,5 @@
 import type { JSONSchema7, LanguageModelV4CallOptions } from '@ai-sdk/provider'
-import type { AiSdkModel, ModelRequest, ModelSettings } from '../../state/inference.ts'
+import type { AiSdkModel, ModelRequest, ModelSettings } from '../../core/state/inference.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import { AgentError } from '../../errors.ts'
 import { toPrompt } from './prompt.ts'

@@ -1,4 +1,4 @@
-import type { AiSdkModel } from '../../state/inference.ts'
+import type { AiSdkModel } from '../../core/state/inference.ts'
 import { isJsonObject, type JsonObject } from '../../values/json.ts'
 import { AgentError, messageOf, type ErrorCode } from '../../errors.ts'
 import { parseJson } from './arguments.ts'

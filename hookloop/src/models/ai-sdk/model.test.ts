@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AiSdkModel, ModelRequest } from '../../state/inference.ts'
-import { textMessage } from '../../state/message.ts'
+import type { AiSdkModel, ModelRequest } from '../../core/state/inference.ts'
+import { textMessage } from '../../core/state/message.ts'
 import { fromAiSdk } from './model.ts'
 
 const request: ModelRequest = { system: '', messages: [textMessage('user', 'Go.')], tools: [] }

@@ -1,6 +1,6 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
-import type { AiSdkModel, LanguageModel, ModelCall, ModelReply, ModelRequest } from '../../state/inference.ts'
-import type { TokenUsage } from '../../state/usage.ts'
+import type { AiSdkModel, LanguageModel, ModelCall, ModelReply, ModelRequest } from '../../core/state/inference.ts'
+import type { TokenUsage } from '../../core/state/usage.ts'
 import type { Price, Prices } from '../price-list.ts'
 import { costOf, priceOf } from '../prices.ts'
 import { toCallOptions } from './call-options.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import fc from 'fast-check'
-import type { Message, Part } from '../../state/message.ts'
+import type { Message, Part } from '../../core/state/message.ts'
 import { toPrompt } from './prompt.ts'
 import { ToolNames } from './tool-names.ts'
 

@@ -1,5 +1,5 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider'
-import type { ModelRequest } from '../../state/inference.ts'
+import type { ModelRequest } from '../../core/state/inference.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import {
   textOf,
@@ -9,7 +9,7 @@ import {
   type TextPart,
   type ToolCallPart,
   type ToolResultPart,
-} from '../../state/message.ts'
+} from '../../core/state/message.ts'
 import type { ToolNames } from './tool-names.ts'
 
 type How = { readonly version: 'v2' | 'v3' | 'v4'; readonly cache: boolean }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { textMessage } from '../../state/message.ts'
+import { textMessage } from '../../core/state/message.ts'
 import { toReply, type Answer } from './reply.ts'
 import { ToolNames } from './tool-names.ts'
 

@@ -1,4 +1,4 @@
-import type { AiSdkModel, ModelReply } from '../../state/inference.ts'
+import type { AiSdkModel, ModelReply } from '../../core/state/inference.ts'
 import type { JsonObject } from '../../values/json.ts'
 import { environmentSecrets, redactor } from '../../values/secrets.ts'
 import { waitAtMost } from '../../system/timeout.ts'

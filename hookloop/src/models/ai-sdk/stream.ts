@@ -1,6 +1,6 @@
 import { setImmediate as soon } from 'node:timers/promises'
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import type { InferenceDelta } from '../../state/inference.ts'
+import type { InferenceDelta } from '../../core/state/inference.ts'
 import { AgentError } from '../../errors.ts'
 import type { CallDeadline } from './call-deadline.ts'
 import type { Answer, AnswerPart } from './reply.ts'

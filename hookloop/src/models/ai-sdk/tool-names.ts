@@ -1,4 +1,4 @@
-import type { ToolDescription } from '../../state/inference.ts'
+import type { ToolDescription } from '../../core/state/inference.ts'
 
 const MAX_LENGTH = 64
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { z } from 'zod'
-import { tool } from '../../agent/tool.ts'
+import { tool } from '../../core/agent/tool.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { paid, serving, slowModel } from '../chat-server.fixture.ts'

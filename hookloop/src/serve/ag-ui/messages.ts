@@ -1,6 +1,6 @@
-import type { AgentEvent } from '../../state/event.ts'
+import type { AgentEvent } from '../../core/state/event.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
-import type { FilePart, Message } from '../../state/message.ts'
+import type { FilePart, Message } from '../../core/state/message.ts'
 import { fromUserParts } from '../ai-sdk/ui-message.ts'
 import { turnId } from '../turns.ts'
 import type { AgUiEvent, AgUiMessage } from './event.ts'

@@ -1,6 +1,6 @@
-import type { AgentEvent } from '../../state/event.ts'
+import type { AgentEvent } from '../../core/state/event.ts'
 import type { Json, JsonObject } from '../../values/json.ts'
-import type { FilePart, Message, TextPart } from '../../state/message.ts'
+import type { FilePart, Message, TextPart } from '../../core/state/message.ts'
 import type { ShownOptions } from '../shown.ts'
 import { turnId } from '../turns.ts'
 import { ChunkMapper } from './to-chunks.ts'

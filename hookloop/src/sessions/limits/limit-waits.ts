@@ -1,9 +1,9 @@
-import type { EntryWarning } from '../../state/ledger.ts'
+import type { EntryWarning } from '../../core/state/ledger.ts'
 import { checkOptions, invalidOption } from '../../values/check-options.ts'
 import { describeValue } from '../../values/describe-value.ts'
 import type { SessionStore } from '../stores/store.ts'
-import { BaseContext } from '../../hooks/base-context.ts'
-import type { HookHost } from '../../hooks/hook-host.ts'
+import { BaseContext } from '../../core/hooks/base-context.ts'
+import type { HookHost } from '../../core/hooks/hook-host.ts'
 
 /** Waits that are shorter than this are not reported. */
 const REPORTED_MS = 100

@@ -6,8 +6,8 @@
 //   pause              stops itself, as SIGSTOP does, between two statements: a process that is stopped in one keeps the lock of SQLite
 //   add <times>        adds 1 to the value "count" so many times at once, and says "added"
 import { createInterface } from 'node:readline'
-import type { Use } from '../../agent/capability.ts'
-import type { Run } from '../../agent/run.ts'
+import type { Use } from '../../core/agent/capability.ts'
+import type { Run } from '../../core/agent/run.ts'
 import { createAgent } from '../../create-agent.ts'
 import { AgentError, messageOf } from '../../errors.ts'
 import { openStore } from './shared-store.fixture.ts'

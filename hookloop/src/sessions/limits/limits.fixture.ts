@@ -1,7 +1,7 @@
-import type { AgentState } from '../../state/agent-state.ts'
-import type { LanguageModel, ModelReply } from '../../state/inference.ts'
+import type { AgentState } from '../../core/state/agent-state.ts'
+import type { LanguageModel, ModelReply } from '../../core/state/inference.ts'
 import type { Json } from '../../values/json.ts'
-import { textOf } from '../../state/message.ts'
+import { textOf } from '../../core/state/message.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 

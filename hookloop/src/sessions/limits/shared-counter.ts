@@ -1,4 +1,4 @@
-import { systemClock } from '../../effects/run-time.ts'
+import { systemClock } from '../../core/effects/run-time.ts'
 import type { Json } from '../../values/json.ts'
 import { abortable, Deadline } from '../../system/timeout.ts'
 import type { SessionStore } from '../stores/store.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { systemClock } from '../../effects/run-time.ts'
+import { systemClock } from '../../core/effects/run-time.ts'
 import type { Json } from '../../values/json.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { clockedStore, valueOf } from './limits.fixture.ts'

@@ -1,4 +1,4 @@
-import type { EmittedEvent } from '../../state/event.ts'
+import type { EmittedEvent } from '../../core/state/event.ts'
 import { within } from './record-events.ts'
 import type { EventRecord } from './session-records.ts'
 

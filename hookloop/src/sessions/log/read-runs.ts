@@ -1,5 +1,5 @@
 import { checkOptions } from '../../values/check-options.ts'
-import type { StoredRun } from '../../state/stored-run.ts'
+import type { StoredRun } from '../../core/state/stored-run.ts'
 import { sessionUnknown, type SessionStore } from '../stores/store.ts'
 import { loadSession } from './read-session.ts'
 import { toStoredRun } from './stored-run.ts'

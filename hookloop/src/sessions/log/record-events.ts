@@ -1,11 +1,11 @@
-import { keyId } from '../../effects/keys.ts'
-import type { RunLog } from '../../effects/log.ts'
-import type { BeginRecord, EndOfRunRecord, EndRecord, StepRecord } from '../../effects/records.ts'
-import type { EmittedEvent, OwnEvent } from '../../state/event.ts'
-import { stepFinished, type FinalRecord } from '../../state/execution.ts'
+import { keyId } from '../../core/effects/keys.ts'
+import type { RunLog } from '../../core/effects/log.ts'
+import type { BeginRecord, EndOfRunRecord, EndRecord, StepRecord } from '../../core/effects/records.ts'
+import type { EmittedEvent, OwnEvent } from '../../core/state/event.ts'
+import { stepFinished, type FinalRecord } from '../../core/state/execution.ts'
 import type { JsonObject } from '../../values/json.ts'
-import type { AgentPath } from '../../state/subagent.ts'
-import type { Answer, Approval } from '../../state/tool-call.ts'
+import type { AgentPath } from '../../core/state/subagent.ts'
+import type { Answer, Approval } from '../../core/state/tool-call.ts'
 import type { EventRecord, SessionRecord } from './session-records.ts'
 
 // The events of a session are what its records say. What no other record says is a record of the kind "event".

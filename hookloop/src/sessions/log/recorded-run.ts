@@ -1,7 +1,7 @@
-import type { AgentState } from '../../state/agent-state.ts'
-import type { Entry, RunLog } from '../../effects/log.ts'
-import { pathId, rootPath } from '../../effects/keys.ts'
-import type { Circumstances } from '../../effects/records.ts'
+import type { AgentState } from '../../core/state/agent-state.ts'
+import type { Entry, RunLog } from '../../core/effects/log.ts'
+import { pathId, rootPath } from '../../core/effects/keys.ts'
+import type { Circumstances } from '../../core/effects/records.ts'
 import { isOfRun, type NumberedRecord, type SessionStart } from './session-records.ts'
 
 type Numbered<T> = T & { readonly seq: number }

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../values/json.ts'
-import type { TimedLedgerEntry } from '../../state/ledger.ts'
+import type { TimedLedgerEntry } from '../../core/state/ledger.ts'
 import {
   boolean,
   listOf,
@@ -12,11 +12,11 @@ import {
   string,
   type Shape,
 } from '../../values/shape.ts'
-import type { FinalRecord, HookRecord } from '../../state/execution.ts'
-import type { StateDiff } from '../../state/state-diff.ts'
-import type { AgentPath } from '../../state/subagent.ts'
-import type { Wait } from '../../effects/log.ts'
-import { runRecordShapes, time, type InputRecord, type RunRecord } from '../../effects/records.ts'
+import type { FinalRecord, HookRecord } from '../../core/state/execution.ts'
+import type { StateDiff } from '../../core/state/state-diff.ts'
+import type { AgentPath } from '../../core/state/subagent.ts'
+import type { Wait } from '../../core/effects/log.ts'
+import { runRecordShapes, time, type InputRecord, type RunRecord } from '../../core/effects/records.ts'
 import { AgentError } from '../../errors.ts'
 import { corruptLine } from './session-log.ts'
 

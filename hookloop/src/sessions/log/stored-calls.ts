@@ -1,12 +1,12 @@
-import type { FinishReason } from '../../state/inference.ts'
+import type { FinishReason } from '../../core/state/inference.ts'
 import { isJsonObject, sameJson, type Json } from '../../values/json.ts'
-import type { Part } from '../../state/message.ts'
-import type { ModelUsage, StoredCall, StoredCallKind, StoredToolCall } from '../../state/stored-run.ts'
-import type { Approval, ToolExecution } from '../../state/tool-call.ts'
-import { addTokens, noTokens, type TokenUsage } from '../../state/usage.ts'
-import type { EffectKey } from '../../effects/keys.ts'
-import type { Entry } from '../../effects/log.ts'
-import type { EndRecord } from '../../effects/records.ts'
+import type { Part } from '../../core/state/message.ts'
+import type { ModelUsage, StoredCall, StoredCallKind, StoredToolCall } from '../../core/state/stored-run.ts'
+import type { Approval, ToolExecution } from '../../core/state/tool-call.ts'
+import { addTokens, noTokens, type TokenUsage } from '../../core/state/usage.ts'
+import type { EffectKey } from '../../core/effects/keys.ts'
+import type { Entry } from '../../core/effects/log.ts'
+import type { EndRecord } from '../../core/effects/records.ts'
 
 /** An effect as a call. */
 type Made = { readonly call: StoredCall; readonly entry: Entry }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { AgentEvent } from '../../state/event.ts'
+import type { AgentEvent } from '../../core/state/event.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { AgentError } from '../../errors.ts'

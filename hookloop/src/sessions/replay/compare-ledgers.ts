@@ -1,8 +1,8 @@
 import { sameJson, toJson } from '../../values/json.ts'
-import type { LedgerEntry } from '../../state/ledger.ts'
-import type { AgentPath } from '../../state/subagent.ts'
-import { opinionsIn, type Opinion, type ReplayedStep } from '../../effects/tape.ts'
-import { triggerNames, type HookTrigger } from '../../hooks/triggers.ts'
+import type { LedgerEntry } from '../../core/state/ledger.ts'
+import type { AgentPath } from '../../core/state/subagent.ts'
+import { opinionsIn, type Opinion, type ReplayedStep } from '../../core/effects/tape.ts'
+import { triggerNames, type HookTrigger } from '../../core/hooks/triggers.ts'
 
 /** A place in a run. */
 export type ReplayPlace = {

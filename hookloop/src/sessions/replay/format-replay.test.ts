@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { guards } from '../../capabilities/guards.ts'
-import { hook } from '../../hooks/hook.ts'
+import { hook } from '../../core/hooks/hook.ts'
 import { formatReplay } from './format-replay.ts'
 import { judged, listThenPush, noPush, tape } from './taped-run.fixture.ts'
 

@@ -1,5 +1,5 @@
 import { count, shorten } from '../../values/text.ts'
-import type { Change } from '../../state/ledger.ts'
+import type { Change } from '../../core/state/ledger.ts'
 import type { ReplayDecision, ReplayDifference, ReplayPlace } from './compare-ledgers.ts'
 import type { ReplayReport } from './replay.ts'
 

@@ -11,5 +11,5 @@ export {
   type StepDiff,
 } from './diff-runs.ts'
 export { formatDiff } from './format-diff.ts'
-export { liveEffects, type EffectsOptions } from '../../effects/effects.ts'
-export type { Clock } from '../../effects/run-time.ts'
+export { liveEffects, type EffectsOptions } from '../../core/effects/effects.ts'
+export type { Clock } from '../../core/effects/run-time.ts'

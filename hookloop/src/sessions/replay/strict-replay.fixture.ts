@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Agent } from '../../agent/agent.ts'
+import type { Agent } from '../../core/agent/agent.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { replay, type ReplayReport } from './replay.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { tool, type Tool } from '../../agent/tool.ts'
-import type { ModelRequest } from '../../state/inference.ts'
+import { tool, type Tool } from '../../core/agent/tool.ts'
+import type { ModelRequest } from '../../core/state/inference.ts'
 import { scriptedModel, type ScriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 
 // An agent is made twice: once in a world where things happen, once in a world where they must not.

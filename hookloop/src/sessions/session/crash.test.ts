@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonObject } from '../../values/json.ts'
-import type { TimedLedgerEntry } from '../../state/ledger.ts'
+import type { TimedLedgerEntry } from '../../core/state/ledger.ts'
 import { dyingStore, storeOf, type Death } from './dying-store.fixture.ts'
 import { alwaysOnce, drive, eventfulAgent, onlyOnce } from './eventful-run.fixture.ts'
 import { historyOf, type History } from '../log/history.fixture.ts'

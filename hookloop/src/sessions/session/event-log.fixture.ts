@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { AgentEvent, OwnEvent } from '../../state/event.ts'
+import type { AgentEvent, OwnEvent } from '../../core/state/event.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { watchSession } from '../log/watch-session.ts'
 

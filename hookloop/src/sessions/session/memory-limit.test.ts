@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { tool } from '../../agent/tool.ts'
+import { tool } from '../../core/agent/tool.ts'
 import { createAgent } from '../../create-agent.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
@@ -19,7 +19,7 @@ const source = (path: string): string => JSON.stringify(fileURLToPath(new URL(pa
 const script = (path: string, notes: string): string => `
   import { appendFileSync } from 'node:fs'
   const { createAgent } = await import(${source('../../create-agent.ts')})
-  const { tool } = await import(${source('../../agent/tool.ts')})
+  const { tool } = await import(${source('../../core/agent/tool.ts')})
   const { scriptedModel } = await import(${source('../../models/scripted.ts')})
   const { sqliteStore } = await import(${source('../stores/sqlite-store.ts')})
   const work = (name) => tool({ name, description: 'Works.', input: { type: 'object' }, idempotent: name === 'greedy', execute: () => {

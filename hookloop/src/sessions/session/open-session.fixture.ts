@@ -1,6 +1,6 @@
-import type { AgentState } from '../../state/agent-state.ts'
-import type { Approval } from '../../state/tool-call.ts'
-import type { RunLog } from '../../effects/log.ts'
+import type { AgentState } from '../../core/state/agent-state.ts'
+import type { Approval } from '../../core/state/tool-call.ts'
+import type { RunLog } from '../../core/effects/log.ts'
 import { readSession } from '../log/read-session.ts'
 import type { SessionStore } from '../stores/store.ts'
 

@@ -1,6 +1,6 @@
-import type { SessionRunOptions } from '../../agent/agent.ts'
+import type { SessionRunOptions } from '../../core/agent/agent.ts'
 import { checkArgument, checkOptions } from '../../values/check-options.ts'
-import { stopError } from '../../state/stop-request.ts'
+import { stopError } from '../../core/state/stop-request.ts'
 import type { SessionStore } from '../stores/store.ts'
 import type { LockedSession } from './session-lock.ts'
 

@@ -1,8 +1,8 @@
-import { AgentState, TITLE_KEY } from '../../state/agent-state.ts'
+import { AgentState, TITLE_KEY } from '../../core/state/agent-state.ts'
 import { toJson, type JsonObject } from '../../values/json.ts'
-import { textOf } from '../../state/message.ts'
-import type { Approval } from '../../state/tool-call.ts'
-import { addUsage, noUsage, type Usage } from '../../state/usage.ts'
+import { textOf } from '../../core/state/message.ts'
+import type { Approval } from '../../core/state/tool-call.ts'
+import { addUsage, noUsage, type Usage } from '../../core/state/usage.ts'
 import type { sessionStatuses } from '../stores/list-sessions.ts'
 
 /**

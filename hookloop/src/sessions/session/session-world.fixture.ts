@@ -1,7 +1,7 @@
 // What must be true of the world, whatever became of the processes that worked on sessions in it.
 import assert from 'node:assert/strict'
-import type { AgentState } from '../../state/agent-state.ts'
-import type { ToolExecution } from '../../state/tool-call.ts'
+import type { AgentState } from '../../core/state/agent-state.ts'
+import type { ToolExecution } from '../../core/state/tool-call.ts'
 import { readSession } from '../log/read-session.ts'
 import { doneIn, type Place } from './session-processes.fixture.ts'
 import type { SessionStore } from '../stores/store.ts'

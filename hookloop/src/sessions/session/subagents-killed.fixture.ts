@@ -1,9 +1,9 @@
 // A process that works on one session whose agents look around, and kills itself right after a certain look. Each look is
 // a line in a file. It starts or resumes the session, and answers approvals, until its run is over.
 import { appendFileSync } from 'node:fs'
-import { familyWorld, isAsked } from '../../agent/subagents/family-world.fixture.ts'
+import { familyWorld, isAsked } from '../../core/subagents/family-world.fixture.ts'
 import { approval } from '../../capabilities/approval.ts'
-import { guard } from '../../hooks/hook.ts'
+import { guard } from '../../core/hooks/hook.ts'
 import { answerApproval } from './approvals.ts'
 import { findSession } from './open-session.fixture.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'

@@ -13,12 +13,12 @@ import {
   plan,
   spawn,
   type World,
-} from '../../agent/subagents/family-world.fixture.ts'
-import type { Run } from '../../agent/run.ts'
+} from '../../core/subagents/family-world.fixture.ts'
+import type { Run } from '../../core/agent/run.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { guards } from '../../capabilities/guards.ts'
-import { liveEffects } from '../../effects/effects.ts'
-import { guard, observe } from '../../hooks/hook.ts'
+import { liveEffects } from '../../core/effects/effects.ts'
+import { guard, observe } from '../../core/hooks/hook.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
 import { replay } from '../replay/replay.ts'
 import { dyingStore, toolBegin } from './dying-store.fixture.ts'

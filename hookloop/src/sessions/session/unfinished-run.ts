@@ -1,5 +1,5 @@
 import { inCode } from '../../values/text.ts'
-import type { RunLog } from '../../effects/log.ts'
+import type { RunLog } from '../../core/effects/log.ts'
 import { AgentError } from '../../errors.ts'
 import type { SessionReader } from '../log/session-reader.ts'
 

@@ -1,6 +1,6 @@
 import { checkNoOptions } from '../../values/check-options.ts'
 import { exactJson, type Json, type JsonObject } from '../../values/json.ts'
-import type { StopRequest } from '../../state/stop-request.ts'
+import type { StopRequest } from '../../core/state/stop-request.ts'
 import { describeLockOwner, newLockOwner } from './lock-owner.ts'
 import { checkFilter, checkList, facetsOf, headNow, wantedStatuses } from './list-sessions.ts'
 import { OpenWriters, type LockedLines } from './open-writers.ts'

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../values/json.ts'
-import type { StopRequest } from '../../state/stop-request.ts'
+import type { StopRequest } from '../../core/state/stop-request.ts'
 import { facetsOf, type Facets } from './list-sessions.ts'
 import { isOpenStatus, sessionReleased, type AppendOptions, type Piece, type SessionWriter } from './store.ts'
 

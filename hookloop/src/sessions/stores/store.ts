@@ -1,6 +1,6 @@
 import { checkOptions } from '../../values/check-options.ts'
 import { isJsonObject, storedJson, type Json, type JsonObject } from '../../values/json.ts'
-import { toStopRequest, type StopRequest } from '../../state/stop-request.ts'
+import { toStopRequest, type StopRequest } from '../../core/state/stop-request.ts'
 import { AgentError, messageOf, clause, type ErrorCode } from '../../errors.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../../values/json.ts'
-import type { TokenUsage } from '../../../state/usage.ts'
+import type { TokenUsage } from '../../../core/state/usage.ts'
 
 /** How a handler failed. `problem` has the message. */
 export type Failure =

@@ -1,4 +1,4 @@
-import type { EntryWarning } from '../../../state/ledger.ts'
+import type { EntryWarning } from '../../../core/state/ledger.ts'
 import { handlerPlace } from '../load/describe-handler.ts'
 import type { EventResult, RanHandler } from '../run/run-event.ts'
 import type { Payload } from '../events/common-payload.ts'

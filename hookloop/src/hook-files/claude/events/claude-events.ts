@@ -1,4 +1,4 @@
-import type { PlainTrigger } from '../../../hooks/triggers.ts'
+import type { PlainTrigger } from '../../../core/hooks/triggers.ts'
 
 /** The effect of exit code 2, or of a decision to block, at an event. */
 export type BlockEffect =

@@ -1,5 +1,5 @@
-import { SUBAGENT_KEY, type AgentState } from '../../../state/agent-state.ts'
-import { BaseContext } from '../../../hooks/base-context.ts'
+import { SUBAGENT_KEY, type AgentState } from '../../../core/state/agent-state.ts'
+import { BaseContext } from '../../../core/hooks/base-context.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../values/json.ts'
 import type { ClaudeEvent } from './claude-events.ts'
 import type { Transcripts } from './transcripts.ts'

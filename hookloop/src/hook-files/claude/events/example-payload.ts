@@ -1,6 +1,6 @@
 import { basename, resolve } from 'node:path'
 import { randomUUID } from 'node:crypto'
-import { isTrigger } from '../../../hooks/triggers.ts'
+import { isTrigger } from '../../../core/hooks/triggers.ts'
 import { isJsonObject, textOfJson, type Json, type JsonObject } from '../../../values/json.ts'
 import { claudeEventNames, eventSpec, isClaudeEvent, type ClaudeEvent } from './claude-events.ts'
 import type { Payload } from './common-payload.ts'

@@ -1,6 +1,6 @@
 import { createContext, Script } from 'node:vm'
 import { messageOf } from '../../../errors.ts'
-import { toNameTest } from '../../../hooks/patterns.ts'
+import { toNameTest } from '../../../core/hooks/patterns.ts'
 import { once } from '../../../system/once.ts'
 import { eventSpec, type ClaudeEvent } from './claude-events.ts'
 

@@ -3,7 +3,7 @@ import { homeFolder } from '../../../system/files/user-folders.ts'
 import { loadPicomatch } from '../../../values/packages.ts'
 import { parseCommands } from '../../../capabilities/bash/policy/parse-commands.ts'
 import type { JsonObject } from '../../../values/json.ts'
-import { toNameTest } from '../../../hooks/patterns.ts'
+import { toNameTest } from '../../../core/hooks/patterns.ts'
 import { stringIn } from '../../text.ts'
 
 /**

@@ -1,10 +1,10 @@
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { AgentState } from '../../../state/agent-state.ts'
+import { AgentState } from '../../../core/state/agent-state.ts'
 import { textOfJson, type Json, type JsonObject } from '../../../values/json.ts'
-import type { List } from '../../../state/list.ts'
-import type { Message, Part } from '../../../state/message.ts'
+import type { List } from '../../../core/state/list.ts'
+import type { Message, Part } from '../../../core/state/message.ts'
 import { BoundedMap } from '../../../values/bounded-map.ts'
 import { toClaudeCall } from './tool-names.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { JsonObject } from '../../../values/json.ts'
-import { toNameTest } from '../../../hooks/patterns.ts'
+import { toNameTest } from '../../../core/hooks/patterns.ts'
 import { readHookFile } from '../../files/read-hook-file.fixture.ts'
 import { readGroups } from '../load/handlers.ts'
 import { importHooks, type ImportedHooks } from './import-hooks.ts'

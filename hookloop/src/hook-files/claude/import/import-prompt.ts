@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../values/json.ts'
-import { toNameTest } from '../../../hooks/patterns.ts'
-import type { PlainTrigger } from '../../../hooks/triggers.ts'
+import { toNameTest } from '../../../core/hooks/patterns.ts'
+import type { PlainTrigger } from '../../../core/hooks/triggers.ts'
 import type { ClaudeEvent } from '../events/claude-events.ts'
 import type { PromptHandler } from '../load/handlers.ts'
 import { toMatcher } from '../events/matcher.ts'

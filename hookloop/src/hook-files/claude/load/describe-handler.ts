@@ -1,6 +1,6 @@
 import { redactor, secretPatterns } from '../../../values/secrets.ts'
 import { shorten } from '../../../values/text.ts'
-import { shortPath } from '../../../hooks/caller-place.ts'
+import { shortPath } from '../../../core/hooks/caller-place.ts'
 import type { Handler, HookSource } from './handlers.ts'
 import { commandLineOf } from './trusted-groups.ts'
 

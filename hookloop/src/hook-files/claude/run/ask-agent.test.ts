@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { AgentEvent } from '../../../state/event.ts'
+import type { AgentEvent } from '../../../core/state/event.ts'
 import type { JsonObject } from '../../../values/json.ts'
 import { scriptedModel, type ScriptedTurn } from '../../../models/scripted.ts'
 import { agentIn, resultIn } from '../agent-in-project.fixture.ts'

@@ -1,9 +1,9 @@
 import { inspect, type Inspection } from '../../../actions/inspect.ts'
-import type { AgentSpec } from '../../../agent/agent-tool.ts'
+import type { AgentSpec } from '../../../core/agent/agent-tool.ts'
 import { files } from '../../../capabilities/files/files.ts'
-import type { ModelSource } from '../../../state/inference.ts'
+import type { ModelSource } from '../../../core/state/inference.ts'
 import type { JsonObject } from '../../../values/json.ts'
-import { BaseContext } from '../../../hooks/base-context.ts'
+import { BaseContext } from '../../../core/hooks/base-context.ts'
 
 /** Calls a model. The answer is `{ ok, reason?, impossible? }`; anything else is a failure. */
 export type AskModel = (

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { tool } from '../../../agent/tool.ts'
+import { tool } from '../../../core/agent/tool.ts'
 import { subagents } from '../../../capabilities/subagents/subagents.ts'
 import { createAgent } from '../../../create-agent.ts'
 import { isAlive, until } from '../../../system/processes/processes.fixture.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { tool } from '../../../agent/tool.ts'
+import { tool } from '../../../core/agent/tool.ts'
 import { mcp, type Mcp } from '../../../capabilities/mcp/mcp.ts'
 import { real } from '../../../capabilities/mcp/mcp.fixture.ts'
 import { createAgent } from '../../../create-agent.ts'

@@ -1,5 +1,5 @@
 import { diffLines, diffWordsWithSpace, type ChangeObject } from 'diff'
-import type { Change } from '../../../state/ledger.ts'
+import type { Change } from '../../../core/state/ledger.ts'
 import type { Json, JsonObject } from '../../../values/json.ts'
 import { count } from './format.ts'
 import { LongText, Value, safe, textOf } from './text.tsx'

@@ -1,0 +1,324 @@
+import { AgentError } from '../../errors.ts'
+import type { ContinuationEvaluation } from '../state/continuation.ts'
+import { stopText, toRequestedStop, type StopRequest } from '../state/stop-request.ts'
+import type { Above } from '../state/subagent.ts'
+import { MAX_TIMER_MS } from '../../system/timeout.ts'
+
+/** A source of time. Default: the clock of the system. Tests use `fakeClock` from `hookloop/testing`. */
+export interface Clock {
+  now(): number
+  /** Resolves after `ms`, or at once when the signal aborts. Never rejects. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+  /** Calls a function after `ms`, for time limits. Returns a function that prevents that. Default: a timer of the system. */
+  after?(ms: number, act: () => void): () => void
+}
+
+/** Why a run must end: it was cancelled, or it has reached its time limit. */
+export type RunEnd = 'cancel' | 'limit'
+
+/** How long a run may take, and the guard that says so. */
+export type RunLimit = { readonly ms: number; readonly by: string }
+
+/** The limits of one piece of work, in addition to those of its run. */
+export interface WorkLimit {
+  /** How long it may take. `Infinity`: as long as the run. */
+  readonly ms: number
+  /** Aborts the work when `ms` are over. Returns how much longer it may take to stop. */
+  abort(): number
+  /** How long it may take to stop after the run has been cancelled or has reached its time limit. */
+  graceMs(end: RunEnd): number
+  /** The error to continue with when the work has not ended by then. Both are undefined after its own limit. */
+  leave(end: RunEnd | undefined, error: AgentError | undefined): unknown
+}
+
+/**
+ * The time of one run: its cancel signal, its deadline, and what must be done about the work it waits for when it ends. A child
+ * ends with its parent.
+ */
+export class RunTime {
+  readonly #clock: Clock | undefined
+  readonly #parent: RunTime | undefined
+  readonly #cancelSignal: AbortSignal | undefined
+  /** For each piece of work that is waited for. */
+  readonly #onEnd = new Set<(end: RunEnd) => void>()
+  readonly #children = new Set<RunTime>()
+  #controller: AbortController | undefined
+  #onCancel: (() => void) | undefined
+  #end: RunEnd | undefined
+  #error: AgentError | undefined
+  #request: StopRequest | undefined
+  #deadline = Infinity
+  #limit: RunLimit | undefined
+  /** How often the deadline was suspended, and since when. */
+  #holds = 0
+  #heldSince = 0
+  #isOpen = false
+  #stopTimer: (() => void) | undefined
+
+  /** Without a clock, as in a replay, nothing times out by itself. */
+  constructor(clock: Clock | undefined, from: AbortSignal | RunTime | undefined) {
+    this.#clock = clock
+    this.#parent = from instanceof RunTime ? from : undefined
+    this.#cancelSignal = from instanceof RunTime ? from.#cancelSignal : from
+  }
+
+  /** Aborts when the run is cancelled or reaches its deadline. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#open()
+      this.#controller = new AbortController()
+      if (this.#end !== undefined)
+        this.#controller.abort(this.#end === 'cancel' ? this.#cancelSignal?.reason : this.#error)
+    }
+    return this.#controller.signal
+  }
+
+  /** Why the run must end, if it must. */
+  get end(): RunEnd | undefined {
+    if (this.#end === undefined && this.#cancelSignal?.aborted === true) return 'cancel'
+    return this.#end ?? this.#parent?.end
+  }
+
+  /** Who asked for the cancel, if it is known: from the record of the run, or by the reason of the signal. */
+  stopRequest(recorded?: StopRequest): StopRequest | undefined {
+    return (this.#request ??= recorded ?? toRequestedStop(this.#cancelSignal?.reason))
+  }
+
+  /** The error that running work is aborted with. */
+  get error(): AgentError {
+    return this.#error ?? cancelled()
+  }
+
+  /** Starts to listen to what ends the run, until `close` is called. */
+  #open(): void {
+    if (this.#isOpen) return
+    this.#isOpen = true
+    if (this.#parent !== undefined) {
+      this.#parent.#open()
+      this.#parent.#children.add(this)
+      if (this.#parent.#end !== undefined) this.#endBy(this.#parent.#end, this.#parent.#error!)
+    } else if (this.#cancelSignal !== undefined) {
+      if (this.#cancelSignal.aborted) return this.cancel()
+      this.#onCancel = () => this.cancel()
+      this.#cancelSignal.addEventListener('abort', this.#onCancel, { once: true })
+    }
+  }
+
+  /** Removes the listener from a signal that may live as long as the process, and stops the timer. */
+  close(): void {
+    this.#isOpen = true // from now on it listens to nothing
+    if (this.#parent !== undefined) this.#parent.#children.delete(this)
+    if (this.#onCancel !== undefined) this.#cancelSignal!.removeEventListener('abort', this.#onCancel)
+    this.#deadline = Infinity
+    this.#startTimer()
+  }
+
+  cancel(): void {
+    this.#endBy('cancel', cancelled(), this.#cancelSignal?.reason)
+  }
+
+  /** Sets the time of the clock at which running work is aborted, and the limit that this follows from. */
+  setDeadline(at: number, limit: RunLimit): void {
+    if (at === this.#deadline) return
+    this.#deadline = at
+    this.#limit = limit
+    this.#startTimer()
+  }
+
+  get deadline(): number {
+    return this.#deadline
+  }
+
+  get limit(): RunLimit {
+    return this.#limit ?? this.#parent?.limit ?? { ms: 0, by: 'hookloop' }
+  }
+
+  /** Ends the run as its deadline does. For replays: live runs use their clock. */
+  expire(): void {
+    this.#endBy('limit', timeIsOver(this.limit))
+  }
+
+  /** Suspends the deadline while an approver is asked: no limit counts that time. */
+  hold(): void {
+    if (this.#holds++ === 0) this.#heldSince = this.#clock?.now() ?? 0
+    this.#startTimer()
+    this.#parent?.hold()
+  }
+
+  release(): void {
+    if (--this.#holds === 0) this.#deadline += (this.#clock?.now() ?? 0) - this.#heldSince
+    this.#startTimer()
+    this.#parent?.release()
+  }
+
+  /** Starts the timer of the deadline, unless it is suspended. A time beyond the longest timer is only checked between effects. */
+  #startTimer(): void {
+    this.#stopTimer?.()
+    this.#stopTimer = undefined
+    if (this.#clock === undefined || this.#holds > 0 || this.#end !== undefined) return
+    const left = this.#deadline - this.#clock.now()
+    if (left <= MAX_TIMER_MS) this.#stopTimer = startTimer(this.#clock, left, () => this.expire())
+  }
+
+  /** Waits for work. Rejects with the error of `leave` when it has not ended in time; the work itself may continue. */
+  wait<T>(work: PromiseLike<T>, limit: WorkLimit): Promise<T> {
+    this.#open()
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    let isAborted = false
+    const timers: (() => void)[] = []
+    const stop = (): void => {
+      this.#onEnd.delete(onEnd)
+      for (const stopTimer of timers) stopTimer()
+    }
+    const leaveAfter = (ms: number, end: () => RunEnd | undefined): void => {
+      isAborted = true
+      const leave = (): void => {
+        stop()
+        reject(limit.leave(end(), end() && this.error))
+      }
+      if (ms === 0) leave()
+      else if (this.#clock !== undefined) timers.push(startTimer(this.#clock, ms, leave))
+    }
+    const onEnd = (end: RunEnd): void => {
+      if (!isAborted) leaveAfter(limit.graceMs(end), () => end)
+    }
+    const onTimeout = (): void => leaveAfter(isAborted ? 0 : limit.abort(), () => this.#end)
+    this.#onEnd.add(onEnd)
+    if (limit.ms !== Infinity && this.#clock !== undefined) {
+      const [clock, due] = [this.#clock, this.#clock.now() + limit.ms]
+      soon(() => {
+        if (!this.#onEnd.has(onEnd)) return
+        const left = due - clock.now()
+        if (left <= 0) onTimeout()
+        else timers.push(startTimer(clock, left, onTimeout))
+      })
+    }
+    work.then(
+      (value) => {
+        stop()
+        resolve(value)
+      },
+      (error: unknown) => {
+        stop()
+        reject(error)
+      },
+    )
+    if (this.#end !== undefined) onEnd(this.#end)
+    return promise
+  }
+
+  #endBy(end: RunEnd, error: AgentError, reason: unknown = error): void {
+    if (this.#end !== undefined) return
+    this.#end = end
+    this.#error = error
+    this.#startTimer()
+    this.#controller?.abort(reason)
+    for (const onEnd of Array.from(this.#onEnd)) onEnd(end)
+    for (const child of this.#children) child.#endBy(end, error, reason)
+  }
+}
+
+let starting: (() => void)[] = []
+
+/** Calls a function in the next turn of the event loop: most work with a time limit has ended by then, and a timer is expensive. */
+function soon(start: () => void): void {
+  if (starting.push(start) > 1) return
+  setImmediate(() => {
+    const all = starting
+    starting = []
+    for (const each of all) each()
+  })
+}
+
+/** The limit of work that is given up at once when the run ends. */
+export const untilEnd: WorkLimit = { ms: Infinity, abort: () => 0, graceMs: () => 0, leave: (_end, error) => error }
+
+function startTimer(clock: Clock, ms: number, act: () => void): () => void {
+  return clock.after === undefined ? systemTimer(ms, act) : clock.after(ms, act)
+}
+
+function systemTimer(ms: number, act: () => void): () => void {
+  const timer = setTimeout(act, Math.min(Math.max(0, ms), MAX_TIMER_MS))
+  if (ms > MAX_TIMER_MS) timer.unref() // a sleep without an end must not keep a process alive that has nothing else to do
+  return () => clearTimeout(timer)
+}
+
+function timeIsOver({ ms, by }: RunLimit): AgentError {
+  const message = `The run has reached its time limit of ${ms} ms, set by "${by}".`
+  return new AgentError('RUN_TIMED_OUT', message, { value: { limitedBy: by } })
+}
+
+export function cancelled(): AgentError {
+  return new AgentError('RUN_CANCELLED', 'The run was cancelled.')
+}
+
+/** The guard whose time limit a failed call has exceeded, if that is why it failed. */
+export function limitedBy({ value }: { readonly value?: unknown }): string | undefined {
+  const by = (value as { readonly limitedBy?: unknown } | null | undefined)?.limitedBy
+  return typeof by === 'string' ? by : undefined
+}
+
+/** The limit that is reached first, and when: of a run that has started then, or of its ancestors. */
+export function earliestLimit(
+  budgets: readonly { readonly time?: RunLimit }[],
+  start: number,
+  ancestors: readonly Above[] | undefined,
+): readonly [number, RunLimit | undefined] {
+  let [first, limit]: [number, RunLimit | undefined] = [Infinity, undefined]
+  for (let level = 0; level < budgets.length; level++) {
+    const { time } = budgets[level]!
+    if (time === undefined) continue
+    const at = start + time.ms - (ancestors?.[level]?.workedMs ?? 0)
+    if (at < first) [first, limit] = [at, time]
+  }
+  return [first, limit]
+}
+
+/** The vote that ends a run whose time is over. */
+export function limitVote({ deadline, limit }: RunTime, now: number): ContinuationEvaluation {
+  const { ms, by } = limit
+  const value = { value: ms + Math.max(0, now - deadline), limit: ms }
+  const message = `Time limit reached: ${value.value}/${ms} ms.`
+  return Object.freeze({ decision: 'forbidContinuation', reason: 'timeLimit', message, source: by, value })
+}
+
+const cancelledVote: ContinuationEvaluation = Object.freeze({
+  decision: 'forbidContinuation',
+  reason: 'userRequested',
+  message: 'The run was cancelled.',
+  source: 'signal',
+})
+
+/** The vote that ends a cancelled run. With the request if it was stopped on one. */
+export function cancelVote(request: StopRequest | undefined): ContinuationEvaluation {
+  if (request === undefined) return cancelledVote
+  return Object.freeze({ ...cancelledVote, message: stopText(request), source: 'stop', value: { ...request } })
+}
+
+/** The vote that ends a run whose session has new input. */
+export const newInputVote: ContinuationEvaluation = Object.freeze({
+  decision: 'forbidContinuation',
+  reason: 'userRequested',
+  message: 'The user sent a new message.',
+  source: 'newInput',
+})
+
+// Read once: both are getters, and together they cost as much as reading the clock.
+const { performance } = globalThis
+const { timeOrigin } = performance
+
+/** Monotonic: a time limit must not jump when the clock of the system is set. */
+export const systemClock: Clock = {
+  now: () => Math.round(timeOrigin + performance.now()),
+  async sleep(ms, signal) {
+    if (signal?.aborted === true) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const wake = (): void => resolve()
+    const stop = systemTimer(ms, wake)
+    signal?.addEventListener('abort', wake, { once: true })
+    await promise
+    signal?.removeEventListener('abort', wake)
+    stop()
+  },
+  after: systemTimer,
+}

@@ -1,0 +1,89 @@
+import { AgentState, SAVED_VERSION } from '../state/agent-state.ts'
+import { hashJson, isJsonObject, storedJson, type Json, type JsonObject } from '../../values/json.ts'
+import { fromSavedRun, type SavedRun } from '../state/saved-run.ts'
+import type { Approval } from '../state/tool-call.ts'
+import { diffState } from '../state/state-diff.ts'
+import { AgentError } from '../../errors.ts'
+import { RunLog, type Entry } from './log.ts'
+import { runRecordShapes, type CancelRecord, type RunRecord, type StepRecord } from './records.ts'
+
+/** A suspended run as JSON: its state at the last checkpoint, and the records since then. It is a small log. */
+export function saveRun(
+  log: RunLog,
+  { state, pending }: { readonly state: AgentState; readonly pending: readonly Approval[] },
+): SavedRun {
+  const run = contentOf(log)
+  const content = { state: state.toJSON(), run: storedJson(JSON.parse(JSON.stringify(run)), 'run') as JsonObject }
+  const ledger = log.ledger as unknown as readonly JsonObject[]
+  return { version: SAVED_VERSION, status: 'suspended', pending, ...content, ledger, sum: hashJson(content) }
+}
+
+/** The log of a saved run, to continue it. Throws STATE_INVALID if the run was changed, and RESUME_NOT_SUSPENDED if it has ended. */
+export function loadRun(saved: SavedRun): { readonly log: RunLog; readonly state: AgentState } {
+  const { state, ledger } = fromSavedRun(saved)
+  const { run, sum, state: stateJson } = storedJson(saved, 'saved run') as unknown as SavedRun
+  if (run === undefined) throw notSuspended(saved.status)
+  if (sum !== hashJson({ state: stateJson, run })) throw invalid('it was changed since it was saved')
+  const { input, hooks, at, since, waits, pending = [], records } = run as unknown as ReturnType<typeof contentOf>
+  const log = new RunLog()
+  log.apply(checked(input))
+  log.root.state = openState(state)
+  log.root.at = since
+  log.ledger = [...ledger]
+  log.hooks = hooks
+  for (const record of records) log.apply(checked(record as unknown as Json))
+  log.at = at
+  log.waits = waits
+  log.pending = pending
+  log.settleCalls()
+  return { log, state: log.root.state }
+}
+
+function contentOf(log: RunLog) {
+  const { input, hooks, at, root, waits, pending } = log
+  return { input: input!, hooks, at, since: root.at, waits, pending, records: openRecords(log) }
+}
+
+/** The records that lead from the last checkpoint to the current state: with the state, the run as JSON. */
+export function openRecords({ scopes, deferred, at: last }: RunLog): readonly RunRecord[] {
+  const children: StepRecord[] = []
+  const entries: Entry[] = []
+  const cancels: CancelRecord[] = []
+  for (const { path, state, isOver, at, ledger, cancel, entries: own } of scopes.values()) {
+    entries.push(...own.values())
+    if (cancel !== undefined) cancels.push(cancel)
+    if (path.length === 0 || state === undefined) continue
+    const change = diffState(undefined, state)
+    children.push({ t: 'step', at, path, change, ledger, ...(isOver && { ended: state.lastStep?.index ?? 0 }) })
+  }
+  entries.sort((a, b) => a.seq - b.seq)
+  const begins = entries.flatMap(({ begin, end }) => begin ?? end ?? [])
+  const ends = entries.flatMap(({ begin, end }) => (begin !== undefined && end !== undefined ? [end] : []))
+  const waits = deferred.map((change): RunRecord => ({ t: 'pause', at: last, step: 0, pending: [], change }))
+  return [...children, ...begins, ...ends, ...cancels, ...waits]
+}
+
+/** The state that the open step starts from. */
+function openState(state: AgentState): AgentState {
+  return state.execution?.status === 'suspended' ? AgentState.patchExecution(state, { status: 'running' }) : state
+}
+
+function checked(record: Json): RunRecord {
+  const t = isJsonObject(record) ? record['t'] : undefined
+  const shape =
+    typeof t === 'string' && Object.hasOwn(runRecordShapes, t) ? runRecordShapes[t as RunRecord['t']] : undefined
+  const problem = shape === undefined ? 'it has a record of an unknown kind' : shape(record, '')
+  if (problem !== undefined) throw invalid(problem)
+  return record as unknown as RunRecord
+}
+
+function notSuspended(status: string): AgentError {
+  return new AgentError(
+    'RESUME_NOT_SUSPENDED',
+    `The run is ${status}, so there is nothing to resume. To continue the conversation, use agent.run(input, { from: run }).`,
+  )
+}
+
+function invalid(why: string): AgentError {
+  return new AgentError('STATE_INVALID', `The saved run cannot be read: ${why}.`, { value: why })
+}

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fire } from '../../testing/fire.ts'
+import { guard, hook, isHook, observe, shadow, type Hook } from './hook.ts'
+import { HookStack } from './stack.ts'
+import type { PlainTrigger } from './triggers.ts'
+
+const no = guard('beforeToolUse', (ctx) => ctx.block('No.'), { name: 'no', priority: 3, tool: 'bash' })
+
+test('shadow() returns a marked copy, and the hook itself stays active', () => {
+  const made = shadow(no)
+  assert.deepEqual({ ...made, shadow: false }, { ...no })
+  assert.deepEqual([isHook(made), made.shadow, no.shadow, Object.isFrozen(made)], [true, true, false, true])
+})
+
+test('a shadow hook may have its own name', () => {
+  assert.deepEqual([shadow(no, { name: 'next' }).name, shadow(shadow(no)).name], ['next', 'no'])
+})
+
+for (const [what, made] of Object.entries({
+  'an observer, which decides nothing as it is': observe('afterStep', () => undefined),
+  'an around hook, which makes the call it wraps': hook('aroundInference', (_ctx, next) => next()),
+  'a hook with effects': guard('beforeStep', (ctx) => ctx, { name: 'asks', effect: true }),
+  'what is not a hook': { ...no },
+  nothing: undefined,
+})) {
+  test(`${what} cannot run in shadow mode`, () => {
+    assert.throws(() => shadow(made as Hook<PlainTrigger>), { code: 'HOOK_INVALID_OPTION' })
+  })
+}
+
+test('names of active hooks do not depend on shadow hooks', () => {
+  const plain = (): Hook<'beforeStep'> => hook('beforeStep', (ctx) => ctx)
+  const [first, second] = [plain(), plain()]
+  const names = (stack: HookStack): readonly string[] =>
+    stack.hooks.filter((each) => !each.shadow).map(({ name }) => name)
+  const shadows = [shadow(plain()), shadow(plain(), { name: 'other' })]
+  assert.deepEqual(names(new HookStack([...shadows, first, second])), names(new HookStack([first, second])))
+})
+
+test('a shadow hook cannot have the name of an active hook', () => {
+  assert.throws(() => new HookStack([no, shadow(no)]), { code: 'HOOK_DUPLICATE' })
+  assert.throws(() => new HookStack([hook('beforeStep', (ctx) => ctx), shadow(no, { name: 'hook:beforeStep' })]), {
+    code: 'HOOK_DUPLICATE',
+  })
+})
+
+test('a trigger with only shadow hooks has no active hook', () => {
+  const stack = new HookStack([shadow(no)], ['bash'])
+  const { empty, shadowed } = stack.plan('beforeToolUse', 'bash')
+  assert.deepEqual([empty, shadowed, stack.records, stack.plan('beforeStep').shadowed], [true, true, [], false])
+})
+
+test('fire() reports what a shadow hook would do', async () => {
+  const outcome = await fire(shadow(no), 'beforeToolUse', { toolCall: { name: 'bash' } })
+  assert.deepEqual(outcome, { decision: 'block', message: 'No.' })
+})

@@ -1,0 +1,226 @@
+import { AgentState } from '../state/agent-state.ts'
+import {
+  countVotes,
+  decidingVote,
+  isForbidden,
+  stopMessage,
+  type ContinuationEvaluation,
+  type ContinuationOutcome,
+} from '../state/continuation.ts'
+import { stepFinished, type FinalRecord, type FinalStatus, type Step } from '../state/execution.ts'
+import type { List } from '../state/list.ts'
+import type { Message } from '../state/message.ts'
+import { addUsage, noTokens } from '../state/usage.ts'
+import { Suspended } from '../effects/journal.ts'
+import { callModel } from './call-model.ts'
+import { runCalls } from './run-calls.ts'
+import { askAt, deniedVote } from '../context/ask.ts'
+import { compact } from './compact.ts'
+import { asRecorded, countStep, readOutput, reconsider, setRequested } from './outcome.ts'
+import { fireQuietly, fireTrigger, hasQuestion } from '../context/fire-trigger.ts'
+import { OpenStep } from '../context/open-step.ts'
+import type { RunContext } from '../context/run-context.ts'
+import { takeInput } from './take-input.ts'
+
+// The lifecycle. The loop decides nothing: hooks vote, and the loop counts the votes and follows the result. It knows nothing
+// about crashes, approvals and replays: it runs from the last checkpoint, and the journal returns what was done before.
+
+/** Runs to the final record. Throws `Suspended` if the run waits for people, or is paused. */
+export async function runLoop(run: RunContext, input: Message): Promise<FinalRecord> {
+  let outcome: ContinuationOutcome | undefined
+  if (!run.hasExecution) {
+    const blocked = await takeInput(run, input)
+    if (blocked !== undefined) return endBlocked(run, blocked)
+    await fireTrigger(run, 'beforeExecution')
+    if (run.stoppedBy() !== undefined && !run.effects.scopeLog.hasBegun) outcome = run.count()
+  }
+  for (;;) {
+    outcome ??= await takeStep(run)
+    if (!outcome.shouldContinue && run.parts.reader !== undefined) outcome = await readOutput(run, outcome)
+    if (!outcome.shouldContinue) outcome = await confirmStop(run, outcome)
+    outcome = asRecorded(run, outcome)
+    if (!outcome.shouldContinue) return finish(run, outcome)
+    await checkpoint(run)
+    if ((await run.options.shouldPause?.(run.state)) === true) throw new Suspended([])
+    outcome = undefined
+  }
+}
+
+/** One model call and its tool calls. */
+async function takeStep(run: RunContext): Promise<ContinuationOutcome> {
+  const stopped = await beforeStep(run)
+  if (stopped !== undefined) return stopped
+  const step = new OpenStep(run.state.stepCount, AgentState.fieldsOf(run.state).messages.length)
+  run.open = step
+  run.effects.emit?.({ type: 'stepStarted', step: step.index, at: run.now })
+  await callModel(run, step)
+  await runCalls(run, step)
+  return closeStep(run, step)
+}
+
+/** beforeStep, and the compaction that a hook may ask for. Returns an outcome if no step is to be taken. */
+async function beforeStep(run: RunContext): Promise<ContinuationOutcome | undefined> {
+  const { hasBegun } = run.effects.scopeLog
+  const fired = await fireTrigger(run, 'beforeStep')
+  if (hasQuestion(fired) && (run.stoppedBy() === undefined || hasBegun)) {
+    const subject = { step: run.state.stepCount + 1 }
+    const blocked = await askAt(run, fired, { at: 'beforeStep', subject, hasBegun })
+    if (blocked !== undefined) run.cast([deniedVote('forbidContinuation', blocked)])
+  }
+  const stopped = countBeforeStep(run)
+  if (stopped !== undefined || fired?.compaction === undefined) return stopped
+  await compact(run, fired.compaction)
+  return countBeforeStep(run) // guards of the compaction may vote as well
+}
+
+/** What has begun is finished first: then the votes that end the run count with those of the step. */
+function countBeforeStep(run: RunContext): ContinuationOutcome | undefined {
+  const stopped = run.stoppedBy()
+  const { hasBegun } = run.effects.scopeLog
+  const { votes } = run.execution
+  if (stopped === undefined && votes.length === 0) return undefined
+  if (hasBegun && !countVotes(votes).shouldContinue) {
+    run.noteOverridden('beforeStep', { by: countVotes(votes).resolvedBy ?? 'hookloop', decision: 'stop' })
+    return undefined
+  }
+  const outcome = countStep(run)
+  if (outcome.shouldContinue) return undefined
+  if (!hasBegun) return outcome
+  run.cast(outcome.evaluations)
+  return undefined
+}
+
+/** The step becomes a part of the state: the results follow the message with the calls. Then afterStep, and the votes. */
+async function closeStep(run: RunContext, open: OpenStep): Promise<ContinuationOutcome> {
+  const { messages } = AgentState.fieldsOf(run.state)
+  const { failures, continuations, steps, usage } = run.execution
+  const step = open.close()
+  const succeeded = step.toolExecutions.some(({ status }) => status === 'ok')
+  run.updateExecution({
+    steps: steps.append(step),
+    failures: failuresAfter(step, succeeded, failures),
+    continuations: continuations.inRow > 0 && succeeded ? Object.freeze({ ...continuations, inRow: 0 }) : continuations,
+    usage: addUsage(usage, { steps: 1 }),
+  })
+  if (open.calls.length > 0) run.state = AgentState.patch(run.state, { messages: withResults(messages, open) })
+  if (step.type !== 'error') setRequested(run)
+  await fireTrigger(run, 'afterStep', { step })
+  // A cancel that came with the last effect is part of this count, and so is the time limit if hooks were left behind.
+  if (run.left.length === 0) run.noticeCancel()
+  else void run.stoppedBy()
+  const outcome = countStep(run)
+  if (outcome !== step.outcome || open.errors.length > step.errors.length)
+    run.updateExecution({ steps: steps.append(Object.freeze({ ...open.close(), outcome })) })
+  run.open = undefined
+  run.closed = { ...step, outcome }
+  return outcome
+}
+
+/** The conversation with the results right after the message with the calls, before messages that hooks have added since. */
+function withResults(messages: List<Message>, step: OpenStep): List<Message> {
+  const at = positionOf(step, messages)
+  const place = at === -1 ? messages.append(step.asked!) : messages.take(at + 1)
+  const answered = place.append(step.results())
+  return at === -1 || at === messages.length - 1 ? answered : answered.concat(messages.slice(at + 1))
+}
+
+/** The position of the message with the calls; -1 if a hook has replaced the conversation. */
+function positionOf(step: OpenStep, messages: List<Message>): number {
+  if (messages.at(step.resultsAt - 1) === step.asked) return step.resultsAt - 1
+  const ids = step.calls.map((call) => call.id).join('\n')
+  for (let i = messages.length - 1; i >= 0; i--) {
+    const { role, content } = messages.at(i)!
+    const calls = content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
+    if (role === 'assistant' && calls.join('\n') === ids) return i // no id is empty
+  }
+  return -1
+}
+
+/** Consecutive failures. Errors were counted when they happened; a step without a successful call is counted here. */
+function failuresAfter(step: Step, succeeded: boolean, failures: number): number {
+  if (succeeded || step.type === 'finalResponse') return 0
+  return step.errors.length > 0 ? failures : failures + 1
+}
+
+/** onStop: hooks see the outcome and may overturn an `allowStop`, never a forbid. */
+async function confirmStop(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
+  const fired = await fireQuietly(run, 'onStop', { outcome, continuations: run.execution.continuations.total })
+  const counted = reconsider(run, outcome, { votes: run.count().evaluations, requested: fired.votes })
+  if (counted.shouldContinue || isForbidden(counted) || !hasQuestion(fired)) return counted
+  const subject = { text: run.state.lastStep?.text ?? '' }
+  const blocked = await askAt(run, fired, { at: 'onStop', subject, hasBegun: false })
+  const late: readonly ContinuationEvaluation[] = run.count().evaluations
+  if (blocked === undefined) return late.length === 0 ? counted : countVotes([...counted.evaluations, ...late])
+  const votes = [deniedVote('requestContinuation', blocked)]
+  return reconsider(run, counted, { votes: [...votes, ...late], requested: votes })
+}
+
+/** Fixes the status. `afterExecution` cannot change it. */
+async function finish(run: RunContext, outcome: ContinuationOutcome): Promise<FinalRecord> {
+  const final = finalRecord(run, outcome)
+  run.updateExecution({ status: final.status, final })
+  await fireQuietly(run, 'afterExecution', { outcome })
+  await checkpoint(run, { isFinal: true })
+  return run.execution.final! // in a replay the recorded one
+}
+
+function finalRecord(run: RunContext, outcome: ContinuationOutcome): FinalRecord {
+  const vote = decidingVote(outcome)
+  const reason = outcome.stopReason ?? 'completed'
+  const message = stopMessage(outcome)
+  return Object.freeze({
+    status: finalStatus(run, reason),
+    reason,
+    by: outcome.resolvedBy ?? 'hookloop',
+    message: run.left.length === 0 ? message : `${message} Left behind: ${run.left.join(', ')}.`,
+    ...(vote?.value !== undefined && { value: vote.value }),
+    votes: outcome.evaluations,
+    at: run.now,
+  })
+}
+
+function finalStatus(run: RunContext, reason: FinalRecord['reason']): FinalStatus {
+  if (run.failure !== undefined) return 'failed'
+  if (reason === 'userRequested' && run.ended === 'cancel') return 'cancelled'
+  return reason === 'completed' ? 'completed' : 'stopped'
+}
+
+/** The input was blocked, or the run ended before it was taken: there is no execution. */
+async function endBlocked(run: RunContext, outcome: ContinuationOutcome): Promise<FinalRecord> {
+  run.blocked = finalRecord(run, outcome)
+  await checkpoint(run, { isFinal: true })
+  return run.blocked
+}
+
+/** Stores the state between two steps, or at the end. What was recorded of the step is not needed any more. */
+async function checkpoint(run: RunContext, { isFinal = false }: { readonly isFinal?: boolean } = {}): Promise<void> {
+  const { effects, ledgerOf } = run
+  const { journal, scopeLog: scope } = effects
+  if (isFinal) await run.background?.settleShadows()
+  billUnread(run)
+  if (run.isRoot) effects.stamp(journal.log.at) // no record is earlier than one before it, also if nothing new was done
+  if (run.hasExecution && run.isRoot) {
+    const waited = journal.log.waitedMs(run.execution.startedAt, run.now)
+    if (waited > 0) run.updateExecution({ waitedMs: run.execution.waitedMs + waited })
+  }
+  if (run.closed !== undefined) effects.emit?.({ ...stepFinished(run.closed), at: run.now })
+  run.closed = undefined
+  const { unstored: ledger } = ledgerOf
+  const ended = isFinal ? run.lastStep : undefined
+  const how = { state: run.state, ledger, at: run.now, final: run.blocked, ended }
+  run.load(await journal.checkpoint(scope, how), run.hasExecution)
+  ledgerOf.setStored()
+  effects.stamp(scope.at)
+  effects.nextStep()
+}
+
+/** Recorded effects that this agent did not ask for were paid for all the same. */
+function billUnread(run: RunContext): void {
+  const { journal, scopeLog } = run.effects
+  if (journal.tape !== undefined && !run.isRoot) return // a replay has those of later steps
+  const usage = journal.log.unreadUsage(scopeLog.id)
+  if (usage === noTokens) return
+  if (run.hasExecution) return run.spend(usage)
+  const { spentBefore } = AgentState.fieldsOf(run.state)
+  run.state = AgentState.patch(run.state, { spentBefore: addUsage(spentBefore, usage) })
+}

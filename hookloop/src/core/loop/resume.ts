@@ -1,0 +1,144 @@
+import type { HookRecord } from '../state/execution.ts'
+import type { Answer, Answers, Approval } from '../state/tool-call.ts'
+import { answerProblem, askedHash } from '../state/tool-call.ts'
+import type { EffectKey } from '../effects/keys.ts'
+import type { RunLog } from '../effects/log.ts'
+import { inCode } from '../../values/text.ts'
+import { AgentError } from '../../errors.ts'
+import { toNameTest } from '../hooks/patterns.ts'
+import type { AgentParts } from '../agent/agent-parts.ts'
+import { checkStartedChildren, partsAt } from '../subagents/delegated-call.ts'
+import { checkedAnswer, fingerprintOf } from '../context/ask.ts'
+
+/** Options of `agent.resume`. */
+export type ResumeOptions = {
+  /** Answers to pending approvals by their id. Unanswered ones stay pending. Default none. */
+  readonly answers?: Answers
+  /** Guards that the run started with and that may be missing now: their names, or `true` for any. Default none. */
+  readonly acceptMissing?: true | readonly string[]
+}
+
+/** Checks the guards and the answers before anything runs. Throws an AgentError and changes nothing. */
+export async function checkResume(
+  parts: AgentParts,
+  log: RunLog,
+  { answers = {}, acceptMissing = [], now }: ResumeOptions & { readonly now: number },
+): Promise<Answers> {
+  checkGuards(parts, log.hooks, acceptMissing)
+  await checkStartedChildren(parts, log, (child, hooks) => checkGuards(child, hooks, acceptMissing))
+  const checked: { [id: string]: Answer } = {}
+  for (const [id, given] of Object.entries(answers)) checked[id] = await checkAnswer(parts, log, { id, given, now })
+  return Object.freeze(checked)
+}
+
+/** The hooks of this agent and those before: none of their guards may be missing when another process continues the run. */
+export function withHooks({ stack }: AgentParts, before: readonly HookRecord[]): readonly HookRecord[] {
+  const known = new Set(before.map(({ name }) => name))
+  const present = stack.records
+  const kept = before.flatMap(({ name }) => present.find((each) => each.name === name) ?? [])
+  return Object.freeze([...kept, ...present.filter(({ name }) => !known.has(name))])
+}
+
+function checkGuards(parts: AgentParts, hooks: readonly HookRecord[], accepted: true | readonly string[]): void {
+  if (accepted === true) return
+  const missing = hooks.flatMap((hook) => {
+    if (hook.mode !== 'guard' || accepted.includes(hook.name)) return []
+    const left = unprotected(parts, hook)
+    return left === undefined ? [] : [{ name: hook.name, shown: `"${hook.name}"${left}` }]
+  })
+  if (missing.length === 0) return
+  const names = [...new Set(missing.map(({ name }) => name))]
+  const [guardsText, them] = names.length === 1 ? ['guard', 'it'] : ['guards', 'them']
+  const accept = [...accepted, ...names].map(inCode).join(', ')
+  throw new AgentError(
+    'RESUME_GUARD_MISSING',
+    `The run started with the ${guardsText} ${[...new Set(missing.map(({ shown }) => shown))].join(', ')}, which this agent does not have. Add ${them}, or accept that: resume(…, { acceptMissing: [${accept}] }).`,
+    { value: names[0] },
+  )
+}
+
+/** Where a guard does not protect a run any more, as text after its name. Undefined if it does everywhere. */
+function unprotected({ stack, toolNames }: AgentParts, { name, on = [], tools }: HookRecord): string | undefined {
+  const same = stack.hooks.find((each) => each.name === name && each.mode === 'guard' && !each.shadow)
+  if (same === undefined) return ''
+  const triggers = on.filter((trigger) => !same.triggers.some((each) => each === trigger))
+  if (triggers.length > 0) return ` at ${triggers.join(', ')}`
+  const wasSelected = tools?.map(toNameTest)
+  const left = toolNames.filter((each) => !same.selects(each) && wasSelected?.some((test) => test(each)) !== false)
+  return left.length === 0 ? undefined : ` for ${left.map((each) => `"${each}"`).join(', ')}`
+}
+
+/** The questions of a run, and whether they are answered. */
+export function questionsOf(
+  log: RunLog,
+): readonly { readonly approval: Approval; readonly isOpen: boolean; readonly key: EffectKey }[] {
+  return [...log.scopes.values()].flatMap(({ entries }) =>
+    [...entries.values()].flatMap(({ key, begin, end }) =>
+      key.kind === 'ask' && begin !== undefined
+        ? [{ approval: begin.input as unknown as Approval, isOpen: end === undefined, key }]
+        : [],
+    ),
+  )
+}
+
+/** Checks an answer to a question of a run. */
+export async function checkAnswer(
+  parts: AgentParts,
+  log: RunLog,
+  { id, given, now }: { readonly id: string; readonly given: unknown; readonly now: number },
+): Promise<Answer> {
+  const asked = askedIn(log, id)
+  const answer = checkAnswerTo(asked, given, now)
+  if (answer === 'allow' || 'block' in answer || asked.trigger !== undefined) return answer
+  const entry = log.openAsks().find(({ begin }) => (begin!.input as unknown as Approval).id === id)!
+  const own = await partsAt(parts, log, entry.scope.path)
+  const { name } = asked.toolCall
+  const tool = own?.tools.get(name)
+  if (own === undefined || tool === undefined || asked.tool !== fingerprintOf(own, name)) return answer
+  const parsed = await tool.parse(answer.allow)
+  if ('value' in parsed) return answer
+  throw new AgentError('ANSWER_INVALID', `The edited arguments do not fit the tool "${name}": ${parsed.problem}`, {
+    value: answer.allow,
+  })
+}
+
+/** The open question with this id. */
+export function askedIn(log: RunLog, id: string): Approval {
+  const found = questionsOf(log).find(({ approval }) => approval.id === id)
+  if (found === undefined) throw new AgentError('ANSWER_UNKNOWN', `The run is not waiting for "${id}".`, { value: id })
+  if (found.isOpen && !log.questions().some((each) => each.id === id))
+    throw new AgentError('ANSWER_UNKNOWN', `The run does not wait for "${id}" any more.`, { value: id })
+  if (!found.isOpen) throw new AgentError('ANSWER_USED', `"${id}" was already answered.`, { value: id })
+  checkShown(found)
+  return found.approval
+}
+
+/** A question is recorded under the hash of what was asked. One that now shows something else was changed in the store. */
+function checkShown({ approval, key }: { readonly approval: Approval; readonly key: EffectKey }): void {
+  const { id, hash, toolCall } = approval
+  if (hash === key.n && hash === askedHash(toolCall, approval)) return
+  const message = `The arguments of "${id}" (${toolCall.name}) differ from the ones that were shown to the approver.`
+  throw new AgentError('APPROVAL_MISMATCH', message, { value: id })
+}
+
+/** Checks the form of an answer, and whether it comes in time. */
+export function checkAnswerTo(asked: Approval, given: unknown, now: number): Answer {
+  const { id } = asked
+  const answer = checkedAnswer(given)
+  if (answer === 'suspend') {
+    throw new AgentError('ANSWER_INVALID', `To leave "${id}" open, omit it from the answers.`, { value: given })
+  }
+  if (typeof answer === 'object' && 'block' in answer) return answer
+  const problem = answerProblem(asked, answer)
+  if (problem !== undefined) throw new AgentError('ANSWER_INVALID', problem, { value: given })
+  if (asked.expiresAt !== undefined && now >= asked.expiresAt) {
+    throw new AgentError(
+      'ANSWER_EXPIRED',
+      `"${id}" has expired; it can only be blocked now, with { block: 'reason' }.`,
+      {
+        value: id,
+      },
+    )
+  }
+  return answer
+}
