@@ -40,10 +40,9 @@ export const commands: { readonly [heading: string]: readonly CommandEntry[] } =
     { name: 'import', summary: 'import an exported session', load: () => import('./commands/import.ts') },
   ],
   'Hooks and policy:': [
-    { name: 'hooks', summary: 'list, test, check or import hooks', load: () => import('./commands/hooks-list.ts') },
+    { name: 'hooks', summary: 'list, test or check hooks', load: () => import('./commands/hooks-list.ts') },
     { name: 'hooks list', summary: 'list the hooks in files', load: () => import('./commands/hooks-list.ts') },
     { name: 'hooks test', summary: 'send one event to the hooks', load: () => import('./commands/hooks-test.ts') },
-    { name: 'hooks import', summary: 'convert Claude Code hooks', load: () => import('./commands/hooks-import.ts') },
     { name: 'trust', summary: 'review and trust the hooks of a project', load: () => import('./commands/trust.ts') },
     { name: 'policy', summary: 'check a policy before you use it' },
     { name: 'policy bash', summary: 'check shell commands', load: () => import('./commands/policy-bash.ts') },

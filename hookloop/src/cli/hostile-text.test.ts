@@ -158,8 +158,6 @@ describe('no text of a model, tool, server, hook, session or file gives the term
       const { stdout, stderr } = await project.hookloop(args, { input })
       assertClean(stdout + stderr, args.join(' '))
     }
-    const imported = await project.hookloop(['hooks', 'import', '--output', '-'])
-    assertClean(imported.stdout + imported.stderr, 'hooks import')
   })
 
   test('a run, its session, and every command about it', async () => {

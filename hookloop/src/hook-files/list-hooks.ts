@@ -125,7 +125,7 @@ function listed(
     kind: source.kind,
     ...(source.owner !== undefined && { owner: source.owner }),
     trust: isProject ? worstStatus(files, trust) : 'own',
-    ...sendsOf(each.entry['http'] ?? each.entry['shell'] ?? each.entry['claude']),
+    ...sendsOf(each.entry['http'] ?? each.entry['shell']),
   }))
 }
 
@@ -153,7 +153,7 @@ function inOrder(hooks: readonly ListedHook[]): readonly ListedHook[] {
 function describeAction(entry: JsonObject): { readonly runs: string; readonly more?: JsonObject } {
   const kind = actionKinds.find((each) => entry[each] !== undefined)!
   const options = optionsOf(kind, entry[kind]!)
-  const { command, args, url, prompt, model, name, event, type: _type, ...more } = options
+  const { command, args, url, prompt, model, name, ...more } = options
   const words = ((args ?? []) as readonly string[]).map(quoted)
   const line = [...(command === undefined ? [] : [stringIn(command)]), ...words].join(' ')
   const runs = {
@@ -161,7 +161,6 @@ function describeAction(entry: JsonObject): { readonly runs: string; readonly mo
     http: `POST ${stringIn(url)}`,
     prompt: `calls ${stringIn(model) || 'the model of the agent'}: ${stringIn(prompt)}`,
     subagent: `${['agent', stringIn(name), stringIn(model)].filter(Boolean).join(' ')}: ${stringIn(prompt)}`,
-    claude: `${stringIn(event)}: ${url === undefined ? line : `POST ${stringIn(url)}`}`,
   }[kind]
   return { runs, ...(Object.keys(more).length > 0 && { more }) }
 }

@@ -1,7 +1,7 @@
 import { partsOf } from '../../core/agent/agent-parts.ts'
 import { createAgent } from '../../create-agent.ts'
 import { examplePayload } from '../../hook-files/claude/events/example-payload.ts'
-import { eventSpec, isClaudeEvent } from '../../hook-files/claude/events/claude-events.ts'
+import { eventSpec } from '../../hook-files/claude/events/claude-events.ts'
 import { toMatcher } from '../../hook-files/claude/events/matcher.ts'
 import { namesOf } from '../../hook-files/claude/events/tool-names.ts'
 import { describeHandler } from '../../hook-files/claude/load/describe-handler.ts'
@@ -59,7 +59,7 @@ export async function checkHooks({ listed, agent, signal, ...places }: CheckOpti
     ...groups.flatMap((group) => group.handlers.map((handler) => checkHandler(handler, { group, dir, tools, signal }))),
   ]
   const results = await Promise.all(checks)
-  problems.push(...results.flatMap((each) => each.problems), ...neverFiring(listed), ...duplicates(listed))
+  problems.push(...results.flatMap((each) => each.problems), ...neverFiring(listed))
   return { checked: results.map(({ checked }) => checked), problems: [...new Set(problems)] }
 }
 
@@ -181,12 +181,4 @@ function neverFiring({ hooks }: ListedHooks): readonly string[] {
   return hooks.flatMap(({ trigger, event, source }) =>
     trigger === undefined ? [`${event} in ${source} never fires in Hookloop`] : [],
   )
-}
-
-/** Claude Code handlers that were imported into `.hookloop/hooks.json` and not removed. */
-function duplicates({ hooks }: ListedHooks): readonly string[] {
-  return hooks.flatMap(({ event, runs, source }) => {
-    const other = isClaudeEvent(event ?? '') ? hooks.find((each) => each.runs === `${event}: ${runs}`) : undefined
-    return other === undefined ? [] : [`${event} ${runs} runs twice: it is in ${source} and in ${other.source}`]
-  })
 }

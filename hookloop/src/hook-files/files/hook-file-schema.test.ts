@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Validator } from '@cfworker/json-schema'
 import type { Json, JsonObject } from '../../values/json.ts'
-import { claudeEventNames, triggersOfEvent } from '../claude/events/claude-events.ts'
 import { fileTriggers, hookFileSchema } from './hook-file-schema.ts'
 import { readHookFile } from './read-hook-file.fixture.ts'
 
@@ -50,12 +49,6 @@ const valid: readonly JsonObject[] = [
   },
   { ...call, subagent: { prompt: 'Is it?', name: 'n', instructions: 'i', tools: ['t'], maxSteps: 3, maxTokens: 9 } },
   { on: 'afterInference', mode: 'guard', stream: 'hold', prompt: 'Is it?' },
-  ...claudeEventNames.flatMap((event) => {
-    const on = [...triggersOfEvent(event)]
-    return on.length === 0
-      ? []
-      : [{ on, mode: 'hook', claude: { event, command: 'true', pluginRoot: '.', timeout: 5 } }]
-  }),
 ]
 
 const invalid: readonly Json[] = [
@@ -80,7 +73,6 @@ const invalid: readonly Json[] = [
   { on: 'onStop', mode: 'guard' },
   { on: 'onStop', mode: 'hook', http: 'file:///x' },
   { on: 'onStop', mode: 'hook', prompt: {} },
-  { on: 'onStop', mode: 'hook', claude: { event: 'Nonsense', command: 'x' } },
 ]
 
 test('the schema and the reader accept the same entries and files', () => {

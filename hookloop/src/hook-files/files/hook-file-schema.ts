@@ -3,11 +3,10 @@ import { stepTypes } from '../../core/state/execution.ts'
 import type { JsonObject } from '../../values/json.ts'
 import { settingSchemas } from '../../core/state/model-settings.ts'
 import { isAround, triggerNames } from '../../core/hooks/triggers.ts'
-import { claudeEventNames, triggersOfEvent } from '../claude/events/claude-events.ts'
 import { NOT_BLANK } from '../schema-check.ts'
 
 export const modes = ['guard', 'hook', 'observe'] as const
-export const actionKinds = ['shell', 'http', 'prompt', 'subagent', 'claude'] as const
+export const actionKinds = ['shell', 'http', 'prompt', 'subagent'] as const
 export type ActionKind = (typeof actionKinds)[number]
 
 /** The triggers that a hook of a file can have. */
@@ -164,21 +163,5 @@ function definitions(): JsonObject {
       },
       { required: ['prompt'] },
     ),
-    claude: {
-      description: 'A handler that was written for Claude Code.',
-      type: 'object',
-      required: ['event'],
-      properties: {
-        event: { enum: claudeEventNames.filter((event) => triggersOfEvent(event).length > 0) },
-        matcher: string,
-        type: { enum: ['command', 'http'] },
-        command: string,
-        args: strings,
-        pluginRoot: { ...string, description: 'The folder that the command gets as CLAUDE_PLUGIN_ROOT.' },
-        url,
-        if: string,
-        timeout: positive,
-      },
-    },
   }
 }

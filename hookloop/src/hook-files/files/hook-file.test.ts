@@ -80,12 +80,11 @@ suite('a hook file', () => {
       { on: 'afterToolUse', mode: 'observe', http: 'https://hooks.example/x' },
       { on: 'beforeToolUse', mode: 'guard', prompt: 'Is it safe?' },
       { on: 'onStop', mode: 'guard', subagent: { prompt: 'Are the tests green?', tools: ['read'], maxSteps: 5 } },
-      { on: 'beforeToolUse', mode: 'hook', claude: { event: 'PreToolUse', matcher: 'Bash', command: './check.sh' } },
     ]
     const found = read(JSON.stringify({ hooks: kinds }))
     assert.deepEqual(
       found.map(({ hook }) => hook.action?.kind),
-      ['shell', 'http', 'prompt', 'subagent', 'claude'],
+      ['shell', 'http', 'prompt', 'subagent'],
     )
   })
 })
@@ -195,16 +194,6 @@ suite('an invalid file throws with the line of the problem', () => {
     ['an unknown condition', lines(...good, ',', '"when": { "role": "guest" }'), 8],
     ['an empty condition', lines(...good, ',', '"when": {}'), 8],
     ['an unknown step type', lines(...good, ',', '"when": { "stepType": "toolUse" }'), 8],
-    [
-      'an event with another trigger',
-      lines('"on": "onStop", "mode": "hook",', '"claude": { "event": "PreToolUse", "command": "true" }'),
-      4,
-    ],
-    [
-      'an event that never fires',
-      lines('"on": "onStop", "mode": "hook",', '"claude": { "event": "Notification", "command": "true" }'),
-      5,
-    ],
     [
       'a duplicated name',
       '{ "hooks": [\n{ "name": "a", "on": "onStop", "mode": "guard", "shell": "x" },\n{ "name": "a", "on": "onStop", "mode": "guard", "shell": "y" }] }',

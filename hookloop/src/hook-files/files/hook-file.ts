@@ -9,8 +9,7 @@ import { shortPath } from '../../core/hooks/caller-place.ts'
 import { definedIn, guard, hook, observe, type Hook } from '../../core/hooks/hook.ts'
 import { all, any, hasMetadata, not, stepType, type Matcher } from '../../core/hooks/matchers.ts'
 import { toNameTest } from '../../core/hooks/patterns.ts'
-import { claudeAction } from '../claude/claude-action.ts'
-import { claudeEventNames, eventSpec, triggersOfEvent, type ClaudeEvent } from '../claude/events/claude-events.ts'
+import { claudeEventNames, eventSpec } from '../claude/events/claude-events.ts'
 import { actionKinds, entrySchema, fileSchema, fileTriggers, type ActionKind, type modes } from './hook-file-schema.ts'
 import { defined } from '../defined.ts'
 import { invalid, type Path, type ReadDocument } from './read-document.ts'
@@ -135,15 +134,13 @@ function toHook(given: Json, options: EntryOptions): Hook {
   if (problem !== undefined) throw new InvalidEntry(problem.path[0] === 'on' ? triggerProblem(given) : problem)
   const json = given as JsonObject
   const entry = given as unknown as Entry
-  const on = [entry.on].flat()
   const kind = actionKinds.find((each) => json[each] !== undefined)!
   const action = within(kind, () => toAction(kind, json[kind]!, options))
-  if (kind === 'claude') checkEvent(json[kind] as JsonObject, on)
   const { priority, timeoutMs, onFailure, stream } = json
   const conditions = [options.when, entry.when && toCondition(entry.when)].filter((each) => each !== undefined)
   const name = nameFor(entry.name, action.label, options)
   const make = { guard, hook, observe }[entry.mode] as unknown as (on: string[], action: Action, how: object) => Hook
-  const made = make(on, options.restrict?.(action, json) ?? action, {
+  const made = make([entry.on].flat(), options.restrict?.(action, json) ?? action, {
     name,
     ...(conditions.length > 0 && { when: all(...conditions) }),
     ...defined({ tool: entry.tool && toolPattern(entry.tool), priority, timeoutMs, onFailure, stream }),
@@ -176,13 +173,6 @@ function triggerProblem(entry: Json): Problem {
   return { path, message: `there is no trigger ${JSON.stringify(wrong)}${hint}` }
 }
 
-/** A handler for an event can only have the triggers of that event. */
-function checkEvent({ event }: JsonObject, on: readonly string[]): void {
-  const triggers: readonly string[] = triggersOfEvent(event as ClaudeEvent)
-  if (on.every((each) => triggers.includes(each))) return
-  throw new InvalidEntry({ path: ['on'], message: `${event as string} fires only at ${triggers.join(' and ')}` })
-}
-
 /** The options of an action, also from its short form. */
 export function optionsOf(kind: ActionKind, given: Json): JsonObject {
   return isJsonObject(given) ? given : { [shortOption[kind]]: given }
@@ -194,7 +184,6 @@ const shortOption = {
   http: 'url',
   prompt: 'prompt',
   subagent: 'prompt',
-  claude: 'command',
 } as const
 
 function toAction(kind: ActionKind, given: Json, { cwd, projectDir, source, allowed }: EntryOptions): Action {
@@ -215,8 +204,6 @@ function toAction(kind: ActionKind, given: Json, { cwd, projectDir, source, allo
       const given = { prompt: question, ...defined({ name, answer }) } as Pick<SubagentOptions, 'prompt'>
       return subagent({ ...given, definition: { ...definition, limits } })
     }
-    case 'claude':
-      return claudeAction(options, { cwd, source: { kind: 'given', file: source.file } })
     default:
       return kind satisfies never
   }

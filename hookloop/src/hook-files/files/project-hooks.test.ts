@@ -206,11 +206,7 @@ suite('untrusted hooks', () => {
     const { project } = place({
       project: [
         { on: 'onStop', mode: 'guard', shell: { args: ['node', 'a b.js'] } },
-        {
-          on: 'beforeToolUse',
-          mode: 'hook',
-          claude: { event: 'PreToolUse', command: 'sh "$CLAUDE_PROJECT_DIR/c.sh"' },
-        },
+        { on: 'beforeToolUse', mode: 'hook', shell: 'sh "$HOOKLOOP_PROJECT_DIR/c.sh"' },
         { on: 'onStop', mode: 'guard', shell: { command: './d.sh', cwd: 'sub' } },
       ],
     })

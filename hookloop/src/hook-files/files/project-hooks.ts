@@ -260,7 +260,7 @@ function restricted(
   return action({
     ...made,
     // Hooks of an agent apply where it runs, which is inside another agent.
-    ...((made.kind === 'claude' || kind === 'agent') && { inherited: true as const }),
+    ...(kind === 'agent' && { inherited: true as const }),
     async perform(ctx, how) {
       const found = untrusted()
       if (found.length > 0) throw untrustedError(found)
@@ -287,13 +287,13 @@ export function hookFilesOf(dir: string): readonly Fingerprint[] {
 
 /** The files of a project that the command of an entry names. */
 export function scriptsOfEntry(entry: JsonObject, root: string): readonly Fingerprint[] {
-  const { command, args, cwd, env, pluginRoot } = optionsOf('shell', entry['shell'] ?? entry['claude'] ?? {})
+  const { command, args, cwd, env } = optionsOf('shell', entry['shell'] ?? {})
   const own = (env ?? {}) as Readonly<Record<string, string>>
   const texts = [command ?? [], args ?? [], Object.values(own)].flat().filter((each) => typeof each === 'string')
   return namedFiles(texts, {
     dir: root,
     ...(typeof cwd === 'string' && { cwd: resolve(root, cwd) }),
-    variables: { ...own, ...(typeof pluginRoot === 'string' && { CLAUDE_PLUGIN_ROOT: resolve(root, pluginRoot) }) },
+    variables: own,
   })
 }
 

@@ -30,9 +30,7 @@ type EventSpec = {
   readonly isNarrow?: true
   /** The trigger at which it fires. */
   readonly trigger?: PlainTrigger
-  /** It fires during an approval, for all handlers together. A single hook cannot have it. */
-  readonly isApproval?: true
-  /** It fires only on request, by a command or an option. A single hook cannot have it. */
+  /** It fires only on request, by a command or an option. */
   readonly isOnDemand?: true
   /** Another trigger at which it fires. */
   readonly alsoAt?: PlainTrigger
@@ -105,7 +103,6 @@ export const claudeEvents = {
   PermissionRequest: {
     matches: 'tool_name',
     trigger: 'beforeToolUse',
-    isApproval: true,
     block: 'ignored',
     specific: ['decision'],
     types: all,
@@ -135,7 +132,6 @@ export const claudeEvents = {
   Notification: {
     matches: 'notification_type',
     trigger: 'beforeToolUse',
-    isApproval: true,
     block: 'ignored',
     specific: [],
     isSilent: true,
@@ -210,13 +206,6 @@ export function isClaudeEvent(name: string): name is ClaudeEvent {
 
 export function eventSpec(event: ClaudeEvent): EventSpec {
   return claudeEvents[event]
-}
-
-/** The triggers of a single hook for an event. */
-export function triggersOfEvent(event: ClaudeEvent): readonly PlainTrigger[] {
-  const { trigger, alsoAt, isApproval, isOnDemand } = eventSpec(event)
-  if (trigger === undefined || isApproval === true || isOnDemand === true) return []
-  return alsoAt === undefined ? [trigger] : [trigger, alsoAt]
 }
 
 /** The triggers of Setup hooks. */

@@ -23,9 +23,6 @@ const renamed: { readonly [ours: string]: Renamed } = {
   load_skill: { name: 'Skill', args: { skill_name: 'skill' } },
 }
 
-/** The names of these tools in Hookloop. */
-export const toolsWithOtherNames: readonly string[] = Object.keys(renamed)
-
 /** Current and former names of one tool. */
 const aliases: readonly (readonly string[])[] = [['Agent', 'Task']]
 
