@@ -93,8 +93,8 @@ const begunWins: readonly RuleMutant[] = [
     ['4', 'something new begins although the run stops'],
     [
       'core/context/run-context.ts',
-      'void this.ended\n    return this.#stop()',
-      'void this.ended\n    return undefined',
+      'this.checkEnd()\n    return this.#stop()',
+      'this.checkEnd()\n    return undefined',
     ],
     ['A:plain & A:ask,B:ask', 'crash new-input stop'],
   ),

@@ -114,7 +114,7 @@ suite('blockAt', () => {
       const said = hook(trigger as PlainTrigger, saying(blockAt(trigger, 'not so')))
       const { decision, votes = [] } = await fire(said, trigger as PlainTrigger)
       const how = decision ?? votes[0]?.decision
-      const { no } = specOf(trigger)
+      const { onGuardFailure: no } = specOf(trigger)
       const expected = trigger === 'onStop' ? 'requestContinuation' : no === 'block' ? 'block' : 'forbidContinuation'
       assert.equal(how, expected)
     })

@@ -70,7 +70,7 @@ export function readOutcome(answer: unknown, ctx: BaseContext, by: string): Hook
 /** The outcome that blocks at a trigger. At `onStop` it prevents the stop. */
 export function blockAt(trigger: HookTrigger, reason: string): ActionOutcome {
   if (trigger === 'onStop') return { continue: reason }
-  return specOf(trigger).no === 'forbid' ? { stop: reason } : { decision: 'block', reason }
+  return specOf(trigger).onGuardFailure === 'forbid' ? { stop: reason } : { decision: 'block', reason }
 }
 
 const fields = {

@@ -34,9 +34,9 @@ export type ApprovalOptions = {
  * @example
  * approval({ answer: (question) => (confirm(question.message) ? 'allow' : { block: 'Blocked.' }), tools: ['bash'] })
  */
-export function approval(how: ApprovalOptions['answer'] | ApprovalOptions, ...more: []): Capability {
+export function approval(given: ApprovalOptions['answer'] | ApprovalOptions, ...more: []): Capability {
   checkNoOptions('approval', more)
-  const options: ApprovalOptions = typeof how === 'object' && how !== null ? how : { answer: how }
+  const options: ApprovalOptions = typeof given === 'object' && given !== null ? given : { answer: given }
   checkOptions('approval', options, types)
   const { answer, tools = [], expiresInMs, onUnknownOutcome = 'tell' } = options
   checkArgument('approval', ['answer', answer], approvalAnswer[0](answer), approvalAnswer[1])

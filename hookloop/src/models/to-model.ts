@@ -52,7 +52,7 @@ export function languageModel(source: ModelSource, options: { readonly prices?: 
   checkOptions('languageModel', options, ['prices'])
   const model = make(source, checkedPrices(options.prices))
   const infer: LanguageModel['infer'] = (request, call) => model.infer(request, call)
-  return Object.freeze({ ...model, infer, ask: (input, how) => ask(model, input, how) } satisfies CallableModel)
+  return Object.freeze({ ...model, infer, ask: (input, options) => ask(model, input, options) } satisfies CallableModel)
 }
 
 async function ask(

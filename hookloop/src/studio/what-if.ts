@@ -2,7 +2,7 @@ import type { Agent } from '../core/agent/agent.ts'
 import { partsOf } from '../core/agent/agent-parts.ts'
 import type { Capability } from '../core/agent/capability.ts'
 import type { Hook } from '../core/hooks/hook.ts'
-import { HookStack } from '../core/hooks/stack.ts'
+import { HookPlans } from '../core/hooks/hook-plans.ts'
 import { decidedWords } from '../sessions/replay/format-replay.ts'
 import type { ReplayPlace } from '../sessions/replay/compare-ledgers.ts'
 import { changedHooks, replay, type ReplayReport } from '../sessions/replay/replay.ts'
@@ -80,10 +80,10 @@ export async function runInFork(
   { agent, signal, ...others }: OtherHooks & { readonly signal: AbortSignal },
 ): Promise<{ readonly session: string; readonly ended: Promise<unknown> }> {
   const parts = partsOf(agent)
-  const stack = new HookStack(changedHooks(parts, others).hooks, parts.toolNames)
+  const plans = new HookPlans(changedHooks(parts, others).hooks, parts.toolNames)
   const as = `${run.session.slice(0, 100).toWellFormed()}-${crypto.randomUUID().slice(0, 8)}`
   if (run.index > 0) await forkSession(store, run.session, { at: run.lines.first - 1, as })
-  const session = sessionPort(store).session({ ...parts, stack }, as)
+  const session = sessionPort(store).session({ ...parts, plans }, as)
   const ended = session.send(run.input, { signal, ...(run.metadata !== undefined && { metadata: run.metadata }) })
   return { session: as, ended }
 }

@@ -27,7 +27,7 @@ import { Invocation } from '../core/hooks/invocation.ts'
 import type { Hook } from '../core/hooks/hook.ts'
 import { toOutcome, type HookOutcome } from '../core/hooks/outcome.ts'
 import { HookFailure, runGuards, runObservers, runTransforms } from '../core/hooks/run-hooks.ts'
-import { HookStack } from '../core/hooks/stack.ts'
+import { HookPlans } from '../core/hooks/hook-plans.ts'
 import { isAround, specOf, type Facts, type HookTrigger } from '../core/hooks/triggers.ts'
 import { AgentError } from '../errors.ts'
 import { modelMaker } from '../models/to-model.ts'
@@ -73,7 +73,7 @@ export async function fire<T extends HookTrigger, K extends T>(
   }
   const toolName = trigger.endsWith('ToolUse') ? (given.toolCall?.name ?? 'tool') : undefined
   const inForce: Hook = hook.shadow ? { ...hook, shadow: false } : hook // a hook in shadow mode is tested for what it would do
-  const plan = new HookStack([inForce], toolName === undefined ? [] : [toolName]).plan(trigger, toolName)
+  const plan = new HookPlans([inForce], toolName === undefined ? [] : [toolName]).of(trigger, toolName)
   const seen = await parsedFacts(hook, factsFrom(trigger, given))
   const stage = new Stage(given)
   const firing = new Invocation(stage, plan, given.state ?? stateFrom(given), seen)
@@ -114,7 +114,7 @@ const always = ['state', 'metadata', 'messages', 'spent', 'now', 'model']
 class Stage implements HookHost {
   readonly effects = looseEffects({ signal: new AbortController().signal })
   readonly step = 0
-  readonly ended = undefined
+  readonly checkEnd = (): undefined => undefined
   readonly workedMs = 0
   readonly toModel = modelMaker()
   readonly spent: Usage

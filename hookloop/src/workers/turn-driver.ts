@@ -32,9 +32,9 @@ export type TurnReport = {
   readonly turn: string
   /** From `send` to the start, by the clocks of both machines. For `started`. */
   readonly lagMs?: number
-  /** How long it was driven. For `ended` and `retried`. */
+  /** Waiting long it was driven. For `ended` and `retried`. */
   readonly durationMs?: number
-  /** How it ended. For `ended`. */
+  /** Waiting it ended. For `ended`. */
   readonly status?: TurnResult['status'] | 'rejected'
   /** True if its run had been left without an end: by a worker that died, or that lost the database. For `ended`. */
   readonly takenOver?: true
@@ -42,7 +42,7 @@ export type TurnReport = {
   readonly error?: { readonly code?: ErrorCode; readonly message: string }
 }
 
-/** How long a worker waits for a session that another one has not released yet, before the engine tries again. */
+/** Waiting long a worker waits for a session that another one has not released yet, before the engine tries again. */
 const WAIT_MS = 2_000
 
 /** Errors after which the same call can succeed. STATE_VERSION: on a worker that has the newer version. */
@@ -127,14 +127,15 @@ export class TurnDriver {
       const head = await this.#head(turn.session)
       const agent = this.#agentFor(turn, head)
       const session = this.#handles.getOrAdd(turn.session, () => agent.session(turn.session))
-      const how = { ...(signal !== undefined && { signal }), drain: this.#draining.signal, waitMs: WAIT_MS }
+      const waiting = { ...(signal !== undefined && { signal }), drain: this.#draining.signal, waitMs: WAIT_MS }
       const result = (run: Run<unknown>): TurnResult => {
         onRun(run)
         return resultOf(run)
       }
-      if (turn.input === undefined) return result(await resume(session, head, { ...how, expiredAt: turn.expiredAt }))
-      if (isInterrupted(head)) await resume(session, head, how).then(result, ignoreEnded)
-      return result(await send(session, turn, how))
+      if (turn.input === undefined)
+        return result(await resume(session, head, { ...waiting, expiredAt: turn.expiredAt }))
+      if (isInterrupted(head)) await resume(session, head, waiting).then(result, ignoreEnded)
+      return result(await send(session, turn, waiting))
     } catch (error) {
       if (!(error instanceof AgentError) || callAgain.has(error.code)) throw error
       return { status: 'rejected', code: error.code, message: error.message }
@@ -179,23 +180,23 @@ function ignoreEnded(error: unknown): void {
   if (!(error instanceof AgentError && error.code === 'RESUME_NOT_SUSPENDED')) throw error
 }
 
-type How = { readonly signal?: AbortSignal; readonly drain: AbortSignal; readonly waitMs: number }
+type Waiting = { readonly signal?: AbortSignal; readonly drain: AbortSignal; readonly waitMs: number }
 
-function send(session: Session<unknown>, turn: Turn, how: How): Promise<Run<unknown>> {
+function send(session: Session<unknown>, turn: Turn, waiting: Waiting): Promise<Run<unknown>> {
   const { session: _session, agent: _agent, sentAt: _sentAt, expiredAt: _expiredAt, input, ...options } = turn
-  return session.send(input!, { ...options, ...how })
+  return session.send(input!, { ...options, ...waiting })
 }
 
 /** Resumes a run, and blocks the questions that have expired. */
 function resume(
   session: Session<unknown>,
   { pending = [] }: Partial<SessionHead>,
-  { expiredAt = 0, ...how }: How & { readonly expiredAt?: number | undefined },
+  { expiredAt = 0, ...waiting }: Waiting & { readonly expiredAt?: number | undefined },
 ): Promise<Run<unknown>> {
   const now = Math.max(Date.now(), expiredAt)
   const expired = pending.filter(({ expiresAt }) => expiresAt !== undefined && expiresAt <= now)
   const answers: Answers = Object.fromEntries(expired.map(({ id }) => [id, { block: 'The approval has expired.' }]))
-  const live = session.resumeStream({ ...how, answers })
+  const live = session.resumeStream({ ...waiting, answers })
   void live[Symbol.asyncIterator]().return?.() // its events are in the store
   return live.run
 }

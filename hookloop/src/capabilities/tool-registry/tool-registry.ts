@@ -46,7 +46,7 @@ export function toolRegistry(options: ToolRegistryOptions): Capability {
     name: 'toolRegistry',
     hooks: [hideHook(registry), loadHook(registry, registryAccess), useHook(registry), explainHook(registry)],
     tools: [registryAccess, ...tools],
-    isWhole: true, // otherwise a subagent would be sent all tools
+    inheritAllHooks: true, // otherwise a subagent would be sent all tools
     notes: [
       `Tool registry: ${tools.length} tools, ${tools.length - registry.hidden.size} always offered, up to ${limits.maxLoadedTools} loaded.`,
     ],

@@ -70,7 +70,7 @@ export class Conversation {
     { showsRef = false, onNewInput = this.#flags.onNewInput ?? 'reject' }: SendOptions = {},
   ): Promise<WatchedRun> {
     const { metadata } = this.#prepared
-    return this.#watch({ start: (how) => this.#session.stream(input, { metadata, onNewInput, ...how }), showsRef })
+    return this.#watch({ start: (live) => this.#session.stream(input, { metadata, onNewInput, ...live }), showsRef })
   }
 
   /** Has the model read what background hooks reported: that precedes the next message. */
@@ -92,7 +92,7 @@ export class Conversation {
     if (answers === undefined) return undefined
     const { acceptMissing } = this.#flags
     const options = { answers, ...(acceptMissing !== undefined && { acceptMissing }) }
-    return this.#watch({ start: (how) => this.#session.resumeStream({ ...options, ...how }), showsRef: true })
+    return this.#watch({ start: (live) => this.#session.resumeStream({ ...options, ...live }), showsRef: true })
   }
 
   /** Answers of the user at the terminal. Undefined if the run waits for answers and has none at all. */

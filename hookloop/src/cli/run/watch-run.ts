@@ -27,7 +27,7 @@ export type ShowFlags = {
 }
 
 export type WatchOptions = {
-  readonly start: (how: { readonly signal: AbortSignal; readonly deltas: boolean }) => RunStream<AgentEvent, unknown>
+  readonly start: (live: { readonly signal: AbortSignal; readonly deltas: boolean }) => RunStream<AgentEvent, unknown>
   readonly approver: TerminalApprover | undefined
   /** The stored session. */
   readonly ref?: SessionRef | undefined

@@ -6,7 +6,7 @@ import { isThenable } from '../../values/thenable.ts'
 import { AgentError, clause } from '../../errors.ts'
 import { isHook, type Hook } from '../hooks/hook.ts'
 import { toNameTest } from '../hooks/patterns.ts'
-import { HookStack } from '../hooks/stack.ts'
+import { HookPlans } from '../hooks/hook-plans.ts'
 import type { ApprovalPolicy, Budget, Capability, Redact, Use, UsePart } from './capability.ts'
 import { joinRedactors } from '../../values/secrets.ts'
 import { checkSpec, type AgentSpec, type ChildLimits } from './agent-tool.ts'
@@ -46,7 +46,7 @@ export type AgentParts = {
   readonly toModel: ToModel
   readonly instructions: string
   readonly settings: ModelSettings | undefined
-  readonly stack: HookStack
+  readonly plans: HookPlans
   /** A Map, because a model may call a tool "constructor". */
   readonly tools: ReadonlyMap<string, Tool>
   readonly toolNames: readonly string[]
@@ -129,7 +129,7 @@ export function createParts(options: PlainAgentOptions, defaults: AgentDefaults)
     toModel,
     instructions,
     settings: settings === undefined ? undefined : checkedSettings('createAgent', settings),
-    stack: new HookStack(
+    plans: new HookPlans(
       all.flatMap((each) => each.hooks ?? []),
       toolNames,
     ),
@@ -186,10 +186,10 @@ function isNamed(patterns: readonly string[], tool: string): boolean {
 
 /** Tools of the parent, each with the transforms that its capability has bound to it. */
 function inheritedTools({ capabilities }: AgentParts, isWanted: (name: string) => boolean): readonly Capability[] {
-  return capabilities.flatMap(({ tools = [], hooks = [], isWhole = false }) => {
+  return capabilities.flatMap(({ tools = [], hooks = [], inheritAllHooks = false }) => {
     const wanted = tools.filter(({ name }) => isWanted(name))
     if (wanted.length === 0) return []
-    const goAlong = isWhole && wanted.length === tools.length
+    const goAlong = inheritAllHooks && wanted.length === tools.length
     const bound = hooks.filter((each) => each.mode === 'transform' && (goAlong || isBoundTo(each, wanted)))
     return [{ name: '', tools: wanted, hooks: bound }]
   })
@@ -240,7 +240,7 @@ const capabilityParts: readonly string[] = [
   'redact',
   'models',
   'budget',
-  'isWhole',
+  'inheritAllHooks',
   'beforeResume',
   'slashCommands',
   'notes',

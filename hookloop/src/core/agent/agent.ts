@@ -76,8 +76,8 @@ export type SessionRunOptions = ResumeOptions &
 /** Runs agents in sessions. */
 export type SessionPort = {
   readonly store: unknown
-  readonly run: (parts: AgentParts, input: Message, how: SessionRunOptions) => Promise<Run>
-  readonly resume: (parts: AgentParts, how: SessionRunOptions) => Promise<Run>
+  readonly run: (parts: AgentParts, input: Message, options: SessionRunOptions) => Promise<Run>
+  readonly resume: (parts: AgentParts, options: SessionRunOptions) => Promise<Run>
   readonly session: (parts: AgentParts, id: string | undefined) => Session
 }
 
@@ -154,7 +154,7 @@ function prepare(
   const { clock, id = newRunId() } = given.effects ?? live
   const journal = new Journal(new RunLog(), { clock, isNew: true })
   const at = clock.now()
-  journal.append({ t: 'input', at, run: id, message, hooks: parts.stack.records })
+  journal.append({ t: 'input', at, run: id, message, hooks: parts.plans.records })
   const effects = effectsFor(journal, given, { listener, run: id })
   const state = stateFor(parts, { from, agentId: effects.agentId, metadata: given.metadata })
   journal.log.root.state = state

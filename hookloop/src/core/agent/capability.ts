@@ -78,7 +78,7 @@ export type Capability = {
   /** Amounts that a run may spend, shared by concurrent subagents. */
   readonly budget?: Budget
   /** Whether a subagent with one of its tools gets all its transform hooks, not only those of that tool. */
-  readonly isWhole?: boolean
+  readonly inheritAllHooks?: boolean
   /**
    * Called before this process continues a run that another one has left, or that was suspended. If it throws, `resume`
    * rejects with its error and the run stays as it is. Not called for subagents, and not in a replay.

@@ -13,7 +13,7 @@ export function describeAgent(parts: AgentParts): AgentDescription {
       concurrent,
       asks: ask || asksAbout(name),
     })),
-    hooks: parts.stack.hooks.map(({ name, mode, triggers, priority, tool, selects, shadow }) => ({
+    hooks: parts.plans.hooks.map(({ name, mode, triggers, priority, tool, selects, shadow }) => ({
       name,
       mode,
       triggers,
@@ -30,8 +30,8 @@ const noApprover =
   "There is no approver: every request for approval is blocked. Add approval('suspend') or approval(handler) to change that."
 
 /** Hooks whose `tool` selects none of the tools, most likely because of a typo. */
-function idleHooks({ stack, toolNames }: AgentParts): readonly string[] {
-  return stack.hooks
+function idleHooks({ plans, toolNames }: AgentParts): readonly string[] {
+  return plans.hooks
     .filter(({ tool, selects }) => tool !== undefined && !toolNames.some(selects))
     .map(({ name }) => `The hook "${name}" can never fire: the agent has no tool that it selects.`)
 }

@@ -3,7 +3,7 @@ import { toInput } from '../state/message.ts'
 import { looseEffects } from '../effects/effects.ts'
 import type { HookHost } from '../hooks/hook-host.ts'
 import { guard, type Hook } from '../hooks/hook.ts'
-import { HookStack, type StackedHook } from '../hooks/stack.ts'
+import { HookPlans, type PlannedHook } from '../hooks/hook-plans.ts'
 import type { AgentParts } from './agent-parts.ts'
 import { RunContext } from '../context/run-context.ts'
 import { SerialQueue } from '../context/serial-queue.ts'
@@ -57,7 +57,7 @@ export async function runForHook(host: HookHost, { name, to, input, signal }: Ho
 }
 
 /** A guard that starts agents cannot run inside such an agent. It fails closed: the calls it would decide on are blocked. */
-function blocksInside({ name, mode, triggers, tool }: StackedHook): readonly Hook[] {
+function blocksInside({ name, mode, triggers, tool }: PlannedHook): readonly Hook[] {
   if (mode !== 'guard' || !triggers.includes('beforeToolUse')) return []
   const why = `Not run: "${name}" starts an agent to decide on such calls, and this call is made by such an agent.`
   const blocks = guard('beforeToolUse', (ctx) => ctx.block(why), { name, ...(tool !== undefined && { tool }) })
@@ -69,8 +69,8 @@ const without = new WeakMap<AgentParts, AgentParts>()
 function withoutHookAgents(parts: AgentParts): AgentParts {
   let fewer = without.get(parts)
   if (fewer === undefined) {
-    const hooks = parts.stack.hooks.flatMap((each) => (each.action?.kind === 'subagent' ? blocksInside(each) : [each]))
-    fewer = Object.freeze({ ...parts, stack: new HookStack(hooks, parts.toolNames) })
+    const hooks = parts.plans.hooks.flatMap((each) => (each.action?.kind === 'subagent' ? blocksInside(each) : [each]))
+    fewer = Object.freeze({ ...parts, plans: new HookPlans(hooks, parts.toolNames) })
     without.set(parts, fewer)
   }
   return fewer

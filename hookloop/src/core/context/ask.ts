@@ -140,7 +140,7 @@ export async function askAt(
   const given = await ask(run, question)
   noteAnswer(run, question, given)
   if (given === 'allow') return undefined
-  if (!hasBegun && run.ended !== undefined) return undefined // no approver was asked: the run ends
+  if (!hasBegun && run.checkEnd() !== undefined) return undefined // no approver was asked: the run ends
   if ('block' in given) return given
   return { block: `The answer has arguments, but a question at ${at} has none to edit.` }
 }

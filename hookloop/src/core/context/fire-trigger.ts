@@ -36,7 +36,7 @@ export async function fireTrigger(
   facts: FactValues = {},
   call?: CallPlace,
 ): Promise<Invocation | undefined> {
-  const plan = run.parts.stack.plan(trigger, call?.toolName)
+  const plan = run.parts.plans.of(trigger, call?.toolName)
   if (plan.empty && !plan.shadowed) return undefined
   const invocation = new Invocation(run, plan, run.state, facts, call?.id)
   await applyTransforms(run, invocation)
@@ -109,7 +109,7 @@ function usedFacts({ facts, blocked, failure }: Pick<Invocation, 'facts' | 'bloc
  * run. Guards fail closed as everywhere.
  */
 export async function fireQuietly(run: RunContext, trigger: HookTrigger, facts: FactValues): Promise<Invocation> {
-  const invocation = new Invocation(run, run.parts.stack.plan(trigger), run.state, facts)
+  const invocation = new Invocation(run, run.parts.plans.of(trigger), run.state, facts)
   const { transforms } = invocation.plan
   for (let from = 0; from <= transforms.length;) {
     try {
@@ -138,7 +138,7 @@ async function recoverTransforms(run: RunContext, invocation: Invocation, first:
       return
     }
     const { error, index } = thrown
-    if (run.ended !== undefined || (error.code === 'MODEL_FORBIDDEN' && run.forbidden !== undefined)) {
+    if (run.checkEnd() !== undefined || (error.code === 'MODEL_FORBIDDEN' && run.forbidden !== undefined)) {
       invocation.failure = error // the hook was aborted because the run ends; there is nothing to recover
       return
     }
@@ -172,7 +172,7 @@ export async function recover(
   const failures = run.countFailure()
   const facts = { error: run.recordError(error, during), during, consecutiveFailures: failures }
   const hasRetried = next !== undefined && run.effects.scopeLog.find(next) !== undefined
-  const invocation = new Invocation(run, run.parts.stack.plan('onError'), run.state, facts)
+  const invocation = new Invocation(run, run.parts.plans.of('onError'), run.state, facts)
   try {
     await runTransforms(invocation, invocation.plan.transforms)
   } catch (second) {
@@ -226,7 +226,7 @@ export async function fireOrThrow(
   facts: FactValues,
   state = run.state,
 ): Promise<Invocation> {
-  const invocation = new Invocation(run, run.parts.stack.plan(trigger), state, facts)
+  const invocation = new Invocation(run, run.parts.plans.of(trigger), state, facts)
   try {
     await runTransforms(invocation, invocation.plan.transforms)
   } catch (thrown) {

@@ -1,9 +1,9 @@
 import type { LedgerEntry, TimedLedgerEntry } from '../state/ledger.ts'
-import type { StackedHook } from '../hooks/stack.ts'
+import type { PlannedHook } from '../hooks/hook-plans.ts'
 import type { ActiveCall } from './open-step.ts'
 
 /** The hook of an entry, or the loop itself. */
-type Noted = Pick<StackedHook, 'name'> & {
+type Noted = Pick<PlannedHook, 'name'> & {
   readonly mode: LedgerEntry['mode']
   readonly shadow?: boolean
   readonly bookkeeping?: boolean

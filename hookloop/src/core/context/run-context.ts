@@ -82,7 +82,7 @@ export class RunContext implements HookHost {
   /** Observers and shadow hooks that are still running, once there were any. */
   background: BackgroundWork | undefined
   /** Work that did not stop at the time limit of the run, and may still be running. */
-  left: readonly string[] = none
+  stillRunning: readonly string[] = none
   readonly approvals: SerialQueue
   /** Runs the loop of a subagent. Set when the run starts, because the loop calls tools, and tools start subagents. */
   drive: ((child: RunContext, input: Message) => Promise<FinalRecord>) | undefined
@@ -103,7 +103,7 @@ export class RunContext implements HookHost {
     this.approvals = options.parent?.approvals ?? new SerialQueue()
     this.drive = options.parent?.run?.drive
     this.ledgerOf = new Ledger(options.ledger)
-    this.shadows = parts.stack.hasShadows ? this.#shadowLog() : undefined
+    this.shadows = parts.plans.hasShadows ? this.#shadowLog() : undefined
   }
 
   /** The same run, again from its last checkpoint. */
@@ -120,7 +120,7 @@ export class RunContext implements HookHost {
     this.background ??= new BackgroundWork()
     this.background.watch(work, (error) => {
       const durationMs = performance.now() - started
-      const definedAt = this.parts.stack.hooks.find(({ name }) => name === hook)?.definedAt?.()
+      const definedAt = this.parts.plans.hooks.find(({ name }) => name === hook)?.definedAt?.()
       const entry = { step, hook, trigger, mode: 'observe', ...errorOpinion(error), durationMs } as const
       this.ledgerOf.addLate({ ...entry, ...(definedAt !== undefined && { definedAt }) })
     })
@@ -201,9 +201,9 @@ export class RunContext implements HookHost {
     return this.effects.signal
   }
 
-  /** Why the run must end, if it must: it was cancelled, or its time is over. Reading it makes the run stop. */
-  get ended(): RunEnd | undefined {
-    const end = this.effects.ended()
+  /** Why the run must end, if it must: it was cancelled, or its time is over. Stops the run if so. */
+  checkEnd(): RunEnd | undefined {
+    const end = this.effects.checkEnd()
     if (end !== undefined) this.#voteToEnd(end)
     return end
   }
@@ -246,7 +246,7 @@ export class RunContext implements HookHost {
   /** Adds what hooks did inside a call that has ended. */
   noteTrail(entries: readonly LedgerEntry[], durations: readonly number[]): void {
     for (const [i, { trigger, hook, mode, ...what }] of entries.entries()) {
-      const known = this.parts.stack.hooks.find((each) => each.name === hook)
+      const known = this.parts.plans.hooks.find((each) => each.name === hook)
       if (known === undefined && what.shadow === true) continue // recorded with an agent that still had this shadow
       const place = { plan: { trigger: trigger as HookTrigger }, call: undefined }
       this.note(place, known ?? { name: hook, mode }, durations[i] ?? 0, what)
@@ -311,7 +311,7 @@ export class RunContext implements HookHost {
    * that it is part of. Call it before something begins, and not about what has begun.
    */
   stoppedBy(): ContinuationEvaluation | undefined {
-    void this.ended
+    this.checkEnd()
     return this.#stop()
   }
 
@@ -328,7 +328,7 @@ export class RunContext implements HookHost {
 
   /** Checks for cancellation only: an answer that arrives with the end of the time is still used. */
   noticeCancel(): void {
-    if (this.effects.ended() === 'cancel') this.#voteToEnd('cancel')
+    if (this.effects.checkEnd() === 'cancel') this.#voteToEnd('cancel')
   }
 
   #voteToEnd(end: RunEnd): void {
@@ -339,8 +339,8 @@ export class RunContext implements HookHost {
     this.cast([end === 'cancel' ? cancelVote(time.stopRequest()) : limitVote(time, this.now)])
   }
 
-  leave(what: string): void {
-    this.left = [...this.left, what]
+  noteStillRunning(what: string): void {
+    this.stillRunning = [...this.stillRunning, what]
   }
 
   /** Counts the votes since the last count, and clears them. */

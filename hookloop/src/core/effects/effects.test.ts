@@ -92,7 +92,7 @@ test('a sleep ends at once when the run is cancelled, without an error', async (
   const sleeping = effects.sleep(keyOf('nap', 'sleep'), 100)
   cancel()
   await sleeping
-  assert.equal(effects.ended(), 'cancel')
+  assert.equal(effects.checkEnd(), 'cancel')
   await effects.sleep(keyOf('second nap', 'sleep'), 100)
 })
 

@@ -256,8 +256,8 @@ export class Effects implements Place {
    * Why the run must end, if it must. Each call is a check: it is recorded at which one the run noticed its end, so that another
    * process, and a replay, notice it at the same point.
    */
-  ended(): RunEnd | undefined {
-    if (this.#parent !== undefined) return this.#parent.ended()
+  checkEnd(): RunEnd | undefined {
+    if (this.#parent !== undefined) return this.#parent.checkEnd()
     if (this.#ended !== undefined) return this.#ended
     const { cancel } = this.scopeLog
     const check = ++this.#checks

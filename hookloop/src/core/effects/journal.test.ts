@@ -132,13 +132,13 @@ test('a timeout that is recorded ends the same wait at the same time, also if th
 
 test('a cancel is noticed at the same check by another process', () => {
   const first = processOf()
-  assert.equal(first.effects.ended(), undefined)
+  assert.equal(first.effects.checkEnd(), undefined)
   first.cancel()
-  assert.equal(first.effects.ended(), 'cancel')
+  assert.equal(first.effects.checkEnd(), 'cancel')
   const second = processOf(first.records)
   void second.log.apply({ t: 'end', at: 1, key: keyOf('a', 'model'), value: null }) // not read yet: it repeats the run
   assert.deepEqual(
-    [second.effects.ended(), second.effects.ended(), second.effects.ended()],
+    [second.effects.checkEnd(), second.effects.checkEnd(), second.effects.checkEnd()],
     [undefined, 'cancel', 'cancel'],
   )
 })

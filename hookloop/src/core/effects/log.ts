@@ -146,7 +146,7 @@ export class RunLog {
   }
 
   /** The scopes of a run and of all subagents in it. */
-  *within(outer: string): Generator<Scope> {
+  *scopesIn(outer: string): Generator<Scope> {
     for (const scope of this.scopes.values()) if (isWithin(scope.id, outer)) yield scope
   }
 
@@ -252,7 +252,7 @@ export class RunLog {
   /** What the effects in the scopes of some subagents, or in the open step, have cost, whether or not the run has asked for them. */
   openUsage(outer: string): Usage {
     let usage = noUsage
-    for (const { path, state, entries } of this.within(outer)) {
+    for (const { path, state, entries } of this.scopesIn(outer)) {
       if (state !== undefined && path.length > 0) usage = addUsage(usage, state.usage)
       for (const { key, end } of entries.values())
         if (key.kind !== 'child' && key.kind !== 'attempt') usage = addUsage(usage, usageOf(end))
@@ -289,7 +289,7 @@ export class RunLog {
 
   /** What the run has not asked for. What happened inside an effect that has ended is part of its result. */
   *#unread(outer: string): Generator<Entry> {
-    for (const scope of this.within(outer)) {
+    for (const scope of this.scopesIn(outer)) {
       if (this.#hasEnded(scope)) continue
       for (const entry of scope.entries.values()) if (!entry.isRead && !isInEnded(entry)) yield entry
     }
@@ -317,7 +317,7 @@ export class RunLog {
     const isRoot = scope.path.length === 0
     if (!isRoot && !this.#keepsChildren) return
     scope.state = known ?? applyDiff(scope.state, record.change)
-    for (const each of this.within(scope.id)) {
+    for (const each of this.scopesIn(scope.id)) {
       each.clear()
       if (each !== scope) this.scopes.delete(each.id)
     }

@@ -51,6 +51,6 @@ function failureText({ hook, mode, trigger, decision, shadow }: LedgerEntry): st
   const which = `${kinds[mode]} "${hook}" failed at ${trigger}`
   if (shadow === true) return `${which} in shadow mode`
   if (decision === 'continue') return `${which}, and the run continued without it`
-  if (decision === undefined || decision !== specOf(trigger as HookTrigger).no) return which
+  if (decision === undefined || decision !== specOf(trigger as HookTrigger).onGuardFailure) return which
   return `${which}, so it ${decision === 'block' ? 'blocked' : 'stopped the run'}`
 }

@@ -27,7 +27,7 @@ export type Action = {
   /** With a hook at `beforeToolUse`: it gets only calls whose arguments fit the tool. */
   readonly fitting?: true
   /** Does the work. An outcome that its trigger does not know is a failure of the hook, so a guard blocks. */
-  readonly perform: (ctx: BaseContext, how: ActionRun) => Promise<HookOutcome>
+  readonly perform: (ctx: BaseContext, run: ActionRun) => Promise<HookOutcome>
 }
 
 /** The second argument of `perform`. */

@@ -92,7 +92,7 @@ suite('an action whose outcome its trigger does not know', () => {
         trigger as GuardTrigger,
       )
       const says = outcome.decision ?? outcome.votes?.[0]?.decision
-      assert.equal(says, triggers[trigger as GuardTrigger].no === 'block' ? 'block' : 'forbidContinuation')
+      assert.equal(says, triggers[trigger as GuardTrigger].onGuardFailure === 'block' ? 'block' : 'forbidContinuation')
     })
   }
 
@@ -230,6 +230,6 @@ suite('a method that the context of a trigger does not have', () => {
 test('every trigger has a decision for a guard that fails', () => {
   for (const trigger of triggerNames) {
     const { guard: can, ...spec } = triggers[trigger]
-    assert.equal('no' in spec, can.length > 0 && !isAround(trigger), trigger)
+    assert.equal('onGuardFailure' in spec, can.length > 0 && !isAround(trigger), trigger)
   }
 })

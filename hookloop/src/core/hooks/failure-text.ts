@@ -1,14 +1,14 @@
 import { AgentError, messageOf, toAgentError, type ErrorCode } from '../../errors.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
 import { keyPatterns, redactor } from '../../values/secrets.ts'
-import type { StackedHook } from './stack.ts'
+import type { PlannedHook } from './hook-plans.ts'
 import type { HookTrigger } from './triggers.ts'
 
 /** The `value` of an error of an action: how it failed, as text that a model may read. */
 export type FailedAction = { readonly how: string }
 
 /** The error of a run in which a hook failed. It names the hook and keeps the code; a model reads a short text. */
-export function hookError({ name, mode, action }: StackedHook, trigger: HookTrigger, cause: AgentError): AgentError {
+export function hookError({ name, mode, action }: PlannedHook, trigger: HookTrigger, cause: AgentError): AgentError {
   const failed = `${mode === 'guard' ? 'Guard' : 'Hook'} "${name}" failed at ${trigger}`
   const details = { value: cause.value, cause: cause.cause ?? cause }
   const error = new AgentError(cause.code, `${failed}: ${cause.message}`, details)

@@ -15,8 +15,8 @@ export type HookHost = {
   readonly signal: AbortSignal
   readonly spent: Usage
   readonly now: number
-  /** Why the run must end, if it must. Reading it makes the run notice that. */
-  readonly ended: RunEnd | undefined
+  /** Why the run must end, if it must. The run notices that. */
+  readonly checkEnd: () => RunEnd | undefined
   readonly ledger: readonly LedgerEntry[]
   /** The ledger with durations, for observers. */
   readonly timedLedger?: readonly TimedLedgerEntry[] | undefined
@@ -34,7 +34,7 @@ export type HookHost = {
   /** Tracks an observer that is still running when the loop continues. */
   readonly watch: (hook: string, trigger: HookTrigger, work: PromiseLike<unknown>) => void
   /** Remembers work that was given up at the time limit of the run: it may still be running. */
-  readonly leave?: ((what: string) => void) | undefined
+  readonly noteStillRunning?: ((what: string) => void) | undefined
   /** Counts what a hook has spent. */
   readonly spend: (usage: TokenUsage) => void
   /** Lets a hook call models. Missing where it may not: in shadow mode, and while an answer is still being streamed. */
@@ -86,9 +86,7 @@ export function deriveHost(host: HookHost, ...overrides: readonly Partial<HookHo
     get now() {
       return host.now
     },
-    get ended() {
-      return host.effects.time.end
-    },
+    checkEnd: () => host.effects.time.end,
     get ledger() {
       return host.ledger
     },
@@ -103,7 +101,7 @@ export function deriveHost(host: HookHost, ...overrides: readonly Partial<HookHo
     },
     note: () => undefined,
     watch: (...observer) => host.watch(...observer),
-    leave: (what) => host.leave?.(what),
+    noteStillRunning: (what) => host.noteStillRunning?.(what),
     spend: () => undefined,
   }
   for (const each of overrides) Object.defineProperties(derived, Object.getOwnPropertyDescriptors(each))

@@ -241,8 +241,8 @@ function declare<T extends HookTrigger>(mode: Mode, on: On<T>, handler: unknown,
 }
 
 /** The handler of an action: it gets an `ActionRun` instead of `next`, and returns an outcome. */
-function performing({ perform }: Action): (ctx: never, how: never) => unknown {
-  return (ctx, how) => perform(ctx, how)
+function performing({ perform }: Action): (ctx: never, run: never) => unknown {
+  return (ctx, run) => perform(ctx, run)
 }
 
 function toFunction(handler: unknown): (ctx: never, next: never) => unknown {
@@ -278,7 +278,7 @@ function check({ name, triggers, mode, ...options }: Hook<string>): void {
     if (options.stream !== undefined && trigger !== 'afterInference') {
       throw invalid(name, `"stream" is only supported at afterInference`, options.stream)
     }
-    if (options.onFailure === 'block' && specOf(trigger).no === undefined) {
+    if (options.onFailure === 'block' && specOf(trigger).onGuardFailure === undefined) {
       throw invalid(name, `nothing can be blocked at ${trigger}`, options.onFailure)
     }
   }

@@ -57,7 +57,7 @@ export type HookInference = {
   /** The calls that the hook did not wait for, if there are any. They count as a part of the hook: its time limit applies. */
   readonly pending?: Promise<unknown> | undefined
   /** Call when the hook has ended: waits for calls that the hook did not wait for, and bills the run. */
-  close(how: 'returned' | 'threw' | 'timedOut'): Promise<void>
+  close(end: 'returned' | 'threw' | 'timedOut'): Promise<void>
 }
 
 /** What a hook returned, when the calls that it did not wait for have ended as well. */

@@ -12,7 +12,7 @@ import { changesBetween } from './changes.ts'
 import type { CompactOptions } from './compaction.ts'
 import type { HookHost } from './hook-host.ts'
 import type { HookInference, InferOptions } from './infer.ts'
-import type { Plan, StackedHook } from './stack.ts'
+import type { Plan, PlannedHook } from './hook-plans.ts'
 import type { HookTrigger } from './triggers.ts'
 
 const noVotes: readonly Vote[] = Object.freeze([])
@@ -39,7 +39,7 @@ export class Invocation implements Origin {
   /** The questions that an `allow` answers. */
   defaultAsks: readonly Ask[] = none
   /** The hook that is running. */
-  running: StackedHook | undefined
+  running: PlannedHook | undefined
   turn = 0
   /** When the last hook ended, if the next one starts right then. */
   mark = 0
@@ -101,7 +101,7 @@ export class Invocation implements Origin {
   async infer(options: InferOptions, turn: number): Promise<unknown> {
     const { running, host } = this
     const isLate = running === undefined || turn !== this.turn
-    if ((isLate || host.ended !== undefined) && (this.late ??= new LateCalls()).isTooMany()) return neverEnds()
+    if ((isLate || host.checkEnd() !== undefined) && (this.late ??= new LateCalls()).isTooMany()) return neverEnds()
     if (isLate) throw misused('the hook has ended. Await the call in the hook')
     if (running.effect) {
       throw misused('a hook with effect: true is recorded as one effect. Remove effect, or split it into two hooks')
@@ -128,7 +128,7 @@ export class Invocation implements Origin {
   }
 
   /** A copy in which the hook has a signal of its own, also while other hooks run. */
-  copyFor(hook: StackedHook): Invocation {
+  copyFor(hook: PlannedHook): Invocation {
     const copy = new Invocation(this.host, this.plan, this.state, this.facts, this.call)
     copy.running = hook
     return copy
@@ -157,14 +157,14 @@ export class Invocation implements Origin {
   }
 
   /** Call when a hook that was awaited has ended or timed out. */
-  endTurn(how: 'returned' | 'threw' | 'timedOut'): void | Promise<void> {
+  endTurn(end: 'returned' | 'threw' | 'timedOut'): void | Promise<void> {
     const { inference } = this
     this.running = undefined
-    if (how === 'returned' && inference === undefined && this.#signals?.current === undefined) return undefined
+    if (end === 'returned' && inference === undefined && this.#signals?.current === undefined) return undefined
     this.turn++
     this.inference = undefined
     this.#forgetHook()
-    return inference?.close(how)
+    return inference?.close(end)
   }
 
   /** The key of an effect that a hook performs in this invocation. */
@@ -224,17 +224,17 @@ export function neverEnds(): Promise<never> {
 const GUARD_TIMEOUT_MS = 60_000
 
 /** How long a handler may take. */
-export function timeLimitOf({ timeoutMs, action, mode }: StackedHook): number {
+export function timeLimitOf({ timeoutMs, action, mode }: PlannedHook): number {
   return timeoutMs ?? action?.timeoutMs ?? (mode === 'guard' ? GUARD_TIMEOUT_MS : Infinity)
 }
 
 /** How long a handler is waited for. An action that limits itself, such as a command, ends in its own way. */
-export function enforcedLimitOf(hook: StackedHook): number {
+export function enforcedLimitOf(hook: PlannedHook): number {
   return hook.action?.limitsItself === true ? Infinity : timeLimitOf(hook)
 }
 
 /** The time limit of a hook in an invocation. */
-export function hookLimit(invocation: Invocation, hook: StackedHook): TimeLimit {
+export function hookLimit(invocation: Invocation, hook: PlannedHook): TimeLimit {
   const key = invocation.keyFor('timeout', hook.name, '')
   return { ms: enforcedLimitOf(hook), key, abort: (error) => invocation.abort(error) }
 }
@@ -245,7 +245,7 @@ function misused(why: string): AgentError {
 
 /** What a hook decided and changed, for its entry in the ledger. */
 export function opinionOf(
-  { mode, action }: StackedHook,
+  { mode, action }: PlannedHook,
   before: Draft,
   after: Draft,
   isLast: boolean,

@@ -6,10 +6,10 @@ import { BaseContext, type Draft } from './base-context.ts'
 import { checkedOutcome, outcomeJson } from './check-outcome.ts'
 import type { Invocation } from './invocation.ts'
 import { applyOutcome, toOutcome } from './outcome.ts'
-import type { StackedHook } from './stack.ts'
+import type { PlannedHook } from './hook-plans.ts'
 
 /** Runs a hook with `effect: true` or an action. Its outcome is recorded as JSON, and the run continues with that JSON. */
-export async function performHook(invocation: Invocation, hook: StackedHook, ctx: BaseContext): Promise<Performed> {
+export async function performHook(invocation: Invocation, hook: PlannedHook, ctx: BaseContext): Promise<Performed> {
   const before = invocation.draft
   const apply = (outcome: Json): Draft => applyOutcome(before, checkedOutcome(outcome, invocation.trigger, hook.mode))
   const known = invocation.performed?.get(hook.name)
@@ -40,9 +40,9 @@ export function joinPerformed(invocation: Invocation, { draft, scope }: Performe
   return draft
 }
 
-async function outcomeOfAction({ handle, mode, timeoutMs }: StackedHook, ctx: BaseContext): Promise<Json> {
-  const how: ActionRun = { mode, signal: ctx.signal, timeoutMs }
-  return outcomeJson(await handle(ctx as never, how as never), mode)
+async function outcomeOfAction({ handle, mode, timeoutMs }: PlannedHook, ctx: BaseContext): Promise<Json> {
+  const run: ActionRun = { mode, signal: ctx.signal, timeoutMs }
+  return outcomeJson(await handle(ctx as never, run as never), mode)
 }
 
 /**

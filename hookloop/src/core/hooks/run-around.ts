@@ -5,11 +5,11 @@ import { describeValue } from '../../values/describe-value.ts'
 import { hookLimit, LateCalls, neverEnds, type Invocation } from './invocation.ts'
 import { errorOpinion, hookError } from './failure-text.ts'
 import { applies, isFatal } from './run-hooks.ts'
-import type { StackedHook } from './stack.ts'
+import type { PlannedHook } from './hook-plans.ts'
 
 /** A call with hooks around it, outermost first. */
 export type AroundCall<R, N> = {
-  readonly hooks: readonly StackedHook[]
+  readonly hooks: readonly PlannedHook[]
   readonly callId?: string
   /** An invocation whose context shows what `next` will do; `change` is what outer hooks have changed. */
   invocation(change: N | undefined): Invocation
@@ -28,7 +28,7 @@ export function runAround<R, N>(call: AroundCall<R, N>, index = 0, change?: N): 
   return hook === undefined ? call.attempt(change) : runLayer(call, { hook, index, change })
 }
 
-type Layer<N> = { readonly hook: StackedHook; readonly index: number; readonly change: N | undefined }
+type Layer<N> = { readonly hook: PlannedHook; readonly index: number; readonly change: N | undefined }
 
 async function runLayer<R, N>(call: AroundCall<R, N>, { hook, index, change }: Layer<N>): Promise<R> {
   const started = performance.now()
@@ -38,7 +38,7 @@ async function runLayer<R, N>(call: AroundCall<R, N>, { hook, index, change }: L
   const failures = new Set<unknown>()
   const late = new LateCalls()
   const next = (inner?: N): Promise<R> => {
-    if ((returned || invocation.host.ended !== undefined) && late.isTooMany()) return neverEnds()
+    if ((returned || invocation.host.checkEnd() !== undefined) && late.isTooMany()) return neverEnds()
     if (returned) throw misused(hook, 'called next() after it had returned. Await the result of next()')
     calls++
     const result = runAround(call, index + 1, call.merge(change, inner))
@@ -96,10 +96,10 @@ function errorOfNext(caught: unknown, failures: ReadonlySet<unknown>): unknown {
 
 /** Whether an error is about the call or the run, not about the hook that threw it: a limit rejects calls with `MODEL_RATE_LIMITED`. */
 function isOfCall(error: AgentError, { host }: Invocation): boolean {
-  return isFatal(error) || error.code.startsWith('MODEL_') || host.ended !== undefined
+  return isFatal(error) || error.code.startsWith('MODEL_') || host.checkEnd() !== undefined
 }
 
-function limitTime(invocation: Invocation, hook: StackedHook, work: Promise<unknown>): Promise<unknown> {
+function limitTime(invocation: Invocation, hook: PlannedHook, work: Promise<unknown>): Promise<unknown> {
   if (hook.timeoutMs === undefined) return work // the call as a whole ends with the run
   // In a scope: the timeout of an inner hook must not move the clock after an outer hook has given up.
   return invocation.host.effects.scope().withTimeout(work, hookLimit(invocation, hook))
@@ -112,6 +112,6 @@ function describeMisuse(value: unknown, calls: number): string {
   return 'neither called next() nor returned a result of its own. Write "return next()"'
 }
 
-function misused(hook: StackedHook, what: string): AgentError {
+function misused(hook: PlannedHook, what: string): AgentError {
   return new AgentError('HOOK_NEXT_MISUSED', `It ${what}.`, { value: hook.name })
 }

@@ -9,7 +9,7 @@ import { errorOpinion, hookError, modelText } from './failure-text.ts'
 import { withCalls } from './infer.ts'
 import { enforcedLimitOf, hookLimit, opinionOf, type Invocation } from './invocation.ts'
 import { joinPerformed, performHook, type Performed } from './perform-hook.ts'
-import type { StackedHook } from './stack.ts'
+import type { PlannedHook } from './hook-plans.ts'
 import { isThenable } from '../../values/thenable.ts'
 import { specOf, type HookTrigger } from './triggers.ts'
 
@@ -31,18 +31,18 @@ export class HookFailure extends Error {
 }
 
 /** Runs the transforms, each on the result of the one before it. Rejects with a HookFailure. */
-export function runTransforms(invocation: Invocation, hooks: readonly StackedHook[], from = 0): Promise<void> {
+export function runTransforms(invocation: Invocation, hooks: readonly PlannedHook[], from = 0): Promise<void> {
   return runInOrder(invocation, hooks, 'transform', from)
 }
 
 /** Runs the guards, all of them on the same value. A guard that fails is treated as a block; only fatal errors reject. */
-export function runGuards(invocation: Invocation, hooks: readonly StackedHook[]): Promise<void> {
+export function runGuards(invocation: Invocation, hooks: readonly PlannedHook[]): Promise<void> {
   return runInOrder(invocation, hooks, 'guard', 0)
 }
 
 async function runInOrder(
   invocation: Invocation,
-  hooks: readonly StackedHook[],
+  hooks: readonly PlannedHook[],
   mode: 'transform' | 'guard',
   from: number,
 ): Promise<void> {
@@ -55,7 +55,7 @@ async function runInOrder(
 /** Undefined if the hook has ended. */
 type Ending = Promise<void> | undefined
 
-function runNext(invocation: Invocation, hook: StackedHook, mode: Mode, index: number): Ending {
+function runNext(invocation: Invocation, hook: PlannedHook, mode: Mode, index: number): Ending {
   if (hook.shadow) {
     if (invocation.blocked === undefined) invocation.host.shadows?.run(invocation, hook)
     return undefined
@@ -71,7 +71,7 @@ function runNext(invocation: Invocation, hook: StackedHook, mode: Mode, index: n
 }
 
 /** Starts the observers, all at once. They run in the background, and their errors are only recorded. */
-export function runObservers(invocation: Invocation, hooks: readonly StackedHook[]): void {
+export function runObservers(invocation: Invocation, hooks: readonly PlannedHook[]): void {
   for (const hook of hooks) {
     const started = startOfHook(invocation)
     let error: unknown
@@ -90,13 +90,13 @@ export function runObservers(invocation: Invocation, hooks: readonly StackedHook
 }
 
 /** Work of an observer, which fails and is aborted after the time limit of the hook. */
-function withinTime(own: Invocation, hook: StackedHook, work: PromiseLike<unknown>): typeof work {
+function withinTime(own: Invocation, hook: PlannedHook, work: PromiseLike<unknown>): typeof work {
   const ms = enforcedLimitOf(hook)
   if (ms === Infinity) return work
   return withTimeout(work, ms, () => own.abort(timedOut({ hook: hook.name }, { ms })), { unref: true })
 }
 
-export function isTyped({ tool, triggers, action }: StackedHook): boolean {
+export function isTyped({ tool, triggers, action }: PlannedHook): boolean {
   const isOfTool = typeof tool === 'object' && !(tool instanceof RegExp)
   return (isOfTool || action?.fitting === true) && triggers.includes('beforeToolUse')
 }
@@ -104,7 +104,7 @@ export function isTyped({ tool, triggers, action }: StackedHook): boolean {
 export const UNFIT = { decision: 'skipped', message: 'the arguments do not fit the tool' }
 
 /** A hook declared with the tool itself, or `fitting`, only gets valid arguments; others get any, and may fix them. */
-function runTyped(invocation: Invocation, hook: StackedHook, index: number): Ending {
+function runTyped(invocation: Invocation, hook: PlannedHook, index: number): Ending {
   const run = (fits: boolean): Ending => {
     if (fits) return runOne(invocation, hook, 'transform', index)
     note(invocation, hook, startOfHook(invocation), UNFIT)
@@ -115,14 +115,14 @@ function runTyped(invocation: Invocation, hook: StackedHook, index: number): End
 }
 
 /** The result of `when`. It must be synchronous: a promise is always truthy. */
-export function applies(hook: StackedHook, ctx: BaseContext): boolean {
+export function applies(hook: PlannedHook, ctx: BaseContext): boolean {
   const answer: unknown = hook.when!(ctx as never)
   if (!isThenable(answer)) return Boolean(answer)
   answer.then(undefined, () => undefined)
   throw new AgentError('HOOK_INVALID_OPTION', 'Its "when" returned a promise; it must return a boolean.')
 }
 
-function runOne(invocation: Invocation, hook: StackedHook, mode: Mode, index: number): Ending {
+function runOne(invocation: Invocation, hook: PlannedHook, mode: Mode, index: number): Ending {
   const running = { hook, index, started: startOfHook(invocation) }
   try {
     const ctx = invocation.context(mode)
@@ -145,12 +145,12 @@ function runOne(invocation: Invocation, hook: StackedHook, mode: Mode, index: nu
 }
 
 /** Whether the hook is recorded as an effect. */
-function isPerformed({ effect, action }: StackedHook): boolean {
+function isPerformed({ effect, action }: PlannedHook): boolean {
   return effect || action !== undefined
 }
 
 type RunningHook = {
-  readonly hook: StackedHook
+  readonly hook: PlannedHook
   /** The position of the hook among the transforms or guards. */
   readonly index: number
   readonly started: number
@@ -168,7 +168,7 @@ async function settle(invocation: Invocation, running: RunningHook, result: Prom
       : BaseContext.accept(returned, invocation)
     accept(invocation, hook, draft, started)
   } catch (thrown) {
-    if (isLeftByLimit(thrown)) invocation.host.leave?.(nameInRun(hook, invocation.trigger))
+    if (isLeftByLimit(thrown)) invocation.host.noteStillRunning?.(nameInRun(hook, invocation.trigger))
     let why = thrown
     try {
       await invocation.endTurn(isTimeout(thrown, hook.name) ? 'timedOut' : 'threw')
@@ -180,7 +180,7 @@ async function settle(invocation: Invocation, running: RunningHook, result: Prom
 }
 
 /** A hook, for messages: `guard "no-push" at beforeToolUse`. */
-export function nameInRun({ mode, name }: StackedHook, trigger: HookTrigger): string {
+export function nameInRun({ mode, name }: PlannedHook, trigger: HookTrigger): string {
   return `${mode === 'transform' ? 'hook' : mode} "${name}" at ${trigger}`
 }
 
@@ -190,7 +190,7 @@ function isTimeout(thrown: unknown, hook: string): boolean {
 }
 
 /** Applies what a hook decided and changed to the invocation. */
-function accept(invocation: Invocation, hook: StackedHook, draft: Draft, started: number): void {
+function accept(invocation: Invocation, hook: PlannedHook, draft: Draft, started: number): void {
   const before = invocation.draft
   if (draft === before) return note(invocation, hook, started)
   const { within } = draft
@@ -215,7 +215,7 @@ function accept(invocation: Invocation, hook: StackedHook, draft: Draft, started
   note(invocation, hook, started, Object.keys(what).length > 0 ? what : undefined)
 }
 
-function isInForce({ shadow }: StackedHook): boolean {
+function isInForce({ shadow }: PlannedHook): boolean {
   return !shadow
 }
 
@@ -259,24 +259,24 @@ function fail(invocation: Invocation, { hook, index, started }: RunningHook, thr
   throw new HookFailure(error, index)
 }
 
-function failsClosed({ mode, onFailure }: StackedHook): boolean {
+function failsClosed({ mode, onFailure }: PlannedHook): boolean {
   return mode === 'guard' || onFailure === 'block'
 }
 
 /** Adds the block, or the vote, of a hook that failed closed. */
 function blockAfterFailure(invocation: Invocation, by: string, message: string): void {
-  if (specOf(invocation.trigger).no === 'block') {
+  if (specOf(invocation.trigger).onGuardFailure === 'block') {
     invocation.blocked ??= { by, message }
     return
   }
-  const { ended } = invocation.host
-  const reason = ended === undefined ? 'errorForbade' : ended === 'limit' ? 'timeLimit' : 'userRequested'
+  const end = invocation.host.checkEnd()
+  const reason = end === undefined ? 'errorForbade' : end === 'limit' ? 'timeLimit' : 'userRequested'
   const vote = { decision: 'forbidContinuation', reason, message, source: by } as const
   invocation.votes = [...invocation.votes, Object.freeze(vote)]
 }
 
-export function failedOpinion(invocation: Invocation, hook: StackedHook, error: AgentError): Partial<LedgerEntry> {
-  const decision = failsClosed(hook) ? specOf(invocation.trigger).no : hook.onFailure
+export function failedOpinion(invocation: Invocation, hook: PlannedHook, error: AgentError): Partial<LedgerEntry> {
+  const decision = failsClosed(hook) ? specOf(invocation.trigger).onGuardFailure : hook.onFailure
   return { ...errorOpinion(error), ...(decision && { decision }) }
 }
 
@@ -291,7 +291,7 @@ function startOfHook(invocation: Invocation): number {
   return mark === 0 ? performance.now() : mark
 }
 
-function note(invocation: Invocation, hook: StackedHook, started: number, what?: Partial<LedgerEntry>): void {
+function note(invocation: Invocation, hook: PlannedHook, started: number, what?: Partial<LedgerEntry>): void {
   const ended = performance.now()
   invocation.host.note(invocation, hook, ended - started, what)
   invocation.mark = ended // the next hook starts here: reading the clock costs as much as calling a hook

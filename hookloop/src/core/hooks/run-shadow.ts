@@ -7,7 +7,7 @@ import { BaseContext } from './base-context.ts'
 import { snapshotHost } from './hook-host.ts'
 import { Invocation, opinionOf } from './invocation.ts'
 import { applies, failedOpinion, isTyped, UNFIT } from './run-hooks.ts'
-import type { StackedHook } from './stack.ts'
+import type { PlannedHook } from './hook-plans.ts'
 
 const SHADOW_TIMEOUT_MS = 60_000
 
@@ -15,7 +15,7 @@ const SHADOW_TIMEOUT_MS = 60_000
  * Runs a hook in shadow mode, in the background: its decisions are recorded in the ledger and not applied. It changes
  * neither the clock nor the recording, and other hooks do not see it.
  */
-export function runShadow(invocation: Invocation, hook: StackedHook): void {
+export function runShadow(invocation: Invocation, hook: PlannedHook): void {
   const { shadows } = invocation.host
   if (shadows === undefined) return
   const started = performance.now()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fire } from '../../testing/fire.ts'
 import { guard, hook, isHook, observe, shadow, type Hook } from './hook.ts'
-import { HookStack } from './stack.ts'
+import { HookPlans } from './hook-plans.ts'
 import type { PlainTrigger } from './triggers.ts'
 
 const no = guard('beforeToolUse', (ctx) => ctx.block('No.'), { name: 'no', priority: 3, tool: 'bash' })
@@ -32,23 +32,23 @@ for (const [what, made] of Object.entries({
 test('names of active hooks do not depend on shadow hooks', () => {
   const plain = (): Hook<'beforeStep'> => hook('beforeStep', (ctx) => ctx)
   const [first, second] = [plain(), plain()]
-  const names = (stack: HookStack): readonly string[] =>
-    stack.hooks.filter((each) => !each.shadow).map(({ name }) => name)
+  const names = (plans: HookPlans): readonly string[] =>
+    plans.hooks.filter((each) => !each.shadow).map(({ name }) => name)
   const shadows = [shadow(plain()), shadow(plain(), { name: 'other' })]
-  assert.deepEqual(names(new HookStack([...shadows, first, second])), names(new HookStack([first, second])))
+  assert.deepEqual(names(new HookPlans([...shadows, first, second])), names(new HookPlans([first, second])))
 })
 
 test('a shadow hook cannot have the name of an active hook', () => {
-  assert.throws(() => new HookStack([no, shadow(no)]), { code: 'HOOK_DUPLICATE' })
-  assert.throws(() => new HookStack([hook('beforeStep', (ctx) => ctx), shadow(no, { name: 'hook:beforeStep' })]), {
+  assert.throws(() => new HookPlans([no, shadow(no)]), { code: 'HOOK_DUPLICATE' })
+  assert.throws(() => new HookPlans([hook('beforeStep', (ctx) => ctx), shadow(no, { name: 'hook:beforeStep' })]), {
     code: 'HOOK_DUPLICATE',
   })
 })
 
 test('a trigger with only shadow hooks has no active hook', () => {
-  const stack = new HookStack([shadow(no)], ['bash'])
-  const { empty, shadowed } = stack.plan('beforeToolUse', 'bash')
-  assert.deepEqual([empty, shadowed, stack.records, stack.plan('beforeStep').shadowed], [true, true, [], false])
+  const plans = new HookPlans([shadow(no)], ['bash'])
+  const { empty, shadowed } = plans.of('beforeToolUse', 'bash')
+  assert.deepEqual([empty, shadowed, plans.records, plans.of('beforeStep').shadowed], [true, true, [], false])
 })
 
 test('fire() reports what a shadow hook would do', async () => {

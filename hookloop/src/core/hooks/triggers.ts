@@ -58,7 +58,7 @@ type TriggerSpec<F> = {
   /** What a guard can do here. Empty: guards are not allowed here. */
   readonly guard: readonly Ability[]
   /** The decision of a guard that fails, or of a hook with `onFailure: 'block'`. */
-  readonly no?: 'forbid' | 'block'
+  readonly onGuardFailure?: 'forbid' | 'block'
 }
 
 /**
@@ -67,57 +67,67 @@ type TriggerSpec<F> = {
  */
 const table = {
   onSessionStart: { carries: ['sessionId', 'source'], hook: ['state'], guard: [] },
-  onUserInput: { carries: ['input'], hook: ['input', 'state'], guard: ['block', 'ask'], no: 'block' },
-  beforeExecution: { carries: [], hook: ['state', 'stop'], guard: ['stop'], no: 'forbid' },
-  beforeStep: { carries: [], hook: ['state', 'stop', 'vote', 'compact'], guard: ['stop', 'vote', 'ask'], no: 'forbid' },
+  onUserInput: { carries: ['input'], hook: ['input', 'state'], guard: ['block', 'ask'], onGuardFailure: 'block' },
+  beforeExecution: { carries: [], hook: ['state', 'stop'], guard: ['stop'], onGuardFailure: 'forbid' },
+  beforeStep: {
+    carries: [],
+    hook: ['state', 'stop', 'vote', 'compact'],
+    guard: ['stop', 'vote', 'ask'],
+    onGuardFailure: 'forbid',
+  },
   beforeInference: {
     carries: ['request'],
     hook: ['request', 'state', 'stop'],
     guard: ['stop', 'within', 'ask'],
-    no: 'forbid',
+    onGuardFailure: 'forbid',
   },
   aroundInference: { carries: ['request'], hook: 'around', guard: [] },
   afterInference: {
     carries: ['request', 'response'],
     hook: ['response', 'state', 'stop'],
     guard: ['block', 'stop'],
-    no: 'block',
+    onGuardFailure: 'block',
   },
   beforeToolUse: {
     carries: ['toolCall'],
     hook: ['args', 'state', 'stop'],
     guard: ['block', 'permit', 'stop'],
-    no: 'block',
+    onGuardFailure: 'block',
   },
   aroundToolUse: { carries: ['toolCall'], hook: 'around', guard: [] },
   afterToolUse: {
     carries: ['toolCall', 'toolExecution'],
     hook: ['output', 'state', 'stop'],
     guard: ['block', 'stop'],
-    no: 'block',
+    onGuardFailure: 'block',
   },
-  afterStep: { carries: ['step'], hook: ['state', 'stop', 'vote'], guard: ['stop', 'vote'], no: 'forbid' },
+  afterStep: { carries: ['step'], hook: ['state', 'stop', 'vote'], guard: ['stop', 'vote'], onGuardFailure: 'forbid' },
   onStop: {
     carries: ['outcome', 'continuations'],
     hook: ['state', 'continue'],
     guard: ['continue', 'stop', 'ask'],
-    no: 'forbid',
+    onGuardFailure: 'forbid',
   },
   onSubagentStop: {
     carries: ['subagent', 'outcome', 'output'],
     hook: ['output', 'state', 'continue'],
     guard: ['block', 'continue'],
-    no: 'block',
+    onGuardFailure: 'block',
   },
   onPause: { carries: ['pending'], hook: ['state'], guard: [] },
   onResume: { carries: ['answers'], hook: ['state'], guard: [] },
   onError: { carries: ['error', 'during', 'consecutiveFailures'], hook: ['state', 'stop', 'recover'], guard: [] },
-  beforeCompaction: { carries: ['messages', 'requested'], hook: ['messages', 'state'], guard: ['block'], no: 'block' },
+  beforeCompaction: {
+    carries: ['messages', 'requested'],
+    hook: ['messages', 'state'],
+    guard: ['block'],
+    onGuardFailure: 'block',
+  },
   afterCompaction: {
     carries: ['messages', 'requested', 'summary'],
     hook: ['messages', 'state'],
     guard: ['block'],
-    no: 'block',
+    onGuardFailure: 'block',
   },
   afterExecution: { carries: ['outcome'], hook: ['state'], guard: [] },
   onSessionEnd: { carries: ['sessionId', 'reason'], hook: ['state'], guard: [] },

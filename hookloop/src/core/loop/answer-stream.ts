@@ -29,7 +29,7 @@ export class AnswerStream {
     this.run = run
     this.#step = step
     this.request = request
-    const { transforms, guards } = run.parts.stack.plan('afterInference')
+    const { transforms, guards } = run.parts.plans.of('afterInference')
     const policies = [...transforms, ...guards].filter((hook) => !hook.shadow).map((hook) => hook.stream ?? 'hold')
     this.policy = policies.includes('hold') ? 'hold' : policies.includes('window') ? 'window' : 'after'
   }
@@ -158,7 +158,7 @@ class WrittenAnswer {
   /** The answer so far as hooks changed it; undefined if one blocked it or failed. */
   async #pass(): Promise<InferenceResponse | undefined> {
     const { run, request } = this.#stream
-    const plan = run.parts.stack.plan('afterInference')
+    const plan = run.parts.plans.of('afterInference')
     const response = toResponse({
       content: this.#parts.map((part) => Object.freeze({ ...part })),
       finishReason: 'other',

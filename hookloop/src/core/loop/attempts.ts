@@ -19,7 +19,7 @@ import { Trail, type HookHost } from '../hooks/hook-host.ts'
 import { Invocation } from '../hooks/invocation.ts'
 import { runAround } from '../hooks/run-around.ts'
 import { runGuards } from '../hooks/run-hooks.ts'
-import type { StackedHook } from '../hooks/stack.ts'
+import type { PlannedHook } from '../hooks/hook-plans.ts'
 import type { RunContext } from '../context/run-context.ts'
 import { estimateStarted, estimateUsage } from '../model/estimate-usage.ts'
 import { fingerprintRequest } from '../model/fingerprint-request.ts'
@@ -85,7 +85,7 @@ const aroundLimit: WorkLimit = { ...untilEnd, graceMs: (end) => (end === 'limit'
 export class AroundInference {
   readonly #run: RunContext
   readonly #call: ModelCall
-  readonly #how: Performing
+  readonly #options: Performing
   readonly #trail = new Trail()
   readonly #votes: ContinuationEvaluation[] = []
   readonly #race = new AbortController()
@@ -97,16 +97,16 @@ export class AroundInference {
   #last: InferenceResponse | undefined
   #ended = false
 
-  constructor(run: RunContext, call: ModelCall, how: Performing) {
+  constructor(run: RunContext, call: ModelCall, options: Performing) {
     this.#run = run
     this.#call = call
-    this.#how = how
+    this.#options = options
   }
 
-  async run(hooks: readonly StackedHook[]): Promise<ModelCallRecord> {
+  async run(hooks: readonly PlannedHook[]): Promise<ModelCallRecord> {
     const run = this.#run
     const call = this.#call
-    const plan = run.parts.stack.plan('aroundInference')
+    const plan = run.parts.plans.of('aroundInference')
     const host = this.#host({})
     const rest = { trail: this.#trail.entries, votes: this.#votes }
     call.durations = this.#trail.durations
@@ -128,7 +128,7 @@ export class AroundInference {
     } catch (thrown) {
       this.#end()
       if (passes(thrown)) throw thrown
-      if (this.#how.signal.aborted) this.#billSent()
+      if (this.#options.signal.aborted) this.#billSent()
       call.thrown = toAgentError(thrown, 'MODEL_FAILED')
       const { usage, isEstimated } = this.#billed()
       return failedRecord(thrown, usage, { isEstimated, ...rest })
@@ -170,7 +170,7 @@ export class AroundInference {
     const request = this.#changed(change)
     const nth = ++this.#attempts
     const isRepeated = nth > 1
-    const n = `${this.#how.n}.${nth}`
+    const n = `${this.#options.n}.${nth}`
     const attempt: Attempt = { request, signal: this.#race.signal, number: 0, isSent: false, streamed: 0 }
     this.#running.add(attempt) // before the guards run: concurrent attempts count each other
     try {
@@ -185,7 +185,7 @@ export class AroundInference {
       }
       const response = await run.effects.scope().perform<InferenceResponse>(effect, (signal) => {
         attempt.signal = AbortSignal.any([signal, this.#race.signal])
-        return this.#how.send(run, this.#call, attempt)
+        return this.#options.send(run, this.#call, attempt)
       })
       if (this.#ended) return response // another attempt has won
       if (nth === this.#attempts) this.#last = response
@@ -234,7 +234,7 @@ export class AroundInference {
   /** A request that hooks have changed or repeated is decided on again: guards see every call that a model gets. */
   async #runGuards(attempt: Attempt, place: string): Promise<void> {
     const run = this.#run
-    const plan = run.parts.stack.plan('beforeInference')
+    const plan = run.parts.plans.of('beforeInference')
     const spentWithoutThis = (): HookHost['spent'] => addUsage(run.execution.usage, this.#cost(attempt))
     const host = this.#host({
       place,

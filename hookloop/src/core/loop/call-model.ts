@@ -140,7 +140,7 @@ async function mayCallAgain(
   if ((await recover(run, failureOf(call, failed), 'aroundInference', next)) !== 'retry') return false
   // Another attempt is a call like the first: guards decide on it again.
   const { request } = call
-  const plan = run.parts.stack.plan('beforeInference')
+  const plan = run.parts.plans.of('beforeInference')
   await finishInvocation(run, new Invocation(run, plan, run.state, { request }))
   return run.stoppedBy() === undefined || hasBegun
 }
@@ -160,7 +160,7 @@ async function performCall(
   step: OpenStep,
   { call, attempt }: { readonly call: ModelCall; readonly attempt: number },
 ): Promise<ModelCallRecord> {
-  const { arounds } = run.parts.stack.plan('aroundInference')
+  const { arounds } = run.parts.plans.of('aroundInference')
   if (call.stream !== undefined) call.stream.spent = noTokens // billed with the attempt before
   call.thrown = undefined
   const effect: Effect = {

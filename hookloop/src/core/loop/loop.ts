@@ -15,7 +15,7 @@ import { Suspended } from '../effects/journal.ts'
 import { callModel } from './call-model.ts'
 import { runCalls } from './run-calls.ts'
 import { askAt, deniedVote } from '../context/ask.ts'
-import { compact } from './compact.ts'
+import { compactConversation } from './compact-conversation.ts'
 import { asRecorded, countStep, readOutput, reconsider, setRequested } from './outcome.ts'
 import { fireQuietly, fireTrigger, hasQuestion } from '../context/fire-trigger.ts'
 import { OpenStep } from '../context/open-step.ts'
@@ -69,7 +69,7 @@ async function beforeStep(run: RunContext): Promise<ContinuationOutcome | undefi
   }
   const stopped = countBeforeStep(run)
   if (stopped !== undefined || fired?.compaction === undefined) return stopped
-  await compact(run, fired.compaction)
+  await compactConversation(run, fired.compaction)
   return countBeforeStep(run) // guards of the compaction may vote as well
 }
 
@@ -106,7 +106,7 @@ async function closeStep(run: RunContext, open: OpenStep): Promise<ContinuationO
   if (step.type !== 'error') setRequested(run)
   await fireTrigger(run, 'afterStep', { step })
   // A cancel that came with the last effect is part of this count, and so is the time limit if hooks were left behind.
-  if (run.left.length === 0) run.noticeCancel()
+  if (run.stillRunning.length === 0) run.noticeCancel()
   else void run.stoppedBy()
   const outcome = countStep(run)
   if (outcome !== step.outcome || open.errors.length > step.errors.length)
@@ -172,7 +172,7 @@ function finalRecord(run: RunContext, outcome: ContinuationOutcome): FinalRecord
     status: finalStatus(run, reason),
     reason,
     by: outcome.resolvedBy ?? 'hookloop',
-    message: run.left.length === 0 ? message : `${message} Left behind: ${run.left.join(', ')}.`,
+    message: run.stillRunning.length === 0 ? message : `${message} Left behind: ${run.stillRunning.join(', ')}.`,
     ...(vote?.value !== undefined && { value: vote.value }),
     votes: outcome.evaluations,
     at: run.now,
@@ -181,7 +181,7 @@ function finalRecord(run: RunContext, outcome: ContinuationOutcome): FinalRecord
 
 function finalStatus(run: RunContext, reason: FinalRecord['reason']): FinalStatus {
   if (run.failure !== undefined) return 'failed'
-  if (reason === 'userRequested' && run.ended === 'cancel') return 'cancelled'
+  if (reason === 'userRequested' && run.checkEnd() === 'cancel') return 'cancelled'
   return reason === 'completed' ? 'completed' : 'stopped'
 }
 
@@ -207,8 +207,8 @@ async function checkpoint(run: RunContext, { isFinal = false }: { readonly isFin
   run.closed = undefined
   const { unstored: ledger } = ledgerOf
   const ended = isFinal ? run.lastStep : undefined
-  const how = { state: run.state, ledger, at: run.now, final: run.blocked, ended }
-  run.load(await journal.checkpoint(scope, how), run.hasExecution)
+  const closing = { state: run.state, ledger, at: run.now, final: run.blocked, ended }
+  run.load(await journal.checkpoint(scope, closing), run.hasExecution)
   ledgerOf.setStored()
   effects.stamp(scope.at)
   effects.nextStep()

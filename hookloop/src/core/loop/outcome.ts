@@ -111,11 +111,11 @@ export async function readOutput(run: RunContext, outcome: ContinuationOutcome):
     error = read.error
   } catch (thrown) {
     if (passes(thrown)) throw thrown
-    if (isLeftByLimit(thrown)) run.leave('schema of the output')
+    if (isLeftByLimit(thrown)) run.noteStillRunning('schema of the output')
     error = toAgentError(thrown, 'OUTPUT_INVALID')
   }
   run.recordError(error, 'onStop')
-  if (run.ended === 'limit') return countVotes([...outcome.evaluations, ...run.count().evaluations])
+  if (run.checkEnd() === 'limit') return countVotes([...outcome.evaluations, ...run.count().evaluations])
   run.failure ??= error
   const { message } = error
   const vote = { decision: 'forbidContinuation', reason: 'errorForbade', message, source: 'output' } as const

@@ -32,9 +32,9 @@ export async function checkResume(
 }
 
 /** The hooks of this agent and those before: none of their guards may be missing when another process continues the run. */
-export function withHooks({ stack }: AgentParts, before: readonly HookRecord[]): readonly HookRecord[] {
+export function withHooks({ plans }: AgentParts, before: readonly HookRecord[]): readonly HookRecord[] {
   const known = new Set(before.map(({ name }) => name))
-  const present = stack.records
+  const present = plans.records
   const kept = before.flatMap(({ name }) => present.find((each) => each.name === name) ?? [])
   return Object.freeze([...kept, ...present.filter(({ name }) => !known.has(name))])
 }
@@ -58,8 +58,8 @@ function checkGuards(parts: AgentParts, hooks: readonly HookRecord[], accepted: 
 }
 
 /** Where a guard does not protect a run any more, as text after its name. Undefined if it does everywhere. */
-function unprotected({ stack, toolNames }: AgentParts, { name, on = [], tools }: HookRecord): string | undefined {
-  const same = stack.hooks.find((each) => each.name === name && each.mode === 'guard' && !each.shadow)
+function unprotected({ plans, toolNames }: AgentParts, { name, on = [], tools }: HookRecord): string | undefined {
+  const same = plans.hooks.find((each) => each.name === name && each.mode === 'guard' && !each.shadow)
   if (same === undefined) return ''
   const triggers = on.filter((trigger) => !same.triggers.some((each) => each === trigger))
   if (triggers.length > 0) return ` at ${triggers.join(', ')}`

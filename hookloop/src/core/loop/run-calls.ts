@@ -133,7 +133,7 @@ async function followAnswer(run: RunContext, { judged, answer, shown }: Answered
 /** Runs calls together, then afterToolUse for each in order. Returns what waits for answers. */
 async function runGroup(run: RunContext, group: readonly Judged[]): Promise<readonly Suspended[]> {
   const waiting: Suspended[] = []
-  void run.ended // once, here: the order in which the tools start differs from run to run
+  run.checkEnd() // once, here: the order in which the tools start differs from run to run
   const ids = new Set(group.map(({ call }) => call.id))
   // What was asked about them has been answered, also if other questions are asked now.
   run.effects.scopeLog.readAll(({ kind, call = '' }) => (kind === 'ask' || kind === 'tool') && ids.has(call))
@@ -227,8 +227,8 @@ function noteEnd(run: RunContext, call: ActiveCall, { status, output, truncated 
   if (status === 'ok' && truncated !== true && output !== noOutput) return
   const decision = status !== 'ok' ? status : truncated === true ? 'truncated' : 'no output'
   const message = status === 'ok' ? {} : { message: textOfJson(output) }
-  if (output === leftByLimit.output) run.leave(`tool "${call.name}"`)
-  if (output === HOOKS_LEFT) run.leave(`hooks around the tool "${call.name}"`)
+  if (output === leftByLimit.output) run.noteStillRunning(`tool "${call.name}"`)
+  if (output === HOOKS_LEFT) run.noteStillRunning(`hooks around the tool "${call.name}"`)
   run.noteLoop('aroundToolUse', { call: call.id, decision, ...message })
 }
 

@@ -48,7 +48,7 @@ export async function takeInput(run: RunContext, input: Message): Promise<Contin
 
 /** Whether the input is not taken. New input, and the end of the run above, only end a run whose input is taken. */
 function isStopped(run: RunContext): boolean {
-  return run.ended !== undefined || run.forbidden !== undefined
+  return run.checkEnd() !== undefined || run.forbidden !== undefined
 }
 
 /** The state of a run that has no execution. What was spent was spent all the same. */
@@ -103,7 +103,7 @@ function openExecution(run: RunContext): void {
     usage: addUsage(noUsage, run.spentEarly),
     failures: 0,
     continuations: Object.freeze({ inRow: 0, total: 0 }),
-    hooks: run.parts.stack.records,
+    hooks: run.parts.plans.records,
   }
   run.setDeadline()
 }

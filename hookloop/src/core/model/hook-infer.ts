@@ -99,10 +99,10 @@ export class HookModelCalls implements HookInference {
     return this.#pending.size === 0 ? undefined : Promise.all(this.#pending)
   }
 
-  async close(how: 'returned' | 'threw' | 'timedOut'): Promise<void> {
+  async close(end: 'returned' | 'threw' | 'timedOut'): Promise<void> {
     this.#trail.isClosed = true
-    if (how !== 'returned') this.#hookEnded.abort(hookEnded())
-    if (how === 'timedOut') return this.#report(await this.#untilTimeout())
+    if (end !== 'returned') this.#hookEnded.abort(hookEnded())
+    if (end === 'timedOut') return this.#report(await this.#untilTimeout())
     await Promise.all(this.#pending)
     this.#report({ usage: this.#usage, trail: this.#trail.entries, votes: this.#votes })
     this.#run.effects.join(this.#effects)
@@ -190,7 +190,7 @@ export class HookModelCalls implements HookInference {
   async #runGuards(request: InferenceRequest, number: number): Promise<CallLimit | undefined> {
     const run = this.#run
     const effects = this.#effects
-    const plan = run.parts.stack.plan('beforeInference')
+    const plan = run.parts.plans.of('beforeInference')
     if (plan.guards.length === 0) return undefined
     const spentWithoutThis = (): HookHost['spent'] => addUsage(run.spent, this.#cost(number))
     const host = this.#trail.hostIn(run, {
@@ -249,7 +249,7 @@ export class HookModelCalls implements HookInference {
     },
   ): Promise<InferenceResponse> {
     const { request, send, note } = call
-    const plan = this.#run.parts.stack.plan('aroundInference')
+    const plan = this.#run.parts.plans.of('aroundInference')
     const hooks = plan.arounds.filter((each) => each.inherited)
     return runAround<InferenceResponse, never>({
       hooks,

@@ -3,7 +3,7 @@ import { MODEL_KEY, type AgentState } from '../state/agent-state.ts'
 import type { JsonObject } from '../../values/json.ts'
 import { joinRedactors } from '../../values/secrets.ts'
 import { BaseContext } from '../hooks/base-context.ts'
-import { HookStack, type StackedHook } from '../hooks/stack.ts'
+import { HookPlans, type PlannedHook } from '../hooks/hook-plans.ts'
 import type { AgentSpec } from '../agent/agent-tool.ts'
 import type { ApprovalPolicy } from '../agent/capability.ts'
 import { isAgent, partsOf, type AgentParts } from '../agent/agent-parts.ts'
@@ -42,15 +42,15 @@ function createChildParts(
   { to, name }: { readonly to: object; readonly name: string },
 ): AgentParts {
   const own = isAgent(to) ? partsOf(to) : parent.derive(to, name)
-  const inherited = parent.stack.hooks
+  const inherited = parent.plans.hooks
     .filter((each) => each.mode !== 'transform' || each.inherited || each.action?.inherited === true)
     .map((each) => inherit(each, parent.level))
   const origins = new Set(inherited.map(({ handle }) => originOf(handle)))
-  const hooks = own.stack.hooks.filter(({ handle }) => !origins.has(handle)) // a guard that both agents have runs once
+  const hooks = own.plans.hooks.filter(({ handle }) => !origins.has(handle)) // a guard that both agents have runs once
   return Object.freeze({
     ...own,
     name,
-    stack: new HookStack([...withUniqueNames(inherited, hooks, parent.name), ...hooks], own.toolNames),
+    plans: new HookPlans([...withUniqueNames(inherited, hooks, parent.name), ...hooks], own.toolNames),
     approval: joinApproval(parent.approval, own.approval),
     redact: joinRedactors([own.redact, parent.redact].filter((each) => each !== undefined)),
     level: parent.level + 1,
@@ -66,7 +66,7 @@ function originOf(handle: Handle): Handle {
 }
 
 /** A hook of an ancestor. Its context counts what was spent there and since. */
-function inherit(hook: StackedHook, level: number): Hook {
+function inherit(hook: PlannedHook, level: number): Hook {
   const { handle, when } = hook
   if (originals.has(handle)) return hook // inherited by the parent, so it counts from its own agent already
   const atLevel = (ctx: never): never => BaseContext.change(ctx, { level }) as never

@@ -48,7 +48,7 @@ export type ChildEnd = {
   /** Whether a tool call of it succeeded: that resets the count of continuations in a row. */
   readonly hasWorked?: true
   /** Work that may still be running. */
-  readonly left?: readonly string[]
+  readonly stillRunning?: readonly string[]
 }
 
 /** Runs a subagent to its end. It is a part of its parent's journal, so it suspends, resumes and replays with it. */
@@ -111,7 +111,7 @@ function endOf(
   { parent, start }: { readonly parent: RunContext; readonly start: ChildStart },
 ): ChildEnd {
   const { status, reason, by, message, votes } = final
-  const { state, left, blocked } = run
+  const { state, stillRunning, blocked } = run
   const agent = start.delegation.name
   const outcome =
     votes.length > 0
@@ -131,7 +131,7 @@ function endOf(
     usage: state.usage,
     execution: resultOf(agent, { status, outcome, message, output }, shape),
     ...(hasWorked && { hasWorked }),
-    ...(left.length > 0 && { left }),
+    ...(stillRunning.length > 0 && { stillRunning }),
   }
 }
 

@@ -18,7 +18,7 @@ export function cutOff(
   { path, n, agent }: Pick<ChildEnd, 'n' | 'agent'> & { readonly path: EffectPath },
 ): ChildEnd {
   const scope = log.scope(path)
-  const made = [...log.within(scope.id)].flatMap(callsIn)
+  const made = [...log.scopesIn(scope.id)].flatMap(callsIn)
   const shown = made.slice(0, MAX_CALLS).map(lineOf)
   const more = made.length > MAX_CALLS ? [`… and ${made.length - MAX_CALLS} more`] : []
   const did = made.length === 0 ? 'It had made no calls.' : ['It had made these calls:', ...shown, ...more].join('\n')

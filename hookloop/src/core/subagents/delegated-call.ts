@@ -69,9 +69,9 @@ function argsOf({ call, begun }: Judged): Json {
 
 type Performing = Omit<ChildStart, 'call' | 'delegation' | 'maxChars'> & { readonly delegation: Delegation | undefined }
 
-async function performChild(run: RunContext, judged: Judged, how: Performing): Promise<ChildEnd> {
+async function performChild(run: RunContext, judged: Judged, options: Performing): Promise<ChildEnd> {
   const { call, tool } = judged
-  const { n, delegation } = how
+  const { n, delegation } = options
   const begin = judged.begun?.first.begin?.input as { readonly agent: string } | undefined
   const agent = delegation?.name ?? begin?.agent ?? ''
   const path = childPath(run, { call, n, agent })
@@ -86,14 +86,14 @@ async function performChild(run: RunContext, judged: Judged, how: Performing): P
   let hasRun = false
   const end = (await run.effects.perform<Json>(effect, async () => {
     hasRun = true
-    return runChild(run, { ...how, call, delegation: delegation!, maxChars: tool!.maxOutputChars })
+    return runChild(run, { ...options, call, delegation: delegation!, maxChars: tool!.maxOutputChars })
   })) as unknown as ChildEnd
   if (!hasRun) {
     const { ledger: entries, state } = log.scope(path)
     noteInside(call, { agent, step: run.step, call: call.id }, { entries, state })
   }
   run.spend(end.usage)
-  for (const what of end.left ?? []) run.leave(`${what} of the subagent "${agent}"`)
+  for (const what of end.stillRunning ?? []) run.noteStillRunning(`${what} of the subagent "${agent}"`)
   return end
 }
 
@@ -168,8 +168,8 @@ function tokensOf({ steps: _steps, toolCalls: _calls, ...tokens }: Usage) {
 /** The guards that only the subagent has: none of them may be missing when another process continues it. */
 function ownGuards(parts: AgentParts, delegation: Delegation | undefined): readonly HookRecord[] {
   if (delegation === undefined) return []
-  const inherited = new Set(parts.stack.records.map(({ name }) => name))
-  const { records } = childParts(parts, delegation).stack
+  const inherited = new Set(parts.plans.records.map(({ name }) => name))
+  const { records } = childParts(parts, delegation).plans
   return records.filter(({ name, mode }) => mode === 'guard' && !inherited.has(name))
 }
 
@@ -233,6 +233,6 @@ function noteMissing(run: RunContext, { name, to }: Delegation): void {
 /** Around hooks wrap an effect that is not repeated as a whole, and the call of a subagent is. */
 function noteSkippedArounds(run: RunContext, { call }: Judged): void {
   const message = 'around hooks do not apply to the call of a subagent, only to the calls that the subagent makes'
-  for (const hook of run.parts.stack.plan('aroundToolUse', call.name).arounds)
+  for (const hook of run.parts.plans.of('aroundToolUse', call.name).arounds)
     run.note({ plan: { trigger: 'aroundToolUse' }, call: call.id }, hook, 0, { decision: 'skipped', message })
 }

@@ -10,7 +10,7 @@ import { modelText } from '../hooks/failure-text.ts'
 import { Trail } from '../hooks/hook-host.ts'
 import { Invocation } from '../hooks/invocation.ts'
 import { runAround } from '../hooks/run-around.ts'
-import type { StackedHook } from '../hooks/stack.ts'
+import type { PlannedHook } from '../hooks/hook-plans.ts'
 import { isThenable } from '../../values/thenable.ts'
 import type { Redact } from '../agent/capability.ts'
 import { describeAgent } from '../agent/describe-agent.ts'
@@ -60,7 +60,7 @@ export async function toolCall(run: RunContext, judged: Judged, lost?: Lost): Pr
     idempotent: tool?.idempotent === true,
     unknown: lost !== undefined && !repeats ? () => left : undefined,
   }
-  const { arounds } = parts.stack.plan('aroundToolUse', call.name)
+  const { arounds } = parts.plans.of('aroundToolUse', call.name)
   if (begun === undefined || repeats)
     effects.emit?.({ type: 'toolStarted', step: run.step, at: run.now, call: toToolCall(call) })
   const started = performance.now()
@@ -69,9 +69,9 @@ export async function toolCall(run: RunContext, judged: Judged, lost?: Lost): Pr
   const record = await effects.perform<ToolExecution | AroundRecord>(effect, async (signal) => {
     isRecorded = false
     const at = { call, tool: tool!, parsed, isAgain: lost !== undefined }
-    const how = { key: idempotencyKey(run, call), signal }
-    if (arounds.length === 0) return namedExecution(await new StartedTool(run, at, how).execute(), call.name)
-    return new AroundTool(run, at, { ...how, n: effect.key.n, trail }).run(arounds)
+    const attempt = { key: idempotencyKey(run, call), signal }
+    if (arounds.length === 0) return namedExecution(await new StartedTool(run, at, attempt).execute(), call.name)
+    return new AroundTool(run, at, { ...attempt, n: effect.key.n, trail }).run(arounds)
   })
   if (!isRecorded) call.ranMs = performance.now() - started
   // Noted in call order, when the call is concluded.
@@ -99,7 +99,7 @@ export function unknownOutcome({ output, by }: ToolExecution): ToolExecution {
 class AroundTool {
   readonly #run: RunContext
   readonly #at: CallToExecute
-  readonly #how: Attempt & { readonly trail: Trail; readonly n: number | string }
+  readonly #options: Attempt & { readonly trail: Trail; readonly n: number | string }
   #attempts = 0
   #running = 0
   /** The result of an attempt that had, or may have had, its effect. */
@@ -113,26 +113,26 @@ class AroundTool {
   constructor(
     run: RunContext,
     at: CallToExecute,
-    how: Attempt & { readonly trail: Trail; readonly n: number | string },
+    options: Attempt & { readonly trail: Trail; readonly n: number | string },
   ) {
     this.#run = run
     this.#at = at
-    this.#how = how
-    this.#signal = AbortSignal.any([how.signal, this.#concluded.signal])
+    this.#options = options
+    this.#signal = AbortSignal.any([options.signal, this.#concluded.signal])
   }
 
-  async run(hooks: readonly StackedHook[]): Promise<AroundRecord> {
+  async run(hooks: readonly PlannedHook[]): Promise<AroundRecord> {
     const execution = await this.#runHooks(hooks)
     if (this.#running > 0) this.#concluded.abort(new Error(abandonedByHook.output as string))
     const named = namedExecution(withUsage(execution, this.#spent), this.#at.call.name)
-    return { execution: named, trail: this.#how.trail.entries }
+    return { execution: named, trail: this.#options.trail.entries }
   }
 
-  async #runHooks(hooks: readonly StackedHook[]): Promise<ToolExecution> {
+  async #runHooks(hooks: readonly PlannedHook[]): Promise<ToolExecution> {
     const { call, parsed } = this.#at
-    const { trail } = this.#how
+    const { trail } = this.#options
     const run = this.#run
-    const plan = run.parts.stack.plan('aroundToolUse', call.name)
+    const plan = run.parts.plans.of('aroundToolUse', call.name)
     const host = trail.hostIn(run, { spend: (usage) => this.#spend(usage) })
     const toolCall = Object.freeze({ id: call.id, name: call.name, args: parsed })
     try {
@@ -162,11 +162,11 @@ class AroundTool {
 
   async #attempt(): Promise<ToolExecution> {
     const { call, isAgain } = this.#at
-    if (this.#how.signal.aborted) return notStarted(this.#run.effects.time, isAgain)
+    if (this.#options.signal.aborted) return notStarted(this.#run.effects.time, isAgain)
     this.#running++
     let isRecorded = true
     const onSpend = (usage: Partial<TokenUsage>): void => this.#spend(usage)
-    const n = `${this.#how.n}.${++this.#attempts}`
+    const n = `${this.#options.n}.${++this.#attempts}`
     const effect: Effect = {
       key: { step: this.#run.step, kind: 'attempt', call: call.id, n },
       input: () => ({ name: call.name, args: call.args }),
@@ -174,7 +174,7 @@ class AroundTool {
     const execution = await this.#run.effects.scope().perform(effect, async () => {
       isRecorded = false
       // Counted at once: a hook may not wait for the attempt to end.
-      return new StartedTool(this.#run, this.#at, { ...this.#how, signal: this.#signal, onSpend }).execute()
+      return new StartedTool(this.#run, this.#at, { ...this.#options, signal: this.#signal, onSpend }).execute()
     })
     if (isRecorded && execution.usage !== undefined) this.#spend(execution.usage)
     this.#running--

@@ -60,7 +60,7 @@ export async function judgeCall(run: RunContext, call: ActiveCall): Promise<Judg
     return unusable(run, place, `The tool "${call.name}" was not offered in this step.`)
   }
   if (!isJsonObject(call.args)) return unusable(run, place, argsProblem(call.args))
-  const plan = run.parts.stack.plan('beforeToolUse', call.name)
+  const plan = run.parts.plans.of('beforeToolUse', call.name)
   const invocation = new Invocation(run, plan, run.state, { toolCall: toToolCall(call) }, call.id)
   const candidate = { ...place, tool }
   if (plan.transforms.length > 0) {
@@ -79,7 +79,7 @@ export async function judgeAgain(run: RunContext, judged: Judged, args: Json): P
   const tool = judged.tool!
   const stopped = run.stoppedBy()
   if (stopped !== undefined && begun === undefined) return rejected(judged, stoppedExecution(stopped))
-  const plan = run.parts.stack.plan('beforeToolUse', call.name)
+  const plan = run.parts.plans.of('beforeToolUse', call.name)
   const invocation = new Invocation(run, plan, run.state, { toolCall: toolCallOf(call, args) }, call.id)
   return parseAndDecide(run, { call, begun, tool, interruptions }, invocation)
 }
@@ -127,7 +127,7 @@ async function parseArgs(run: RunContext, { call, tool }: Candidate): Promise<Pa
   } catch (thrown) {
     if (passes(thrown)) throw thrown
     if (isIncomplete(thrown)) run.fail(thrown, 'beforeToolUse')
-    if (isLeftByLimit(thrown)) run.leave(`schema of the tool "${call.name}"`)
+    if (isLeftByLimit(thrown)) run.noteStillRunning(`schema of the tool "${call.name}"`)
     return { problem: `the schema failed: ${messageOf(thrown)}` }
   }
 }

@@ -137,13 +137,13 @@ function hooksFor(table: HookTable, group: TriggerRunner, groups: readonly HookG
       ...(table.asksModels && { asks: true }),
       perform,
     })
-  const perform = performing((ctx, how) => group.perform(ctx, how))
+  const perform = performing((ctx, run) => group.perform(ctx, run))
   const decide = hook(triggersOf(table), perform, { name, priority: LAST })
   // MessageDisplay changes nothing, so streaming does not wait for it.
   const display = hook('afterInference', perform, { name: `${name}.display`, priority: LAST, stream: 'after' })
   const expand = hook(
     'onUserInput',
-    performing((ctx, how) => group.performExpansion(ctx, how)),
+    performing((ctx, run) => group.performExpansion(ctx, run)),
     {
       name: `${name}.expansion`,
       priority: FIRST,

@@ -135,11 +135,15 @@ function toHook(given: Json, options: EntryOptions): Hook {
   const json = given as JsonObject
   const entry = given as unknown as Entry
   const kind = actionKinds.find((each) => json[each] !== undefined)!
-  const action = within(kind, () => toAction(kind, json[kind]!, options))
+  const action = atKey(kind, () => toAction(kind, json[kind]!, options))
   const { priority, timeoutMs, onFailure, stream } = json
   const conditions = [options.when, entry.when && toCondition(entry.when)].filter((each) => each !== undefined)
   const name = nameFor(entry.name, action.label, options)
-  const make = { guard, hook, observe }[entry.mode] as unknown as (on: string[], action: Action, how: object) => Hook
+  const make = { guard, hook, observe }[entry.mode] as unknown as (
+    on: string[],
+    action: Action,
+    options: object,
+  ) => Hook
   const made = make([entry.on].flat(), options.restrict?.(action, json) ?? action, {
     name,
     ...(conditions.length > 0 && { when: all(...conditions) }),
@@ -151,7 +155,7 @@ function toHook(given: Json, options: EntryOptions): Hook {
   return made
 }
 
-function within<T>(key: string, work: () => T): T {
+function atKey<T>(key: string, work: () => T): T {
   try {
     return work()
   } catch (error) {
@@ -248,7 +252,7 @@ function keyIn({ file }: FileSource, name: string): string {
 function toolPattern(text: string): string | RegExp {
   const expression = /^\/(.*)\/([a-z]*)$/s.exec(text)
   if (expression === null) return text
-  return within('tool', () => {
+  return atKey('tool', () => {
     const pattern = new RegExp(expression[1]!, expression[2])
     toNameTest(pattern) // throws here, and not when an agent is created, if it cannot be matched in linear time
     return pattern

@@ -261,10 +261,10 @@ function restricted(
     ...made,
     // Hooks of an agent apply where it runs, which is inside another agent.
     ...(kind === 'agent' && { inherited: true as const }),
-    async perform(ctx, how) {
+    async perform(ctx, run) {
       const found = untrusted()
       if (found.length > 0) throw untrustedError(found)
-      return tightened(await made.perform(ctx, how), kind)
+      return tightened(await made.perform(ctx, run), kind)
     },
   })
 }

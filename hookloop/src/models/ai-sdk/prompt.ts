@@ -12,24 +12,28 @@ import {
 } from '../../core/state/message.ts'
 import type { ToolNames } from './tool-names.ts'
 
-type How = { readonly version: 'v2' | 'v3' | 'v4'; readonly cache: boolean }
+type PromptOptions = { readonly version: 'v2' | 'v3' | 'v4'; readonly cache: boolean }
 
 /**
  * A conversation in the form that every provider accepts: each call is directly followed by its result, no result is
  * without its call, nothing is empty, the system prompt is one message at the start, and neither the first nor the last
  * message is the model's.
  */
-export function toPrompt({ system, messages: all }: ModelRequest, names: ToolNames, how: How): LanguageModelV4Prompt {
+export function toPrompt(
+  { system, messages: all }: ModelRequest,
+  names: ToolNames,
+  options: PromptOptions,
+): LanguageModelV4Prompt {
   const firstTurn = all.findIndex((message) => message.role !== 'system')
   const turns = firstTurn === -1 ? [] : all.slice(firstTurn)
   const ids = new CallIds()
-  const prompt = turns.flatMap((message, at) => toMessages(message, { following: turns, at, names, ids, how }))
+  const prompt = turns.flatMap((message, at) => toMessages(message, { following: turns, at, names, ids, options }))
   if (prompt[0]?.role === 'assistant') prompt.unshift(userText('(Earlier messages are omitted.)'))
   if (prompt.length === 0 || prompt.at(-1)?.role === 'assistant') prompt.push(userText('Continue.'))
   const first = all.slice(0, all.length - turns.length).map(({ content }) => textOf(content))
   const instructions = [system, ...first].filter(hasText).join('\n\n').toWellFormed()
   if (instructions !== '') prompt.unshift({ role: 'system', content: instructions })
-  return how.cache ? withCacheMarkers(prompt) : prompt
+  return options.cache ? withCacheMarkers(prompt) : prompt
 }
 
 const MAX_ID_CHARS = 64
@@ -62,7 +66,7 @@ type Place = {
   readonly at: number
   readonly names: ToolNames
   readonly ids: CallIds
-  readonly how: How
+  readonly options: PromptOptions
 }
 
 function toMessages(message: Message, place: Place): LanguageModelV4Message[] {
@@ -72,7 +76,7 @@ function toMessages(message: Message, place: Place): LanguageModelV4Message[] {
     case 'system':
     case 'user': {
       // Not every provider accepts system messages in the middle of a conversation, so they are sent as user messages.
-      const content = message.content.flatMap((part) => userPart(part, place.how))
+      const content = message.content.flatMap((part) => userPart(part, place.options))
       return content.length === 0 ? [] : [{ role: 'user', content }]
     }
     case 'assistant': {
@@ -104,19 +108,19 @@ function textOrNothing(part: TextPart) {
   return hasText(part.text) ? [{ type: 'text' as const, text: part.text.toWellFormed(), ...optionsOf(part) }] : []
 }
 
-function userPart(part: Part, how: How): UserContent {
+function userPart(part: Part, options: PromptOptions): UserContent {
   if (part.type === 'text') return textOrNothing(part)
-  return part.type === 'file' ? [filePart(part, how)] : []
+  return part.type === 'file' ? [filePart(part, options)] : []
 }
 
-function assistantPart(part: Part, { names, ids, how }: Place, calls: SentCall[]): AssistantContent {
+function assistantPart(part: Part, { names, ids, options }: Place, calls: SentCall[]): AssistantContent {
   switch (part.type) {
     case 'text':
       return textOrNothing(part)
     case 'reasoning':
       return [{ type: 'reasoning', text: part.text, ...optionsOf(part) }]
     case 'file':
-      return [filePart(part, how)]
+      return [filePart(part, options)]
     case 'tool-call': {
       const { toolCallId, toolName, input } = part
       // Providers require an object: arguments that could not be read are wrapped in one, as the model wrote them.
@@ -180,7 +184,7 @@ function wellFormed(value: Json): Json {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key.toWellFormed(), wellFormed(inner)]))
 }
 
-function filePart(part: FilePart, { version }: How): UserContent[number] & { type: 'file' } {
+function filePart(part: FilePart, { version }: PromptOptions): UserContent[number] & { type: 'file' } {
   const { mediaType, filename, data } = part
   const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(data) && URL.canParse(data) ? new URL(data) : undefined
   const bytes = url === undefined ? base64Of(data) : ''

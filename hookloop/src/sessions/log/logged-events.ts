@@ -1,5 +1,5 @@
 import type { EmittedEvent } from '../../core/state/event.ts'
-import { within } from './record-events.ts'
+import { inSubagent } from './record-events.ts'
 import type { EventRecord } from './session-records.ts'
 
 /**
@@ -43,7 +43,7 @@ export class LoggedEvents {
     const why = 'the process ended while the answer was written'
     const unfinished = [...this.#unfinished].filter(([answer]) => !this.#complete.has(answer))
     return unfinished.flatMap(([, { path, event }]) =>
-      within({ path, at }, [{ type: 'retracted', step: Number(event['step']), at, why }]),
+      inSubagent({ path, at }, [{ type: 'retracted', step: Number(event['step']), at, why }]),
     )
   }
 

@@ -33,9 +33,9 @@ export function eventsOf(record: SessionRecord, log: RunLog): readonly EmittedEv
       return [{ type: 'input', step: 0, at, message, ...(turn !== undefined && { turn }) }]
     }
     case 'begin':
-      return within(record, beginEvents(record))
+      return inSubagent(record, beginEvents(record))
     case 'end':
-      return within(record, endEvents(record, log))
+      return inSubagent(record, endEvents(record, log))
     case 'answer': {
       const { at, approval, answer, by } = record
       const step = stepOf(log, approval)
@@ -52,7 +52,7 @@ export function eventsOf(record: SessionRecord, log: RunLog): readonly EmittedEv
       return step === undefined ? [] : [{ type: 'resumed', step, at }]
     }
     case 'step':
-      return within(record, [...stepEvents(record), ...finalEvents(record)])
+      return inSubagent(record, [...stepEvents(record), ...finalEvents(record)])
     case 'final':
       return [...stepEvents(record), ...finalEvents(record)]
     case 'rewound': {
@@ -67,7 +67,7 @@ export function eventsOf(record: SessionRecord, log: RunLog): readonly EmittedEv
 }
 
 /** Events of a subagent as events of its run. */
-export function within(
+export function inSubagent(
   { path = [], at }: { readonly path?: AgentPath | undefined; readonly at: number },
   events: readonly OwnEvent[],
 ): readonly EmittedEvent[] {

@@ -52,7 +52,7 @@ export class RecordedRuns {
   /** Called with each record before the reader follows it: a record that closes a step ends what the log knows of its effects. */
   close(record: NumberedRecord, log: RunLog): void {
     if (record.t !== 'step' && record.t !== 'final') return
-    const scopes = log.within(pathId((record.t === 'step' ? record.path : undefined) ?? rootPath))
+    const scopes = log.scopesIn(pathId((record.t === 'step' ? record.path : undefined) ?? rootPath))
     for (const { entries } of scopes)
       this.#runs
         .at(-1)

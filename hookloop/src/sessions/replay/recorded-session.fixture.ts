@@ -21,7 +21,7 @@ export class RecordedSession {
   }
 
   resume(answers: Answers = {}, options: RunOptions = {}): Promise<Run> {
-    return resumeSession(this.store, { parts: partsOf(this.#agent), how: { ...options, answers, session: 's' } })
+    return resumeSession(this.store, { parts: partsOf(this.#agent), options: { ...options, answers, session: 's' } })
   }
 
   async lines(): Promise<readonly string[]> {

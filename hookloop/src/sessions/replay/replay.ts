@@ -11,7 +11,7 @@ import { RunLog } from '../../core/effects/log.ts'
 import { RunTime } from '../../core/effects/run-time.ts'
 import { RecordTape, type TapeMode } from '../../core/effects/tape.ts'
 import { isHook, type Hook } from '../../core/hooks/hook.ts'
-import { HookStack } from '../../core/hooks/stack.ts'
+import { HookPlans } from '../../core/hooks/hook-plans.ts'
 import { isAround } from '../../core/hooks/triggers.ts'
 import { readSession } from '../log/read-session.ts'
 import type { RecordedRun } from '../log/recorded-run.ts'
@@ -100,7 +100,7 @@ type Playing = { readonly recorded: RecordedRun; readonly hooks: readonly Hook[]
 /** Runs an agent with some hooks over the records of a run. */
 async function play(agent: AgentParts, { recorded, hooks, mode }: Playing) {
   const { start, input, before, records } = recorded
-  const parts = { ...agent, stack: new HookStack(hooks, agent.toolNames) }
+  const parts = { ...agent, plans: new HookPlans(hooks, agent.toolNames) }
   const log = new RunLog({ keepsChildren: false })
   log.root.state = before
   log.apply(input)
@@ -147,8 +147,8 @@ export function changedHooks(
   return { hooks: [...remaining, ...added], given, gone: own.filter((each) => !remaining.includes(each)) }
 }
 
-function inForce({ stack }: AgentParts): readonly Hook[] {
-  return stack.hooks.filter(({ shadow }) => !shadow)
+function inForce({ plans }: AgentParts): readonly Hook[] {
+  return plans.hooks.filter(({ shadow }) => !shadow)
 }
 
 /** A hook in shadow mode is judged as if it were in force. */

@@ -19,7 +19,7 @@ export function runIn(
   options: RunOptions = {},
 ): Promise<Run> {
   const parts = partsOf(agent)
-  return runInSession(store, { parts, input: inputFor(parts, input), how: { ...options, session: 's' } })
+  return runInSession(store, { parts, input: inputFor(parts, input), options: { ...options, session: 's' } })
 }
 
 /** A run in a session and its records, which lead to its state if it has ended. */

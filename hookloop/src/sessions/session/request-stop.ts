@@ -42,17 +42,17 @@ function checkText(name: string, text: string | undefined, maxChars: number): vo
 /** Runs work with a signal that aborts with that of the caller, and when the run of the session is to stop. */
 export async function withStop<T>(
   session: LockedSession,
-  how: SessionRunOptions,
-  work: (how: SessionRunOptions & { readonly signal: AbortSignal }) => Promise<T>,
+  options: SessionRunOptions,
+  work: (options: SessionRunOptions & { readonly signal: AbortSignal }) => Promise<T>,
 ): Promise<T> {
   const controller = new AbortController()
-  const { signal } = how
+  const { signal } = options
   const cancel = (): void => controller.abort(signal?.reason)
   if (signal?.aborted === true) cancel()
   signal?.addEventListener('abort', cancel, { once: true })
   session.writer.onStop((request) => controller.abort(stopError(request)))
   try {
-    return await work({ ...how, signal: controller.signal })
+    return await work({ ...options, signal: controller.signal })
   } finally {
     signal?.removeEventListener('abort', cancel)
   }

@@ -33,7 +33,7 @@ type Work = {
   readonly store: SessionStore
   readonly parts: AgentParts
   readonly session: LockedSession
-  readonly how: SessionRunOptions
+  readonly options: SessionRunOptions
   /** The id of session variables for commands, if the state of the run has none. */
   readonly environment?: string | undefined
   /** What hooks at `onSessionStart` changed. */
@@ -43,36 +43,43 @@ type Work = {
 /** Starts a run in a session, which is created if it does not exist. */
 export function runInSession(
   store: SessionStore,
-  { parts, input, how }: { readonly parts: AgentParts; readonly input: Message; readonly how: SessionRunOptions },
+  {
+    parts,
+    input,
+    options,
+  }: { readonly parts: AgentParts; readonly input: Message; readonly options: SessionRunOptions },
 ): Promise<Run> {
-  if (how.from !== undefined) {
+  if (options.from !== undefined) {
     throw new AgentError(
       'AGENT_INVALID_OPTION',
       'A run in a session continues from the session. Remove the option "from".',
     )
   }
-  const { onNewInput = 'reject' } = how
+  const { onNewInput = 'reject' } = options
   checkChoice('run', 'onNewInput', onNewInput, ['reject', 'block'])
-  const metadata = how.metadata && (exactJson(how.metadata, 'metadata') as JsonObject)
-  return lockSession(store, { ...lockingOf(how, parts), create: true }, async (locked) => {
+  const metadata = options.metadata && (exactJson(options.metadata, 'metadata') as JsonObject)
+  return lockSession(store, { ...lockingOf(options, parts), create: true }, async (locked) => {
     const { open, isSuspended } = locked.reader
     const work = { store, parts, session: locked }
-    const isNew = isSuspended || how.turn === undefined
-    const same = isNew ? undefined : await withStop(locked, how, (stoppable) => runOfTurn({ ...work, how: stoppable }))
+    const isNew = isSuspended || options.turn === undefined
+    const same = isNew
+      ? undefined
+      : await withStop(locked, options, (stoppable) => runOfTurn({ ...work, options: stoppable }))
     if (same !== undefined) return same
     const canEnd = onNewInput === 'block' && open !== undefined && !isPrepared(open)
-    if (isSuspended || (open !== undefined && !canEnd)) throw unfinished(how.session, locked.reader)
-    if (open !== undefined) await withStop(locked, how, (stoppable) => endOpenRun({ ...work, how: stoppable }, open))
-    return withStop(locked, how, (stoppable) => startInSession({ ...work, how: stoppable }, input, metadata))
+    if (isSuspended || (open !== undefined && !canEnd)) throw unfinished(options.session, locked.reader)
+    if (open !== undefined)
+      await withStop(locked, options, (stoppable) => endOpenRun({ ...work, options: stoppable }, open))
+    return withStop(locked, options, (stoppable) => startInSession({ ...work, options: stoppable }, input, metadata))
   })
 }
 
 /** Starts a run in a session that has no open one. */
 async function startInSession(work: Work, message: Message, metadata: JsonObject | undefined): Promise<Run> {
-  const { parts, session, how } = work
-  const { clock, id } = how.effects ?? liveEffects()
-  const [at, run] = [clock.now(), how.run ?? id ?? newRunId()]
-  const { turn } = how
+  const { parts, session, options } = work
+  const { clock, id } = options.effects ?? liveEffects()
+  const [at, run] = [clock.now(), options.run ?? id ?? newRunId()]
+  const { turn } = options
   const { createdAt, agent } = session.reader
   const log = session.reader.beginRun()
   const context = openContext(work, { log, at, run, metadata, isNew: true })
@@ -86,7 +93,7 @@ async function startInSession(work: Work, message: Message, metadata: JsonObject
     ...(turn !== undefined && { turn }),
     ...(createdAt !== undefined && agent !== parts.name && { agent: parts.name }),
     ...circumstances(parts),
-    hooks: parts.stack.records,
+    hooks: parts.plans.records,
   })
   context.effects.stamp(at)
   setHead(session, context.state.withMessage(message), { agent: parts.name, cwd: process.cwd(), at, status: 'running' })
@@ -112,19 +119,21 @@ function circumstances({ budgets }: AgentParts): Circumstances {
 /** Continues the run of a session that has not ended: it was suspended, or its process died. */
 export function resumeSession(
   store: SessionStore,
-  { parts, how, environment, change }: Pick<Work, 'parts' | 'how' | 'environment' | 'change'>,
+  { parts, options, environment, change }: Pick<Work, 'parts' | 'options' | 'environment' | 'change'>,
 ): Promise<Run> {
-  return lockSession(store, lockingOf(how, parts), (session) =>
-    withStop(session, how, (stoppable) => resumeLocked({ store, parts, session, how: stoppable, environment, change })),
+  return lockSession(store, lockingOf(options, parts), (session) =>
+    withStop(session, options, (stoppable) =>
+      resumeLocked({ store, parts, session, options: stoppable, environment, change }),
+    ),
   )
 }
 
 /** Ends a run that is to stop and that no process works on. Waits for a process that does. */
-export function endStoppedRun(store: SessionStore, { parts, how }: Pick<Work, 'parts' | 'how'>): Promise<void> {
-  return lockSession(store, lockingOf(how, parts), (session) =>
-    withStop(session, how, async (stoppable) => {
+export function endStoppedRun(store: SessionStore, { parts, options }: Pick<Work, 'parts' | 'options'>): Promise<void> {
+  return lockSession(store, lockingOf(options, parts), (session) =>
+    withStop(session, options, async (stoppable) => {
       const isOpen = session.reader.open !== undefined && isStopped(stoppable)
-      if (isOpen) await resumeLocked({ store, parts, session, how: stoppable })
+      if (isOpen) await resumeLocked({ store, parts, session, options: stoppable })
     }),
   )
 }
@@ -138,9 +147,9 @@ function isStopped({ signal }: SessionRunOptions): boolean {
  * turn is new.
  */
 async function runOfTurn(work: Work): Promise<Run | undefined> {
-  const { store, parts, session, how } = work
+  const { store, parts, session, options } = work
   const { reader } = session
-  const { turn } = how
+  const { turn } = options
   if (turn === undefined || !reader.turns.known.includes(hashTurn(turn))) return undefined
   if (reader.turns.latest !== turn) {
     const ended = await session.answer(readTurn(store, session.id, turn))
@@ -148,30 +157,30 @@ async function runOfTurn(work: Work): Promise<Run | undefined> {
   }
   const { open } = reader
   const isWaiting = open?.pending !== undefined && hasQuestions(open)
-  return open === undefined || (isWaiting && !isStopped(how))
+  return open === undefined || (isWaiting && !isStopped(options))
     ? restoreRun(parts, reader, session.id)
     : resumeLocked(work)
 }
 
 async function resumeLocked(work: Work): Promise<Run> {
-  const { parts, session, how } = work
+  const { parts, session, options } = work
   const { reader } = session
   const { open, isSuspended } = reader
-  if (open === undefined) throw isSuspended ? unfinished(how.session, reader) : nothingToResume(how.session)
-  const { clock } = how.effects ?? liveEffects()
+  if (open === undefined) throw isSuspended ? unfinished(options.session, reader) : nothingToResume(options.session)
+  const { clock } = options.effects ?? liveEffects()
   const at = clock.now()
-  const answers = await checkResume(parts, open, { ...how, now: at })
+  const answers = await checkResume(parts, open, { ...options, now: at })
   if (isSuspended) session.journal.append({ t: 'continued', at })
   return continueRun(work, open, { answers, at, change: work.change })
 }
 
 /** Blocks what an open run waits for, and ends it. */
-async function endOpenRun({ store, parts, session, how }: Work, open: RunLog): Promise<void> {
-  const { listener: _unheard, shouldPause: _not, ...quiet } = how // the listener gets the events of the new run
-  const { clock } = how.effects ?? liveEffects()
+async function endOpenRun({ store, parts, session, options }: Work, open: RunLog): Promise<void> {
+  const { listener: _unheard, shouldPause: _not, ...quiet } = options // the listener gets the events of the new run
+  const { clock } = options.effects ?? liveEffects()
   const at = clock.now()
   const answers: Answers = Object.fromEntries(open.questions().map(({ id }) => [id, blocked]))
-  const run = await continueRun({ store, parts, session, how: quiet }, open, { answers, at, ends: true })
+  const run = await continueRun({ store, parts, session, options: quiet }, open, { answers, at, ends: true })
   if (session.journal.isStored && session.reader.open === undefined) return
   throw run.status === 'failed' ? run.error : unfinished(session.id, session.reader)
 }
@@ -179,7 +188,7 @@ async function endOpenRun({ store, parts, session, how }: Work, open: RunLog): P
 const blocked = Object.freeze({ block: 'Blocked: the user sent a new message instead of an answer.' })
 
 async function continueRun(work: Work, open: RunLog, resuming: Resuming): Promise<Run> {
-  const { parts, session, how } = work
+  const { parts, session, options } = work
   const { message, metadata, run, turn } = open.input!
   const isNew = isPrepared(open) // a fork or a rewind has stored its input
   open.unreadAll()
@@ -202,7 +211,7 @@ async function continueRun(work: Work, open: RunLog, resuming: Resuming): Promis
     ...(change !== undefined && { change }),
     ...circumstances(parts),
   })
-  if (how.drain?.aborted === true) await context.effects.journal.flush()
+  if (options.drain?.aborted === true) await context.effects.journal.flush()
   return startRun(context, message)
 }
 
@@ -233,11 +242,11 @@ type Opening = {
 }
 
 /** The context of a run in a session: its records, its states and its events are stored there. */
-function openContext({ parts, how, session, environment }: Work, opening: Opening): RunContext {
+function openContext({ parts, options, session, environment }: Work, opening: Opening): RunContext {
   const { log, run, metadata, logged, isNew } = opening
   const { reader, journal } = session
-  const { clock } = how.effects ?? liveEffects()
-  const { session: id, listener } = how
+  const { clock } = options.effects ?? liveEffects()
+  const { session: id, listener } = options
   const events = new SessionEvents(journal, { session: id, run, log, listener, logged })
   const origin = { agent: parts.name, cwd: process.cwd(), at: opening.at }
   const sink: RecordSink = {
@@ -262,14 +271,14 @@ function openContext({ parts, how, session, environment }: Work, opening: Openin
   }
   const core: Journal = new Journal(log, { clock, sink, isNew })
   const { root: scope } = log
-  const time = new RunTime(clock, how.signal)
+  const time = new RunTime(clock, options.signal)
   journal.time = time
   const effects = new Effects({
     journal: core,
     scope,
     time,
     run,
-    emit: toBoth(ifLive(core, how.effects?.emit), events.emit),
+    emit: toBoth(ifLive(core, options.effects?.emit), events.emit),
     now: scope.at,
   })
   const { state: from } = reader
@@ -277,13 +286,13 @@ function openContext({ parts, how, session, environment }: Work, opening: Openin
   const state: AgentState = isRunning ? from : stateFor(parts, { from, agentId: effects.agentId, metadata })
   const known = environment === undefined ? state : state.withMetadata(ENVIRONMENT_KEY, environment)
   const context = new RunContext(parts, effects, known, {
-    shouldPause: pauseWhen(how),
-    streams: how.deltas ?? how.listener !== undefined,
-    session: how.session,
-    turn: how.turn ?? opening.turn,
+    shouldPause: pauseWhen(options),
+    streams: options.deltas ?? options.listener !== undefined,
+    session: options.session,
+    turn: options.turn ?? opening.turn,
     ledger: isNew ? [] : log.ledger,
   })
-  for (const entry of how.startedWith ?? []) context.ledgerOf.add(entry)
+  for (const entry of options.startedWith ?? []) context.ledgerOf.add(entry)
   return context
 }
 

@@ -33,8 +33,8 @@ import { appendSessionStart, appendState, lockSession, type LockedSession, type 
 export function sessionPort(store: SessionStore): SessionPort {
   return {
     store,
-    run: async (parts, input, how) => runInSession(store, { parts, input, how }),
-    resume: (parts, how) => resumeSession(store, { parts, how }),
+    run: async (parts, input, options) => runInSession(store, { parts, input, options }),
+    resume: (parts, options) => resumeSession(store, { parts, options }),
     session: (parts, id = crypto.randomUUID()) => new SessionHandle(store, parts, checkSessionId(id)),
   }
 }
@@ -169,8 +169,8 @@ class SessionHandle implements Session {
     const { waitMs = STOP_WAIT_MS, ...request } = options
     if (!(await requestStop(this.#store, { ...request, session: this.id }))) return false
     // Nothing runs in it any more, so no guard is needed for it.
-    const how = { session: this.id, waitMs, acceptMissing: true } as const
-    await endStoppedRun(this.#store, { parts: this.#parts, how })
+    const stopping = { session: this.id, waitMs, acceptMissing: true } as const
+    await endStoppedRun(this.#store, { parts: this.#parts, options: stopping })
     return true
   }
 
@@ -179,15 +179,19 @@ class SessionHandle implements Session {
     const message = inputFor(this.#parts, input)
     const run = crypto.randomUUID()
     await this.#start({ signal: options.signal, waitMs: options.waitMs, listener, run })
-    const how = this.#how(options, { run, listener })
-    return runInSession(this.#store, { parts: this.#parts, input: message, how })
+    const running = this.#runOptions(options, { run, listener })
+    return runInSession(this.#store, { parts: this.#parts, input: message, options: running })
   }
 
   async #resume(options: ResumeOptions & SendOptions, listener?: EventListener): Promise<Run> {
     checkRunOptions('session.resume', options)
     const start = await this.#start({ signal: options.signal, waitMs: options.waitMs, listener, resumes: true })
     try {
-      return await resumeSession(this.#store, { parts: this.#parts, how: this.#how(options, { listener }), ...start })
+      return await resumeSession(this.#store, {
+        parts: this.#parts,
+        options: this.#runOptions(options, { listener }),
+        ...start,
+      })
     } catch (thrown) {
       if (start !== undefined) this.#isStarted = false // what hooks changed may not be stored
       throw thrown
@@ -199,7 +203,7 @@ class SessionHandle implements Session {
    * is returned: it is stored when the run resumes.
    */
   async #start({ resumes = false, ...caller }: Caller = {}): Promise<StartOfRun | undefined> {
-    if (this.#isStarted || this.#parts.stack.plan('onSessionStart').empty) return undefined
+    if (this.#isStarted || this.#parts.plans.of('onSessionStart').empty) return undefined
     const start = async (session: LockedSession): Promise<StartOfRun | undefined> => {
       const { reader } = session
       const isOpen = reader.open !== undefined
@@ -254,7 +258,7 @@ class SessionHandle implements Session {
     return message === undefined ? options : { ...options!, message: inputFor(this.#parts, message) }
   }
 
-  #how<T extends object>(
+  #runOptions<T extends object>(
     options: SendOptions,
     more: T,
   ): SendOptions & T & Pick<SessionRunOptions, 'session' | 'startedWith'> {

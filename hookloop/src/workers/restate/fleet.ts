@@ -32,8 +32,8 @@ export function fleet(options: FleetOptions): Fleet {
   checkOptions('fleet', options, ['ingress', 'store', 'agent', 'service', 'headers'])
   const { ingress, store, service = SERVICE, headers = {} } = options
   checkArgument('fleet', ['ingress', ingress], URL.canParse(ingress), 'the address of the ingress of Restate')
-  const request = async (path: readonly string[], how: Requested = {}): Promise<unknown> => {
-    const { body, key, signal } = how
+  const request = async (path: readonly string[], options: Requested = {}): Promise<unknown> => {
+    const { body, key, signal } = options
     const dots = path.find((each) => each === '.' || each === '..')
     if (dots !== undefined) throw unaddressable(dots)
     const address = new URL(path.map(encodeURIComponent).join('/'), ingress.endsWith('/') ? ingress : `${ingress}/`)

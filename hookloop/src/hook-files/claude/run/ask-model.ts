@@ -8,7 +8,7 @@ import { BaseContext } from '../../../core/hooks/base-context.ts'
 /** Calls a model. The answer is `{ ok, reason?, impossible? }`; anything else is a failure. */
 export type AskModel = (
   prompt: string,
-  how: { readonly model?: string; readonly isAgent: boolean; readonly signal: AbortSignal },
+  options: { readonly model?: string; readonly isAgent: boolean; readonly signal: AbortSignal },
 ) => Promise<unknown>
 
 export const JUDGE =

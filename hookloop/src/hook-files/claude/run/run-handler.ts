@@ -47,7 +47,7 @@ export type HandlerContext = EnvironmentRules & {
 export type CallMcp = (
   server: string,
   tool: string,
-  how: { readonly input: JsonObject; readonly signal: AbortSignal },
+  options: { readonly input: JsonObject; readonly signal: AbortSignal },
 ) => Promise<{ readonly text: string; readonly isError: boolean }>
 
 const MAX_OUTPUT = 1_000_000

@@ -178,10 +178,10 @@ export class TriggerRunner {
     }
   }
 
-  async #run(payload: Payload, { session, ...how }: Invocation): Promise<EventResult> {
+  async #run(payload: Payload, { session, ...running }: Invocation): Promise<EventResult> {
     const background = new AbortController()
     const result = await runEvent(this.#table, payload, {
-      ...how,
+      ...running,
       backgroundContext: { ...this.#options.context, signal: background.signal },
       onceDone: this.#memory.onceDone(session),
       onBackground: (late) => {

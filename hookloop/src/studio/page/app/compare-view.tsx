@@ -1,7 +1,7 @@
 import type { ComparedSide, Comparison } from '../../api.types.ts'
 import { call } from './api.ts'
 import { Arguments } from './diff.tsx'
-import { compact, count, money } from './format.ts'
+import { shortCount, count, money } from './format.ts'
 import { Loaded, Status, useLoaded, Warnings } from './load.tsx'
 import { link, type Place } from './router.ts'
 import { LongText, safe, textOf } from './text.tsx'
@@ -34,7 +34,7 @@ function Compared({ found }: { readonly found: Comparison }) {
             </a>
             <p class="quiet">
               <Status of={side.status} />{' '}
-              {`${count(side.usage.steps, 'step')} · ${compact(side.usage.inputTokens + side.usage.outputTokens)} tokens · ${money(side.usage.costUsd)}`}
+              {`${count(side.usage.steps, 'step')} · ${shortCount(side.usage.inputTokens + side.usage.outputTokens)} tokens · ${money(side.usage.costUsd)}`}
             </p>
           </div>
         ))}

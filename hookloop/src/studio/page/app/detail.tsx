@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { CellEntry, RowDetail } from '../../run.types.ts'
 import { Arguments, Changes, Diff } from './diff.tsx'
-import { compact, duration, moment, money } from './format.ts'
+import { shortCount, duration, moment, money } from './format.ts'
 import { Icon } from './icons.tsx'
 import { Status, Warnings } from './load.tsx'
 import { QuestionCard } from './question.tsx'
@@ -49,7 +49,7 @@ export function Detail({ model, canFork }: { readonly model: RunModel; readonly 
           {row.at !== undefined && ` · ${moment(row.at)}`}
           {row.ms !== undefined && ` · ${duration(row.ms)}`}
           {detail.usage !== undefined &&
-            ` · ${compact(detail.usage.inputTokens)} in, ${compact(detail.usage.outputTokens)} out · ${money(detail.usage.costUsd)}`}
+            ` · ${shortCount(detail.usage.inputTokens)} in, ${shortCount(detail.usage.outputTokens)} out · ${money(detail.usage.costUsd)}`}
         </p>
       </header>
       {detail.question !== undefined && <QuestionCard key={detail.question.id} question={detail.question} />}

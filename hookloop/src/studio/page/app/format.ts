@@ -8,7 +8,7 @@ export function count(value: number, noun?: string): string {
   return noun === undefined ? text : `${text} ${noun}${value === 1 ? '' : 's'}`
 }
 
-export function compact(value: number): string {
+export function shortCount(value: number): string {
   return value < 10_000 ? integers.format(value) : short.format(value)
 }
 

@@ -1,14 +1,14 @@
 import type { Gauge, RunInfo } from '../../run.types.ts'
-import { compact, duration, money } from './format.ts'
+import { shortCount, duration, money } from './format.ts'
 
 const UNITS: {
   readonly [limit in Gauge['limit']]: { readonly noun: string; readonly format: (value: number) => string }
 } = {
-  maxSteps: { noun: 'steps', format: compact },
-  maxTokens: { noun: 'tokens', format: compact },
+  maxSteps: { noun: 'steps', format: shortCount },
+  maxTokens: { noun: 'tokens', format: shortCount },
   maxCost: { noun: 'cost', format: money },
   maxTimeMs: { noun: 'time', format: duration },
-  maxToolCalls: { noun: 'calls', format: compact },
+  maxToolCalls: { noun: 'calls', format: shortCount },
 }
 
 /** What was used of each limit. */

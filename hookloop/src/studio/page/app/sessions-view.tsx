@@ -8,7 +8,7 @@ import type {
   SessionSummary,
 } from '../../api.types.ts'
 import { call, type CallError, follow, stream, toCallError } from './api.ts'
-import { compact, count, moment, money, since } from './format.ts'
+import { shortCount, count, moment, money, since } from './format.ts'
 import { useKeys } from './keys.ts'
 import { Problem, Status } from './load.tsx'
 import { download } from './download.ts'
@@ -97,7 +97,7 @@ export function SessionsView() {
         <h1>Sessions</h1>
         {all !== undefined && (
           <p class="quiet">
-            {`${count(all.length, 'session')}${next.value === undefined ? '' : ' so far'} · ${compact(sum(all, 'tokens'))} tokens · ${money(sum(all, 'costUsd'))}`}
+            {`${count(all.length, 'session')}${next.value === undefined ? '' : ' so far'} · ${shortCount(sum(all, 'tokens'))} tokens · ${money(sum(all, 'costUsd'))}`}
           </p>
         )}
         {chosen.value.length > 0 && <Chosen ids={chosen.value} onError={(cause) => (error.value = cause)} />}
@@ -287,7 +287,7 @@ function SessionRow(props: {
         {count(session.steps)}
       </td>
       <td class="number" data-unit="tokens">
-        {compact(session.tokens)}
+        {shortCount(session.tokens)}
       </td>
       <td class="number">{money(session.costUsd)}</td>
       <td class="number" title={moment(session.updatedAt)}>

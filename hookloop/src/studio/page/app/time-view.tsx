@@ -1,5 +1,5 @@
 import type { RunInfo, Span, TimeReport } from '../../run.types.ts'
-import { compact, count, duration, money } from './format.ts'
+import { shortCount, count, duration, money } from './format.ts'
 import { Gauges } from './gauges.tsx'
 import { Loaded, useLoaded } from './load.tsx'
 import type { RunModel } from './run-model.ts'
@@ -38,7 +38,7 @@ export function TimeView(props: {
               <h2>Tokens and money</h2>
               <Models report={report} />
               <p class="quiet">
-                {`${compact(usage.cachedInputTokens)} input tokens read from the cache · ${compact(usage.reasoningTokens)} reasoning tokens · ${count(usage.toolCalls, 'tool call')}`}
+                {`${shortCount(usage.cachedInputTokens)} input tokens read from the cache · ${shortCount(usage.reasoningTokens)} reasoning tokens · ${count(usage.toolCalls, 'tool call')}`}
               </p>
             </section>
           </div>
@@ -99,8 +99,8 @@ function Models({ report }: { readonly report: TimeReport }) {
           <tr key={model}>
             <td class="mono">{safe(model)}</td>
             <td class="number">{count(calls)}</td>
-            <td class="number">{compact(inputTokens)}</td>
-            <td class="number">{compact(outputTokens)}</td>
+            <td class="number">{shortCount(inputTokens)}</td>
+            <td class="number">{shortCount(outputTokens)}</td>
             <td class="number">{money(costUsd)}</td>
           </tr>
         ))}

@@ -8,8 +8,8 @@ import { isAround, triggerNames, type HookTrigger } from './triggers.ts'
 
 const MAX_HOOKS = 1000
 
-/** A hook of a stack, with its index and a unique name. */
-export type StackedHook = Hook & { readonly index: number; readonly selects: (toolName: string) => boolean }
+/** A hook of an agent, with its index and a unique name. */
+export type PlannedHook = Hook & { readonly index: number; readonly selects: (toolName: string) => boolean }
 
 /** The hooks of one trigger, by mode and in order. */
 export type Plan = {
@@ -17,10 +17,10 @@ export type Plan = {
   /** The index of the trigger: the ledger stores numbers. */
   readonly number: number
   readonly contexts: { readonly [M in Mode]: typeof BaseContext }
-  readonly transforms: readonly StackedHook[]
-  readonly arounds: readonly StackedHook[]
-  readonly guards: readonly StackedHook[]
-  readonly observers: readonly StackedHook[]
+  readonly transforms: readonly PlannedHook[]
+  readonly arounds: readonly PlannedHook[]
+  readonly guards: readonly PlannedHook[]
+  readonly observers: readonly PlannedHook[]
   /** Whether there are no hooks, apart from shadow hooks. */
   readonly empty: boolean
   /** Whether there are shadow hooks: among `transforms` in their order, and before the other `guards`. */
@@ -31,8 +31,8 @@ export type Plan = {
  * Hooks in the order in which they run: by priority, ties in order of registration. Immutable. The plan of each trigger
  * and tool is computed once.
  */
-export class HookStack {
-  readonly hooks: readonly StackedHook[]
+export class HookPlans {
+  readonly hooks: readonly PlannedHook[]
   /** All hooks but shadow hooks, as runs store them. */
   readonly records: readonly HookRecord[]
   readonly hasShadows: boolean
@@ -59,30 +59,30 @@ export class HookStack {
     this.#toolPlans = new Map(tools.map((name) => [name, plansOf(sorted.filter((each) => each.selects(name)))]))
   }
 
-  with(...hooks: readonly Hook[]): HookStack {
-    return new HookStack([...this.#declared, ...hooks], this.#tools)
+  with(...hooks: readonly Hook[]): HookPlans {
+    return new HookPlans([...this.#declared, ...hooks], this.#tools)
   }
 
   /** The plan of a trigger; at the tool triggers, for this tool. */
-  plan(trigger: HookTrigger, toolName?: string): Plan {
+  of(trigger: HookTrigger, toolName?: string): Plan {
     const plans = toolName === undefined ? this.#plans : (this.#toolPlans.get(toolName) ?? this.#plans)
     return plans.get(trigger)!
   }
 }
 
-function recordsOf(hooks: readonly StackedHook[], tools: readonly string[]): readonly HookRecord[] {
+function recordsOf(hooks: readonly PlannedHook[], tools: readonly string[]): readonly HookRecord[] {
   const inForce = hooks.filter((each) => !each.shadow)
   return Object.freeze(inForce.map((each) => recordOf(each, tools)))
 }
 
-function recordOf({ name, mode, triggers, tool, selects }: StackedHook, tools: readonly string[]): HookRecord {
+function recordOf({ name, mode, triggers, tool, selects }: PlannedHook, tools: readonly string[]): HookRecord {
   if (mode !== 'guard') return Object.freeze({ name, mode })
   if (tool === undefined) return Object.freeze({ name, mode, on: triggers })
   const selected = tool instanceof RegExp ? tools.filter(selects) : [typeof tool === 'string' ? tool : tool.name]
   return Object.freeze({ name, mode, on: triggers, tools: Object.freeze(selected) })
 }
 
-function plansOf(hooks: readonly StackedHook[]): ReadonlyMap<HookTrigger, Plan> {
+function plansOf(hooks: readonly PlannedHook[]): ReadonlyMap<HookTrigger, Plan> {
   return new Map(
     triggerNames.map((trigger, number) => {
       const here = hooks.filter((each) => each.triggers.includes(trigger))
@@ -106,7 +106,7 @@ function plansOf(hooks: readonly StackedHook[]): ReadonlyMap<HookTrigger, Plan> 
 }
 
 /** Names given by the user must be unique; generated ones get a number. */
-function withUniqueNames(hooks: readonly Hook[]): readonly StackedHook[] {
+function withUniqueNames(hooks: readonly Hook[]): readonly PlannedHook[] {
   const taken = new Set<string>()
   const seen = new Set<Hook>()
   for (const each of hooks) {

@@ -20,7 +20,7 @@ type Requested = NonNullable<Invocation['compaction']>
  * `afterCompaction` on the new conversation. If a hook fails or blocks, the conversation does not change and the run
  * continues.
  */
-export async function compact(run: RunContext, asked: Requested): Promise<void> {
+export async function compactConversation(run: RunContext, asked: Requested): Promise<void> {
   const { state } = run
   const { requested = false } = asked
   try {

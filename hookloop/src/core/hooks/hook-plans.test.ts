@@ -6,7 +6,7 @@ import { tool } from '../agent/tool.ts'
 import { createAgent } from '../../create-agent.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { guard, hook, observe, type Hook } from './hook.ts'
-import { HookStack } from './stack.ts'
+import { HookPlans } from './hook-plans.ts'
 import { triggerNames } from './triggers.ts'
 
 const namesOf = (hooks: readonly { readonly name: string }[]): string[] => hooks.map(({ name }) => name)
@@ -50,47 +50,44 @@ test('the order is a stable sort by priority, for any hooks', () => {
       const hooks = priorities.map((priority, i) => guard('beforeStep', (ctx) => ctx, { priority, name: `${i}` }))
       const expected = priorities.map((priority, i) => ({ priority, name: `${i}` }))
       expected.sort((a, b) => b.priority - a.priority || Number(a.name) - Number(b.name))
-      assert.deepEqual(namesOf(new HookStack(hooks).plan('beforeStep').guards), namesOf(expected))
+      assert.deepEqual(namesOf(new HookPlans(hooks).of('beforeStep').guards), namesOf(expected))
     }),
   )
 })
 
-test('an empty stack has nothing at any trigger', () => {
-  const stack = new HookStack()
+test('no hooks have plans without anything at any trigger', () => {
+  const plans = new HookPlans()
   assert.deepEqual(
-    triggerNames.filter((trigger) => !stack.plan(trigger).empty),
+    triggerNames.filter((trigger) => !plans.of(trigger).empty),
     [],
   )
 })
 
-test('adding to a stack returns another and leaves it unchanged', () => {
-  const one = new HookStack([guard('beforeStep', (ctx) => ctx, { name: 'a' })])
+test('adding hooks returns other plans and leaves these unchanged', () => {
+  const one = new HookPlans([guard('beforeStep', (ctx) => ctx, { name: 'a' })])
   const two = one.with(guard('beforeStep', (ctx) => ctx, { name: 'b', priority: 1 }))
-  assert.deepEqual(
-    [namesOf(one.plan('beforeStep').guards), namesOf(two.plan('beforeStep').guards)],
-    [['a'], ['b', 'a']],
-  )
+  assert.deepEqual([namesOf(one.of('beforeStep').guards), namesOf(two.of('beforeStep').guards)], [['a'], ['b', 'a']])
 })
 
 test('generated names are made unique by a number', () => {
   const make = (): Hook => guard('beforeStep', (ctx) => ctx)
-  const stack = new HookStack([make(), make(), make()])
-  assert.deepEqual(namesOf(stack.hooks), ['guard:beforeStep', 'guard:beforeStep#2', 'guard:beforeStep#3'])
+  const plans = new HookPlans([make(), make(), make()])
+  assert.deepEqual(namesOf(plans.hooks), ['guard:beforeStep', 'guard:beforeStep#2', 'guard:beforeStep#3'])
 })
 
 test('a generated name yields to a given one, in any order', () => {
   const madeUp = guard('beforeStep', (ctx) => ctx)
   const given = guard('beforeStep', (ctx) => ctx, { name: 'guard:beforeStep' })
-  assert.deepEqual(namesOf(new HookStack([madeUp, given]).hooks), ['guard:beforeStep#2', 'guard:beforeStep'])
+  assert.deepEqual(namesOf(new HookPlans([madeUp, given]).hooks), ['guard:beforeStep#2', 'guard:beforeStep'])
 })
 
-test('names are unique in every stack, for any mixture of given and generated ones', () => {
+test('names are unique, for any mixture of given and generated ones', () => {
   const word = fc.constantFrom('a', 'a#2', 'a#3', 'guard:beforeStep', 'guard:beforeStep#2')
   fc.assert(
     fc.property(fc.uniqueArray(word), fc.nat(6), fc.nat(6), (given, before, after) => {
       const a = (count: number): Hook[] => Array.from({ length: count }, () => guard('beforeStep', (ctx) => ctx))
       const named = given.map((name) => guard('beforeStep', (ctx) => ctx, { name }))
-      const names = namesOf(new HookStack([...a(before), ...named, ...a(after)]).hooks)
+      const names = namesOf(new HookPlans([...a(before), ...named, ...a(after)]).hooks)
       assert.equal(new Set(names).size, names.length)
       assert.deepEqual(names.slice(before, before + given.length), given)
     }),
@@ -99,14 +96,14 @@ test('names are unique in every stack, for any mixture of given and generated on
 
 test('the same hook twice is rejected, also when it is added later', () => {
   const unnamed = guard('beforeStep', (ctx) => ctx)
-  assert.throws(() => new HookStack([unnamed, unnamed]), { code: 'HOOK_DUPLICATE' })
-  assert.throws(() => new HookStack([unnamed]).with(unnamed), { code: 'HOOK_DUPLICATE' })
+  assert.throws(() => new HookPlans([unnamed, unnamed]), { code: 'HOOK_DUPLICATE' })
+  assert.throws(() => new HookPlans([unnamed]).with(unnamed), { code: 'HOOK_DUPLICATE' })
 })
 
-test('a generated name still yields to a given one when the stack grows', () => {
+test('a generated name still yields to a given one when hooks are added', () => {
   const madeUp = guard('beforeStep', (ctx) => ctx)
   const given = guard('beforeStep', (ctx) => ctx, { name: 'guard:beforeStep' })
-  assert.equal(new HookStack([madeUp]).with(given).hooks.length, 2)
+  assert.equal(new HookPlans([madeUp]).with(given).hooks.length, 2)
 })
 
 test('agents can be extended without conflicts of generated names', () => {
@@ -128,8 +125,8 @@ test('a call gets the hooks of its tool and those of every tool', () => {
     guard('beforeToolUse', (ctx) => ctx, { name: 'wildcard', tool: 'ba*' }),
     guard('beforeToolUse', (ctx) => ctx, { name: 'pattern', tool: /^b/ }),
   ] as Hook[]
-  const stack = new HookStack(hooks, ['bash', 'bat', 'read'])
-  const guards = (name: string): string[] => namesOf(stack.plan('beforeToolUse', name).guards)
+  const plans = new HookPlans(hooks, ['bash', 'bat', 'read'])
+  const guards = (name: string): string[] => namesOf(plans.of('beforeToolUse', name).guards)
   assert.deepEqual(
     [guards('bash'), guards('bat'), guards('read'), guards('invented')],
     [['every', 'exact', 'wildcard', 'pattern'], ['every', 'wildcard', 'pattern'], ['every'], ['every']],
