@@ -297,35 +297,6 @@ test('a run that would exceed the cost stops at the limit of the cost, and one t
   assert.equal((await run('bob', estimate - 0.001)).status, 'stopped')
 })
 
-test('a call changes the account twice: when it is reserved, and when it is settled', async () => {
-  const store = clockedStore()
-  await createAgent({ model: model(), use: [budget({ store, key: 'ann', maxTokens: 20_000 })] }).run('Go.')
-  assert.equal(store.updates, 2)
-})
-
-test('a reservation has ended when the run has: after a call, and after an answer from a cache', async () => {
-  const [store, gated] = [memoryStore(), gatedModel()]
-  const slow: SessionStore = {
-    ...store,
-    async update(name, change) {
-      for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
-      return store.update(name, change)
-    },
-  }
-  const agent = createAgent({
-    model: gated,
-    use: [budget({ store: slow, key: 'ann', maxTokens: 20_000 }), cacheResponses()],
-  })
-  const running = agent.run('Go.')
-  await gated.started(1)
-  gated.answer('Go.')
-  await running
-  const after = { period: 0, costUsd: 0, tokens: 1_000, reserved: {} }
-  assert.deepEqual(await account(store, 'ann'), after)
-  assert.equal((await agent.run('Go.')).status, 'completed')
-  assert.deepEqual(await account(store, 'ann'), after)
-})
-
 test('the reservation of a call that was not settled is forgotten a week after it expired', async () => {
   const store = clockedStore()
   const week = 7 * 86_400_000

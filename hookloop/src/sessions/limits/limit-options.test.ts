@@ -8,7 +8,6 @@ import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { budget } from './budget.ts'
 import { callLimit } from './call-limit.ts'
-import { waitWarnings } from './limit-waits.ts'
 import { clockedStore, gatedModel, valueOf } from './limits.fixture.ts'
 import { rateLimit } from './rate-limit.ts'
 import { runLimit } from './run-limit.ts'
@@ -44,24 +43,6 @@ suite('by default', () => {
       await first
     })
   }
-})
-
-suite('the options of limits', () => {
-  const store = memoryStore()
-
-  test('are in the notes', () => {
-    assert.deepEqual(runLimit({ store, maxRuns: 3 }).notes, [
-      'At most 3 runs at once with the same key, in all processes.',
-    ])
-    assert.deepEqual(callLimit({ store, maxCalls: 3 }).notes, [
-      'At most 3 model calls at once with the same key, in all processes.',
-    ])
-    const all = 'Model calls of all processes wait after an answer 429.'
-    assert.deepEqual(rateLimit({ store }).notes, [all])
-    assert.deepEqual(rateLimit({ store, maxRequestsPerMinute: 5, maxTokensPerMinute: 10 }).notes, [
-      `${all} At most 5 requests and 10 tokens per minute.`,
-    ])
-  })
 })
 
 test('a call takes its place after all hooks around it have started, and has freed it when it ends', async () => {
@@ -100,11 +81,6 @@ test('a call that a limit rejects has the form of an answer 429 without a time t
   assert.deepEqual(second.error.value, { provider: 'test', model: 'gated' })
   model.answer('first')
   await first
-})
-
-test('a wait of 100 ms or more is reported, a shorter one is not', () => {
-  assert.deepEqual(waitWarnings(100, 'full'), [{ code: 'LIMIT_WAITED', message: 'Waited 100 ms: full.' }])
-  assert.equal(waitWarnings(99, 'full'), undefined)
 })
 
 test('a budget without a limit is rejected, and so is a limit with an option that does not exist', () => {

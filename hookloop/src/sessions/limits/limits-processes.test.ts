@@ -71,28 +71,6 @@ for (const kind of ['sqlite', 'postgres'])
       return { store, start: (limit) => worker(kind, place, limit) }
     }
 
-    test('runs of three processes at once reserve before they call the model, and never exceed a budget', async () => {
-      const { store, start } = await open()
-      const workers = await Promise.all([0, 1, 2].map(() => start('budget')))
-      for (const [i, each] of workers.entries()) each.tell(...[0, 1, 2, 3].map((run) => `run s${i}-${run}`))
-      await Promise.all(workers.map((each) => each.heard(/^(called|ended)/, 4)))
-      const called = workers.flatMap((each) => each.said.filter((line) => line.startsWith('called')))
-      assert.equal(called.length, 5)
-      for (const each of workers)
-        for (const line of await each.heard(/^called/, 0)) each.tell(`answer ${line.slice(7)}`)
-      const ended = await Promise.all(workers.map((each) => each.heard(/^ended/, 4)))
-      assert.equal(ended.flat().filter((line) => line.includes('completed')).length, 5)
-      assert.equal(ended.flat().filter((line) => line.includes('stopped')).length, 7)
-      assert.deepEqual(await valueOf(store, 'budget ann'), {
-        period: 0,
-        costUsd: 0,
-        tokens: 5_000,
-        reserved: {},
-        answer: 600,
-      })
-      await Promise.all(workers.map((each) => each.end()))
-    })
-
     test('a run whose process is killed with kill -9 in a model call spends its reservation when it is resumed, once', async () => {
       const { store, start } = await open()
       const [first, second] = await Promise.all([start('budget'), start('budget')])
@@ -137,24 +115,6 @@ for (const kind of ['sqlite', 'postgres'])
       await second.heard(/^ended [ab] completed/, 2)
       assert.equal(await places(store, 'runLimit all'), 0)
       await second.end()
-    })
-
-    test('a process that was stopped for longer than its lease frees no place of another when it comes back', async () => {
-      const { store, start } = await open()
-      const [first, second] = await Promise.all([start('runs'), start('runs')])
-      first.tell('run a', 'run b')
-      await first.heard(/^called/, 2)
-      first.tell('pause')
-      second.tell('run c', 'run d')
-      await second.heard(/^called/, 2)
-      first.child.kill('SIGCONT')
-      first.tell('answer a', 'answer b')
-      await first.heard(/^ended/, 2)
-      assert.equal(await places(store, 'runLimit all'), 2)
-      second.tell('answer c', 'answer d')
-      await second.heard(/^ended/, 2)
-      assert.equal(await places(store, 'runLimit all'), 0)
-      await Promise.all([first.end(), second.end()])
     })
 
     test('calls of two processes are at most as many as the limit of the model, and the next one follows', async () => {
@@ -209,33 +169,6 @@ test('fifty connections to Postgres that change one value at once lose no change
   await Promise.all(stores.map((each) => each.update('count', (value) => Number(value ?? 0) + 1)))
   assert.equal(await valueOf(stores[0]!, 'count'), 50)
   await Promise.all(stores.map((each) => each.close()))
-})
-
-test('changes that one process makes to a value at once are stored in a few writes, and one that throws fails alone', async () => {
-  const { default: pg } = await import('pg')
-  const pool = new pg.Pool({ connectionString: await database(101) })
-  let queries = 0
-  const counting = {
-    connect: () => pool.connect(),
-    query: (...args: Parameters<typeof pool.query>) => (queries++, pool.query(...args)),
-  }
-  const store = postgresStore({ pool: counting as never })
-  await store.list()
-  queries = 0
-  const add = (i: number): Promise<unknown> =>
-    store.update('count', (value) => {
-      if (i === 30) throw new Error('no')
-      return Number(value ?? 0) + 1
-    })
-  const results = await Promise.allSettled(Array.from({ length: 50 }, (_, i) => add(i)))
-  assert.deepEqual(
-    results.flatMap((each, i) => (each.status === 'rejected' ? [[i, (each.reason as Error).message]] : [])),
-    [[30, 'no']],
-  )
-  assert.equal(await valueOf(store, 'count'), 49)
-  assert.ok(queries <= 8, `${queries} queries`)
-  await store.close()
-  await pool.end()
 })
 
 async function places(store: SessionStore, name: string): Promise<number> {

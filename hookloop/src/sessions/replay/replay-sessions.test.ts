@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { createAgent } from '../../create-agent.ts'
 import { tool } from '../../core/agent/tool.ts'
 import { guard, hook } from '../../core/hooks/hook.ts'
@@ -9,7 +8,7 @@ import { replay } from './replay.ts'
 import { dyingStore } from '../session/dying-store.fixture.ts'
 import { drive, eventfulAgent } from '../session/eventful-run.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
-import type { SessionStore, StoredSession } from '../stores/store.ts'
+import type { StoredSession } from '../stores/store.ts'
 
 test('a run in which everything happens is replayed from its session, and nothing is done', async () => {
   const [store, done]: [ReturnType<typeof memoryStore>, string[]] = [memoryStore(), []]
@@ -20,67 +19,6 @@ test('a run in which everything happens is replayed from its session, and nothin
   assert.deepEqual([record, differences, done.length - before], [{ status: 'complete' }, [], 0])
   assert.ok(events > 20, `${events} events`)
 })
-
-test('a run is judged as one, each event once, however often its process died', { timeout: 600_000 }, async () => {
-  const whole = memoryStore()
-  const agent = eventfulAgent(whole, { note: () => undefined })
-  await drive(agent, whole)
-  const { events } = await replay((await whole.read('eventful'))!, { agent })
-  let [at, isDead] = [0, true]
-  while (isDead) {
-    at++
-    const inner = memoryStore()
-    for (const stored of [true, false]) {
-      const store = dyingStore(inner, { at, stored })
-      isDead = await Promise.race([
-        drive(eventfulAgent(store, nothing), store).then(() => false),
-        store.died.then(() => true),
-      ])
-    }
-    await drive(eventfulAgent(inner, nothing), inner)
-    const report = await replay((await inner.read('eventful'))!, { agent })
-    assert.deepEqual([at, report.record, report.differences], [at, { status: 'complete' }, []])
-    assert.ok(Math.abs(report.events - events) <= 4, `${at}: ${report.events} events in place of ${events}`)
-  }
-  assert.ok(at > 20, `${at} writes`)
-})
-
-test(
-  'a run that was resumed by another process is replayed with the time its hooks saw',
-  { timeout: 300_000 },
-  async () => {
-    const slow = tool({
-      name: 'slow',
-      description: 'Waits.',
-      input: { type: 'object' },
-      idempotent: true,
-      execute: () => delay(5, 'ok'),
-    })
-    const clock = hook('beforeStep', (ctx) => ctx.withState((state) => state.withMetadata('now', ctx.now)))
-    const make = (store: SessionStore) =>
-      createAgent({
-        model: scriptedModel(({ messages }) => (messages.length < 3 ? { toolCalls: [{ name: 'slow' }] } : 'Done.')),
-        use: [slow, clock],
-        store,
-      })
-    for (let [at, isDead] = [1, true]; isDead; at++) {
-      const inner = memoryStore()
-      const store = dyingStore(inner, { at, stored: true })
-      isDead = await Promise.race([
-        make(store)
-          .run('Go.', { session: 's' })
-          .then(() => false),
-        store.died.then(() => true),
-      ])
-      await delay(5)
-      await make(inner)
-        .resume('s')
-        .catch(() => undefined) // it may have ended
-      const { record } = await replay((await inner.read('s'))!, { agent: make(inner) })
-      assert.deepEqual([at, record], [at, { status: 'complete' }])
-    }
-  },
-)
 
 test('a session whose process died and that was not resumed is judged up to its end', async () => {
   const inner = memoryStore()

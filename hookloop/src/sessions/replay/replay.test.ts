@@ -5,7 +5,7 @@ import { approval } from '../../capabilities/approval.ts'
 import { guards } from '../../capabilities/guards.ts'
 import { createAgent } from '../../create-agent.ts'
 import { guard, hook, observe, shadow } from '../../core/hooks/hook.ts'
-import { scriptedModel, type Script } from '../../models/scripted.ts'
+import { scriptedModel } from '../../models/scripted.ts'
 import { replay } from './replay.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { judged, listThenPush, noPush, tape } from './taped-run.fixture.ts'
@@ -96,24 +96,6 @@ test('what new hooks would have put into the state is there for those after them
   assert.deepEqual([divergesAt?.step, divergesAt?.why], [2, 'the run would stop'])
 })
 
-test('what the old hooks have put into the state is not there without them', async () => {
-  const write = hook('beforeExecution', (ctx) => ctx.withState((state) => state.withMetadata('role', 'admin')), {
-    name: 'write',
-  })
-  const read = guard('beforeToolUse', (ctx) => (ctx.state.metadata['role'] === 'admin' ? ctx : ctx.block('Who?')), {
-    name: 'read',
-  })
-  const { differences } = await judged(await tape(listThenPush, [write, read]), { without: ['write'] })
-  assert.deepEqual(
-    differences.map(({ trigger, was, would }) => [trigger, would[0]?.message, was[0]?.changes?.[0]?.path]),
-    [
-      ['beforeExecution', undefined, 'state.metadata.role'],
-      ['beforeToolUse', 'Who?', undefined],
-      ['beforeToolUse', 'Who?', undefined],
-    ],
-  )
-})
-
 test('a message that would have been added diverges, and each step starts from the recorded conversation', async () => {
   const seen: number[] = []
   const remind = hook('afterStep', (ctx) => {
@@ -172,21 +154,6 @@ for (const [what, changing, path, why] of [
   })
 }
 
-test('the same change made in another way is not a difference', async () => {
-  const first = hook(
-    'beforeInference',
-    (ctx) => ctx.withRequest({ system: 'A', messages: [...ctx.request.messages] }),
-    { name: 'prompt' },
-  )
-  const second = hook(
-    'beforeInference',
-    (ctx) => ctx.withRequest({ messages: [...ctx.request.messages], system: 'A' }),
-    { name: 'prompt' },
-  )
-  const { differences } = await judged(await tape(listThenPush, [first]), { hooks: [second] })
-  assert.deepEqual(differences, [])
-})
-
 test('a new ask diverges from the recording, and so does an allow of a call that was asked about', async () => {
   const asks = guard('beforeToolUse', (ctx) => ctx.ask('May I?'), { name: 'asks' })
   const allows = guard('beforeToolUse', (ctx) => ctx.allow(), { name: 'allows' })
@@ -196,34 +163,6 @@ test('a new ask diverges from the recording, and so does an allow of a call that
   assert.deepEqual(
     [unasked.divergesAt?.why, asked.divergesAt?.why],
     ['the call would wait for approval', 'no approver would be asked'],
-  )
-})
-
-test('allowing a call that needs no approval is a difference but no divergence', async () => {
-  const allows = guard('beforeToolUse', (ctx) => ctx.allow('Fine.'), { name: 'allows' })
-  const { differences, divergesAt } = await judged(await tape(listThenPush), { hooks: [allows] })
-  assert.deepEqual([differences.length, differences[0]?.would[0]?.decision, divergesAt], [2, 'allow', undefined])
-})
-
-test('a continuation that would be requested, or not, diverges', async () => {
-  const more = hook('onStop', (ctx) => (ctx.continuations < 1 ? ctx.requestContinuation('Check it.') : ctx), {
-    name: 'more',
-  })
-  const [added, removed] = [
-    await judged(await tape(listThenPush), { hooks: [more] }),
-    await judged(await tape([...listThenPush, 'Checked.'], [more]), { without: ['more'] }),
-  ]
-  assert.deepEqual([added.divergesAt?.why, removed.divergesAt?.why], ['the run would continue', 'the run would stop'])
-})
-
-test('an error would have been dealt with otherwise', async () => {
-  const failing: Script = [{ error: 'busy' }, 'Done.']
-  const retry = hook('onError', (ctx) => ctx.retry(), { name: 'retry' })
-  const ignore = hook('onError', (ctx) => ctx.ignore(), { name: 'retry' })
-  const { differences, divergesAt } = await judged(await tape(failing, [retry]), { hooks: [ignore] })
-  assert.deepEqual(
-    [differences[0]?.was[0]?.decision, differences[0]?.would[0]?.decision, divergesAt?.why],
-    ['retry', 'ignore', 'the error would be handled differently'],
   )
 })
 

@@ -10,7 +10,7 @@ import type { Answer } from '../../core/state/tool-call.ts'
 import { guard } from '../../core/hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
-import { dyingStore, storeOf, toolBegin } from './dying-store.fixture.ts'
+import { dyingStore, storeOf } from './dying-store.fixture.ts'
 import { historyOf } from '../log/history.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { encodeLine, noLine } from '../log/session-log.ts'
@@ -69,14 +69,6 @@ test('D06: every question that waits is listed with its session, until it is ans
   const [ann] = (await listApprovals(store)).filter(({ session }) => session === 'one')
   await answerApproval(store, { session: 'one', approval: ann!.id, answer: 'allow' })
   assert.deepEqual((await listed()).toSorted(byText), all.slice(1))
-})
-
-test('an approval whose run has resumed is not listed, even if the run was interrupted', async () => {
-  const { store, pending } = await waiting()
-  const dying = dyingStore(store, { at: 1, stored: true })
-  const { agent } = cashier(dying)
-  await Promise.race([agent.resume('s', { answers: { [pending[0]!.id]: 'allow' } }), dying.died])
-  assert.deepEqual([await listApprovals(store), (await store.read('s'))!.head['status']], [[], 'running'])
 })
 
 test('the other approvals of a run that was interrupted while it resumed with one answer are listed', async () => {
@@ -144,17 +136,6 @@ test('a yes cannot overrule a guard that came later', async () => {
   assert.deepEqual([paid, late.paid, await resultsIn(store)], [[], [], [['blocked', 'never']]])
 })
 
-test('answers that come in parts leave the rest open', async () => {
-  const { store, answer, agent, paid, pending } = await waiting({ to: ['ann', 'bob', 'eve'] })
-  await answer('allow', 1)
-  const first = await agent.resume('s', { answers: { [pending[2]!.id]: { block: 'no' } } })
-  assert.ok(first.status === 'suspended')
-  assert.deepEqual([first.pending.map(({ toolCall }) => toolCall.args), paid], [[{ to: 'ann' }], ['bob']])
-  assert.equal((await listApprovals(store)).length, 1)
-  await answer('allow', 0)
-  assert.deepEqual([(await agent.resume('s')).status, paid], ['completed', ['bob', 'ann']])
-})
-
 suite('D07: is rejected, and nothing runs:', () => {
   const used = { code: 'ANSWER_USED' }
 
@@ -165,23 +146,6 @@ suite('D07: is rejected, and nothing runs:', () => {
     await assert.rejects(answer('allow'), used)
     await assert.rejects(agent.resume('s', { answers: { [pending[0]!.id]: 'allow' } }), used)
     assert.deepEqual([paid, (await store.read('s'))!.lines], [[], lines])
-  })
-
-  test('an answer to what was answered and done', async () => {
-    const { answer, agent, paid, pending } = await waiting({ to: ['ann', 'bob'] })
-    await answer('allow')
-    await agent.resume('s')
-    await assert.rejects(answer('allow'), used)
-    await assert.rejects(agent.resume('s', { answers: { [pending[0]!.id]: 'allow' } }), used)
-    assert.deepEqual(paid, ['ann'])
-  })
-
-  test('an answer when the run is over', async () => {
-    const { answer, agent, paid } = await waiting()
-    await answer('allow')
-    await agent.resume('s')
-    await assert.rejects(answer('allow'), { code: 'ANSWER_UNKNOWN' })
-    assert.deepEqual(paid, ['ann'])
   })
 
   for (const approval of ['', 'nonsense', '__proto__', 'constructor', 'toString']) {
@@ -259,44 +223,6 @@ test('an allow that was in time is valid when the run resumes later', async () =
   await answer('allow', 0, pending[0]!.expiresAt! - 1)
   while (Date.now() < pending[0]!.expiresAt!) await new Promise((resolve) => setTimeout(resolve, 5))
   assert.deepEqual([(await agent.resume('s')).status, paid], ['completed', ['ann']])
-})
-
-suite('when the process that resumed with an answer died', () => {
-  async function cut(options: Options = {}) {
-    const scene = await waiting({ to: ['ann', 'bob'], ...options })
-    await scene.answer('allow')
-    const dying = dyingStore(scene.store, { at: toolBegin, stored: true })
-    await Promise.race([cashier(dying, { to: ['ann', 'bob'], ...options }).agent.resume('s'), dying.died])
-    return scene
-  }
-
-  test('that answer is used, and cannot be given again', async () => {
-    const { answer, agent, pending, paid, store } = await cut()
-    await assert.rejects(answer('allow'), { code: 'ANSWER_USED' })
-    await assert.rejects(agent.resume('s', { answers: { [pending[0]!.id]: { block: 'no' } } }), { code: 'ANSWER_USED' })
-    assert.equal((await agent.resume('s')).status, 'suspended')
-    await answer({ block: 'no' }, 1)
-    await agent.resume('s')
-    const statuses = (await resultsIn(store)).map(([status]) => status)
-    assert.deepEqual([statuses, paid], [['outcomeUnknown', 'blocked'], []])
-  })
-
-  test('the other questions can be answered before the run is resumed, or then', async () => {
-    for (const isBefore of [true, false]) {
-      const { answer, agent, pending, paid } = await cut()
-      if (isBefore) await answer('allow', 1)
-      const run = await agent.resume('s', isBefore ? {} : { answers: { [pending[1]!.id]: 'allow' } })
-      assert.deepEqual([run.status, paid], ['completed', ['bob']])
-    }
-  })
-
-  test('a session without the guards that asked', async () => {
-    const strict = guard('beforeToolUse', (ctx) => ctx, { name: 'strict' })
-    const { store } = await cut({ use: [strict] })
-    const { agent, paid } = cashier(store)
-    await assert.rejects(agent.resume('s'), { code: 'RESUME_GUARD_MISSING' })
-    assert.deepEqual(paid, [])
-  })
 })
 
 test('a session that is locked by a run rejects answers', async () => {

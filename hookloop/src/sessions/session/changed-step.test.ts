@@ -44,12 +44,6 @@ suite('a changed agent that continues a step', () => {
     assert.deepEqual([run.status, done, judged, run.state.usage.toolCalls], ['completed', ['act'], ['act'], 1])
   })
 
-  test('blocks calls that have not begun', async () => {
-    const { run, done } = await continued({ at: toolBegin, stored: false }, [blocks])
-    const [result] = run.state.execution!.steps.at(0)!.toolExecutions
-    assert.deepEqual([done, result], [[], { name: 'act', status: 'blocked', output: 'Not any more.', by: 'blocks' }])
-  })
-
   for (const [what, death, status] of [
     ['has ended keeps its result', { at: /"t":"step"/, stored: false }, 'ok'],
     ['has begun does not run again', { at: toolBegin, stored: true }, 'outcomeUnknown'],
@@ -62,16 +56,6 @@ suite('a changed agent that continues a step', () => {
       assert.match(overridden[0]!.message!, /^"blocks" decided "blocked", but this had begun before$/)
     })
   }
-
-  test('runs all hooks of the step', async () => {
-    const fired: string[] = []
-    const notes = (['afterStep', 'onStop', 'afterExecution'] as const).map((trigger) =>
-      hook(trigger, (ctx) => (fired.push(trigger), ctx)),
-    )
-    const { run } = await continued({ at: /"t":"step"/, stored: false }, notes)
-    assert.equal(run.status, 'completed')
-    assert.deepEqual(fired, ['afterStep', 'afterStep', 'onStop', 'afterExecution'])
-  })
 })
 
 type Hooks = { readonly own?: Use; readonly ofChild?: Use }

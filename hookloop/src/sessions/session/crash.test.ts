@@ -141,10 +141,6 @@ test('D01, D04: a run that is interrupted before or after any write is resumed a
   await checkAll(everyWrite((at) => [true, false].map((stored) => ({ at, stored }))))
 })
 
-test('D01, D04: the same over a store that takes its time', async () => {
-  await checkAll(everyWrite((at) => [{ at, stored: at % 2 === 0, slow: true }]))
-})
-
 test('D01: a session that was interrupted within a write is resumed', async () => {
   const { lines, before, done } = undisturbed
   const cuts = before.flatMap((write, i) => {
@@ -160,25 +156,3 @@ test('D01: a session that was interrupted within a write is resumed', async () =
     })),
   )
 })
-
-test('D22: a run whose processes die again and again ends', async () => {
-  const random = randomFrom(7)
-  const cases = Array.from({ length: 40 }, () => {
-    const deaths = Array.from({ length: 2 + random(4) }, () => ({
-      at: 1 + random(25),
-      stored: random(2) === 0,
-      slow: random(2) === 0,
-    }))
-    return { where: JSON.stringify(deaths), ended: () => survive(memoryStore(), deaths), deaths: deaths.length }
-  })
-  await checkAll(cases)
-})
-
-/** Whole numbers below a limit, the same ones every time. */
-function randomFrom(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31
-    return Math.floor((state / 2 ** 31) * below)
-  }
-}

@@ -7,15 +7,12 @@ import type { Agent } from '../../core/agent/agent.ts'
 import type { Use } from '../../core/agent/capability.ts'
 import { hook, observe } from '../../core/hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import type { AgentState } from '../../core/state/agent-state.ts'
 import type { AgentEvent } from '../../core/state/event.ts'
 import type { LanguageModel } from '../../core/state/inference.ts'
-import { loadSession } from '../log/read-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { answerApproval } from './approvals.ts'
-import { isSoak, killPoints } from '../stores/kills.fixture.ts'
-import { changes, changedAgent, work } from './changed-agent.fixture.ts'
+import { killPoints } from '../stores/kills.fixture.ts'
 import { dyingStore, toolEnd } from './dying-store.fixture.ts'
 import { checkStory, eventsIn } from './event-log.fixture.ts'
 import { drive, eventfulAgent } from './eventful-run.fixture.ts'
@@ -282,21 +279,6 @@ suite('after a crash at any write', () => {
   })
 })
 
-/** The results in a state, and for the same calls what the events say. */
-function results(
-  { execution }: AgentState,
-  events: readonly AgentEvent[],
-): { readonly [from in 'state' | 'events']: unknown } {
-  const steps = execution!.steps.slice()
-  const state = steps.flatMap(({ toolCalls, toolExecutions }) =>
-    toolCalls.map(({ id }, i) => [id, toolExecutions[i]] as const),
-  )
-  const last = new Map(
-    events.flatMap((event) => (event.type === 'toolFinished' ? [[event.call.id, event.execution]] : [])),
-  )
-  return { state, events: state.map(([id]) => [id, last.get(id)]) }
-}
-
 /** What happened, without times and ids that may differ. */
 function told(events: readonly AgentEvent[]): readonly string[] {
   return events.flatMap((event) => {
@@ -305,27 +287,3 @@ function told(events: readonly AgentEvent[]): readonly string[] {
     return ['input', 'started', 'finished'].includes(event.type) ? [event.type] : []
   })
 }
-
-test('however the agent has changed after a crash at any write, the events have no gap, and end with the results of the run', async () => {
-  const note = (): void => undefined
-  const counted = dyingStore(memoryStore(), { at: Infinity, stored: true })
-  await work(changedAgent(counted, { note }, []), counted)
-  const names = Object.keys(changes)
-  for (let at = 2; at <= counted.writes(); at++) {
-    for (const changed of isSoak ? names : names.filter((_name, i) => i % 5 === at % 5)) {
-      const store = memoryStore()
-      const dying = dyingStore(store, { at, stored: at % 2 === 0 })
-      await Promise.race([work(changedAgent(dying, { note }, []), dying), dying.died])
-      await work(changedAgent(store, { note }, [changed]), store)
-      const logged = await eventsIn(store, 's')
-      try {
-        checkStory(logged, { isChanged: true })
-        assert.equal(logged.at(-1)!.type, 'finished')
-        const ended = results((await loadSession(store, 's'))!.state!, logged)
-        assert.deepEqual(ended.events, ended.state)
-      } catch (error) {
-        throw new Error(`${changed}, write ${at}`, { cause: error })
-      }
-    }
-  }
-})

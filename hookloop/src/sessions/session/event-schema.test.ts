@@ -15,7 +15,6 @@ import { eventNames, eventSchema } from '../../core/state/event-schema.fixture.t
 import type { JsonObject } from '../../values/json.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
-import { changedAgent, work } from './changed-agent.fixture.ts'
 import { dyingStore } from './dying-store.fixture.ts'
 import { eventsIn } from './event-log.fixture.ts'
 import { drive, eventfulAgent } from './eventful-run.fixture.ts'
@@ -35,9 +34,9 @@ const runs: { readonly [what: string]: () => Promise<readonly AgentEvent[]> } = 
   'a run that is interrupted, with a subagent': async () => {
     const store = memoryStore()
     const dying = dyingStore(store, { at: 15, stored: true })
-    await Promise.race([work(changedAgent(dying, world, []), dying), dying.died])
-    await work(changedAgent(store, world, ['a tool has another description']), store)
-    return eventsIn(store, 's')
+    await Promise.race([drive(eventfulAgent(dying, world), dying), dying.died])
+    await drive(eventfulAgent(store, world), store)
+    return eventsIn(store, 'eventful')
   },
   'a streamed conversation that is compacted and rewound': async () => {
     const store = memoryStore()

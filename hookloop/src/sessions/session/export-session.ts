@@ -6,7 +6,9 @@ import { AgentError, messageOf, clause } from '../../errors.ts'
 import { escapeInJson } from '../../system/sanitize-text.ts'
 import { endInHead, readHistory, readSession } from '../log/read-session.ts'
 import { headOf } from './session-head.ts'
+import { References } from '../log/references.ts'
 import { encodeLine, noLine } from '../log/session-log.ts'
+import { SessionReader } from '../log/session-reader.ts'
 import { toRecord } from '../log/session-records.ts'
 import { checkSessionId, type SessionStore } from '../stores/store.ts'
 
@@ -32,15 +34,18 @@ export async function exportSession(store: SessionStore, id: string, options: Ex
   checkOptions('exportSession', options, { redact: redactType })
   const { redact = [] } = options
   const { lines: stored } = await readHistory(store, id)
+  const reader = new SessionReader({ id })
   const clean =
     redact === false
       ? (value: Json): Json => value
       : redactor([...secretPatterns, ...redact], (name) => secretName.test(name))
   const header = { type: 'export', version: EXPORT_VERSION, id, redacted: redact !== false }
-  const lines = stored.flatMap((line) => {
-    const { seq: _seq, sum: _sum, ...record } = JSON.parse(line) as JsonObject
-    return record['t'] === 'snapshot' ? [] : [JSON.stringify(clean(record))] // a snapshot repeats all other records
-  })
+  const lines: string[] = []
+  for (const record of reader.decode(stored)) {
+    reader.add(record)
+    const { seq: _seq, ...rest } = record as unknown as JsonObject
+    if (record.t !== 'snapshot') lines.push(JSON.stringify(clean(rest))) // a snapshot repeats all other records
+  }
   const body = escapeInJson([JSON.stringify(header), ...lines].join('\n')) // it is printed, and looked at with other programs
   return `${body}\n${JSON.stringify({ type: 'exportEnd', lines: lines.length + 1, sum: hashText(body) })}\n`
 }
@@ -88,12 +93,14 @@ export async function importSession(store: SessionStore, text: string, options: 
   const id = checkSessionId(options.as ?? header['id'])
   const body = checkedBody(text) // before anything else is parsed
   const lines: string[] = []
+  const references = new References()
   let end = noLine
   for (const [i, line] of body.split('\n').entries()) {
     if (i === 0 || line === '') continue
     const record = parseLine(line, i)
-    toRecord({ ...record, seq: lines.length }, lines.length) // the first invalid record ends the import
-    const encoded = encodeLine(record['t'] === 'session' ? { ...record, id } : record, end)
+    // The first invalid record ends the import.
+    const checked = toRecord(record['t'] === 'session' ? { ...record, id } : record, lines.length)
+    const encoded = encodeLine(references.write(checked, lines.length), end)
     lines.push(encoded.line)
     end = encoded.end
   }

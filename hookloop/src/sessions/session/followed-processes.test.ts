@@ -84,39 +84,3 @@ for (const kind of ['sqlite', 'postgres'] as const) {
     assert.ok(retracted > 0, 'no process was killed while an answer was written')
   })
 }
-
-test('another process sees that a run waits, that a second process answers, and that a third one ends it', async () => {
-  const { place } = await newPlace('sqlite', 'asked')
-  const follower = follow(place, ['s'])
-  after(follower.stop)
-  await start(place, ['run', 's']).ended
-  const waiting = await follower.until('s', ({ type }) => type === 'suspended')
-  assert.equal(waiting.at(-1)!.type, 'suspended')
-  await start(place, ['answer', 's', '"allow"']).ended
-  await follower.until('s', ({ type }) => type === 'answered')
-  await start(place, ['resume', 's']).ended
-  const all = await follower.until('s', ({ type }) => type === 'finished')
-  checkStory(all)
-  const told = all
-    .map(({ type }) => type)
-    .filter((type) => ['suspended', 'answered', 'resumed', 'finished'].includes(type))
-  assert.deepEqual(told, ['suspended', 'answered', 'resumed', 'finished'])
-})
-
-test('another process sees a run that is resumed by a changed agent, without a gap in the numbers', async () => {
-  const { place, store } = await newPlace('sqlite', 'changed')
-  const ids = [3, 5, 7, 9, 11].map((at) => `s-${at}`)
-  const follower = follow(place, ids)
-  after(follower.stop)
-  for (const id of ids) {
-    const cut = start(place, ['end', id], { ...STREAM, KILL_AT: id.slice(2), KILL_HOW: 'after' })
-    assert.equal(await cut.ended, 'SIGKILL', cut.errors())
-  }
-  const changed = start(place, ['end', ids.join()], { ...STREAM, CHANGED: '1' })
-  assert.equal(await changed.ended, 0, changed.errors())
-  for (const id of ids) {
-    const followed = await follower.until(id, ({ type }) => type === 'finished')
-    checkStory(followed, { isChanged: true })
-    assert.deepEqual(followed, await eventsIn(store, id))
-  }
-})

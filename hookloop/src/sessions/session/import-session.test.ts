@@ -41,6 +41,19 @@ test('an export that was edited, cut or extended anywhere is rejected, and nothi
   assert.equal(await importSession(store, text.trimEnd(), { as: 'copy' }), 'copy')
 })
 
+test('a session that is longer than a snapshot is the same after an export and an import', async () => {
+  const [store, other] = [memoryStore(), memoryStore()]
+  const read = tool({ name: 'read', description: '', input: { type: 'object' }, execute: () => 'x'.repeat(9_000) })
+  const model = scriptedModel(({ messages }) => (messages.length < 24 ? { toolCalls: [{ name: 'read' }] } : 'Done.'))
+  const agent = createAgent({ model, store, use: [read] })
+  await agent.run('Read all of it.', { session: 's' })
+  const { lines } = (await store.read('s'))!
+  assert.ok(lines.some((line) => line.includes('"t":"snapshot"')))
+  await importSession(other, await exportSession(store, 's'))
+  const imported = createAgent({ model, store: other, use: [read] }).session('s')
+  assert.deepEqual((await imported.state())!.toJSON(), (await agent.session('s').state())!.toJSON())
+})
+
 test('an export of another version is refused', async () => {
   const store = memoryStore()
   for (const version of [1, 2, 4]) {

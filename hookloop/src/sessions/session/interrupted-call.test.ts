@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as soon } from 'node:timers/promises'
-import type { AskedAnswer, Use } from '../../core/agent/capability.ts'
+import type { Use } from '../../core/agent/capability.ts'
 import { explain } from '../../core/explain/explain.ts'
 import { tool, type OnUnknownOutcome } from '../../core/agent/tool.ts'
 import { approval, type ApprovalOptions } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
-import type { Answer, Approval } from '../../core/state/tool-call.ts'
+import type { Answer } from '../../core/state/tool-call.ts'
 import { guard, hook, observe } from '../../core/hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
@@ -117,40 +117,6 @@ test('D04: explain shows what was asked about it and the answer', async () => {
   assert.match(words, /asked +step 1, pay: "pay" was started and interrupted .* Run it again\? blocked/)
 })
 
-test('D04: a call that is interrupted again is asked about again, and the first allow does not count', async () => {
-  const { agent, store, dieIn, listed, answer, paid } = shop()
-  await dieIn(begin)
-  await resume(agent)
-  const [first] = await listed()
-  await answer('allow')
-  await dieIn(resume)
-  assert.equal(paid.length, 2)
-  assert.equal((await resume(agent)).status, 'suspended')
-  const [second] = await listed()
-  assert.match(second!.message, /was started 2 times and interrupted/)
-  assert.notEqual(second!.id, first!.id)
-  await assert.rejects(answerApproval(store, { session: 's', approval: first!.id, answer: 'allow' }), {
-    code: 'ANSWER_USED',
-  })
-  await answer('allow')
-  assert.equal((await resume(agent)).status, 'completed')
-  assert.equal(new Set(paid.map(({ key }) => key)).size, 1)
-})
-
-test('D04: the question stays the same if the process dies while it asks or waits', async () => {
-  const { agent, dieIn, listed, answer, paid } = shop()
-  await dieIn(begin)
-  for (const at of [1, /"kind":"ask"/, /"t":"pause"/]) await dieIn(resume, at)
-  await resume(agent)
-  const before = await listed()
-  assert.equal((await resume(agent)).status, 'suspended')
-  assert.deepEqual([await listed(), paid.length], [before, 1])
-  await answer('allow')
-  await dieIn(resume, 1)
-  assert.equal((await resume(agent)).status, 'completed')
-  assert.equal(paid.length, 2)
-})
-
 test('D04: an allow of the call does not allow running it again', async () => {
   const { agent, store, dieIn, listed, answer, paid } = shop({ ask: true })
   await begin(agent)
@@ -169,49 +135,6 @@ test('D04: an allow of the call does not allow running it again', async () => {
   assert.equal(paid.length, 1)
 })
 
-test('D04: concurrent calls are asked about one after the other and end independently', async () => {
-  const asked: Approval[] = []
-  let open = 0
-  const how = async (question: Approval): Promise<AskedAnswer> => {
-    assert.equal(++open, 1)
-    await soon()
-    open--
-    asked.push(question)
-    const to = question.toolCall.args['to']
-    return to === 'ann' ? 'allow' : to === 'bob' ? { block: 'not him' } : 'suspend'
-  }
-  const { agent, dieIn, paid, results, answer } = shop({ to: ['ann', 'bob', 'eve'], how })
-  await dieIn(begin)
-  assert.equal((await resume(agent)).status, 'suspended')
-  assert.deepEqual(
-    asked.map(({ toolCall }) => toolCall.args['to']),
-    ['ann', 'bob', 'eve'],
-  )
-  await answer('allow')
-  assert.equal((await resume(agent)).status, 'completed')
-  assert.deepEqual(
-    (await results()).map(({ status }) => status),
-    ['ok', 'outcomeUnknown', 'ok'],
-  )
-  assert.deepEqual(paid.map(({ to }) => to).toSorted(), ['ann', 'ann', 'bob', 'eve', 'eve'])
-})
-
-test('D04: an approver is asked at once, and the process dies after the allow', async () => {
-  const asked: string[] = []
-  const { agent, dieIn, paid, results } = shop({
-    how: ({ message }) => {
-      asked.push(message)
-      return 'allow'
-    },
-  })
-  await dieIn(begin)
-  await dieIn(resume)
-  assert.deepEqual([paid.length, asked.length], [2, 1])
-  assert.equal((await resume(agent)).status, 'completed')
-  assert.deepEqual([paid.length, asked.length, (await results())[0]?.status], [3, 2, 'ok'])
-  assert.match(asked[1]!, /started 2 times/)
-})
-
 test('D04: an approver that is asked at once and blocks has its reason in the result, and cannot change the arguments', async () => {
   const resultAfter = async (given: Answer) => {
     const { agent, dieIn, paid, results } = shop({ how: () => given })
@@ -226,31 +149,6 @@ test('D04: an approver that is asked at once and blocks has its reason in the re
   assert.deepEqual(await resultAfter({ block: 'No.' }), [`${mayHave} It was not run again: No.`, 'approval'])
   const [output] = await resultAfter({ allow: { to: 'bob' } })
   assert.match(output!, /It was not run again: .*arguments/)
-})
-
-test('D04: an allow that comes together with a cancel runs the call again, or leaves its outcome unknown, at any moment', async () => {
-  const seen = new Set<string>()
-  for (let turns = 0; turns < 30; turns++) {
-    const cancel = new AbortController()
-    const how = async (): Promise<AskedAnswer> => {
-      void (async () => {
-        for (let i = 0; i < turns; i++) await Promise.resolve()
-        cancel.abort()
-      })()
-      return 'allow'
-    }
-    const { agent, dieIn, paid, results } = shop({ how })
-    await dieIn(begin)
-    await agent.resume('s', { signal: cancel.signal })
-    const [result] = await results()
-    seen.add(`paid ${paid.length} times: ${result!.status}`)
-    if (paid.length === 1) assert.match(result!.output as string, /^The process ended while .* It was not run again: /)
-  }
-  assert.deepEqual(
-    [...seen].filter((each) => !/^paid 1 times: outcomeUnknown|^paid 2 times: (?:ok|outcomeUnknown)/.test(each)),
-    [],
-  )
-  assert.ok(seen.size > 1, [...seen].join())
 })
 
 test('D04: without an approver the model receives outcomeUnknown', async () => {
@@ -349,18 +247,4 @@ test('an invalid policy for interrupted calls is rejected', () => {
   assert.throws(() => approval({ answer: 'suspend', onUnknownOutcome: 'retry' as never }), {
     code: 'AGENT_INVALID_OPTION',
   })
-})
-
-test('a call that an approver allowed, and that was interrupted, is not run again without another approval', async () => {
-  const messages: string[] = []
-  const how = async ({ message }: Approval): Promise<AskedAnswer> => {
-    messages.push(message)
-    return /Run it again/.test(message) ? { block: 'Once is enough.' } : 'allow'
-  }
-  const { agent, paid, dieIn } = shop({ ask: true, how })
-  await dieIn(begin)
-  messages.length = 0
-  const run = await resume(agent)
-  assert.match(messages.join(), /interrupted before its result was known/)
-  assert.deepEqual([paid.length, run.state.execution!.steps.at(0)!.toolExecutions[0]!.status], [1, 'outcomeUnknown'])
 })

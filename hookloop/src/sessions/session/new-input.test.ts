@@ -13,8 +13,6 @@ import { historyOf } from '../log/history.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
-import { dyingStore } from './dying-store.fixture.ts'
-import { replay } from '../replay/replay.ts'
 
 function shop(store: SessionStore, { use = [] as readonly Use[], first = undefined as ScriptedTurn | undefined } = {}) {
   const paid: string[] = []
@@ -97,18 +95,6 @@ suite('new input to a session that waits for an answer', () => {
     assert.match(JSON.stringify(requests.at(-1)), /The user sent a new message.*The user sent a new message/)
   })
 
-  test('ends the run like any other, and both runs can be replayed', async () => {
-    const store = memoryStore()
-    const ends: unknown[] = []
-    const watch = hook('afterExecution', (ctx) => (ends.push(ctx.outcome.resolvedBy), ctx), { name: 'watch' })
-    const { agent } = shop(store, { use: [watch] })
-    await agent.run('Pay.', { session: 's' })
-    await agent.run('Stop.', { session: 's', onNewInput: 'block' })
-    assert.deepEqual(ends, ['newInput', 'completion'])
-    const stored = (await store.read('s'))!
-    for (const run of [0, 1]) assert.deepEqual((await replay(stored, { agent, run })).record, { status: 'complete' })
-  })
-
   test('ends a run that waits for approval of its end, without another step', async () => {
     const store = memoryStore()
     const ends: unknown[] = []
@@ -152,94 +138,3 @@ suite('new input to a session that waits for an answer', () => {
     )
   })
 })
-
-test('new input to a session that was interrupted closes its step, and no effect is lost or repeated', async () => {
-  for (let at = 1; at <= 12; at++) {
-    const store = memoryStore()
-    const dying = dyingStore(store, { at, stored: true })
-    const done: string[] = []
-    const act = tool({
-      name: 'act',
-      description: '',
-      input: { type: 'object' },
-      execute: async ({ on }) => {
-        done.push(on as string)
-        return `acted on ${on as string}`
-      },
-    })
-    const turns = [['a', 'b'], ['c']].map((all) => ({ toolCalls: all.map((on) => ({ name: 'act', args: { on } })) }))
-    const ends: unknown[] = []
-    const watch = hook('afterExecution', (ctx) => (ends.push(ctx.outcome.resolvedBy), ctx), { name: 'watch' })
-    const make = (over: SessionStore) =>
-      createAgent({
-        model: scriptedModel(
-          ({ messages }) =>
-            turns[messages.slice().filter(({ role }) => role === 'assistant').length] ?? JSON.stringify(messages),
-        ),
-        store: over,
-        use: [act, watch],
-      })
-    await Promise.race([make(dying).run('Go.', { session: 's' }), dying.died])
-    const before = done.slice()
-    const isOpen = (await kept(store)).open !== undefined
-    ends.length = 0
-    const run = await make(store).run('And now?', { session: 's', onNewInput: 'block' })
-    assert.deepEqual(ends, isOpen ? ['newInput', 'completion'] : ['completion'], String(at))
-    const { open, state } = await kept(store)
-    assert.deepEqual([run.status, open], ['completed', undefined], String(at))
-    assert.equal(new Set(done).size, done.length, String(at))
-    const said = JSON.stringify(state!.messages)
-    for (const on of before) assert.ok(said.includes(`acted on ${on}`) || said.includes('may have had an effect'), on)
-  }
-})
-
-test('new input to a session that was interrupted before its first step ends that run without a model call', async () => {
-  const store = memoryStore()
-  const ends: unknown[] = []
-  const use = [
-    hook('beforeExecution', async (ctx) => ctx, { name: 'prepare', effect: true }),
-    hook('afterExecution', (ctx) => (ends.push(ctx.outcome.resolvedBy), ctx), { name: 'watch' }),
-  ]
-  const dying = dyingStore(store, { at: /"kind":"hook"/, stored: true })
-  await Promise.race([shop(dying, { use }).agent.run('Pay.', { session: 's' }), dying.died])
-  const { open, state } = await kept(store)
-  assert.deepEqual([open?.root.hasBegun, state], [false, undefined])
-  const { agent, requests } = shop(store, { use, first: 'Hello.' })
-  await agent.run('Hello?', { session: 's', onNewInput: 'block' })
-  assert.deepEqual([ends, requests.length], [['newInput', 'completion'], 1])
-})
-
-/** What calls that were approved have become, by the record after which the process died. */
-const interrupted = [
-  [/"t":"resume"/, 'pay-ann blocked', 'pay-bob blocked'],
-  [/"t":"begin".*"call":"pay-ann"/, 'pay-ann outcomeUnknown', 'pay-bob blocked'],
-  [/"t":"begin".*"call":"pay-bob"/, 'pay-ann ok', 'pay-bob outcomeUnknown'],
-] as const
-
-for (const [at, ...expected] of interrupted) {
-  test(`new input after a crash during approved calls: the model gets what has become of each, ${expected.join(', ')}`, async () => {
-    const store = memoryStore()
-    const first = await shop(store).agent.run('Pay.', { session: 's' })
-    assert.ok(first.status === 'suspended')
-    const answers = Object.fromEntries(first.pending.map(({ id }) => [id, 'allow' as const]))
-    const dying = dyingStore(store, { at, stored: true })
-    await Promise.race([shop(dying).agent.resume('s', { answers }), dying.died])
-
-    const seen: string[] = []
-    const looks = hook(
-      'afterToolUse',
-      async (ctx) => (seen.push(`${ctx.toolCall.id} ${ctx.toolExecution.status}`), ctx),
-    )
-    const { agent, paid, requests } = shop(store, { use: [looks] })
-    await agent.run('Wait!', { session: 's', onNewInput: 'block' })
-    const results = JSON.stringify(
-      requests
-        .at(-1)!
-        .slice()
-        .filter(({ role }) => role === 'tool'),
-    )
-    assert.deepEqual([seen.toSorted(), paid], [expected, []])
-    const told = { blocked: /Not run/, outcomeUnknown: /It may have had an effect/, ok: /paid ann/ }
-    for (const each of expected) assert.match(results, told[each.split(' ')[1] as keyof typeof told])
-  })
-}

@@ -4,7 +4,6 @@ import { setImmediate as soon } from 'node:timers/promises'
 import { explain } from '../../core/explain/explain.ts'
 import { tool } from '../../core/agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
-import { subagents } from '../../capabilities/subagents/subagents.ts'
 import { createAgent } from '../../create-agent.ts'
 import { AgentError } from '../../errors.ts'
 import { guard, observe } from '../../core/hooks/hook.ts'
@@ -14,7 +13,6 @@ import { strictReplay } from '../replay/strict-replay.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
-import { dyingStore, toolBegin, toolEnd } from './dying-store.fixture.ts'
 import { requestStop } from './request-stop.ts'
 
 const jane = { session: 's', by: 'jane', reason: 'wrong branch' } as const
@@ -85,30 +83,6 @@ suite('a request to stop a run', () => {
     }
   })
 
-  test('whose process dies before it stops is stopped first thing when it is resumed, wherever the process died', async () => {
-    let stopped = 0
-    for (const stored of [true, false]) {
-      for (const at of [1, 2, 3, toolBegin, toolEnd, /"t":"step"/, /"t":"final"/]) {
-        const store = memoryStore()
-        const dying = dyingStore(store, { at, stored })
-        const before = scene(dying)
-        before.release()
-        await Promise.race([before.agent.run('Go.', { session: 's' }), dying.died])
-        const [found] = await store.list()
-        assert.equal(await requestStop(store, jane), found?.head['status'] === 'interrupted')
-        if (found?.head['status'] !== 'interrupted') continue
-        stopped++
-        const after = scene(store)
-        after.release()
-        const run = await after.agent.resume('s')
-        assert.ok(run.status === 'cancelled', `${at} ${stored}: ${run.status}`)
-        assert.deepEqual([run.final.message, after.done, after.model.requests.length], [said, [], 0])
-        assert.equal((await after.agent.run('Go.', { session: 's' })).status, 'completed')
-      }
-    }
-    assert.ok(stopped > 3, `${stopped} runs were interrupted`)
-  })
-
   test('that waits for an answer ends it without running the call, although it was allowed', async () => {
     const store = memoryStore()
     const { agent, done, ended } = scene(store, { asks: true })
@@ -156,63 +130,6 @@ suite('a request to stop a run', () => {
     assert.equal(run.status, 'completed')
     const [stopped] = await readRuns(store, 's')
     assert.deepEqual([stopped?.status, stopped?.final?.message, asking.done], ['cancelled', said, []])
-  })
-
-  test('ends a drained run when it is resumed, also one that is sent again as the same turn', async () => {
-    for (const again of ['resume', 'turn']) {
-      const store = memoryStore()
-      const [drain, { agent, done, model, started, release }] = [new AbortController(), scene(store)]
-      const running = agent.run('Go.', { session: 's', turn: 't', drain: drain.signal })
-      await started
-      drain.abort()
-      release()
-      assert.equal((await running).status, 'suspended')
-      await requestStop(store, jane)
-      const run = await (again === 'turn' ? agent.run('Go.', { session: 's', turn: 't' }) : agent.resume('s'))
-      assert.deepEqual([run.status, done.length, model.requests.length], ['cancelled', 1, 1])
-      assert.equal((await agent.run('Go.', { session: 's', turn: 't' })).status, 'cancelled')
-    }
-  })
-
-  test('that is made while a run drains stops it', async () => {
-    const store = memoryStore()
-    const [drain, { agent, started }] = [new AbortController(), scene(store)]
-    const running = agent.run('Go.', { session: 's', drain: drain.signal })
-    await started
-    drain.abort()
-    await requestStop(store, jane)
-    assert.equal((await running).status, 'cancelled')
-  })
-
-  test('ends a run that waits for an answer when its turn is sent again', async () => {
-    const store = memoryStore()
-    const { agent, done } = scene(store, { asks: true })
-    const turn = { session: 's', turn: 't' }
-    await agent.run('Go.', turn)
-    assert.equal((await agent.run('Go.', turn)).status, 'suspended')
-    await requestStop(store, jane)
-    assert.deepEqual([(await agent.run('Go.', turn)).status, done], ['cancelled', []])
-  })
-
-  test('stops the subagents of the run as well', async () => {
-    const store = memoryStore()
-    const child = scene(memoryStore())
-    const helper = child.agent
-    const model = scriptedModel([
-      { toolCalls: [{ name: 'spawn_subagent', args: { subagent: 'helper', prompt: 'Go.' } }] },
-      'Done.',
-    ])
-    const agent = createAgent({
-      model,
-      store,
-      use: [subagents({ agents: { helper: { agent: helper, description: 'Helps.' } } })],
-    })
-    const running = agent.run('Go.', { session: 's' })
-    await child.started
-    await requestStop(store, jane)
-    const run = await running
-    assert.ok(run.status === 'cancelled')
-    assert.deepEqual([run.final.message, child.reasons.length, child.model.requests.length], [said, 1, 1])
   })
 
   test('is part of the record: a replay ends with the same record', async () => {

@@ -63,20 +63,6 @@ suite('a session with an open run is resumed', () => {
     assert.deepEqual(said.slice(-4), ['Taken up 2.', 'Start 2.', 'And now?', 'Start 2.'])
   })
 
-  test('as a stream, too', async () => {
-    const store = memoryStore()
-    await counting(store).agent.session('s').send('Pay.')
-    const { seen, agent } = counting(store)
-    const { id } = (await listApprovals(store))[0]!
-    const live = agent.session('s').resumeStream({ answers: { [id]: 'allow' } })
-    const types: string[] = []
-    for await (const { type } of live) types.push(type)
-    assert.deepEqual(
-      [types.slice(0, 2), types.at(-1), (await live.run).text, seen],
-      [['hook', 'answered'], 'finished', 'Start 2.', ['resume']],
-    )
-  })
-
   for (let at = 2; at <= 9; at++) {
     test(`after a crash at write ${at}: it resumes as recorded, whatever hooks change`, async () => {
       const store = memoryStore()
@@ -97,16 +83,6 @@ suite('a session with an open run is resumed', () => {
     const { seen, agent } = counting(store)
     await assert.rejects(agent.session('s').send('More.'), { code: 'STATE_SUSPENDED' })
     assert.deepEqual(seen, [])
-  })
-
-  test('but not as a stream if its run has ended: onSessionStart fires with the next input, and its changes apply to it', async () => {
-    const store = memoryStore()
-    await counting(store).agent.session('s').send('Hello.')
-    const { seen, agent } = counting(store)
-    const session = agent.session('s')
-    await assert.rejects(session.resumeStream().run, { code: 'RESUME_NOT_SUSPENDED' })
-    assert.deepEqual(seen, [])
-    assert.deepEqual([(await session.send('And now?')).text, seen], ['Start 2.', ['resume']])
   })
 
   for (const before of ['none', 'blue']) {

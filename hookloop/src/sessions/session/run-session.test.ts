@@ -12,7 +12,6 @@ import { guard, hook } from '../../core/hooks/hook.ts'
 import { scriptedModel, type ScriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import { fakeClock, type FakeClock } from '../../testing/fake-clock.ts'
 import { dyingStore, toolBegin, toolEnd, type Death } from './dying-store.fixture.ts'
-import { quietClock } from './eventful-run.fixture.ts'
 import { readSession } from '../log/read-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
@@ -149,41 +148,6 @@ test('a session that waits or was interrupted rejects input and says how to resu
 
 // ── going on
 
-test('D04: a call that was started and not ended is not run again, and the model receives outcomeUnknown', async () => {
-  const store = memoryStore()
-  const dying = dyingStore(store, { at: toolEnd, stored: false })
-  const before = scene(dying)
-  await Promise.race([before.agent.run('Go.', { session: 's' }), dying.died])
-  assert.equal(before.done.length, 1)
-  const after = scene(store)
-  const run = await after.agent.resume('s')
-  const told = after.model.requests[0]!.messages.at(-1)!.content[0]
-  assert.deepEqual(told, {
-    type: 'tool-result',
-    toolCallId: 'call-1-1',
-    toolName: 'act',
-    output: 'The process ended while the tool was running. It may have had an effect.',
-    isError: true,
-  })
-  assert.deepEqual([run.status, after.done.length], ['completed', 1])
-})
-
-test('an input that was taken and not worked on is worked on', async () => {
-  const store = memoryStore()
-  const noted = hook('onUserInput', (ctx) => ctx.withInput('Noted.'), { name: 'noted', effect: true })
-  await cutOff(store, { at: /"kind":"hook"/, stored: false }, (dying) =>
-    scene(dying, { use: [noted] }).agent.run('Go.', {
-      session: 's',
-      metadata: { user: 'ann' },
-      effects: liveEffects({ clock: quietClock }),
-    }),
-  )
-  assert.equal((await kept(store)).open?.root.entries.size, 0)
-  const { agent, done } = scene(store, { use: [noted] })
-  const run = await agent.resume('s')
-  assert.deepEqual([run.status, done.length, run.state.metadata['user']], ['completed', 2, 'ann'])
-})
-
 test('D19: an interrupted run resumes only with the guards it started with', async () => {
   const strict = guard('beforeToolUse', (ctx) => ctx, { name: 'strict' })
   for (const at of [toolBegin, toolEnd]) {
@@ -197,27 +161,6 @@ test('D19: an interrupted run resumes only with the guards it started with', asy
     assert.deepEqual([(await store.read('s'))!.lines, done], [lines, []])
     assert.equal((await agent.resume('s', { acceptMissing: ['strict'] })).status, 'completed')
   }
-})
-
-test('a run that is resumed with another agent may call another model where the first call has no result', async () => {
-  const store = memoryStore()
-  await cutOff(store, { at: 1, stored: true }, (dying) => scene(dying).agent.run('Go.', { session: 's' }))
-  const agent = createAgent({ model: byTurn([call('act')], 'another'), store, use: [acts([])] })
-  assert.equal((await agent.resume('s')).status, 'completed')
-})
-
-test('a run that was cancelled and then interrupted stays cancelled when it is resumed', async () => {
-  const store = memoryStore()
-  const mail = hook('afterExecution', async (ctx) => ctx, { name: 'mail', effect: true })
-  await cutOff(store, { at: /"t":"cancel"/, stored: true }, (dying) => {
-    const cancel = new AbortController()
-    const use = [acts([], () => cancel.abort()), mail]
-    const agent = createAgent({ model: byTurn([call('act'), call('act')]), store: dying, use })
-    return agent.run('Go.', { session: 's', signal: cancel.signal })
-  })
-  assert.notEqual((await kept(store)).open, undefined)
-  const { agent, done, model } = scene(store, { use: [mail] })
-  assert.deepEqual([(await agent.resume('s')).status, done, model.requests], ['cancelled', [], []])
 })
 
 // ── time
@@ -253,35 +196,6 @@ test('D21: the time in which no process works on a run is not counted, however o
       assert.equal(run.status, 'completed', `cut off at ${at}, then at ${again}`)
     }
   }
-})
-
-test('D21: nor is it counted if a run was interrupted while hooks decided about its input', async () => {
-  const over = (each: SessionStore, startAt: number) => {
-    const audit = hook('onUserInput', async (ctx) => ctx, { name: 'audit', effect: true })
-    const use = [guards({ maxTimeMs: 1_000 }), audit]
-    const agent = createAgent({ model: scriptedModel(['Done.']), store: each, use })
-    return { agent, effects: liveEffects({ clock: fakeClock({ startAt }) }) }
-  }
-  for (const at of [/"t":"end".*"kind":"hook"/, /"t":"final"/]) {
-    const store = memoryStore()
-    await cutOff(store, { at, stored: false }, (dying) => {
-      const { agent, effects } = over(dying, 1_000)
-      return agent.run('Go.', { session: 's', effects })
-    })
-    const { agent, effects } = over(store, 10_000_000)
-    assert.equal((await agent.resume('s', { effects })).status, 'completed', `at ${at}`)
-  }
-})
-
-test('D21: the working time before a run was interrupted is counted', async () => {
-  const store = memoryStore()
-  const clock = fakeClock({ startAt: 5 })
-  await cutOff(store, { at: toolEnd, stored: true }, (dying) =>
-    timed(dying, clock, { ms: 600, max: 1_000 }).run('Go.', { session: 's', effects: liveEffects({ clock }) }),
-  )
-  const late = fakeClock({ startAt: 9_000_000 })
-  const run = await timed(store, late, { ms: 600, max: 1_000 }).resume('s', { effects: liveEffects({ clock: late }) })
-  assert.equal(run.status === 'stopped' && run.reason, 'timeLimit')
 })
 
 test('the time spent waiting for approval is not counted', async () => {
@@ -348,14 +262,4 @@ test('a session whose process has ended is listed as interrupted, with the steps
   await scene(store).agent.resume('s')
   await list()
   assert.deepEqual(heads.at(-1), ['completed', 3, 45, 'Act twice.'])
-})
-
-test('a session that is cut off before its first checkpoint is listed as interrupted, with its title', async () => {
-  const store = memoryStore()
-  const slow = hook('onUserInput', (ctx) => ctx, { name: 'slow', effect: true })
-  await cutOff(store, { at: 1, stored: true }, (dying) =>
-    scene(dying, { use: [slow] }).agent.run('Act.', { session: 's' }),
-  )
-  const head = (await store.list())[0]!.head
-  assert.deepEqual([head['status'], head['title'], head['steps']], ['interrupted', 'Act.', 0])
 })

@@ -13,7 +13,6 @@ import { AgentError } from '../../errors.ts'
 import { hook, observe } from '../../core/hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
-import { dyingStore } from './dying-store.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 
@@ -155,18 +154,6 @@ test('a session that is not there can be neither suspended nor resumed', async (
   const session = clerk(memoryStore()).agent.session('none')
   await assert.rejects(session.suspend(), { code: 'SESSION_UNKNOWN' })
   await assert.rejects(session.resume(), { code: 'SESSION_UNKNOWN' })
-})
-
-test('resuming a session resumes its suspended run', async () => {
-  const store = memoryStore()
-  const { agent, paid } = clerk(store)
-  const session = agent.session()
-  const run = await session.send('Pay.')
-  assert.ok(run.status === 'suspended')
-  await session.suspend()
-  const answered = await session.resume({ answers: { [run.pending[0]!.id]: 'allow' } })
-  assert.deepEqual([answered?.status, paid.length], ['completed', 1])
-  assert.equal((await session.send('More.')).text, 'I: 2')
 })
 
 test('agent.resume with the id of a suspended session resumes the session as well', async () => {
@@ -323,23 +310,6 @@ suite('onSessionStart and onSessionEnd', () => {
     assert.deepEqual([messages.length, metadata['starts'], metadata['ended']], [2, 2, 'clear'])
   })
 
-  test('nothing ends or starts when what is open forbids to clear it', async () => {
-    const store = memoryStore()
-    const dying = dyingStore(store, { at: /"t":"final"/, stored: false })
-    await Promise.race([watched(dying).agent.session('s').send('One.'), dying.died])
-    const { seen, agent } = watched(store)
-    await assert.rejects(agent.session('s').clear(), { code: 'STATE_SUSPENDED' })
-    assert.deepEqual(seen, [])
-  })
-
-  test('a session in which only settings were made starts with its first message', async () => {
-    const { seen, agent } = watched(memoryStore())
-    const session = agent.session('s')
-    await session.writeMetadata('user', 'ann')
-    await session.send('One.')
-    assert.equal(seen[0], 'start s startup')
-  })
-
   test('a session whose onSessionStart fails rejects every input', async () => {
     const store = memoryStore()
     const fails = hook('onSessionStart', () => {
@@ -350,32 +320,6 @@ suite('onSessionStart and onSessionEnd', () => {
     for (let i = 0; i < 3; i++)
       await assert.rejects(session.send('One.'), { code: 'HOOK_FAILED', message: /not today/ })
     assert.equal(model.requests.length, 0)
-  })
-
-  test('an open run is resumed as recorded: the session starts once, and its changes apply when the open step closes', async () => {
-    const store = memoryStore()
-    const dying = dyingStore(store, { at: /"t":"final"/, stored: false })
-    await Promise.race([watched(dying).agent.session('s').send('One.'), dying.died])
-    const { seen, agent } = watched(store)
-    const session = agent.session('s')
-    assert.equal((await session.resume())?.status, 'completed')
-    const starts = async (): Promise<unknown> => (await session.state())!.metadata['starts']
-    assert.deepEqual([seen[0], await starts()], ['start s resume', 2])
-    await session.send('Two.')
-    assert.deepEqual([seen.filter((each) => each.startsWith('start')).length, await starts()], [1, 2])
-  })
-
-  test('a session may be left while a question waits in it', async () => {
-    const store = memoryStore()
-    const { seen, agent } = watched(store)
-    const session = agent.session('s')
-    const run = await session.send('Pay.')
-    const { lines } = (await store.read('s'))!
-    await session.end('closed')
-    assert.ok(run.status === 'suspended' && seen.includes('end s closed'))
-    assert.match((await store.read('s'))!.lines.slice(lines.length).join('\n'), /^.*"t":"event".*"onSessionEnd".*$/)
-    const answered = await session.resume({ answers: { [run.pending[0]!.id]: 'allow' } })
-    assert.equal(answered?.status, 'completed')
   })
 })
 

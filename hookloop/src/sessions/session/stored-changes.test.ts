@@ -95,16 +95,6 @@ suite('what changes in a session between two runs is stored before the session i
   }
 })
 
-test('a session starts once per handle, also if the same handle resumes its suspended run', async () => {
-  const store = memoryStore()
-  const session = clerk(store).session('s')
-  const run = await session.send('Pay.')
-  assert.equal(run.status, 'suspended')
-  await session.resume({ answers: { [run.pending[0]!.id]: 'allow' } })
-  await session.send('Two.')
-  assert.equal((await session.state())!.metadata['onSessionStart'], 1)
-})
-
 test('what hooks change when a session starts with an open run is stored with that run, also if it waits again', async () => {
   const store = memoryStore()
   const run = await clerk(store).session('s').send('Pay.')
@@ -136,11 +126,4 @@ test('a session that is suspended is suspended once, with its reason, and starts
     assert.equal(await other.resume(), undefined)
     assert.equal((await other.state())!.metadata['onSessionStart'], 2)
   }
-})
-
-test('options of session.stop are checked, and the error names it', async () => {
-  const session = clerk(memoryStore()).session('s')
-  assert.equal(await session.stop({ by: 'ann', reason: 'lunch', waitMs: 0 }), false)
-  const typo = { resaon: 'lunch' } as object
-  await assert.rejects(session.stop(typo), { code: 'AGENT_INVALID_OPTION', message: /^session\.stop: / })
 })

@@ -1,10 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn as start } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import {
   calls,
   familyWorld,
@@ -18,15 +13,14 @@ import type { Run } from '../../core/agent/run.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { guards } from '../../capabilities/guards.ts'
 import { liveEffects } from '../../core/effects/effects.ts'
-import { guard, observe } from '../../core/hooks/hook.ts'
+import { guard } from '../../core/hooks/hook.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
 import { replay } from '../replay/replay.ts'
-import { dyingStore, toolBegin } from './dying-store.fixture.ts'
+import { dyingStore } from './dying-store.fixture.ts'
 import { findSession } from './open-session.fixture.ts'
 import { quietClock } from './eventful-run.fixture.ts'
 import { historyOf } from '../log/history.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
-import { sqliteStore } from '../stores/sqlite-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 
 // b works beside a and has another agent inside it, which asks; a asks as well, so that both wait at once.
@@ -111,15 +105,6 @@ test('D01, D04: subagents of a run that is interrupted before or after any write
   }
 })
 
-test('after a crash every call of every subagent is judged before it is made', async () => {
-  const inner = memoryStore()
-  const dying = dyingStore(inner, { at: toolBegin, stored: true })
-  await Promise.race([drive(worldIn(dying), dying), dying.died])
-  const judged: string[] = []
-  await drive(worldIn(inner, judged), inner)
-  assert.deepEqual([...new Set(judged)].toSorted(), ['a', 'a1', 'a2', 'b', 'b1', 'c', 'c1', 'c2', 'top'])
-})
-
 test('the questions of subagents are in the list of the store, and are answered there by their id', async () => {
   const store = memoryStore()
   const { agent, looked } = worldIn(store)
@@ -141,24 +126,6 @@ test('the questions of subagents are in the list of the store, and are answered 
   assert.deepEqual([run.status, looked.toSorted()], ['completed', everything])
 })
 
-test('a session run with subagents is replayed under the same hooks without a difference and without observers', async () => {
-  const store = memoryStore()
-  await drive(worldIn(store), store)
-  let seen = 0
-  const inner = { instructions: 'plain', use: [observe('*', () => void seen++, { name: 'watch' })] }
-  const { agent } = familyWorld({
-    who: { plain: inner },
-    use: [
-      ask,
-      guard('beforeToolUse', (ctx) => ctx, { name: 'judge' }),
-      approval('suspend'),
-      guards({ maxTimeMs: 60_000 }),
-    ],
-  })
-  const report = await replay((await store.read('s'))!, { agent })
-  assert.deepEqual([report.record, report.differences, seen], [{ status: 'complete' }, [], 0])
-})
-
 test('a guard that is added in a replay judges the calls of the run and of its subagents', async () => {
   const store = memoryStore()
   await drive(worldIn(store), store)
@@ -166,54 +133,4 @@ test('a guard that is added in a replay judges the calls of the run and of its s
   const added = guard('beforeToolUse', (ctx) => (judged.push(ctx.toolCall.id), ctx), { name: 'added', tool: 'look' })
   await replay((await store.read('s'))!, { agent: worldIn(store).agent, hooks: [added] })
   assert.deepEqual([...new Set(judged)].toSorted(), ['a1', 'a2', 'b1', 'c1', 'c2', 'top'])
-})
-
-test('a run with subagents that was interrupted and resumed is replayed as one run', async () => {
-  for (const at of [8, 12, 16, 20, 24]) {
-    const inner = memoryStore()
-    const dying = dyingStore(inner, { at, stored: true })
-    await Promise.race([drive(worldIn(dying), dying), dying.died])
-    await drive(worldIn(inner), inner)
-    const report = await replay((await inner.read('s'))!, { agent: worldIn(inner).agent })
-    assert.deepEqual([report.record, report.differences], [{ status: 'complete' }, []], `${at}`)
-  }
-})
-
-test('D01: a run whose process is killed with kill -9 while subagents work is resumed by the next process, and nothing is repeated', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'hookloop-family-'))
-  const [file, log] = [join(folder, 'sessions.db'), join(folder, 'looked.log')]
-  const script = fileURLToPath(new URL('subagents-killed.fixture.ts', import.meta.url))
-  const go = (killAt: string): Promise<string> =>
-    new Promise((resolve) => {
-      const child = start(
-        process.execPath,
-        ['--conditions=hookloop-source', '--no-warnings', script, file, log, task, killAt],
-        {
-          stdio: ['ignore', 'pipe', 'inherit'],
-        },
-      )
-      let said = ''
-      child.stdout.on('data', (text) => (said += String(text)))
-      child.on('close', (_code, signal) => resolve(signal ?? said.trim()))
-    })
-  const ends: string[] = []
-  for (const killAt of ['a1', 'c1', '?a', 'none', 'none', 'none', 'none']) ends.push(await go(killAt))
-  const looked = readFileSync(log, 'utf8').trim().split('\n').toSorted()
-  rmSync(folder, { recursive: true })
-  assert.deepEqual(ends.slice(0, 2), ['SIGKILL', 'SIGKILL'])
-  assert.ok(ends.includes('completed'), ends.join(' '))
-  assert.deepEqual(looked, everything)
-})
-
-test('a session over SQLite with subagents is read back as it was', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'hookloop-family-'))
-  const store = sqliteStore(join(folder, 'sessions.db'))
-  const world = worldIn(store)
-  assert.equal((await world.agent.run(task, { session: 's' })).status, 'suspended')
-  const run = await drive(world, store)
-  const { status, state } = await endOf(store)
-  assert.equal(status, 'completed')
-  assert.equal(JSON.stringify(state), JSON.stringify(run!.state))
-  await store.close()
-  rmSync(folder, { recursive: true })
 })

@@ -16,7 +16,6 @@ import { memoryStore } from '../stores/memory-store.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 import { answerApproval } from './approvals.ts'
-import { dyingStore } from './dying-store.fixture.ts'
 
 const request = { session: 's', turn: 'request-1' } as const
 
@@ -94,23 +93,6 @@ suite('a turn', () => {
     await cold.close()
   })
 
-  test('is resumed wherever its process dies, and its tool runs once', async () => {
-    for (const stored of [true, false]) {
-      for (let at = 1; at < 12; at++) {
-        const store = memoryStore()
-        const dying = dyingStore(store, { at, stored })
-        const before = scene(dying)
-        await Promise.race([before.agent.run('Go.', request), dying.died])
-        const after = scene(store)
-        const run = await after.agent.run('Go.', request)
-        const keys = [...before.done, ...after.done]
-        assert.equal(run.status, 'completed')
-        assert.equal(new Set(keys).size, keys.length, `the tool ran twice: write ${at}, ${stored}`)
-        assert.deepEqual(seen(await after.agent.run('Go.', request)), seen(run))
-      }
-    }
-  })
-
   test('that waits for an answer is returned as it is, and resumed when it is answered', async () => {
     const store = memoryStore()
     const { agent, done } = scene(store, { asks: true })
@@ -144,20 +126,6 @@ suite('a turn', () => {
       assert.deepEqual({ ...again, ...cancelled }, again)
       assert.equal(model.requests.length, calls)
     }
-  })
-
-  test('that is cancelled before its input is taken is known in a process that reads a snapshot', async () => {
-    const store = memoryStore()
-    const long = 'x'.repeat(60_000)
-    await scene(store).agent.run('Go.', { ...request, signal: AbortSignal.abort() })
-    for (let i = 0; i < 6; i++) await scene(store).agent.run(`${i} ${long}`, { session: 's', turn: `turn ${i}` })
-    const { head, lines } = (await store.read('s'))!
-    const other = memoryStore()
-    const writer = await other.open('s', { create: true })
-    await writer.append(lines, { head })
-    await writer.release()
-    assert.ok('snapshot' in head)
-    assert.equal((await scene(other).agent.run('Go.', request)).status, 'cancelled')
   })
 
   test('returns the typed output, and the error of a run that failed', async () => {
