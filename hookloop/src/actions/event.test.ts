@@ -9,7 +9,7 @@ import { action, type Action } from '../core/hooks/action.ts'
 import { guard, hook, observe } from '../core/hooks/hook.ts'
 import { isAround, specOf, triggerNames, type PlainTrigger } from '../core/hooks/triggers.ts'
 import { fire } from '../testing/fire.ts'
-import { eventFor, eventText } from './event.ts'
+import { eventText } from './event.ts'
 
 function listening(heard: JsonObject[], conversation = false): Action {
   return action({
@@ -71,21 +71,5 @@ suite('an event', () => {
     const metadata = { role: 'guest', 'hookloop.cli': { seal: 'secret' }, 'hookloop.subagent': { name: 'reader' } }
     await fire(hook('beforeStep', listening(heard)), 'beforeStep', { metadata })
     assert.deepEqual(heard[0]!['metadata'], { role: 'guest', 'hookloop.subagent': { name: 'reader' } })
-  })
-
-  test('an event is a copy: changing it changes nothing', async () => {
-    const args = { n: 1 }
-    const changes = action({
-      kind: 'changing',
-      label: 'changing',
-      async perform(ctx) {
-        const event = structuredClone(eventFor(ctx)) as { toolCall: { args: { n: number } } }
-        event.toolCall.args.n = 2
-        assert.ok(Object.isFrozen(eventFor(ctx)))
-        return {}
-      },
-    })
-    await fire(guard('beforeToolUse', changes), 'beforeToolUse', { toolCall: { name: 'work', args } })
-    assert.deepEqual(args, { n: 1 })
   })
 })

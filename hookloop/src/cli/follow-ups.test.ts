@@ -74,12 +74,6 @@ describe('every command line that a command prints works as it is printed', { co
     })
   }
 
-  test('after a run in a session whose id has blanks and quotes', async () => {
-    const own = new ScriptedProject()
-    const { stderr } = await own.hookloop(['run', 'hello', ...agent, '--session', "monday's talk"])
-    assert.match(stderr, /chat --session 'monday'\\''s talk'\n$/)
-  })
-
   test('a session without stored options is resumed with the agent that the command names, or asks for one', async () => {
     const own = new ScriptedProject()
     await own.hookloop(['run', 'deploy staging', ...agent, '--store', 'my.db', '--session', 'one'])
@@ -90,15 +84,6 @@ describe('every command line that a command prints works as it is printed', { co
     const [resume] = commandsIn(approved.stderr)
     const resumed = await own.hookloop(resume!, other)
     assert.deepEqual([resumed.code, resumed.stdout], [0, 'It says: live on staging\n'])
-  })
-
-  test('without an agent, the printed resume says that one has to be named', async () => {
-    const own = new ScriptedProject()
-    await own.hookloop(['run', 'deploy staging', ...agent, '--store', 'my.db', '--session', 'one'])
-    const other = { env: { XDG_DATA_HOME: own.path('another-user') } }
-    const listed = await own.hookloop(['approvals', '--store', 'my.db'], other)
-    const approved = await own.hookloop(['approve', /^(\w{8})/.exec(listed.stdout)![1]!, '--store', 'my.db'], other)
-    assert.match(approved.stderr, /Resume with: .* resume one --store my\.db --agent <file>\n$/)
   })
 })
 

@@ -15,7 +15,7 @@ function agentFile(name: string, code: string): string {
 }
 
 const parts = `
-import { approval, createAgent, guard, guards, tool, type AgentOptions } from 'hookloop'
+import { createAgent, guard, guards, tool, type AgentOptions } from 'hookloop'
 import { scriptedModel } from 'hookloop/testing'
 const read = tool({
   name: 'read',
@@ -23,11 +23,9 @@ const read = tool({
   input: { type: 'object', properties: { path: { type: 'string' } } },
   execute: ({ path }) => { console.log('reading', path); return 'the content of ' + path },
 })
-const remove = tool({ name: 'remove', description: 'Removes a file.', input: { type: 'object' }, ask: true, execute: () => 'gone' })
 const noSecrets = guard('beforeToolUse', (ctx) => (ctx.toolCall.args.path === '.env' ? ctx.block('Secrets stay.') : ctx), { name: 'no-secrets', tool: read })
 const calls = [{ name: 'read', args: { path: 'a.md' } }, { name: 'read', args: { path: '.env' } }]
 const model = scriptedModel([{ text: 'I look.', toolCalls: calls }, 'I have looked.'])
-const asks = scriptedModel([{ toolCalls: [{ name: 'remove', args: { path: 'a.md' } }] }, 'So be it.'])
 `
 
 const options = agentFile(
@@ -35,13 +33,10 @@ const options = agentFile(
   `${parts} export default { model, use: [read, noSecrets] } satisfies AgentOptions`,
 )
 const built = agentFile('built.mts', `${parts} export default createAgent({ model, use: [read, noSecrets] })`)
-const modelless = agentFile('modelless.ts', `${parts} export default { use: [read, noSecrets] }`)
 const limited = agentFile(
   'limited.ts',
   `${parts} export default createAgent({ model, use: [guards({ maxSteps: 9 })] })`,
 )
-const asking = agentFile('asking.ts', `${parts} export default { model: asks, use: [remove] }`)
-const waiting = agentFile('waiting.ts', `${parts} export default { model: asks, use: [remove, approval('suspend')] }`)
 
 describe('hookloop run --agent', { concurrency: 2 }, () => {
   for (const [what, file] of [
@@ -64,29 +59,6 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
     })
   }
 
-  test('console output of the file is neither in the answer nor among the events', async () => {
-    const { stdout } = await hookloop(['run', 'Go.', '--agent', options, '--json'])
-    assert.doesNotThrow(() =>
-      stdout
-        .trimEnd()
-        .split('\n')
-        .map((line) => JSON.parse(line) as unknown),
-    )
-  })
-
-  test('limits of the command line apply to it', async () => {
-    const ends = await Promise.all(
-      [options, built].map((file) => hookloop(['run', 'Go.', '--agent', file, '--max-steps', '1'])),
-    )
-    assert.deepEqual(
-      ends.map(({ code, stdout }) => [code, stdout]),
-      [
-        [3, 'I look.\n'],
-        [3, 'I look.\n'],
-      ],
-    )
-  })
-
   test('an agent with its own guards() rejects limits of the command line', async () => {
     const { code, stderr } = await hookloop(['run', 'Go.', '--agent', limited, '--max-steps', '1'])
     assert.deepEqual(
@@ -103,28 +75,6 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
     assert.match(other.stderr, /"groq\/x" needs the package/)
     assert.match(finished.stderr, /--model cannot change an agent .* Export the options/)
     assert.deepEqual([other.code, finished.code], [2, 2])
-  })
-
-  test('options without a model need one from the command line', async () => {
-    const { code, stderr } = await hookloop(['run', 'Go.', '--agent', modelless])
-    assert.equal(code, 2)
-    assert.match(stderr, /modelless\.ts names no model\. /)
-  })
-
-  test('without a terminal and a store, an approval is blocked', async () => {
-    const { code, stdout, stderr } = await hookloop(['run', 'Go.', '--agent', asking, '--no-store'])
-    assert.deepEqual([code, stdout], [0, 'So be it.\n'])
-    assert.match(stderr, /⊘ remove path: "a\.md" blocked by approval: .* the agent has no approver/)
-  })
-
-  test('a run suspended for approval exits with 4 and shows the approval once', async () => {
-    const ways = [[], ['--quiet'], ['--no-stream']]
-    const ends = await Promise.all(ways.map((way) => hookloop(['run', 'Go.', '--agent', waiting, ...way])))
-    const asked = '? remove path: "a.md" Run "remove"? (asked by tool "remove")\n‖ suspended, waiting for 1 approval'
-    assert.deepEqual(
-      ends.map(({ code, stdout, stderr }) => [code, stdout, stderr.split(' · ')[0]]),
-      ways.map(() => [4, '', asked]),
-    )
   })
 
   test('a file with another export, or one that throws, is rejected with its name', async () => {

@@ -131,16 +131,6 @@ test('a question of a guard is a request for permission with the exact arguments
   assert.match(editor.said(), /The user blocked it\./)
 })
 
-test('a turn that is cancelled ends with that reason, and the session takes the next prompt', async () => {
-  await using editor = new Editor()
-  await editor.initialize()
-  const session = await editor.newSession()
-  editor.onUpdate = () => void editor.agent.notify(methods.agent.session.cancel, { sessionId: session })
-  assert.deepEqual(await editor.prompt(session, 'slow'), { stopReason: 'cancelled' })
-  editor.onUpdate = () => undefined
-  assert.deepEqual(await editor.prompt(session, 'hello'), { stopReason: 'end_turn' })
-})
-
 test('a question that is cancelled does not run the call, and the session takes the next prompt', async () => {
   await using editor = new Editor()
   await editor.initialize()

@@ -29,19 +29,6 @@ describe('a run that asks for approval without a terminal', { concurrency: 2 }, 
     assert.deepEqual(project.done(), ['deployed to production'])
   })
 
-  test('stays suspended without an answer, and prints how to answer', async () => {
-    const { project, id } = await asked('deploy production')
-    const [resumed, json] = await Promise.all([
-      project.hookloop(['resume', 'ship']),
-      project.result(['resume', 'ship']),
-    ])
-    assert.deepEqual([resumed.code, resumed.stdout, json.code, json.last.status], [4, '', 4, 'suspended'])
-    assert.match(
-      resumed.stderr,
-      new RegExp(`^ship waits for 1 approval\\.\nanswer: .* approve ${id}, or .* block ${id}\n$`),
-    )
-  })
-
   test('prints command lines for new input that it does not take', async () => {
     const { project, id } = await asked('deploy production')
     const again = await project.hookloop(['run', 'hello', ...agent, '--session', 'ship'])
@@ -83,16 +70,6 @@ describe('hookloop approvals', { concurrency: 2 }, () => {
       `${id}  deploy {\n    "to": "pro\\u{202e}duc"\n  }\n  Deploy to pro\\u{202e}duc? (asked by careful in ship)\n`,
     )
     assert.deepEqual([first?.shortId, first?.session, first?.toolCall.name], [id, 'ship', 'deploy'])
-  })
-
-  test('reports that no approval is pending', async () => {
-    const project = new ScriptedProject()
-    const [shown, json] = await Promise.all([
-      project.hookloop(['approvals']),
-      project.hookloop(['approvals', '--json']),
-    ])
-    assert.deepEqual([shown.code, shown.stdout, shown.stderr], [0, '', 'No pending approvals.\n'])
-    assert.deepEqual([json.code, json.stdout], [0, '[]\n'])
   })
 
   test('leaves out an approval whose id does not match its call, and it cannot be answered', async () => {
@@ -152,16 +129,5 @@ describe('an answer to an approval', { concurrency: 2 }, () => {
       ],
     )
     assert.equal((await project.hookloop(['approve', id])).code, 0)
-  })
-
-  test('is printed as JSON, followed by the resumed run', async () => {
-    const { project, id } = await asked('deploy production')
-    const { stdout } = await project.hookloop(['approve', id, '--by', 'jane', '--resume', '--json'])
-    const lines = stdout.trimEnd().split('\n')
-    const [first, last] = [lines[0]!, lines.at(-1)!].map((line) => JSON.parse(line) as { [key: string]: unknown })
-    assert.deepEqual([first!['type'], first!['answer'], first!['session']], ['answered', 'allow', 'ship'])
-    assert.deepEqual([last!['type'], last!['status']], ['result', 'completed'])
-    const exported = await project.hookloop(['export', 'ship'])
-    assert.match(exported.stdout, /"t":"answer",.*"by":"jane"/)
   })
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ScriptedProject, type Result } from '../scripted-project.fixture.ts'
+import { ScriptedProject } from '../scripted-project.fixture.ts'
 
 const agent = ['--agent', 'agent.ts']
 
@@ -10,35 +10,6 @@ describe('hookloop chat in a pipe', { concurrency: 2 }, () => {
     const { code, stdout, stderr } = await project.hookloop(['chat', ...agent], { input: 'one\r\n\n  \ntwo' })
     assert.deepEqual([code, stdout], [0, 'I heard one\nI heard one, two\n'])
     assert.equal(stderr.match(/✓ completed/g)?.length, 2)
-  })
-
-  test('continues a session without naming its agent again', async () => {
-    const project = new ScriptedProject()
-    await project.hookloop(['chat', ...agent, '--session', 'talk'], { input: 'one\n' })
-    const { stdout } = await project.hookloop(['chat', '--session', 'talk', '-q'], {
-      input: '/clear is no command here\n',
-    })
-    assert.equal(stdout, 'I heard one, /clear is no command here\n')
-  })
-
-  test('with --json prints a result with the session after each message', async () => {
-    const project = new ScriptedProject()
-    const { stdout, stderr } = await project.hookloop(['chat', ...agent, '--json', '--session', 'talk'], {
-      input: 'one\ntwo\n',
-    })
-    const lines = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Result & { type: string })
-    const results = lines.filter(({ type }) => type === 'result')
-    assert.deepEqual(
-      results.map(({ text, session }) => [text, session]),
-      [
-        ['I heard one', 'talk'],
-        ['I heard one, two', 'talk'],
-      ],
-    )
-    assert.equal(stderr, '')
   })
 
   test('ends with the first run that does not complete, and with its exit code', async () => {
@@ -73,15 +44,5 @@ describe('hookloop chat in a pipe', { concurrency: 2 }, () => {
     assert.equal(code, 0)
     assert.match(stdout, /^It says: Not run: .*the agent has no approver\.\nI heard deploy x, and\?\n$/)
     assert.equal((await project.hookloop(['sessions', '--json'])).stdout, '[]\n')
-  })
-
-  test('is cancelled with Ctrl-C', async () => {
-    const project = new ScriptedProject()
-    const running = project.start(['chat', ...agent, '--json'], { input: 'slow\nnever said\n' })
-    await running.wrote(/"type":"text"/)
-    running.kill('SIGINT')
-    const { code, stdout } = await running.ended
-    assert.equal(code, 130)
-    assert.match(stdout.trimEnd().split('\n').at(-1)!, /^{"type":"result","status":"cancelled"/)
   })
 })

@@ -11,11 +11,6 @@ async function explained(text: string, session: string): Promise<string> {
 }
 
 describe('hookloop explain', { concurrency: 2 }, () => {
-  test('explains how a run ended', async () => {
-    const words = await explained('hello', 'done')
-    assert.match(words, /^The run is complete: .*\n {2}spent +1 step, .*\n$/)
-  })
-
   test('prints the commands that continue a suspended run', async () => {
     const words = await explained('deploy production', 'waiting')
     assert.match(words, /^The run waits for approval: deploy: Deploy to production\?\n/)

@@ -60,21 +60,6 @@ describe('hookloop models', { concurrency: 2 }, () => {
     )
   })
 
-  test('without a ready provider prints the shortest ways to one', async () => {
-    const { stdout } = await hookloop(['models'])
-    assert.match(
-      stdout,
-      /No provider is ready yet\. .*\n {2}ollama serve\nTo use .* key:\n {2}set ANTHROPIC_API_KEY\nThen run again: .* models\n$/,
-    )
-  })
-
-  test('does not wait for an Ollama server that does not answer', async () => {
-    await using server = await serve(() => undefined)
-    const { code, stdout } = await hookloop(['models'], { env: { OLLAMA_HOST: server.host } })
-    assert.equal(code, 0)
-    assert.match(stdout, /^ {2}ollama: ollama serve$/m)
-  })
-
   test('prints only the host of a server address', async () => {
     const env = { OLLAMA_HOST: `http://user:${CANARY}@127.0.0.1:9` }
     const ends = await Promise.all([hookloop(['models'], { env }), hookloop(['models', '--json'], { env })])

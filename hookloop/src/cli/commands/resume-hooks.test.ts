@@ -92,48 +92,11 @@ describe('a session that is resumed', { concurrency: 2 }, () => {
     const said = await project.hookloop(['chat', '--session', 's', '--quiet'], { input: 'hello\n' })
     assert.equal(said.stdout.match(/The moon is full/g)?.length, 3, said.stdout) // at the beginning, when the open step closed, and now
   })
-
-  test('after a crash: SessionStart fires once, and finished calls do not run again', async () => {
-    const project = new Resumed({ SessionStart: Resumed.seeing(`'start', e.source`, exporting) })
-    await project.trust('--yes')
-    const args = ['run', JSON.stringify({ name: 'work', args: {} }), '--agent', project.agent, '--session', 's']
-    const running = project.start(args, { env: { HANGS: '1' } })
-    await working(project, running)
-    running.kill('SIGKILL')
-    await running.ended
-    const asked = await project.hookloop(['resume', 's'])
-    assert.equal(asked.code, 4, asked.stderr)
-    assert.deepEqual(project.marked(), ['start startup', 'worked', 'start resume'])
-    const { id } = await project.question()
-    const ended = await project.hookloop(['block', id, '--resume'])
-    assert.equal(ended.code, 0, ended.stderr)
-    assert.deepEqual(project.marked(), ['start startup', 'worked', 'start resume', 'start resume'])
-    const next = await project.hookloop(['run', JSON.stringify(printing), '--session', 's'])
-    assert.match(next.stdout, /from-\d/)
-  })
 })
 
 describe('approvals that another process answers', { concurrency: 2 }, () => {
   const deciding = (behavior: string): string =>
     `echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":${behavior}}}'`
-  const spawn = { name: 'spawn_subagent', args: { subagent: 'helper', prompt: 'Look around.' } }
-  const context = `echo '{"hookSpecificOutput":{"hookEventName":"SubagentStart","additionalContext":"the moon is full"}}'`
-
-  test('an approved subagent gets the context of SubagentStart, once', async () => {
-    const project = new Resumed({
-      PreToolUse: `cat > /dev/null; ${asks}`,
-      SubagentStart: Resumed.seeing(`'spawned', e.agent_type, e.session_id`, context),
-      SubagentStop: Resumed.seeing(`'stopped', e.agent_type, e.session_id`),
-    })
-    await project.trust('--yes')
-    const started = await project.begin(spawn)
-    assert.equal(started.code, 4, started.stderr)
-    const { id } = await project.question()
-    const ended = await project.hookloop(['approve', id, '--resume'])
-    assert.equal(ended.code, 0, ended.stderr)
-    assert.equal(ended.stdout.match(/the moon is full/g)?.length, 1, ended.stdout)
-    assert.deepEqual(project.marked(), ['spawned helper s', 'stopped helper s'])
-  })
 
   test('a suspended call of a subagent resumes there, and each hook fires once', async () => {
     const asksAboutWork = `const e = JSON.parse(require('fs').readFileSync(0, 'utf8'))

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { ScriptedProject, type Result } from '../scripted-project.fixture.ts'
 
@@ -81,23 +81,6 @@ describe('hookloop run', { concurrency: 2 }, () => {
     })
   }
 
-  test('exits with 0 if another process locks the session as soon as the run has ended', async () => {
-    const other = new ScriptedProject()
-    const code = `import { AgentError } from 'hookloop'
-      import { memoryStore } from 'hookloop/sessions'
-      import options from './agent.ts'
-      const store = memoryStore()
-      let opened = 0
-      const open = (id, how) => {
-        if (++opened > 1) throw new AgentError('SESSION_BUSY', 'The session is locked.')
-        return store.open(id, how)
-      }
-      export default { ...options, store: { ...store, open } }`
-    writeFileSync(other.path('own.ts'), code)
-    const ended = await other.hookloop(['run', 'hello', '--agent', 'own.ts', '--quiet'])
-    assert.deepEqual(ended, { code: 0, stdout: 'I heard hello\n', stderr: '' })
-  })
-
   test('runs if the default store cannot be written, and exits with 2 if --store cannot', async () => {
     writeFileSync(project.path('file'), '')
     const [usual, named] = await Promise.all([
@@ -108,17 +91,6 @@ describe('hookloop run', { concurrency: 2 }, () => {
     assert.match(usual.stderr, /^This run is not saved: /)
   })
 
-  test('exits with 2 if the store is a folder, and says to name a file', async () => {
-    mkdirSync(project.path('.hookloop/sessions'), { recursive: true })
-    const folder = ['--store', '.hookloop/sessions']
-    const [run, list] = await Promise.all([
-      project.hookloop(['run', 'hello', ...agent, ...folder]),
-      project.hookloop(['sessions', ...folder]),
-    ])
-    const error = 'error: --store names a folder, .hookloop/sessions. Name a file, such as sessions.db.\n'
-    assert.deepEqual([run.code, run.stderr, list.code, list.stderr], [2, error, 2, error])
-  })
-
   test('rejects an unknown kind of store, and does not print a password', async () => {
     const [mysql, postgres] = await Promise.all([
       project.hookloop(['run', 'hello', ...agent, '--store', 'mysql://u:hunter2@h/d']),
@@ -127,18 +99,6 @@ describe('hookloop run', { concurrency: 2 }, () => {
     assert.deepEqual([mysql.code, postgres.code], [2, 2])
     assert.match(mysql.stderr, /^error: --store must be a file such as sessions\.db, or postgres:/)
     assert.ok(!`${mysql.stderr}${postgres.stderr}`.includes('hunter2'))
-  })
-
-  test('stores and continues the sessions of an agent from createAgent()', async () => {
-    const other = new ScriptedProject()
-    const code = `import { createAgent } from 'hookloop'\nimport options from './agent.ts'\nexport default createAgent(options)`
-    writeFileSync(other.path('built.ts'), code)
-    const waits = await other.hookloop(['run', 'deploy x', '--agent', 'built.ts', '--session', 'talk'])
-    const [, id] = / approve (\w+),/.exec(waits.stderr) ?? []
-    const resumed = await other.hookloop(['approve', id!, '--resume', '-q'])
-    const chat = await other.hookloop(['chat', '--session', 'talk', '-q'], { input: 'and?\n' })
-    assert.deepEqual([waits.code, resumed.stdout, chat.stdout], [4, 'It says: live on x\n', 'I heard deploy x, and?\n'])
-    assert.deepEqual(other.done(), ['deployed to x'])
   })
 })
 

@@ -58,22 +58,4 @@ describe('hookloop stop', { concurrency: 2 }, () => {
     const approved = await project.hookloop(['approve', last.pending![0]!.id, '--resume', ...agent])
     assert.deepEqual([approved.code, project.done()], [3, []])
   })
-
-  test('reports a session that does not exist, an ambiguous prefix and an invalid reason', async () => {
-    const project = new ScriptedProject()
-    for (const id of ['one-1', 'one-2']) await project.hookloop(['run', 'one', ...agent, '--session', id])
-    const ends = await Promise.all([
-      project.hookloop(['stop', 'none']),
-      project.hookloop(['stop', 'one']),
-      project.hookloop(['stop', 'one-1', '--reason', '']),
-      project.hookloop(['stop']),
-    ])
-    assert.deepEqual(
-      ends.map(({ code }) => code),
-      [2, 2, 2, 2],
-    )
-    assert.match(ends[0].stderr, /There is no session "none"/)
-    assert.match(ends[1].stderr, /matches 2 sessions/)
-    assert.match(ends[2].stderr, /"reason" must be a text of 1 to 2000 characters/)
-  })
 })

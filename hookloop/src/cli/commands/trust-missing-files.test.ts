@@ -77,14 +77,6 @@ describe('trusted hook files that were replaced by', { concurrency: 2 }, () => {
     assert.deepEqual([code, project.marked()], [0, ['worked x']])
   })
 
-  test('an untrusted folder: it is reported, and the run starts', async () => {
-    const project = new ProjectWithHooks()
-    mkdirSync(join(project.dir, '.hookloop', 'hooks.json'), { recursive: true })
-    const { code, stderr } = await project.run('work x', '--no-store')
-    assert.deepEqual([code, project.marked()], [0, ['worked x']])
-    assert.match(stderr, /not trusted and do not run: \.hookloop\/hooks\.json/)
-  })
-
   test('a folder, for hooks of the user: no run starts', async () => {
     const project = new ProjectWithHooks()
     mkdirSync(join(project.home, '.config', 'hookloop', 'hooks.json'), { recursive: true })
@@ -92,13 +84,4 @@ describe('trusted hook files that were replaced by', { concurrency: 2 }, () => {
     assert.deepEqual([code, project.marked()], [2, []])
     assert.match(stderr, /hooks\.json: it cannot be read/)
   })
-})
-
-test('invalid settings of the user are reported when the agent runs', async () => {
-  const project = new ProjectWithHooks()
-  mkdirSync(join(project.home, '.claude'))
-  writeFileSync(join(project.home, '.claude', 'settings.json'), '{ "hooks": ')
-  const { code, stderr } = await project.run('work x', '--no-store')
-  assert.equal(code, 0)
-  assert.match(stderr, /\.claude\/settings\.json: it is not valid JSON.* It is left out\./)
 })

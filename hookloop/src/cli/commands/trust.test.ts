@@ -86,14 +86,4 @@ describe('hookloop trust', { concurrency: 2 }, () => {
     )
     assert.ok(stdout.includes('POST https://hooks.example/x?token=abc'))
   })
-
-  test('reports invalid files, and that no file was trusted', async () => {
-    const project = new ProjectWithHooks()
-    project.write('.claude/settings.json', '{ "hooks": ')
-    const { code, stderr } = await project.trust('--yes')
-    const revoked = await project.trust('--revoke')
-    assert.equal(code, 1)
-    assert.match(stderr, /settings\.json: it is not valid JSON/)
-    assert.match(revoked.stdout, /^No file in .* was trusted\.\n$/)
-  })
 })

@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { request } from 'node:http'
-import { connect } from 'node:net'
-import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
@@ -195,36 +192,6 @@ test('hookloop worker reports to the OpenTelemetry provider of its process, also
   assert.equal(found.get('hookloop.sessions.open')?.length, 3)
 })
 
-test('hostile requests to the health checks are harmless', async () => {
-  const worker = await ready({}, support)
-  const status = (path: string, method = 'GET'): Promise<number | undefined> =>
-    new Promise((resolve, reject) => {
-      const sent = request({ host: '127.0.0.1', port: worker.port, path, method }, (response) => {
-        response.resume()
-        resolve(response.statusCode)
-      })
-      sent.on('error', reject).end(method === 'POST' ? 'x'.repeat(1_000) : undefined)
-    })
-  assert.deepEqual(
-    await Promise.all([
-      status('/'),
-      status('/readyz/../../etc/passwd'),
-      status('//[/readyz'),
-      status('/readyz', 'POST'),
-      status('/healthz?x=1'),
-      status('/readyz', 'HEAD'),
-    ]),
-    [404, 404, 404, 405, 200, 200],
-  )
-  const garbage = connect(worker.port, '127.0.0.1', () => void garbage.write('\0\0not http\r\n\r\n'))
-  const answers: string[] = []
-  garbage.on('data', (piece) => answers.push(String(piece)))
-  await once(garbage, 'close')
-  assert.match(answers.join(''), /^HTTP\/1\.1 400 /)
-  assert.deepEqual(await get(worker.port, '/readyz'), [200, 'ready'])
-  await drained(worker)
-})
-
 suite('workers on Restate', { skip: noRestate }, () => {
   test('hookloop worker --restate registers itself, drives turns, reports runs that it takes over, and logs what the SDK says as JSON', async () => {
     const restate = await startRestate()
@@ -311,22 +278,5 @@ suite('hookloop worker says what is wrong', () => {
     const admin = `http://127.0.0.1:${await freePort()}`
     const args = ['--restate', admin, '--port', '0', '--store', database.connectionString]
     assert.match(JSON.stringify(await failed(...args)), /Restate at 127\S+ cannot be reached: .*ECONNREFUSED/)
-  })
-
-  test('a package that is missing is named with the command that installs it', async () => {
-    const hook = join(folder, 'missing.mjs')
-    writeFileSync(
-      hook,
-      `import { registerHooks } from 'node:module'
-      registerHooks({ resolve(name, context, next) { if (name === process.env.MISSING) throw new Error('Cannot find package'); return next(name, context) } })`,
-    )
-    for (const [name, args] of [
-      ['pg', []],
-      ['pg-boss', []],
-    ] as const) {
-      const env = { MISSING: name, NODE_OPTIONS: `--import ${hook}`, DATABASE_URL: database.connectionString }
-      const { code, stderr } = await start(['worker', support, '--postgres', ...args], { env }).ended
-      assert.deepEqual([code, stderr.includes(`npm install ${name}`)], [2, true], stderr)
-    }
   })
 })

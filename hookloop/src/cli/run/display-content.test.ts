@@ -40,9 +40,3 @@ test('a streamed answer is displayed as it is, and a pipe gets the answer itself
   assert.match(lines, /"text":"I heard hello"/)
   assert.equal(stdout, 'I heard hello\n')
 })
-
-test('a hook can hide an answer', async () => {
-  const written = await screenOf(await showing(''), { stream: false })
-  assert.doesNotMatch(written, /I heard/)
-  assert.match(written, /completed/)
-})

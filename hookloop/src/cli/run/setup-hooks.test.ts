@@ -37,18 +37,3 @@ test('a Setup hook that fails or blocks is reported, and the run continues', asy
   assert.deepEqual([code, stdout], [0, 'I heard hello\n'])
   assert.match(stderr, /no network/)
 })
-
-test('Ctrl-C cancels a Setup hook, and nothing is sent to the model', async () => {
-  const project = await withSetup({ init: 'sleep 60' })
-  const running = project.start(['run', 'hello', '--init', '--agent', project.agent])
-  while (project.marked().length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
-  running.kill('SIGINT')
-  const { code, stdout } = await running.ended
-  assert.deepEqual([code, stdout], [130, ''])
-})
-
-test('--init and --maintenance exclude each other, and only run has them', async () => {
-  const project = await withSetup({})
-  assert.equal((await project.run('hello', '--init', '--maintenance')).code, 2)
-  assert.equal((await project.hookloop(['chat', '--init', '--agent', project.agent])).code, 2)
-})

@@ -134,25 +134,6 @@ describe('UserPromptExpansion', { concurrency: 2 }, () => {
     assert.match((await project.run('/careful y')).stdout, /It says: .*stop/)
     assert.deepEqual(project.marked(), ['worked x'])
   })
-
-  test('Ctrl-C during UserPromptExpansion cancels the run, and nothing is sent to the model', async () => {
-    const project = await judging('sleep 60')
-    const running = project.start(['run', '/greet you', '--agent', project.agent, '--json'])
-    while (project.marked().length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
-    running.kill('SIGINT')
-    const { code, stdout } = await running.ended
-    assert.equal(code, 130)
-    assert.doesNotMatch(stdout, /Greet/)
-    assert.deepEqual(project.marked(), ['UserPromptExpansion /greet you'])
-  })
-})
-
-test('hooks list shows where it fires, and that --check does not run it', async () => {
-  const project = await judging('exit 2')
-  const list = await project.hookloop(['hooks', 'list', '--check'])
-  assert.match(list.stdout, /– UserPromptExpansion exit 2 was not run: its event fires only on request\n/)
-  assert.match(list.stdout, /^onUserInput\n(?: +hook .*\n)* +hook +UserPromptExpansion +exit 2 /m)
-  assert.doesNotMatch(list.stdout, /never fires/)
 })
 
 test('chat sends slash commands of the agent, and its own commands override them', async () => {

@@ -41,18 +41,6 @@ test('a background hook that exits with 2 wakes the model at the prompt, and the
   assert.equal(await ended, 0)
 })
 
-test('its stdout is the message if stderr is empty, also for events that exit 2 cannot block', async () => {
-  const project = await waking('MessageDisplay', `${once} echo "a word on stdout"; exit 2`)
-  const { terminal, ended } = talk(project)
-  await terminal.after('› ', 'hello\r')
-  await terminal.after('completed', '')
-  writeFileSync(join(project.dir, 'go'), '')
-  await terminal.after('a hook wakes the model: a word on stdout', '')
-  await terminal.after('completed', '')
-  await terminal.after('› ', '\u0004')
-  assert.equal(await ended, 0)
-})
-
 test('a hook that wakes the model after every turn is limited', async () => {
   const project = await waking('Stop', 'echo again >&2; exit 2')
   const { terminal, ended } = talk(project)
@@ -61,19 +49,4 @@ test('a hook that wakes the model after every turn is limited', async () => {
   await terminal.after('› ', '\u0004')
   assert.equal(await ended, 0)
   assert.equal(terminal.written.match(/a hook wakes the model/g)?.length, 8)
-})
-
-test('each of two conversations is woken by its own hook', async () => {
-  const mine = 'sed -n \'s/.*"session_id":"\\([a-z]*\\)".*/\\1/p\''
-  const project = await waking('Stop', `id=$(${mine}); [ -e $id ] && exit 0; touch $id; echo "for $id" >&2; exit 2`)
-  const talks = [talk(project, 'one'), talk(project, 'two')]
-  for (const { terminal } of talks) await terminal.after('› ', 'hello\r')
-  for (const { terminal } of talks) {
-    await terminal.after('a hook wakes the model: for ', '')
-    await terminal.after('completed', '')
-    await terminal.after('› ', '\u0004')
-  }
-  assert.deepEqual(await Promise.all(talks.map(({ ended }) => ended)), [0, 0])
-  const woken = talks.map(({ terminal }) => terminal.written.match(/wakes the model: for \w+/g))
-  assert.deepEqual(woken, [['wakes the model: for one'], ['wakes the model: for two']])
 })

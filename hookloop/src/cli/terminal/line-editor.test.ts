@@ -44,10 +44,6 @@ test('pasted lines are one message, also without a last line end', async () => {
   assert.deepEqual(await type(['one\rtwo\rthree', '\r']), [{ text: 'one\ntwo\nthree' }])
 })
 
-test('a backslash at the end continues a line', async () => {
-  assert.deepEqual(await type(['one\\\r', 'two\r']), [{ text: 'one\ntwo' }])
-})
-
 test('the history has earlier lines, also those of an earlier process', async () => {
   const typed = await type(['new\r', '\u001B[A\u001B[A\r'], ['older', 'old'], 2)
   assert.deepEqual(typed, [{ text: 'new' }, { text: 'old' }])
@@ -75,16 +71,4 @@ test('an interrupted line can be continued later', async () => {
   const again = editor.read('› ', { until: new AbortController().signal, typed: 'half a ' })
   stdin.write('word\r')
   assert.deepEqual(await again, { text: 'half a word' })
-})
-
-test('a pasted line that is arriving is not interrupted', async () => {
-  const stdin = new PassThrough()
-  const editor = new LineEditor({ stdin, output: new PassThrough() })
-  const until = new AbortController()
-  const reading = editor.read('› ', { until: until.signal })
-  stdin.write('one\\\r')
-  await sleep(40)
-  until.abort()
-  stdin.write('two\r')
-  assert.deepEqual(await reading, { text: 'one\ntwo' })
 })

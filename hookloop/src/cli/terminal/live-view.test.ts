@@ -102,17 +102,6 @@ test('bookkeeping of capabilities is shown only with verbose, and its failures a
   assert.match(stderr(), /✎ keeps changed output = "kept"/)
 })
 
-test('a guard that fails is reported once, and each call that it blocks on one line', async () => {
-  const forgets = guard('beforeToolUse', () => undefined as never, { name: 'forgets' })
-  const call = { toolCalls: [{ name: 'look' }] }
-  const { lines } = await seen([call, call, 'Done.'], look, forgets)
-  assert.deepEqual(lines, [
-    '! Guard "forgets" failed at beforeToolUse, so it blocked: It returned nothing. Return the context, changed or not: "return ctx" or "return ctx.block(…)".',
-    '⊘ look blocked by forgets: it failed',
-    '⊘ look blocked by forgets: it failed',
-  ])
-})
-
 test('a retracted answer is marked as discarded, and the next one starts on a new line', async () => {
   const again = errorPolicy({ backoffMs: 0 })
   const { stdout, lines } = await seen([{ chunks: ['Half an ans'], error: 'cut off' }, 'A whole answer.'], again)
@@ -168,15 +157,6 @@ test('a question is asked once everything before it is on the screen', async () 
   const agent = createAgent({ model, use: [look, asks, person] })
   for await (const event of agent.stream('Go.')) view.show(event)
   assert.equal(before, 'Wait.\n')
-})
-
-test('names and arguments of calls are printable and short', async () => {
-  const name = 'look\u001B[2J'
-  const { lines } = await seen(calling({ name, args: { at: `\u001B]0;x\u0007${'long '.repeat(1000)}` } }), look)
-  assert.ok(
-    lines.every((line) => !line.includes('\u001B') && !line.includes('\u0007') && line.length < 400),
-    String(lines),
-  )
 })
 
 test('in a pipe no answer is shown while it arrives, and none is marked as discarded', async () => {

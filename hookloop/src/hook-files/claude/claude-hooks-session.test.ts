@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { skills } from '../../capabilities/skills/skills.ts'
 import type { AgentEvent } from '../../core/state/event.ts'
 import type { JsonObject } from '../../values/json.ts'
@@ -91,26 +90,6 @@ describe('a session', { concurrency: 2 }, () => {
       /\[\["user","Go\."\],\["assistant","tool_use:Bash"\],\["user","tool_result:ran ls"\],\["assistant","text:Done\."\]\]$/,
     )
   })
-
-  test('background scripts end with the session', async () => {
-    using project = new HookProject()
-    project.handlers('PostToolUse', [{ type: 'command', command: 'echo $$ > pid; touch begun; sleep 60', async: true }])
-    const { agent } = agentIn(project)
-    const session = agent.session('s')
-    await session.send('Go.')
-    while (!existsSync(project.path('begun'))) await sleep(20)
-    await session.end()
-    const pid = Number(readFileSync(project.path('pid'), 'utf8'))
-    const isThere = (): boolean => {
-      try {
-        return process.kill(pid, 0)
-      } catch {
-        return false
-      }
-    }
-    for (let i = 0; i < 1_000 && isThere(); i++) await sleep(50)
-    assert.ok(!isThere())
-  })
 })
 
 describe('claudeHooks in a run', { concurrency: 2 }, () => {
@@ -146,13 +125,6 @@ describe('claudeHooks in a run', { concurrency: 2 }, () => {
       )
     })
   }
-
-  test('events that never fire and invalid entries are in the notes', () => {
-    using project = new HookProject()
-    project.settings({ hooks: { FileChanged: [{ hooks: [{ type: 'command', command: 'true' }] }], PreToolUs: [] } })
-    const notes = claudeHooks({ dir: project.dir, trust: 'all', home: false }).notes!.join('\n')
-    assert.match(notes, /PreToolUs: it is not an event.*\n.*FileChanged in .* never fires here\./)
-  })
 })
 
 describe('an approval', { concurrency: 2 }, () => {
@@ -210,19 +182,6 @@ describe('an approval', { concurrency: 2 }, () => {
       assert.ok(message.includes(what) && message.includes('"behavior": "allow" or "deny"'), message)
     })
   }
-
-  test('PermissionRequest hooks decide about a hook that asks, also without an approver', async () => {
-    using project = new HookProject()
-    project.settings({
-      hooks: {
-        PreToolUse: [{ hooks: [{ type: 'command', command: own('PreToolUse', { permissionDecision: 'ask' }) }] }],
-        PermissionRequest: [{ hooks: [request({ behavior: 'allow' })] }],
-      },
-    })
-    const { agent, ran } = agentIn(project)
-    await agent.run('Go.')
-    assert.deepEqual(ran, ['ls'])
-  })
 })
 
 describe('prompt handlers in a run', () => {
@@ -245,15 +204,6 @@ describe('prompt handlers in a run', () => {
     )
     assert.equal(denied!.output, 'PreToolUse:Bash hook error: it deletes')
   })
-
-  test('a replay calls no model and runs no script again', async () => {
-    using project = new HookProject()
-    judging(project)
-    const { agent, model, store } = agentIn(project, { replies: [call('rm'), verdict(false), 'Done.'] })
-    await agent.run('Go.', { session: 's' })
-    await strictReplay(agent, store, 's')
-    assert.deepEqual([model.requests.length, readFileSync(project.path('count'), 'utf8')], [3, 'x\n'])
-  })
 })
 
 test('hooks of a skill apply once it is loaded', async () => {
@@ -264,19 +214,5 @@ test('hooks of a skill apply once it is loaded', async () => {
   const use = [skills({ cwd: project.dir })]
   const { agent, ran } = agentIn(project, { use, replies: [call('a'), loading, call('b'), 'Done.'] })
   await agent.run('Go.')
-  assert.deepEqual(ran, ['a'])
-})
-
-test('hooks of a skill that the user calls apply until the session ends', async () => {
-  using project = new HookProject()
-  const hooks = 'hooks:\n  PreToolUse:\n    - hooks:\n        - { type: command, command: exit 2 }'
-  project.write(
-    '.claude/skills/careful/SKILL.md',
-    `---\nname: careful\ndescription: Careful.\n${hooks}\n---\nBe careful.`,
-  )
-  const replies = [call('a'), 'Done.', call('b'), 'Done.', call('c'), 'Done.']
-  const { agent, ran } = agentIn(project, { replies, use: [skills({ cwd: project.dir })] })
-  const session = agent.session('s')
-  for (const words of ['go', '/careful', 'and again']) await session.send(words)
   assert.deepEqual(ran, ['a'])
 })

@@ -23,16 +23,6 @@ describe('a call', { concurrency: 2 }, () => {
     assert.deepEqual([ran, run.status, result.output], [[], 'completed', 'PreToolUse:Bash hook error: rm is forbidden'])
   })
 
-  test('a call runs if a script allows it or does not decide', async () => {
-    for (const command of ['true', own('PreToolUse', { permissionDecision: 'allow' })]) {
-      using project = new HookProject()
-      project.handlers('PreToolUse', [{ type: 'command', command }])
-      const { agent, ran } = agentIn(project)
-      await agent.run('Go.')
-      assert.deepEqual(ran, ['ls'])
-    }
-  })
-
   test('allow of a script replaces the approval of a tool, but not that of a guard', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [{ type: 'command', command: own('PreToolUse', { permissionDecision: 'allow' }) }])
@@ -117,32 +107,6 @@ describe('a call', { concurrency: 2 }, () => {
     )
   })
 
-  test('a script error that stops nothing is a warning', async () => {
-    using project = new HookProject()
-    project.handlers('PreToolUse', [{ type: 'command', command: 'echo broken >&2; exit 1' }])
-    const { agent, ran } = agentIn(project)
-    const live = agent.stream('Go.')
-    const warnings: string[] = []
-    for await (const event of live) if (event.type === 'warning') warnings.push(event.message)
-    assert.match(warnings[0] ?? '', /^PreToolUse hook: .* exited with 1: broken$/)
-    assert.deepEqual(ran, ['ls'])
-  })
-
-  test('a script that failed is in run.warnings, with the file and the script, also in a session and a replay', async () => {
-    using project = new HookProject()
-    const script = project.write('.claude/hooks/broken.sh', 'exit 3\n')
-    project.handlers('PreToolUse', [{ type: 'command', command: `sh "$CLAUDE_PROJECT_DIR"/.claude/hooks/broken.sh` }])
-    const { agent } = agentIn(project)
-    const run = await agent.run('Go.', { session: 'one' })
-    const [warning] = run.warnings
-    assert.deepEqual(
-      [run.warnings.length, warning?.code, warning?.hook, warning?.definedAt],
-      [1, 'ACTION_WARNING', 'claude', '.claude/settings.json: sh .claude/hooks/broken.sh'],
-    )
-    assert.ok(explain(run).includes('(.claude/settings.json: sh .claude/hooks/broken.sh)'))
-    assert.ok(!JSON.stringify(run.state.messages).includes(script))
-  })
-
   test('the ledger and explain name the script that blocked, not only "claude"', async () => {
     using project = new HookProject()
     project.handlers('PreToolUse', [
@@ -222,14 +186,6 @@ describe('a prompt', { concurrency: 2 }, () => {
     )
     assert.equal(run.state.messages.length, 0)
   })
-
-  test('the output of a script is added to a prompt', async () => {
-    using project = new HookProject()
-    project.handlers('UserPromptSubmit', [{ type: 'command', command: 'echo "Time: noon"' }])
-    const { agent } = agentIn(project, { replies: ['Hi.'] })
-    const { state } = await agent.run('Hello.')
-    assert.match(said(state.messages)[0]!, /Time: noon/)
-  })
 })
 
 describe('the end of a turn', { concurrency: 2 }, () => {
@@ -242,17 +198,6 @@ describe('the end of a turn', { concurrency: 2 }, () => {
     const run = await agent.run('Go.')
     assert.deepEqual([run.status, run.text, model.requests.length], ['completed', 'Tested.', 2])
     assert.ok(said(run.state.messages).includes('user: Stop hook feedback:\nrun the tests'))
-  })
-
-  test('the end of a turn cannot be prevented more than eight times in a row', async () => {
-    using project = new HookProject()
-    project.handlers('Stop', [{ type: 'command', command: 'echo more >&2; exit 2' }])
-    const { agent, model } = agentIn(project, { replies: Array.from({ length: 20 }, () => 'Done.') })
-    const run = await agent.run('Go.')
-    assert.deepEqual(
-      [run.status, run.status === 'stopped' && run.reason, model.requests.length],
-      ['stopped', 'continuationLimit', 9],
-    )
   })
 
   test('a model error fires StopFailure and not Stop', async () => {

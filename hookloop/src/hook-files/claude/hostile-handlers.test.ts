@@ -7,7 +7,6 @@ import { tool } from '../../core/agent/tool.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { AgentEvent } from '../../core/state/event.ts'
 import type { JsonObject } from '../../values/json.ts'
-import { anHour, countWith, until } from '../../system/processes/processes.fixture.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { guards } from '../../capabilities/guards.ts'
@@ -105,28 +104,6 @@ for (const kind of kinds) {
         assert.equal((await tried(project, [closedHook(kind, project, command)])).isMarked, false)
       })
     }
-
-    for (const [what, command] of [
-      ['a flood', 'yes'],
-      ['a flood without an end of line', 'cat /dev/zero'],
-      ['a flood of errors', 'yes >&2'],
-      ['a long answer that ends', `head -c 5000000 /dev/zero | tr '\\0' x`],
-    ] as const) {
-      test(`S11 ${what} blocks, and the model does not get all of it`, async () => {
-        using project = new HookProject()
-        const { isMarked, said } = await tried(project, [closedHook(kind, project, command, 1_500)])
-        assert.equal(isMarked, false)
-        assert.ok(said.length < 64_000)
-      })
-    }
-
-    test('S12 the answer of a hook does not wait for its background process, which is ended', async () => {
-      using project = new HookProject()
-      const hour = anHour()
-      const { isMarked } = await tried(project, [closedHook(kind, project, `(sleep ${hour} &); exit 0`, 60_000)])
-      assert.equal(isMarked, true)
-      assert.ok(await until(() => countWith(hour) === 0))
-    })
 
     for (const command of ['"; touch evil; #', '$(touch evil)', '`touch evil`', 'a\ntouch evil', "'; touch evil; '"]) {
       test(`S14 arguments are only data on standard input: ${JSON.stringify(command)}`, async () => {

@@ -1,11 +1,178 @@
+import type { JsonObject } from '../../values/json.ts'
+import type { ClaudeEvent } from './events/claude-events.ts'
 import { isHere } from './hook-project.fixture.ts'
-import { scriptsOnCalls } from './public-calls.fixture.ts'
-import { otherScripts } from './public-ends.fixture.ts'
+
+/** A published hook: its file, its command, and its expected decisions. */
+type PublicScript = {
+  readonly title: string
+  readonly event: ClaudeEvent
+  readonly file: string
+  readonly mode?: number
+  readonly source: string
+  /** Its command; `FILE` is its path. */
+  readonly command: string
+  readonly cases: readonly (readonly [title: string, input: JsonObject, gives: JsonObject])[]
+}
+
+const none = { decision: 'none' }
+const bash = (command: string): JsonObject => ({ tool_name: 'Bash', tool_input: { command, description: 'd' } })
+const file = (tool_name: string, file_path: string): JsonObject => ({ tool_name, tool_input: { file_path } })
+
+const scripts: readonly PublicScript[] = [
+  {
+    title: 'a bash script that blocks dangerous commands with jq',
+    event: 'PreToolUse',
+    file: 'block-dangerous.sh',
+    mode: 0o755,
+    command: 'FILE',
+    source: `#!/usr/bin/env bash
+set -euo pipefail
+INPUT=$(cat)
+COMMAND=$(echo "$INPUT" | jq -r '.tool_input.command // empty')
+[ -z "$COMMAND" ] && exit 0
+PATTERNS=('rm[[:space:]]+-[a-zA-Z]*r[a-zA-Z]*f' 'git[[:space:]]+push.*--force' ':\\(\\)\\{')
+for pattern in "\${PATTERNS[@]}"; do
+  if echo "$COMMAND" | grep -qE "$pattern"; then
+    echo "BLOCKED: '$COMMAND' matches dangerous pattern '$pattern'" >&2
+    exit 2
+  fi
+done
+exit 0
+`,
+    cases: [
+      [
+        'rm -rf is denied',
+        bash('rm -rf /'),
+        {
+          decision: 'deny',
+          reason: String.raw`BLOCKED: 'rm -rf /' matches dangerous pattern 'rm[[:space:]]+-[a-zA-Z]*r[a-zA-Z]*f'`,
+        },
+      ],
+      ['ls passes', bash('ls -la'), none],
+      ['another tool passes', file('Read', '/a'), none],
+    ],
+  },
+  {
+    title: 'a bash script that opens its input by name for each field',
+    event: 'PreToolUse',
+    file: 'by-name.sh',
+    command: 'bash FILE',
+    source: `INPUT_FILE="\${HOOK_INPUT_FILE:-/dev/stdin}"
+TOOL_NAME=$(jq -r '.tool_name // "unknown"' < "$INPUT_FILE")
+SESSION_ID=$(jq -r '.session_id // "unknown"' < "$INPUT_FILE")
+[[ "$TOOL_NAME" == "Bash" && -n "$SESSION_ID" ]] && { echo "each look finds the event" >&2; exit 2; }
+exit 0
+`,
+    cases: [
+      ['a command is denied', bash('ls'), { decision: 'deny', reason: 'each look finds the event' }],
+      ['another tool passes', file('Read', '/a'), none],
+    ],
+  },
+  {
+    title: 'a Node script that reads /dev/stdin',
+    event: 'PreToolUse',
+    file: 'by-name.cjs',
+    command: 'node FILE',
+    source: `const { tool_input } = JSON.parse(require('node:fs').readFileSync('/dev/stdin', 'utf8'))
+if (/--no-verify/.test(tool_input.command ?? '')) {
+  console.log(JSON.stringify({ decision: 'block', reason: 'Hooks are there to be run.' }))
+}
+`,
+    cases: [
+      [
+        '--no-verify is denied',
+        bash('git commit --no-verify'),
+        { decision: 'deny', reason: 'Hooks are there to be run.' },
+      ],
+      ['a commit passes', bash('git commit'), none],
+    ],
+  },
+  {
+    title: 'a Python script that protects secrets with JSON',
+    event: 'PreToolUse',
+    file: 'protect_env.py',
+    command: 'python3 FILE',
+    source: `#!/usr/bin/env python3
+import json
+import sys
+from pathlib import PurePath
+
+def main() -> None:
+    try:
+        data = json.load(sys.stdin)
+    except json.JSONDecodeError as e:
+        print(f"Error: {e}", file=sys.stderr)
+        sys.exit(1)
+    path = data.get("tool_input", {}).get("file_path", "")
+    name = PurePath(path).name
+    if name.startswith(".env") and name != ".env.sample":
+        print(json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
+            "permissionDecisionReason": f"{name} holds secrets"}}))
+    elif "package-lock.json" in path:
+        print(json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask",
+            "permissionDecisionReason": "generated file"}, "suppressOutput": True}))
+    sys.exit(0)
+
+main()
+`,
+    cases: [
+      ['.env is denied', file('Edit', '/p/.env'), { decision: 'deny', reason: '.env holds secrets' }],
+      ['.env.sample passes', file('Edit', '/p/.env.sample'), none],
+      [
+        'a generated file is asked about',
+        file('Write', '/p/package-lock.json'),
+        { decision: 'ask', reason: 'generated file' },
+      ],
+    ],
+  },
+  {
+    title: 'a Python script that loads context when a session starts',
+    event: 'SessionStart',
+    file: 'load_context.py',
+    command: 'python3 "$CLAUDE_PROJECT_DIR/.claude/hooks/load_context.py"',
+    source: `import json, os, sys
+event = json.load(sys.stdin)
+if os.environ.get("CLAUDE_ENV_FILE"):
+    with open(os.environ["CLAUDE_ENV_FILE"], "a") as f:
+        f.write("export NODE_ENV=development\\n")
+print(json.dumps({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": f"started by {event['source']}"}}))
+`,
+    cases: [
+      [
+        'context and a variable',
+        { source: 'resume' },
+        {
+          decision: 'context',
+          additionalContext: 'started by resume',
+          other: { environment: { NODE_ENV: 'development' } },
+        },
+      ],
+    ],
+  },
+  {
+    title: 'a bash script that prevents the stop until the tests pass, once',
+    event: 'Stop',
+    file: 'stop.sh',
+    command: 'FILE',
+    mode: 0o755,
+    source: `#!/bin/bash
+input=$(cat)
+if [ "$(jq -r '.stop_hook_active' <<< "$input")" = "true" ]; then exit 0; fi
+transcript=$(jq -r '.transcript_path' <<< "$input")
+[ -f "$transcript" ] || { echo "no transcript" >&2; exit 1; }
+jq -n '{decision:"block", reason:"Run the tests before you stop."}'
+`,
+    cases: [
+      ['the first time', { stop_hook_active: false }, { decision: 'block', reason: 'Run the tests before you stop.' }],
+      ['the second time', { stop_hook_active: true }, none],
+    ],
+  },
+]
 
 /** The programs that the scripts need. */
-const programs = ['jq', 'python3', 'perl']
+const programs = ['jq', 'python3']
 
 /** The scripts that can run here. */
-export const publicScripts = [...scriptsOnCalls, ...otherScripts].filter(({ source, command }) =>
+export const publicScripts = scripts.filter(({ source, command }) =>
   programs.every((program) => isHere(program) || !new RegExp(`\\b${program}\\b`).test(`${source} ${command}`)),
 )

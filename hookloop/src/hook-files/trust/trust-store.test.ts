@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
@@ -15,7 +14,6 @@ import {
 import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, suite, test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { fingerprint, hashFiles, type Fingerprint } from './fingerprint.ts'
 import { defaultTrustFile, trustedByHash, TrustStore } from './trust-store.ts'
 
@@ -30,40 +28,6 @@ function scene({ name = '.claude/settings.json', text = '{}' } = {}) {
   writeFileSync(path, text)
   const trust = new TrustStore(join(mkdtempSync(join(folder, 'home-')), 'deep/trust.json'))
   return { dir, path, trust, print: (): Fingerprint => fingerprint(path)! }
-}
-
-/** A file whose hash is read a second time while the list is locked. Then `act` is called, once. */
-function whileLocked({ path, hash }: Fingerprint, act: () => void): Fingerprint {
-  let looks = 0
-  return {
-    path,
-    get hash() {
-      if (++looks === 2) act()
-      return hash
-    },
-  }
-}
-
-/** Trusts a file in another process. `locked` is code that runs while the list is locked. */
-function inProcess(trust: TrustStore, file: Fingerprint, { locked = '' } = {}) {
-  const code = `
-    import { TrustStore } from ${JSON.stringify(new URL('trust-store.ts', import.meta.url).href)}
-    const cell = new Int32Array(new SharedArrayBuffer(4))
-    const whileLocked = ${whileLocked.toString()}
-    new TrustStore(${JSON.stringify(trust.file)}).trust([whileLocked(${JSON.stringify(file)}, () => { ${locked} })])`
-  const words = ['--conditions=hookloop-source', '--input-type=module', '-e', code]
-  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] })
-  let text = ''
-  return {
-    signal: (name: NodeJS.Signals) => child.kill(name),
-    ended: new Promise<number | string | null>((done) => {
-      child.on('exit', (exit, signal) => done(exit ?? signal))
-    }),
-    printed: (word: string) =>
-      new Promise<void>((done) => {
-        child.stdout.on('data', (part) => (text += String(part)).includes(word) && done())
-      }),
-  }
 }
 
 suite('the list of trusted files', () => {
@@ -158,22 +122,6 @@ suite('the list of trusted files', () => {
       assert.equal(trust.trustedText(before), undefined)
       assert.equal(existsSync(join(dirname(trust.file), 'trusted', before.hash)), false)
     }
-  })
-
-  test('loses no change if a process is stopped while it changes the list: others wait until it continues', async () => {
-    const [slow, fast] = [scene(), scene()]
-    const stopped = inProcess(slow.trust, slow.print(), {
-      locked: `console.log('changing'); process.kill(process.pid, 'SIGSTOP')`,
-    })
-    await stopped.printed('changing')
-    const waiting = inProcess(slow.trust, fast.print())
-    const first = await Promise.race([waiting.ended, pause(1_500, 'still waiting')])
-    stopped.signal('SIGCONT')
-    assert.deepEqual([first, await stopped.ended, await waiting.ended], ['still waiting', 0, 0])
-    assert.deepEqual(
-      [slow, fast].map(({ print }) => slow.trust.statusOf(print())),
-      ['trusted', 'trusted'],
-    )
   })
 
   test('must be outside of the project, unless it is in memory', () => {

@@ -134,38 +134,9 @@ const reason = 'r'
 describe('prompt handlers', () => {
   const rows: readonly VerdictRow[] = [
     ['PreToolUse', {}, { ok: true }, { decision: 'none' }],
-    ['Stop', {}, { ok: false, reason }, { decision: 'block', reason }],
     ['Stop', {}, { ok: false, reason, impossible: true }, { decision: 'none' }],
-    ['SubagentStop', {}, { ok: false, reason }, { decision: 'block', reason }],
     ['PreToolUse', {}, { ok: false, reason }, { decision: 'stop', reason, alsoDecided: { decision: 'deny', reason } }],
-    ['PreToolUse', { continueOnBlock: true }, { ok: false, reason }, { decision: 'deny', reason }],
     ['PreToolUse', { type: 'agent' }, { ok: false, reason }, { decision: 'deny', reason }],
-    [
-      'PostToolUse',
-      {},
-      { ok: false, reason },
-      { decision: 'stop', reason, alsoDecided: { decision: 'block', reason } },
-    ],
-    ['PostToolUse', { continueOnBlock: true }, { ok: false, reason }, { decision: 'block', reason }],
-    [
-      'PostToolBatch',
-      {},
-      { ok: false, reason },
-      { decision: 'stop', reason, alsoDecided: { decision: 'block', reason } },
-    ],
-    [
-      'UserPromptSubmit',
-      {},
-      { ok: false, reason },
-      { decision: 'stop', reason, alsoDecided: { decision: 'block', reason } },
-    ],
-    ['PostToolUseFailure', {}, { ok: false, reason }, { decision: 'block', reason }],
-    ['TaskCreated', {}, { ok: false, reason }, { decision: 'block', reason }],
-    ['TaskCompleted', {}, { ok: false, reason }, { decision: 'block', reason }],
-    ['TeammateIdle', {}, { ok: false, reason }, { decision: 'stop', reason }],
-    ['TeammateIdle', { continueOnBlock: true }, { ok: false, reason }, { decision: 'block', reason }],
-    ['PermissionRequest', {}, { ok: false, reason }, { decision: 'none' }],
-    ['PermissionDenied', {}, { ok: false, reason }, { decision: 'none' }],
     ['PreToolUse', {}, { verdict: 'fine' }, { decision: 'none' }],
     [
       'PreToolUse',
@@ -186,19 +157,6 @@ describe('prompt handlers', () => {
   test('the event replaces $ARGUMENTS, or is added to the prompt', () => {
     assert.equal(promptFor('Judge $ARGUMENTS now for \\$5', '{"a":"$&"}'), 'Judge {"a":"$&"} now for $5')
     assert.equal(promptFor('Judge it', '{}'), 'Judge it\n\n{}')
-  })
-
-  test('a handler calls the model that it names', async () => {
-    using project = new HookProject()
-    project.handlers('PreToolUse', [{ type: 'prompt', prompt: 'Is it?', model: 'small' }])
-    let asked: unknown
-    await project.fire('PreToolUse', bashCall, {
-      askModel: (_prompt, { model, isAgent }) => {
-        asked = [model, isAgent]
-        return Promise.resolve({ ok: true })
-      },
-    })
-    assert.deepEqual(asked, ['small', false])
   })
 
   test('a missing model, or one that times out, stops nothing', async () => {
