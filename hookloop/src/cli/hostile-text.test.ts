@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { join } from 'node:path'
 import type { AddressInfo } from 'node:net'
 import { describe, test } from 'node:test'
 import { run } from './commands/run.ts'
@@ -73,6 +74,43 @@ export default {
     guard('beforeToolUse', (ctx) => ctx.ask(x), { name: 'asks' + x, tool: 'asked' }),
     guard('onUserInput', (ctx) => JSON.stringify(ctx.input).includes('rude') ? ctx.block(x) : ctx, { name: 'polite' + x }),
   ],
+}
+`
+
+/** An MCP server whose texts all attack the terminal. */
+const serverCode = `
+import { createInterface } from 'node:readline'
+const x = ${JSON.stringify(attack)}
+const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
+const inputSchema = { type: 'object', title: x, properties: { [x]: { type: 'string', description: x } } }
+const tools = ['say', 'fail', 'refuse', 'odd' + x].map((name) => ({ name, title: x, description: x, inputSchema, annotations: { title: x } }))
+process.stderr.write(x + '\\n')
+if (process.env.MCP_FAILS) process.exit(1)
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line)
+  const answer = (result) => send({ id, result })
+  const refuse = (message) => send({ id, error: { code: -32_000, message } })
+  if (method === 'initialize') return answer({ protocolVersion: params.protocolVersion, capabilities: { tools: {}, logging: {} }, serverInfo: { name: x, title: x, version: x }, instructions: x })
+  if (method === 'tools/list') return answer({ tools })
+  if (id === undefined) return
+  if (method !== 'tools/call') return refuse(x)
+  send({ method: 'notifications/message', params: { level: 'error', logger: x, data: x } })
+  send({ method: 'notifications/progress', params: { progressToken: params._meta?.progressToken, progress: 1, message: x } })
+  if (params.name === 'refuse') return refuse(x)
+  answer({ content: [{ type: 'text', text: x }], isError: params.name === 'fail' })
+})
+`
+
+const mcpAgentCode = (server: string): string => `
+import { approval } from 'hookloop'
+import { mcp } from 'hookloop/mcp'
+import { scriptedModel } from 'hookloop/testing'
+const x = ${JSON.stringify(attack)}
+const calls = ['say', 'fail', 'refuse', 'odd'].map((name) => ({ toolCalls: [{ name: 'mcp__it__' + name, args: { [x]: x } }] }))
+const env = process.env.MCP_FAILS ? { MCP_FAILS: '1' } : {}
+export default {
+  model: scriptedModel([...calls, x]),
+  use: [await mcp({ servers: { it: { command: process.execPath, args: [${JSON.stringify(server)}], env } } }), approval(process.env.MCP_ASKS ? 'suspend' : () => 'allow')],
 }
 `
 
@@ -212,6 +250,28 @@ describe('no text of a model, tool, server, hook, session or file gives the term
         if (OLLAMA_BASE_URL === address) assert.match(stdout, /ollama\/good:latest/)
       }
     }
+  })
+
+  test('an MCP server: its name, tools, progress, results, errors, instructions and what it logs', async () => {
+    const server = project.write('server.mjs', serverCode)
+    const own = join(project.root, 'mcp-agent.mjs')
+    writeFileSync(own, mcpAgentCode(server))
+    for (const [args, env = {}] of [
+      [['run', 'hello', '--agent', own, '--session', 'mcp', '--explain', '--verbose']],
+      [['run', 'hello', '--agent', own, '--json']],
+      [['explain', 'mcp', '--verbose']],
+      [['steps', 'mcp']],
+      [['run', 'hello', '--agent', own, '--session', 'asks'], { MCP_ASKS: '1' }],
+      [['approvals']],
+      [['approvals', '--json']],
+    ] as const) {
+      const { stdout, stderr } = await project.hookloop(args, { env })
+      assert.match(stdout + stderr, /mcp__/, args.join(' '))
+      assertClean(stdout + stderr, args.join(' '))
+    }
+    const fails = await project.hookloop(['run', 'hello', '--agent', own], { env: { MCP_FAILS: '1' } })
+    assert.match(fails.stderr, /cannot be connected/)
+    assertClean(fails.stdout + fails.stderr, 'a server that fails')
   })
 
   test('the names of files', async () => {

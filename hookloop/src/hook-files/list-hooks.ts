@@ -45,7 +45,7 @@ export type ListedHooks = {
   readonly notes: readonly string[]
 }
 
-export type ListPlaces = Pick<SettingsPlaces, 'dir' | 'files' | 'plugins'> & {
+export type ListPlaces = Pick<SettingsPlaces, 'dir' | 'plugins'> & {
   readonly home?: string | false | undefined
   readonly claudeHome?: string | false | undefined
   readonly trust: TrustStore
@@ -54,8 +54,8 @@ export type ListPlaces = Pick<SettingsPlaces, 'dir' | 'files' | 'plugins'> & {
 /** Every hook of the hook files and Claude Code settings, trusted or not, in the order in which they fire. */
 export function listHooks({ home, claudeHome, trust, ...places }: ListPlaces): ListedHooks {
   const problems: string[] = []
-  const { dir, files: named } = places
-  const own = named === undefined ? listOwn({ dir, home, trust }, problems) : [] // with a single file, the hook files of the folder are not meant
+  const { dir } = places
+  const own = listOwn({ dir, home, trust }, problems)
   const settings = readSettings({ ...places, ...(claudeHome !== undefined && { home: claudeHome }) })
   problems.push(...settings.problems.map(describeProblem))
   const claude = settings.groups.flatMap((group) => {

@@ -53,7 +53,7 @@ describe('hookloop run --agent', { concurrency: 2 }, () => {
         [
           '▸ read path: "a.md"',
           '✓ read N ms the content of a.md',
-          `⊘ read path: ".env" blocked by no-secrets (${file.split('/').slice(-2).join('/')}:11): Secrets stay.`,
+          `⊘ read path: ".env" blocked by no-secrets (${file.split('/').slice(-2).join('/')}:10): Secrets stay.`,
         ],
       )
     })

@@ -30,7 +30,7 @@ export const command: CommandDefinition = {
   examples: ['hookloop hooks list', 'hookloop hooks list --check --agent agent.ts'],
   configure: (command) =>
     jsonOption(command)
-      .option('--dir <path>', 'project, plugin, or one file of either (default: the current folder)')
+      .option('--dir <path>', 'folder of a project or a plugin (default: the current folder)')
       .option('--no-user', 'leave out your own hooks')
       .option('--check', 'run each trusted hook once with an example event, and report what is wrong')
       .option('-a, --agent <file>', 'with --check: agent module whose tools the hooks should match'),
@@ -38,7 +38,7 @@ export const command: CommandDefinition = {
 }
 
 async function hooksList(flags: HooksListFlags, { out, err, env, command }: CliContext): Promise<ExitCode> {
-  const { settings, problem } = resolveDir(flags.dir)
+  const { settings } = resolveDir(flags.dir)
   const { dir } = settings
   const own = flags.user ? {} : { home: false as const, claudeHome: false as const }
   const places = { ...settings, trust: new TrustStore(), ...own }
@@ -46,7 +46,7 @@ async function hooksList(flags: HooksListFlags, { out, err, env, command }: CliC
   const { hooks, notes } = listed
   const { agent } = flags
   const check = flags.check === true ? await checkHooks({ ...places, listed, agent }) : undefined
-  const problems = [...(problem === undefined ? [] : [problem]), ...(check?.problems ?? listed.problems)]
+  const problems = check?.problems ?? listed.problems
   if (flags.json === true) out.write(`${jsonText({ hooks, problems, notes, checked: check?.checked })}\n`)
   else {
     const lines = hooks.length === 0 ? ['No hooks found in files.'] : sections(hooks, dir, colorsFor(out, env))

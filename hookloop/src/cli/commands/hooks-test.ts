@@ -9,7 +9,6 @@ import {
   type HookSource,
 } from '../../hook-files/claude/load/handlers.ts'
 import { mergeAnswers } from '../../hook-files/claude/answer/merge-answers.ts'
-import type { HookLocation } from '../../hook-files/claude/load/hook-location.ts'
 import type { Payload } from '../../hook-files/claude/events/common-payload.ts'
 import { HookTable, runEvent, type RanHandler } from '../../hook-files/claude/run/run-event.ts'
 import { readSettings } from '../../hook-files/claude/load/read-settings.ts'
@@ -33,7 +32,7 @@ import { UsageError } from '../usage-error.ts'
 import { fireFileHooks } from '../hooks-test/fire-file-hooks.ts'
 import { reportOf, reportText } from '../hooks-test/report.ts'
 import { relativePath } from '../terminal/relative-paths.ts'
-import { resolveDir } from './dir-option.ts'
+import { resolveDir, type HookPlace } from './dir-option.ts'
 
 type HooksTestFlags = {
   readonly dir?: string
@@ -61,7 +60,7 @@ otherwise in --dir. Hooks of a skill need "skills": ["its name"] in the event, t
       .argument('<event>', 'such as PreToolUse')
       .option(
         '--dir <path>',
-        'project, plugin, or one file of either, whose hooks run even if untrusted (default: the current folder, trusted hooks only)',
+        'folder of a project or a plugin, whose hooks run even if untrusted (default: the current folder, trusted hooks only)',
       )
       .option('--handler <command>', 'run this command as the only hook, and read no settings')
       .option('--no-user', 'leave out the hooks in your own settings')
@@ -91,7 +90,7 @@ async function hooksTest(name: string, flags: HooksTestFlags, cli: CliContext): 
   const background: Promise<RanHandler>[] = []
   const result = await runEvent(new HookTable(groups), payload, {
     context: { ...where, ...environment, ...rules, askModel: await modelFor(flags, cli, dir) },
-    isActive: activeFor(payload, skills, location),
+    isActive: activeFor(payload, skills),
     onBackground: (late) => background.push(late),
   })
   const own = await fireFileHooks(tested.hooks, payload, skills)
@@ -136,7 +135,7 @@ type Tested = {
 }
 
 /** The hook of `--handler`. With a plugin in `--dir`, it runs as a hook of that plugin. */
-function singleHandler(command: string, event: ClaudeEvent, { plugin }: HookLocation): Tested {
+function singleHandler(command: string, event: ClaudeEvent, { plugin }: HookPlace): Tested {
   const handler = readHandler({ type: 'command', command }, event)
   if (typeof handler === 'string') throw new UsageError(`--handler: ${handler}`)
   const file = '--handler'
@@ -146,21 +145,17 @@ function singleHandler(command: string, event: ClaudeEvent, { plugin }: HookLoca
 }
 
 /** Naming a folder with `--dir` is a request to run its hooks. Otherwise only trusted hooks run. */
-function projectHooks(
-  { dir: wanted, user }: HooksTestFlags,
-  { settings: places, problem }: HookLocation,
-  command: string,
-): Tested {
+function projectHooks({ dir: wanted, user }: HooksTestFlags, { settings: places }: HookPlace, command: string): Tested {
   const { dir } = places
   const home = user ? {} : { home: false as const }
   const settings = readSettings({ ...places, ...home })
   const trust = wanted === undefined ? new TrustStore() : 'all'
   if (trust !== 'all') trust.checkOutside(dir)
   const { groups, ...claude } = trustedGroups(settings, { dir, trust })
-  const own = places.files === undefined ? fileHooksOf({ dir, trust, ...home }) : noFileHooks // --dir names one file
+  const own = fileHooksOf({ dir, trust, ...home })
   const untrusted = uniqueByPath([...claude.untrusted, ...own.untrusted])
   const { allowedHttpUrls, allowedHttpVariables } = settings
-  const unread = [...(problem === undefined ? [] : [problem]), ...groupProblems(settings.problems)]
+  const unread = groupProblems(settings.problems)
   const isEmpty = groups.length + own.hooks.length + unread.length === 0
   return {
     groups,
@@ -177,15 +172,13 @@ function projectHooks(
   }
 }
 
-const noFileHooks = { hooks: [], problems: [], untrusted: [] }
-
 /** Hooks in `.hookloop/`, with the same rules for trust as those of Claude Code. */
 function fileHooksOf(places: Parameters<typeof findHooks>[0]): Pick<Tested, 'hooks' | 'problems' | 'untrusted'> {
   try {
     const { hooks, mistakes, untrusted } = findHooks(places)
     return { hooks, problems: mistakes.map(leftOutNote), untrusted }
   } catch (error) {
-    return { ...noFileHooks, problems: [messageOf(error)] }
+    return { hooks: [], untrusted: [], problems: [messageOf(error)] }
   }
 }
 
@@ -237,7 +230,7 @@ function whyNoneRan({ event, matched, input }: Payload, groups: readonly HookGro
 /** Hooks run in the folder that the event names, unless it does not exist here: the event may be of another machine. */
 function foldersFor(
   { input }: Payload,
-  { location, flags }: { readonly location: HookLocation; readonly flags: HooksTestFlags },
+  { location, flags }: { readonly location: HookPlace; readonly flags: HooksTestFlags },
 ): { readonly projectDir: string; readonly cwd: string } {
   const { dir } = location.settings
   const named = resolve(dir, typeof input['cwd'] === 'string' ? input['cwd'] : '.')
@@ -246,11 +239,10 @@ function foldersFor(
   return { projectDir: isProject ? dir : cwd, cwd }
 }
 
-/** Hooks of an agent run if the event is about it, those of a skill if `skills` names it, and both if `--dir` names the file. */
-function activeFor({ input }: Payload, skills: unknown, location: HookLocation): (source: HookSource) => boolean {
+/** Hooks of an agent run if the event is about it, and those of a skill if `skills` names it. */
+function activeFor({ input }: Payload, skills: unknown): (source: HookSource) => boolean {
   const loaded: readonly unknown[] = Array.isArray(skills) ? skills : []
-  return ({ kind, name, file }) => {
-    if (location.settings.files?.some((each) => each.file === file) === true) return true
+  return ({ kind, name }) => {
     if (kind === 'skill') return loaded.includes(name)
     return kind !== 'agent' || (name !== undefined && name === input['agent_type'])
   }

@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../../values/json.t
 import { problemOf } from '../../../errors.ts'
 import { nearestName } from '../../../values/nearest-name.ts'
 import { isClaudeEvent } from '../events/claude-events.ts'
-import { headAt, headField, headsIn, type Head } from '../../heads.ts'
+import { headField, headsIn, type Head } from '../../heads.ts'
 import { readConfig } from '../../read-config.ts'
 import { configDir } from '../run/hook-environment.ts'
 import { readGroups, type ConfigProblem, type HookGroup, type HookSource } from './handlers.ts'
@@ -13,8 +13,6 @@ import { readGroups, type ConfigProblem, type HookGroup, type HookSource } from 
 export type SettingsPlaces = {
   /** The project. */
   readonly dir: string
-  /** Files to read instead of the settings of the project. */
-  readonly files?: readonly HookSource[]
   /** The folder that contains the `.claude` folder of the user. `false`: it is not read. */
   readonly home?: string | false
   /** The settings of an organisation. Their hooks cannot be disabled. */
@@ -48,11 +46,11 @@ export function readSettings(places: SettingsPlaces): Settings {
   const problems: ConfigProblem[] = []
   const reading: Reading = { dir: places.dir, problems }
   const own = userDir(places.home)
-  const files = sourcesOf(places, own).flatMap((source) => readSource(source, reading))
+  const files = sourcesOf(places, own).flatMap((source) => readOne(source, reading))
   const source: HookSource = { kind: 'given', file: 'settings in code' }
   const given = places.settings === undefined ? [] : [{ source, value: places.settings }]
   const plugins = (places.plugins ?? []).flatMap((plugin) => readPlugin(plugin, reading))
-  const folders = [own ?? [], places.files === undefined ? join(places.dir, '.claude') : []].flat()
+  const folders = [own ?? [], join(places.dir, '.claude')].flat()
   const heads = folders.flatMap((folder) => headsIn(folder).flatMap((head) => readHead(head, reading)))
   const all = [...files, ...given, ...plugins, ...heads]
   const enabled = enabledSources(all)
@@ -66,27 +64,18 @@ export function readSettings(places: SettingsPlaces): Settings {
   }
 }
 
-function sourcesOf({ dir, managed, files }: SettingsPlaces, own: string | undefined): readonly HookSource[] {
-  const project: readonly HookSource[] = [
-    { kind: 'project', file: join(dir, '.claude', 'settings.json') },
-    { kind: 'local', file: join(dir, '.claude', 'settings.local.json') },
-  ]
+function sourcesOf({ dir, managed }: SettingsPlaces, own: string | undefined): readonly HookSource[] {
   return [
     ...(managed === undefined ? [] : [{ kind: 'managed' as const, file: managed }]),
     ...(own === undefined ? [] : [{ kind: 'user' as const, file: join(own, 'settings.json') }]),
-    ...(files ?? project),
+    { kind: 'project', file: join(dir, '.claude', 'settings.json') },
+    { kind: 'local', file: join(dir, '.claude', 'settings.local.json') },
   ]
 }
 
 export function userDir(home: string | false | undefined): string | undefined {
   if (home === false) return undefined
   return home === undefined ? configDir() : join(home, '.claude')
-}
-
-function readSource(source: HookSource, reading: Reading): readonly ReadFile[] {
-  const { kind, file } = source
-  if (kind === 'skill' || kind === 'agent') return readHead({ ...headAt(file), ...source, kind }, reading)
-  return kind === 'plugin' ? readPluginFile(source, reading) : readOne(source, reading)
 }
 
 /** Reads a file. `toValue` finds the settings in its text; it throws if they are invalid. */
@@ -116,7 +105,7 @@ function readOne(
 }
 
 /** Reads the hooks in the front matter of a skill, a command or an agent. */
-function readHead(head: Head | (Head & HookSource), reading: Reading): readonly ReadFile[] {
+function readHead(head: Head, reading: Reading): readonly ReadFile[] {
   let given: string | undefined
   const read = readOne(head, reading, (text) => {
     const found = headField(text, 'hooks')
