@@ -6,7 +6,7 @@ import { errorOf, Journal, type Effect, type Place } from './journal.ts'
 import { keyId, type EffectKey, type EffectPath } from './keys.ts'
 import { RunLog, type Scope } from './log.ts'
 import type { CancelRecord } from './records.ts'
-import { RunTime, systemClock, untilEnd, type Clock, type RunEnd } from './run-time.ts'
+import { RunTime, systemClock, untilEnd, type Clock, type RunEnd, type WorkLimit } from './run-time.ts'
 
 /** How long work may take. `key` is the same in every process; `abort` is called when the time is over. */
 export interface TimeLimit {
@@ -132,27 +132,17 @@ export class Effects implements Place {
    * Waits for work that was started. Rejects with HOOK_TIMED_OUT after `ms`, or a moment after the run was cancelled or has
    * reached its time limit. Timeouts are recorded.
    */
-  async withTimeout<T>(work: PromiseLike<T>, limit: TimeLimit): Promise<T> {
-    const { key, ms } = limit
-    const { cancel } = this.scopeLog
-    if (this.journal.tape !== undefined && cancel?.during?.includes(keyId(key)) === true) this.#follow(cancel)
-    this.#throwIfLate(work, limit)
-    return this.time.wait(work, {
-      ms,
-      abort: () => {
-        limit.abort?.(timedOut(key, { ms }))
-        return 0
-      },
-      graceMs: (end) => {
-        this.endedDuring(key)
-        return HOOK_GRACE_MS[end]
-      },
-      leave: (end) => this.#leave(key, end === undefined ? { ms } : { ms: HOOK_GRACE_MS[end], after: end }),
-    })
+  withTimeout<T>(work: PromiseLike<T>, limit: TimeLimit): Promise<T> {
+    const { cancel, hasTimeouts } = this.scopeLog
+    if (this.journal.tape !== undefined && cancel?.during?.includes(keyId(limit.key)) === true) this.#follow(cancel)
+    const late = hasTimeouts ? this.#recordedTimeout(limit) : undefined
+    if (late === undefined) return this.time.wait(work, new RecordedLimit(this, limit))
+    work.then(undefined, () => undefined)
+    return Promise.reject(late)
   }
 
   /** Records that a hook was not waited for any longer. */
-  #leave(key: EffectKey, waited: Waited): AgentError {
+  noteTimeout(key: EffectKey, waited: Waited): AgentError {
     const error = timedOut(key, waited)
     const at = this.clockTime()
     this.stamp(at)
@@ -166,15 +156,14 @@ export class Effects implements Place {
     else this.#during.push(keyId(key))
   }
 
-  /** Throws if the work timed out in an earlier process. */
-  #throwIfLate(work: PromiseLike<unknown>, limit: TimeLimit): void {
+  /** The error of work that timed out in an earlier process. */
+  #recordedTimeout(limit: TimeLimit): Error | undefined {
     const end = this.journal.recorded(this.scopeLog, limit.key)
-    if (end?.error === undefined) return
-    work.then(undefined, () => undefined)
+    if (end?.error === undefined) return undefined
     this.stamp(end.at)
     const error = errorOf(end.error)
     limit.abort?.(error)
-    throw error
+    return error
   }
 
   /** A key that is unique in its step: what is done again has the number of the repetition in its key. */
@@ -295,6 +284,36 @@ export class Effects implements Place {
   nextStep(): void {
     this.#checks = 0
     this.#keys = undefined
+  }
+}
+
+/** A time limit whose timeout is recorded. Every hook that is awaited has one, so it is no set of closures. */
+class RecordedLimit implements WorkLimit {
+  readonly #effects: Effects
+  readonly #limit: TimeLimit
+
+  constructor(effects: Effects, limit: TimeLimit) {
+    this.#effects = effects
+    this.#limit = limit
+  }
+
+  get ms(): number {
+    return this.#limit.ms
+  }
+
+  abort(): number {
+    this.#limit.abort?.(timedOut(this.#limit.key, this.#limit))
+    return 0
+  }
+
+  graceMs(end: RunEnd): number {
+    this.#effects.endedDuring(this.#limit.key)
+    return HOOK_GRACE_MS[end]
+  }
+
+  leave(after: RunEnd | undefined): AgentError {
+    const waited = after === undefined ? { ms: this.ms } : { ms: HOOK_GRACE_MS[after], after }
+    return this.#effects.noteTimeout(this.#limit.key, waited)
   }
 }
 

@@ -207,7 +207,6 @@ export class Journal {
 
   /** The recorded end of something that this process does not perform itself, such as the timeout of a hook. */
   recorded(scope: Scope, key: EffectKey): EndRecord | undefined {
-    if (scope.entries.size === 0) return undefined
     const entry = scope.find(key)
     if (entry !== undefined) entry.isRead = true
     return entry?.end

@@ -46,6 +46,8 @@ export class Scope {
   /** Of a subagent: its ledger up to its last checkpoint. */
   ledger: readonly TimedLedgerEntry[] = []
   cancel: CancelRecord | undefined
+  /** Whether a timeout is recorded since its last checkpoint. */
+  hasTimeouts = false
 
   constructor(path: EffectPath, id: string) {
     this.path = path
@@ -56,6 +58,11 @@ export class Scope {
   get hasBegun(): boolean {
     for (const { key } of this.entries.values()) if (key.kind === 'model' || isCall(key)) return true
     return false
+  }
+
+  add(entry: Entry): void {
+    this.entries.set(entry.id, entry)
+    if (entry.key.kind === 'timeout') this.hasTimeouts = true
   }
 
   find(key: EffectKey): Entry | undefined {
@@ -95,13 +102,14 @@ export class Scope {
   /** In a replay: continues with the effects of the next step of a subagent. */
   follow(next: Scope | undefined): void {
     this.clear()
-    for (const entry of next?.entries.values() ?? []) this.entries.set(entry.id, entry)
+    for (const entry of next?.entries.values() ?? []) this.add(entry)
     this.cancel = next?.cancel
   }
 
   clear(): void {
     this.entries.clear()
     this.cancel = undefined
+    this.hasTimeouts = false
   }
 }
 
@@ -283,7 +291,7 @@ export class RunLog {
     const known = scope.entries.get(id)
     if (known !== undefined) return known
     const entry: Entry = { id, scope, key, seq: ++this.#seq, isRead: isNew }
-    scope.entries.set(id, entry)
+    scope.add(entry)
     return entry
   }
 

@@ -36,11 +36,10 @@ export interface WorkLimit {
  * ends with its parent.
  */
 export class RunTime {
-  readonly #clock: Clock | undefined
+  readonly clock: Clock | undefined
   readonly #parent: RunTime | undefined
   readonly #cancelSignal: AbortSignal | undefined
-  /** For each piece of work that is waited for. */
-  readonly #onEnd = new Set<(end: RunEnd) => void>()
+  readonly #waiting = new Set<Waiting>()
   readonly #children = new Set<RunTime>()
   #controller: AbortController | undefined
   #onCancel: (() => void) | undefined
@@ -57,7 +56,7 @@ export class RunTime {
 
   /** Without a clock, as in a replay, nothing times out by itself. */
   constructor(clock: Clock | undefined, from: AbortSignal | RunTime | undefined) {
-    this.#clock = clock
+    this.clock = clock
     this.#parent = from instanceof RunTime ? from : undefined
     this.#cancelSignal = from instanceof RunTime ? from.#cancelSignal : from
   }
@@ -140,13 +139,13 @@ export class RunTime {
 
   /** Suspends the deadline while an approver is asked: no limit counts that time. */
   hold(): void {
-    if (this.#holds++ === 0) this.#heldSince = this.#clock?.now() ?? 0
+    if (this.#holds++ === 0) this.#heldSince = this.clock?.now() ?? 0
     this.#startTimer()
     this.#parent?.hold()
   }
 
   release(): void {
-    if (--this.#holds === 0) this.#deadline += (this.#clock?.now() ?? 0) - this.#heldSince
+    if (--this.#holds === 0) this.#deadline += (this.clock?.now() ?? 0) - this.#heldSince
     this.#startTimer()
     this.#parent?.release()
   }
@@ -155,56 +154,37 @@ export class RunTime {
   #startTimer(): void {
     this.#stopTimer?.()
     this.#stopTimer = undefined
-    if (this.#clock === undefined || this.#holds > 0 || this.#end !== undefined) return
-    const left = this.#deadline - this.#clock.now()
-    if (left <= MAX_TIMER_MS) this.#stopTimer = startTimer(this.#clock, left, () => this.expire())
+    if (this.clock === undefined || this.#holds > 0 || this.#end !== undefined) return
+    const left = this.#deadline - this.clock.now()
+    if (left <= MAX_TIMER_MS) this.#stopTimer = startTimer(this.clock, left, () => this.expire())
   }
 
   /** Waits for work. Rejects with the error of `leave` when it has not ended in time; the work itself may continue. */
   wait<T>(work: PromiseLike<T>, limit: WorkLimit): Promise<T> {
     this.#open()
-    const { promise, resolve, reject } = Promise.withResolvers<T>()
-    let isAborted = false
-    const timers: (() => void)[] = []
-    const stop = (): void => {
-      this.#onEnd.delete(onEnd)
-      for (const stopTimer of timers) stopTimer()
-    }
-    const leaveAfter = (ms: number, end: () => RunEnd | undefined): void => {
-      isAborted = true
-      const leave = (): void => {
-        stop()
-        reject(limit.leave(end(), end() && this.error))
-      }
-      if (ms === 0) leave()
-      else if (this.#clock !== undefined) timers.push(startTimer(this.#clock, ms, leave))
-    }
-    const onEnd = (end: RunEnd): void => {
-      if (!isAborted) leaveAfter(limit.graceMs(end), () => end)
-    }
-    const onTimeout = (): void => leaveAfter(isAborted ? 0 : limit.abort(), () => this.#end)
-    this.#onEnd.add(onEnd)
-    if (limit.ms !== Infinity && this.#clock !== undefined) {
-      const [clock, due] = [this.#clock, this.#clock.now() + limit.ms]
-      soon(() => {
-        if (!this.#onEnd.has(onEnd)) return
-        const left = due - clock.now()
-        if (left <= 0) onTimeout()
-        else timers.push(startTimer(clock, left, onTimeout))
-      })
-    }
-    work.then(
-      (value) => {
-        stop()
-        resolve(value)
-      },
-      (error: unknown) => {
-        stop()
-        reject(error)
-      },
-    )
-    if (this.#end !== undefined) onEnd(this.#end)
-    return promise
+    return new Promise((resolve, reject) => {
+      const waiting = new Waiting(this, limit, reject)
+      this.#waiting.add(waiting)
+      work.then(
+        (value) => {
+          this.stopWaiting(waiting)
+          resolve(value)
+        },
+        (error: unknown) => {
+          this.stopWaiting(waiting)
+          reject(error)
+        },
+      )
+      if (limit.ms !== Infinity && this.clock !== undefined) soon(waiting, this.clock)
+      if (this.#end !== undefined) waiting.runEnds(this.#end)
+    })
+  }
+
+  /** Returns why the run must end, if it noticed that. */
+  stopWaiting(waiting: Waiting): RunEnd | undefined {
+    this.#waiting.delete(waiting)
+    waiting.stopTimers()
+    return this.#end
   }
 
   #endBy(end: RunEnd, error: AgentError, reason: unknown = error): void {
@@ -213,20 +193,74 @@ export class RunTime {
     this.#error = error
     this.#startTimer()
     this.#controller?.abort(reason)
-    for (const onEnd of Array.from(this.#onEnd)) onEnd(end)
+    for (const each of Array.from(this.#waiting)) each.runEnds(end)
     for (const child of this.#children) child.#endBy(end, error, reason)
   }
 }
 
-let starting: (() => void)[] = []
+/** A piece of work that is waited for. */
+class Waiting {
+  readonly #time: RunTime
+  readonly #limit: WorkLimit
+  readonly #reject: (error: unknown) => void
+  readonly #due: number
+  /** Whether the work was told to stop. */
+  #isAborted = false
+  #hasEnded = false
+  #stopTimer: (() => void) | undefined
+  #stopGrace: (() => void) | undefined
 
-/** Calls a function in the next turn of the event loop: most work with a time limit has ended by then, and a timer is expensive. */
-function soon(start: () => void): void {
-  if (starting.push(start) > 1) return
+  constructor(time: RunTime, limit: WorkLimit, reject: (error: unknown) => void) {
+    this.#time = time
+    this.#limit = limit
+    this.#reject = reject
+    this.#due = limit.ms === Infinity ? Infinity : (time.clock?.now() ?? 0) + limit.ms
+  }
+
+  startTimer(clock: Clock): void {
+    if (this.#hasEnded) return
+    const ms = this.#due - clock.now()
+    if (ms <= 0) this.#runOut()
+    else this.#stopTimer = startTimer(clock, ms, () => this.#runOut())
+  }
+
+  stopTimers(): void {
+    this.#hasEnded = true
+    this.#stopTimer?.()
+    this.#stopGrace?.()
+  }
+
+  runEnds(end: RunEnd): void {
+    if (!this.#isAborted) this.#leaveAfter(this.#limit.graceMs(end), end)
+  }
+
+  #runOut(): void {
+    this.#leaveAfter(this.#isAborted ? 0 : this.#limit.abort(), undefined)
+  }
+
+  #leaveAfter(ms: number, end: RunEnd | undefined): void {
+    this.#isAborted = true
+    const { clock } = this.#time
+    if (ms === 0) this.#leave(end)
+    else if (clock !== undefined) this.#stopGrace = startTimer(clock, ms, () => this.#leave(end))
+  }
+
+  #leave(end: RunEnd | undefined): void {
+    const noticed = this.#time.stopWaiting(this)
+    const ended = end ?? noticed
+    this.#reject(this.#limit.leave(ended, ended && this.#time.error))
+  }
+}
+
+let starting: { readonly waiting: Waiting; readonly clock: Clock }[] = []
+
+/** Starts timers in the next turn of the event loop: most work with a time limit has ended by then, and a timer is expensive. */
+function soon(waiting: Waiting, clock: Clock): void {
+  if (starting.push({ waiting, clock }) > 1) return
   setImmediate(() => {
     const all = starting
     starting = []
-    for (const each of all) each()
+    for (const each of all) each.waiting.startTimer(each.clock)
   })
 }
 

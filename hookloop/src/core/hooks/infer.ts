@@ -59,14 +59,3 @@ export type HookInference = {
   /** Call when the hook has ended: waits for calls that the hook did not wait for, and bills the run. */
   close(end: 'returned' | 'threw' | 'timedOut'): Promise<void>
 }
-
-/** What a hook returned, when the calls that it did not wait for have ended as well. */
-export async function withCalls(
-  result: PromiseLike<unknown>,
-  invocation: { readonly inference: HookInference | undefined },
-): Promise<unknown> {
-  const returned = await result
-  const calls = invocation.inference?.pending
-  if (calls !== undefined) await calls
-  return returned
-}

@@ -38,6 +38,8 @@ export class Invocation implements Origin {
   asks: readonly Ask[] = none
   /** The questions that an `allow` answers. */
   defaultAsks: readonly Ask[] = none
+  /** The key of a timeout, of the first hook that was awaited. One number for all of them: each runs once. */
+  timeoutKey: EffectKey | undefined
   /** The hook that is running. */
   running: PlannedHook | undefined
   turn = 0
@@ -192,6 +194,7 @@ export class Invocation implements Origin {
     this.allowed = undefined
     this.recovery = undefined
     this.compaction = undefined
+    this.timeoutKey = undefined
     this.update(state, facts)
   }
 
@@ -234,9 +237,25 @@ export function enforcedLimitOf(hook: PlannedHook): number {
 }
 
 /** The time limit of a hook in an invocation. */
-export function hookLimit(invocation: Invocation, hook: PlannedHook): TimeLimit {
-  const key = invocation.keyFor('timeout', hook.name, '')
-  return { ms: enforcedLimitOf(hook), key, abort: (error) => invocation.abort(error) }
+export class HookLimit implements TimeLimit {
+  readonly ms: number
+  readonly #invocation: Invocation
+  readonly #hook: PlannedHook
+
+  constructor(invocation: Invocation, hook: PlannedHook) {
+    this.ms = enforcedLimitOf(hook)
+    this.#invocation = invocation
+    this.#hook = hook
+    invocation.timeoutKey ??= invocation.keyFor('timeout', hook.name, '')
+  }
+
+  get key(): EffectKey {
+    return { ...this.#invocation.timeoutKey!, hook: this.#hook.name }
+  }
+
+  abort(error: AgentError): void {
+    this.#invocation.abort(error)
+  }
 }
 
 function misused(why: string): AgentError {

@@ -2,7 +2,7 @@ import type { LedgerEntry } from '../state/ledger.ts'
 import { AgentError, toAgentError } from '../../errors.ts'
 import { BaseContext } from './base-context.ts'
 import { describeValue } from '../../values/describe-value.ts'
-import { hookLimit, LateCalls, neverEnds, type Invocation } from './invocation.ts'
+import { HookLimit, LateCalls, neverEnds, type Invocation } from './invocation.ts'
 import { errorOpinion, hookError } from './failure-text.ts'
 import { applies, isFatal } from './run-hooks.ts'
 import type { PlannedHook } from './hook-plans.ts'
@@ -102,7 +102,7 @@ function isOfCall(error: AgentError, { host }: Invocation): boolean {
 function limitTime(invocation: Invocation, hook: PlannedHook, work: Promise<unknown>): Promise<unknown> {
   if (hook.timeoutMs === undefined) return work // the call as a whole ends with the run
   // In a scope: the timeout of an inner hook must not move the clock after an outer hook has given up.
-  return invocation.host.effects.scope().withTimeout(work, hookLimit(invocation, hook))
+  return invocation.host.effects.scope().withTimeout(work, new HookLimit(invocation, hook))
 }
 
 function describeMisuse(value: unknown, calls: number): string {

@@ -6,8 +6,7 @@ import { passes, Unanswered } from '../effects/journal.ts'
 import { withTimeout } from '../../system/timeout.ts'
 import { BaseContext, type Draft, type Mode } from './base-context.ts'
 import { errorOpinion, hookError, modelText } from './failure-text.ts'
-import { withCalls } from './infer.ts'
-import { enforcedLimitOf, hookLimit, opinionOf, type Invocation } from './invocation.ts'
+import { enforcedLimitOf, HookLimit, opinionOf, type Invocation } from './invocation.ts'
 import { joinPerformed, performHook, type Performed } from './perform-hook.ts'
 import type { PlannedHook } from './hook-plans.ts'
 import { isThenable } from '../../values/thenable.ts'
@@ -160,9 +159,13 @@ type RunningHook = {
 async function settle(invocation: Invocation, running: RunningHook, result: PromiseLike<unknown>): Promise<void> {
   const { hook, started } = running
   try {
-    const work = withCalls(result, invocation)
-    const returned = await invocation.host.effects.withTimeout(work, hookLimit(invocation, hook))
-    await invocation.endTurn('returned')
+    const { effects } = invocation.host
+    const limit = new HookLimit(invocation, hook)
+    const returned = await effects.withTimeout(result, limit)
+    const calls = invocation.inference?.pending
+    if (calls !== undefined) await effects.withTimeout(calls, limit)
+    const closing = invocation.endTurn('returned')
+    if (closing !== undefined) await closing
     const draft = isPerformed(hook)
       ? joinPerformed(invocation, returned as Performed)
       : BaseContext.accept(returned, invocation)
