@@ -64,7 +64,7 @@ function drained(outgoing: ServerResponse): Promise<void> {
 /** Undefined if the address is not one. The name of the host is only used to complete it. */
 function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request | undefined {
   const { method = 'GET', url = '/', headers } = incoming
-  const address = `http://${headers.host ?? 'localhost'}${url.startsWith('/') ? url : '/'}`
+  const address = url.startsWith('/') ? `http://${headers.host ?? 'localhost'}${url}` : url
   if (!URL.canParse(address)) return undefined
   const hasBody = method !== 'GET' && method !== 'HEAD'
   const body = hasBody ? { body: bodyOf(incoming), duplex: 'half' as const } : {}

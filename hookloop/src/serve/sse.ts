@@ -28,6 +28,7 @@ export function sseResponse(
   const end = (): void => {
     clearInterval(timer)
     ending.abort()
+    void source.return?.()
   }
   const body = new ReadableStream<Uint8Array>(
     {

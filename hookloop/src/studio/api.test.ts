@@ -26,7 +26,7 @@ suite('the inbox', () => {
     await using studio = await studioFor(store)
     const { questions } = await studio.call('inbox', {})
     assert.deepEqual(
-      questions.map(({ session, tool, args, message, agent }) => [session, tool, args, message, agent]),
+      questions.map(({ session, toolCall: { name, args }, message, agent }) => [session, name, args, message, agent]),
       ['clean-up', 'other'].map((session) => [session, 'bash', { command: 'rm b.txt' }, 'Remove it?', 'cleaner']),
     )
     assert.match(questions[0]!.hash, /^[0-9a-f]{32}$/)
@@ -245,7 +245,7 @@ suite('hooks', () => {
     assert.deepEqual([of('no-push').blocked, of('ask-rm').asked, of('mark').changed], [1, 1, 3])
     assert.deepEqual([of('no-ls').shadow, of('no-ls').blocked], [true, 1])
     assert.deepEqual(of('no-push').latest, [{ ...ref, run: 0, decision: 'block', text: 'Agents never push.' }])
-    assert.ok(agent.some(({ hook, mode }) => hook === 'no-push' && mode === 'guard'))
+    assert.ok(agent.some(({ name, mode }) => name === 'no-push' && mode === 'guard'))
   })
 
   test('of Claude Code are shown with every script that decided, in the list and in the matrix', async () => {

@@ -63,28 +63,27 @@ export const calls: { readonly [K in keyof Api]: Call<Api[K]['request'], Api[K][
   row: {
     takes: { ...ref, row: index },
     run: async (request, { reader }) => {
-      const { tail, matrix } = await reader.view(request)
+      const { run, matrix } = await reader.view(request)
       const found = matrix.rows[request.row]
       if (found === undefined) throw new HttpProblem(404, 'ROW_UNKNOWN', `The run has ${matrix.rows.length} rows.`)
-      return rowDetail(found, matrix, questionsIn(tail))
+      return rowDetail(found, questionsIn(run))
     },
   },
   time: {
     takes: ref,
     run: async (request, { reader }) => {
-      const { whole, matrix } = await reader.view(request)
-      return timeReport(whole(), matrix, Date.now())
+      const { run, matrix } = await reader.view(request)
+      return timeReport(run, matrix, Date.now())
     },
   },
   explanation: {
     takes: ref,
-    run: async (request, { reader }) => runExplanation((await reader.view(request)).whole()),
+    run: async (request, { reader }) => runExplanation((await reader.view(request)).run),
   },
   whatIf: {
     takes: whatIf,
     run: async (request, context) => {
-      const { whole, matrix } = await context.reader.view(request)
-      const run = whole()
+      const { run, matrix } = await context.reader.view(request)
       const can = context.options.canJudge(run)
       if (can !== true) throw new HttpProblem(409, 'AGENT_UNKNOWN', can)
       const others = await otherHooks(request, await context.options.agentOf(run), context)
@@ -94,7 +93,7 @@ export const calls: { readonly [K in keyof Api]: Call<Api[K]['request'], Api[K][
   runFork: {
     takes: whatIf,
     run: async (request, context) => {
-      const run = (await context.reader.view(request)).tail
+      const { run } = await context.reader.view(request)
       const others = await otherHooks(request, await agentFor(run.agent, context), context)
       const { session, ended } = await runInFork(context.store, run, { ...others, signal: context.signal })
       context.inBackground(ended)
@@ -117,10 +116,9 @@ export const calls: { readonly [K in keyof Api]: Call<Api[K]['request'], Api[K][
     takes: {},
     run: (_, context) => hooksReport(context.store, { dir: context.options.info.dir, agent: context.options.agent }),
   },
-  doctor: { takes: {}, run: (_, { options }) => options.doctor() },
   compare: {
     takes: { a: shapeOf(ref), b: shapeOf(ref) },
-    run: async ({ a, b }, { reader }) => compareRuns((await reader.view(a)).whole(), (await reader.view(b)).whole()),
+    run: async ({ a, b }, { reader }) => compareRuns((await reader.view(a)).run, (await reader.view(b)).run),
   },
   fork: {
     takes: { session: string, at: optional(amount), message: optional(string) },
@@ -181,17 +179,16 @@ async function sessionInfo(id: string, { store, reader }: Context): Promise<Sess
   const listed = await readSummary(store, id)
   const [runs, live] = [await reader.runs(id), await reader.isLive(id)]
   const last = runs.at(-1)
-  const from = last?.forkedFrom?.id
   const status = listed.status === 'running' && !live ? 'interrupted' : listed.status
   return {
     summary: { ...listed, live, status, updatedAt: last?.endedAt ?? last?.at ?? 0 },
     runs: runs.map((run) => runSummary(run, live && run === last)),
-    ...(from !== undefined && { from }),
+    from: last?.forkedFrom?.id,
   }
 }
 
 async function infoOf(view: RunView, { reader, options }: Context): Promise<RunInfo> {
-  const { tail: run, runs } = view
+  const { run, runs } = view
   const isLast = run.index === runs - 1
   const live = isLast && run.status === 'running' && (await reader.isLive(run.session))
   return runInfo(view, { live, whatIf: options.canJudge(run), now: Date.now() })

@@ -1,5 +1,12 @@
-import type { Json, JsonObject } from '../values/json.ts'
+import type { AgentDescription } from '../core/agent/agent-description.ts'
+import type { ListedHooks } from '../hook-files/list-hooks.ts'
+import type { StepDiff, RunDiff } from '../sessions/replay/diff-runs.ts'
+import type { ReplayReport } from '../sessions/replay/replay.ts'
+import type { SessionHead } from '../sessions/session/session-head.ts'
+import type { ListedSession } from '../sessions/stores/store.ts'
+import type { JsonObject } from '../values/json.ts'
 import type { Change } from '../core/state/ledger.ts'
+import type { StoredStep } from '../core/state/stored-run.ts'
 import type {
   FindRequest,
   Question,
@@ -51,8 +58,6 @@ export type Api = {
    */
   readonly answer: { readonly request: AnswerRequest; readonly response: { readonly answered: string } }
   readonly hooks: { readonly request: {}; readonly response: HooksReport }
-  /** Runs `hooks list --check` in the project. It runs hooks that are trusted: only when the user asks for it. */
-  readonly doctor: { readonly request: {}; readonly response: DoctorReport }
   readonly compare: { readonly request: { readonly a: RunRef; readonly b: RunRef }; readonly response: Comparison }
   /** Copies a session up to a row, or to its end, into a new one. */
   readonly fork: {
@@ -67,8 +72,8 @@ export type Api = {
 }
 
 /**
- * Streams: `POST /stream/<name>` with the same header and a JSON body. The answer is JSON lines that end when the reader leaves.
- * An empty line comes every 15 seconds, so that both sides notice a lost connection.
+ * Streams: `POST /stream/<name>` with the same header and a JSON body. The answer is server-sent events with JSON, until the reader
+ * leaves. A comment comes every 15 seconds, so that both sides notice a lost connection.
  */
 export type Streams = {
   /** Changes of the list. The first line has the page that was asked for; a `changed` line has sessions to insert or replace by id. */
@@ -111,37 +116,24 @@ export type SessionsRequest = {
   /** At most 200, default 50. */
   readonly count?: number
 }
-export type SessionsPosition = { readonly id: string; readonly updatedAt: number }
-export type SessionStatus =
-  | 'running'
-  | 'interrupted'
-  | 'suspended'
-  | 'completed'
-  | 'stopped'
-  | 'failed'
-  | 'cancelled'
-  | 'idle'
+export type SessionsPosition = Pick<ListedSession, 'id' | 'updatedAt'>
+export type SessionStatus = SessionHead['status']
 
-/** `next` is missing on the last page. A page can end early, even without sessions: a text is searched in 16 MB at a time. */
-export type SessionsPage = { readonly sessions: readonly SessionSummary[]; readonly next?: SessionsPosition }
-export type SessionSummary = {
+/** `next` is missing on the last page. A page can end early, even without sessions: one reads a limited number of them. */
+export type SessionsPage = {
+  readonly sessions: readonly SessionSummary[]
+  readonly next?: SessionsPosition | undefined
+}
+export type SessionSummary = Pick<SessionHead, 'title' | 'agent' | 'status' | 'steps' | 'tokens' | 'costUsd'> & {
   readonly id: string
-  readonly title: string
-  readonly agent: string
-  readonly user?: string
-  readonly cwd?: string
-  readonly status: SessionStatus
+  readonly updatedAt: number
+  readonly cwd?: string | undefined
   /** A process is working on it now. */
   readonly live: boolean
-  readonly createdAt: number
-  readonly updatedAt: number
-  readonly steps: number
-  readonly tokens: number
-  readonly costUsd: number
-  /** Questions that wait for an answer. */
+  /** The number of questions that wait for an answer. */
   readonly pending: number
   /** Why it cannot be read. */
-  readonly problem?: string
+  readonly problem?: string | undefined
 }
 export type SessionsChange =
   | ({ readonly type: 'page' } & SessionsPage)
@@ -150,7 +142,7 @@ export type SessionsChange =
 export type SessionInfo = {
   readonly summary: SessionSummary
   /** The session it was forked from. */
-  readonly from?: string
+  readonly from?: string | undefined
   readonly runs: readonly RunSummary[]
 }
 
@@ -162,22 +154,19 @@ export type WhatIfRequest = RunRef & {
   /** Files of hooks to add, from `StudioInfo.hookFiles`. */
   readonly add: readonly string[]
 }
-export type WhatIfReport = {
-  /** The number of decisions that were judged again. */
-  readonly events: number
+export type WhatIfReport = Pick<ReplayReport, 'events' | 'unjudged'> & {
   readonly differences: readonly WhatIfDifference[]
   /** The first difference after which a live run would leave the record. Later differences are less reliable. */
-  readonly divergesAt?: WhatIfPlace & { readonly why: string }
-  /** Hooks that cannot be judged, and why. */
-  readonly unjudged: readonly { readonly hook: string; readonly why: string }[]
+  readonly divergesAt?: (WhatIfPlace & { readonly why: string }) | undefined
   /** Why the record was judged only up to a point, if it was. */
-  readonly note?: string
+  readonly note?: string | undefined
 }
 export type WhatIfPlace = {
   readonly step: number
   readonly trigger: string
-  readonly tool?: string
-  /** The row, if there is one. */ readonly row: number | null
+  readonly tool?: string | undefined
+  /** The row, if there is one. */
+  readonly row: number | null
 }
 export type WhatIfDifference = WhatIfPlace & {
   /** As text: `block by no-push: Agents never push.` */
@@ -185,7 +174,7 @@ export type WhatIfDifference = WhatIfPlace & {
   readonly would: string
   readonly changes: readonly Change[]
   /** Why a live run would leave the record here, if it would. */
-  readonly divergence?: string
+  readonly divergence?: string | undefined
 }
 
 // Inbox
@@ -207,15 +196,9 @@ export type AnswerRequest = {
 
 export type HooksReport = {
   /** Hooks in files, in the order in which they fire. */
-  readonly files: readonly FileHookInfo[]
+  readonly files: ListedHooks['hooks']
   /** Hooks of the agent of `--agent`. */
-  readonly agent: readonly {
-    readonly hook: string
-    readonly mode: string
-    readonly triggers: readonly string[]
-    readonly shadow: boolean
-    readonly definedAt?: string
-  }[]
+  readonly agent: AgentDescription['hooks']
   /** Files and entries that cannot be read. */
   readonly problems: readonly string[]
   /** What each hook did in the latest runs. */
@@ -223,21 +206,9 @@ export type HooksReport = {
   /** The number of runs that were counted. */
   readonly runs: number
 }
-export type FileHookInfo = {
-  readonly hook: string
-  /** Undefined if it never fires. */
-  readonly trigger?: string
-  readonly mode: 'guard' | 'hook' | 'observe'
-  /** The command, URL or prompt. */
-  readonly runs: string
-  readonly matcher?: string
-  readonly source: string
-  readonly trust: 'trusted' | 'changed' | 'untrusted' | 'own'
-  readonly problem?: string
-}
 export type HookCounts = {
   readonly hook: string
-  readonly definedAt?: string
+  readonly definedAt?: string | undefined
   readonly shadow: boolean
   readonly blocked: number
   readonly asked: number
@@ -252,45 +223,18 @@ export type HookCounts = {
     readonly text: string
   }[]
 }
-export type DoctorReport = {
-  readonly problems: readonly string[]
-  readonly notes: readonly string[]
-  readonly hooks: readonly {
-    readonly hook: string
-    readonly source: string
-    readonly findings: readonly { readonly path: string; readonly status: string; readonly note?: string }[]
-  }[]
-}
+// Comparison
 
-// Time, comparison
-
-export type Comparison = {
-  readonly a: RunSummary & { readonly session: string }
-  readonly b: RunSummary & { readonly session: string }
-  readonly same: boolean
-  /** The first step that differs. */
-  readonly partsAt?: { readonly step: number; readonly in: string }
+export type Comparison = Pick<RunDiff, 'same' | 'partsAt' | 'hooks'> & {
+  readonly a: RunSummary
+  readonly b: RunSummary
   readonly steps: readonly ComparedSteps[]
-  readonly hooks?: { readonly a: readonly string[]; readonly b: readonly string[] }
 }
 /** One step of both runs. `differs` is empty if they are the same, and `end` if only one run has ended it. */
 export type ComparedSteps = {
-  readonly step: number
-  readonly differs: readonly string[]
-  readonly a?: ComparedSide
-  readonly b?: ComparedSide
-}
-export type ComparedSide = {
-  readonly text: string
-  readonly calls: readonly {
-    readonly name: string
-    readonly args: Json
-    readonly status: string
-    readonly output: Json
-    readonly by?: string
-  }[]
-  readonly votes: readonly string[]
-  readonly errors: readonly string[]
+  readonly differs: readonly (StepDiff['differs'][number] | 'end')[]
+  readonly a?: StoredStep | undefined
+  readonly b?: StoredStep | undefined
 }
 
 /**

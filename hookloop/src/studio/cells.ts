@@ -45,22 +45,16 @@ type Counts = { decided: number; triggers: Set<string>; last: Partial<TimedLedge
 /** The columns of a run: one per hook, by its name. */
 export class Columns {
   /** In the order in which they became known, so that the id of a hook stays the same while the run grows. */
-  readonly ids: Map<string, number>
-  readonly #counts: Counts[]
+  readonly #ids = new Map<string, number>()
+  readonly #counts: Counts[] = []
 
-  /** Continues after others, which do not change. */
-  constructor({ hooks }: Pick<StoredRun, 'hooks'>, before?: Columns) {
-    this.ids = new Map(before?.ids)
-    this.#counts = (before === undefined ? [] : before.#counts).map((each) => ({
-      ...each,
-      triggers: new Set(each.triggers),
-    }))
+  constructor({ hooks }: Pick<StoredRun, 'hooks'>) {
     for (const { name, mode } of hooks) this.#of(name, { mode })
   }
 
   #of(hook: string, known: Partial<TimedLedgerEntry>): number {
-    const id = this.ids.get(hook) ?? this.ids.size
-    this.ids.set(hook, id)
+    const id = this.#ids.get(hook) ?? this.#ids.size
+    this.#ids.set(hook, id)
     this.#counts[id] ??= { decided: 0, triggers: new Set(), last: known }
     return id
   }
@@ -83,7 +77,7 @@ export class Columns {
 
   /** In the order in which they fire: by their first trigger, then hooks, guards and observers, then as they were added. */
   sorted(): readonly Column[] {
-    return [...this.ids].map(([hook, id]) => columnOf(hook, id, this.#counts[id]!)).toSorted(byOrder)
+    return [...this.#ids].map(([hook, id]) => columnOf(hook, id, this.#counts[id]!)).toSorted(byOrder)
   }
 }
 
@@ -96,7 +90,7 @@ export function joinPlaces(known: string | undefined, more: string | undefined):
 function columnOf(hook: string, id: number, { decided, triggers, last }: Counts): Column {
   const { mode = 'loop', shadow = false, bookkeeping = false, definedAt } = last
   const group = triggerNames.find((each) => triggers.has(each)) ?? ''
-  return { id, hook, mode, shadow, group, bookkeeping, decided, ...(definedAt !== undefined && { definedAt }) }
+  return { id, hook, mode, shadow, group, bookkeeping, decided, definedAt }
 }
 
 const modes: readonly Column['mode'][] = ['transform', 'guard', 'observe', 'loop']

@@ -3,7 +3,7 @@ import type { Capability } from '../core/agent/capability.ts'
 import type { Hook } from '../core/hooks/hook.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import type { StoredRun } from '../core/state/stored-run.ts'
-import type { DoctorReport, StudioInfo } from './api.types.ts'
+import type { StudioInfo } from './api.types.ts'
 import type { RunReader } from './runs.ts'
 import type { ServerOptions } from './server.ts'
 import type { ListPoller } from './sessions.ts'
@@ -21,7 +21,6 @@ export type StudioOptions = ServerOptions & {
   /** The agent of a run that can be judged again. */
   readonly agentOf: (run: StoredRun) => Promise<Agent<unknown>>
   readonly loadHooks: (files: readonly string[]) => Promise<readonly (Hook | Capability)[]>
-  readonly doctor: () => Promise<DoctorReport>
   /** Texts and patterns to redact in exports, in addition to the built-in rules. */
   readonly redact: readonly (RegExp | string)[]
   /** A run that was started here could not be run. */

@@ -1,11 +1,10 @@
 import type { Agent } from '../core/agent/agent.ts'
-import { listHooks, type ListedHook } from '../hook-files/list-hooks.ts'
+import { listHooks } from '../hook-files/list-hooks.ts'
 import { TrustStore } from '../hook-files/trust/trust-store.ts'
 import { readRuns } from '../sessions/log/read-runs.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
-import type { TimedLedgerEntry } from '../core/state/ledger.ts'
 import type { StoredRun } from '../core/state/stored-run.ts'
-import type { FileHookInfo, HookCounts, HooksReport } from './api.types.ts'
+import type { HookCounts, HooksReport } from './api.types.ts'
 import { codeOf, joinPlaces } from './cells.ts'
 
 const MAX_SESSIONS = 50
@@ -16,46 +15,17 @@ export async function hooksReport(
   store: SessionStore,
   { dir, agent }: { readonly dir: string; readonly agent: Agent<unknown> | undefined },
 ): Promise<HooksReport> {
-  const { hooks, problems } = listHooks({ dir, trust: new TrustStore() })
+  const { hooks: files, problems } = listHooks({ dir, trust: new TrustStore() })
   const runs: StoredRun[] = []
   for (const { id, problem } of await store.list({ limit: MAX_SESSIONS })) {
     if (problem === undefined) runs.push(...(await readRuns(store, id).catch(() => []))) // damaged, or deleted since
   }
-  return {
-    files: hooks.map(fileHook),
-    agent: (agent?.describe().hooks ?? []).map(({ name, mode, triggers, shadow = false }) => ({
-      hook: name,
-      mode,
-      triggers,
-      shadow,
-    })),
-    problems,
-    counts: countsOf(runs),
-    runs: runs.length,
-  }
+  return { files, agent: agent?.describe().hooks ?? [], problems, counts: countsOf(runs), runs: runs.length }
 }
 
-function fileHook({ name, trigger, mode, runs, matcher, source, trust, problem }: ListedHook): FileHookInfo {
-  return {
-    hook: name,
-    mode,
-    runs,
-    source,
-    trust,
-    ...(trigger !== undefined && { trigger }),
-    ...(matcher !== undefined && { matcher }),
-    ...(problem !== undefined && { problem }),
-  }
-}
+type Counting = { -readonly [K in keyof HookCounts]: HookCounts[K] } & { latest: HookCounts['latest'][number][] }
 
-type Count = 'blocked' | 'asked' | 'changed' | 'stopped' | 'failed'
-type Counting = { -readonly [name in Count]: number } & {
-  latest: HookCounts['latest'][number][]
-  shadow: boolean
-  definedAt?: string | undefined
-}
-
-const counted: { readonly [code: string]: Count } = {
+const counted: { readonly [code: string]: 'blocked' | 'asked' | 'changed' | 'stopped' | 'failed' } = {
   x: 'blocked',
   '?': 'asked',
   '~': 'changed',
@@ -70,11 +40,12 @@ function countsOf(runs: readonly StoredRun[]): readonly HookCounts[] {
     const judged = new Set<string>()
     for (const entry of run.ledger) {
       if (entry.mode === 'loop') continue
-      const key = `${entry.hook}${entry.shadow === true ? ' (shadow)' : ''}`
+      const { hook, shadow = false } = entry
+      const key = JSON.stringify([hook, shadow])
       const place = JSON.stringify([key, entry.trigger, entry.step, entry.call, entry.path])
       if (entry.call !== undefined && judged.has(place)) continue // a call is judged again when its run resumes
       judged.add(place)
-      const counts = hooks.get(key) ?? none(entry)
+      const counts = hooks.get(key) ?? { hook, shadow, ...nothing, latest: [] }
       hooks.set(key, counts)
       const code = codeOf(entry)
       const what = counted[code]
@@ -85,13 +56,7 @@ function countsOf(runs: readonly StoredRun[]): readonly HookCounts[] {
       counts.latest.push({ session: run.session, run: run.index, decision: entry.decision ?? 'changed', text })
     }
   }
-  return [...hooks].map(([key, { definedAt, ...counts }]) => ({
-    hook: key.replace(/ \(shadow\)$/, ''),
-    ...counts,
-    ...(definedAt !== undefined && { definedAt }),
-  }))
+  return [...hooks.values()]
 }
 
-function none({ shadow }: TimedLedgerEntry): Counting {
-  return { blocked: 0, asked: 0, changed: 0, stopped: 0, failed: 0, latest: [], shadow: shadow === true }
-}
+const nothing = { blocked: 0, asked: 0, changed: 0, stopped: 0, failed: 0 }

@@ -6,9 +6,6 @@ import { HttpProblem } from './request-rules.ts'
 import type { Question } from './run.types.ts'
 import { summaryOf } from './sessions.ts'
 
-/** The session that asks. */
-type AskedIn = Pick<Question, 'session' | 'title' | 'agent' | 'askedAt'>
-
 /** The questions of all sessions, the oldest first. One whose arguments do not have its hash is forged, and left out. */
 export async function openQuestions(store: SessionStore): Promise<readonly Question[]> {
   const questions = (await listAsking(store)).flatMap(({ pending, ...listed }) => {
@@ -20,23 +17,11 @@ export async function openQuestions(store: SessionStore): Promise<readonly Quest
   return questions.toSorted((a, b) => a.askedAt - b.askedAt)
 }
 
-export function questionOf(approval: Approval, asked: AskedIn): Question {
-  const { id, hash, toolCall, message, asks, expiresAt, path, trigger, interruptions } = approval
-  const notEditable = answerProblem(approval, { allow: {} })
-  return {
-    ...asked,
-    id,
-    hash,
-    tool: toolCall.name,
-    args: toolCall.args,
-    message,
-    asks,
-    ...(expiresAt !== undefined && { expiresAt }),
-    ...(path !== undefined && { path: path.map(({ agent }) => agent) }),
-    ...(trigger !== undefined && { trigger }),
-    ...(notEditable !== undefined && { notEditable }),
-    ...(interruptions !== undefined && { interruptions }),
-  }
+export function questionOf(
+  approval: Approval,
+  asked: Pick<Question, 'session' | 'title' | 'agent' | 'askedAt'>,
+): Question {
+  return { ...approval, ...asked, notEditable: answerProblem(approval, { allow: {} }) }
 }
 
 /** So much of the hash is part of the id of a question. */

@@ -29,55 +29,25 @@ export type MatrixRow = Source & { readonly row: Row; readonly entries: readonly
 export type Matrix = {
   /** In the order in which the hooks fire. */
   readonly columns: readonly Column[]
-  readonly columnIds: ReadonlyMap<string, number>
   readonly rows: readonly MatrixRow[]
   /** The number of rows with a decision. */
   readonly decisions: number
-  readonly settled: Settled
-}
-
-/** The part of a matrix that does not change any more while its run grows: the rows of all closed steps but the last. */
-export type Settled = {
-  /** The first step that is not part of it. */
-  readonly step: number
-  readonly rows: readonly MatrixRow[]
-  readonly decisions: number
-  readonly columns: Columns
-  /** Entries of these steps that belong to none of their rows. */
-  readonly rest: readonly TimedLedgerEntry[]
-}
-
-export const nothingSettled: Settled = {
-  step: 0,
-  rows: [],
-  decisions: 0,
-  columns: new Columns({ hooks: [] }),
-  rest: [],
 }
 
 type RowFields = Omit<Row, 'index' | 'text' | 'cells' | 'decision'>
 
-/**
- * The matrix of a run. Every entry of its ledger is in exactly one row. `before` is what is known of the run: then the steps of
- * `run` are those from `before.step` on.
- */
-export function matrixOf(run: StoredRun, before: Settled = nothingSettled): Matrix {
-  const columns = new Columns(run, before.columns)
-  const rows = before.rows.slice()
-  const length = before.step + run.steps.length
-  const lastClosed = run.steps.findLast(({ isOpen }) => isOpen !== true)?.index
-  let decisions = before.decisions
-  let settled = before
+/** The matrix of a run. Every entry of its ledger is in exactly one row. */
+export function matrixOf(run: StoredRun): Matrix {
+  const columns = new Columns(run)
+  const rows: MatrixRow[] = []
   const add = (fields: RowFields, source: Source): void => {
     const { text, entries = [] } = source
     const cells = columns.cells(entries)
     const isAsked = fields.question !== undefined // a tool can ask without a hook
     const decision = entries.some(isDecision) || isAsked
-    if (decision) decisions++
     rows.push({ ...source, row: { ...fields, index: rows.length, text: line(text), cells, decision }, entries })
   }
-  const own = run.ledger.filter((entry) => entry.path === undefined && stepOf(entry) >= before.step)
-  const entries = new Places([...before.rest, ...own])
+  const entries = new Places(run.ledger.filter(({ path }) => path === undefined))
   const inSubagents = Map.groupBy(
     [...run.calls.filter(isShownInside), ...run.ledger].filter(hasPath),
     ({ path }) => `${path[0]!.step}/${path[0]!.call}`,
@@ -86,12 +56,9 @@ export function matrixOf(run: StoredRun, before: Settled = nothingSettled): Matr
   const events = Map.groupBy(run.events.filter(isShown), ({ step }) => step)
   const shown = new Set<string>()
 
-  if (before.step === 0)
-    add({ kind: 'input', step: 0, at: run.at }, { text: textOf(run.input.content), entries: entries.take('input') })
+  add({ kind: 'input', step: 0, at: run.at }, { text: textOf(run.input.content), entries: entries.take('input') })
   for (const step of run.steps) {
     const { index } = step
-    if (index === lastClosed && index > before.step)
-      settled = { step: index, rows: rows.slice(), decisions, columns: new Columns(run, columns), rest: [] }
     const votes = entries.take(`votes/${index}`)
     const hasVotes = (step.outcome?.evaluations.length ?? 0) > 0 || votes.some(isDecision)
     const atModel = entries.take(`model/${index}`)
@@ -112,36 +79,23 @@ export function matrixOf(run: StoredRun, before: Settled = nothingSettled): Matr
       }
     }
     for (const event of events.get(index) ?? []) add(eventFields(event), { text: eventText(event) })
-    if (hasVotes)
-      add({ kind: 'votes', step: index, ...timeOf(step.at) }, { text: votesText(step), step, entries: votes })
+    if (hasVotes) add({ kind: 'votes', step: index, at: step.at }, { text: votesText(step), step, entries: votes })
   }
   const { final } = run
+  const { length } = run.steps
   const last = entries.take('end')
-  const others = entries.rest()
-  for (const rest of others) {
+  for (const rest of entries.rest()) {
     const { step, trigger } = rest[0]!
     const said = rest.find(isDecision)
     add({ kind: 'note', step, name: trigger }, { text: said?.error ?? said?.message ?? '', entries: rest })
   }
-  if (settled !== before)
-    settled = { ...settled, rest: [last, ...others].flat().filter((entry) => stepOf(entry) < settled.step) }
   for (const { id, by, message, toolCall } of run.pending.filter((each) => !shown.has(each.id))) {
     const fields = { kind: 'note', step: length, name: toolCall.name, status: 'asked', question: id } as const
     add(fields, { text: `${by}: ${message}` })
   }
   if (final !== undefined)
     add({ kind: 'end', step: length, at: final.at }, { text: `${final.by}: ${final.message}`, entries: last })
-  return { columns: columns.sorted(), columnIds: columns.ids, rows, decisions, settled }
-}
-
-/** Whether a part of a run has entries that belong to the row of the input, which is settled. */
-export function changesInput({ ledger }: StoredRun, { step }: Settled): boolean {
-  return step > 0 && ledger.some((entry) => placeOf(entry) === 'input')
-}
-
-/** The step of an entry. It was closed when `onStop` fired. */
-function stepOf({ step, trigger }: TimedLedgerEntry): number {
-  return Math.max(0, trigger === 'onStop' ? step - 1 : step)
+  return { columns: columns.sorted(), rows, decisions: rows.filter(({ row }) => row.decision).length }
 }
 
 /** The entries of a ledger by the row that they belong to. */
@@ -200,39 +154,30 @@ function placeOf({ step, call, trigger = '', path }: Placed): string {
   return call === undefined && atEnd.has(trigger) ? 'end' : place
 }
 
-function timeOf(at: number | undefined, ended?: number): Pick<Row, 'at' | 'ms'> {
-  if (at === undefined) return {}
-  return { at, ...(ended !== undefined && { ms: Math.max(0, ended - at) }) }
+function durationOf(at: number | undefined, ended: number | undefined): number | undefined {
+  return at === undefined || ended === undefined ? undefined : Math.max(0, ended - at)
 }
 
 function modelFields(step: StoredStep, calls: readonly StoredCall[]): RowFields {
   const { index, model, seq, isOpen, began, at, errors } = step
-  const ms = calls.reduce((sum, each) => sum + ((each.ended ?? 0) - (each.began ?? each.ended ?? 0)), 0)
+  const ms = calls.reduce((sum, each) => sum + (durationOf(each.began, each.ended) ?? 0), 0)
   const isRunning = isOpen === true && calls.some(({ ended }) => ended === undefined)
-  const status = isRunning ? 'running' : errors.length > 0 ? 'failed' : undefined
   return {
     kind: 'model',
     step: index,
-    ...(model !== undefined && { name: model }),
-    ...timeOf(began ?? at),
-    ...(ms > 0 && { ms }),
-    ...(status !== undefined && { status }),
-    ...(seq !== undefined && { forkAt: seq }),
+    name: model,
+    at: began ?? at,
+    ms: ms > 0 ? ms : undefined,
+    status: isRunning ? 'running' : errors.length > 0 ? 'failed' : undefined,
+    forkAt: seq,
   }
 }
 
 function callFields(step: number, { id, name, result, approval, began, ended }: StoredToolCall): RowFields {
   const status =
     approval !== undefined ? 'asked' : result?.withheld === true ? 'withheld' : (result?.status ?? 'running')
-  return {
-    kind: 'call',
-    step,
-    name,
-    call: id,
-    status,
-    ...timeOf(began, ended),
-    ...(approval !== undefined && { question: approval.id }),
-  }
+  const times = { at: began, ms: durationOf(began, ended) }
+  return { kind: 'call', step, name, call: id, status, ...times, question: approval?.id }
 }
 
 function subagentFields(
@@ -245,10 +190,11 @@ function subagentFields(
     kind: call !== undefined ? 'call' : isVotes ? 'votes' : 'model',
     step,
     path: path.map(({ agent }) => agent),
-    ...(name !== undefined && { name }),
-    ...(call !== undefined && { call }),
-    ...(made?.error !== undefined && { status: 'failed' }),
-    ...timeOf(made?.began, made?.ended),
+    name,
+    call,
+    status: made?.error === undefined ? undefined : 'failed',
+    at: made?.began,
+    ms: durationOf(made?.began, made?.ended),
   }
 }
 

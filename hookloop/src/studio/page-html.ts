@@ -6,19 +6,11 @@ import type { PageBundle } from './api.types.ts'
 /** No other script, style, image, frame or connection than the page's own; no text becomes HTML or code. */
 export const pagePolicy = policy({ script: "'self'", style: "'self'", connect: "'self'" })
 
-export const pageHtml = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Hookloop studio</title>
-<link rel="stylesheet" href="/page.css">
-<script defer src="/page.js"></script>
-</head>
-<body id="hookloop-studio"><noscript>The studio needs JavaScript.</noscript></body>
-</html>
-`
+export const pageHtml = pageWith({
+  title: 'Hookloop studio',
+  head: '<link rel="stylesheet" href="/page.css">\n<script defer src="/page.js"></script>',
+  body: '<noscript>The studio needs JavaScript.</noscript>',
+})
 
 /** The page and what it shows as one file, which loads nothing and connects to nothing. */
 export function pageInOneFile({ script, style }: PageBundle, title: string, data: Json): string {
@@ -26,21 +18,27 @@ export function pageInOneFile({ script, style }: PageBundle, title: string, data
   const code = script.replaceAll(/<\/script/gi, String.raw`<\/script`).replaceAll('<!--', String.raw`<\!--`)
   const sheet = style.replaceAll('</', String.raw`<\/`)
   const allowed = policy({ script: `'sha256-${sha256(code)}'`, style: `'sha256-${sha256(sheet)}'`, connect: "'none'" })
+  const meta = `<meta http-equiv="Content-Security-Policy" content="${allowed.replace(/; frame-ancestors [^;]+/, '')}">`
+  return pageWith({
+    title: title.replaceAll(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`),
+    head: `${meta}\n<meta name="referrer" content="no-referrer">\n<style>${sheet}</style>`,
+    body: `<noscript>This page needs JavaScript.</noscript>
+<script type="application/json" id="hookloop-data">${json}</script>
+<script>${code}</script>`,
+  })
+}
+
+function pageWith({ title, head, body }: { readonly [part in 'title' | 'head' | 'body']: string }): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${allowed.replace(/; frame-ancestors [^;]+/, '')}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<title>${title.replaceAll(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`)}</title>
-<style>${sheet}</style>
+<title>${title}</title>
+${head}
 </head>
-<body id="hookloop-studio"><noscript>This page needs JavaScript.</noscript>
-<script type="application/json" id="hookloop-data">${json}</script>
-<script>${code}</script>
-</body>
+<body id="hookloop-studio">${body}</body>
 </html>
 `
 }

@@ -16,13 +16,12 @@ type PageOptions = {
 
 /** A run as one HTML file to share: it loads nothing, and what looks like a secret is redacted. */
 export function runAsPage(view: RunView, { page, live, redact }: PageOptions): string {
-  const { matrix } = view
-  const run = view.whole()
+  const { matrix, run } = view
   const now = Date.now()
   const embedded: EmbeddedRun = {
     run: runInfo(view, { live, now, whatIf: 'This is a copy of the run.' }),
     rows: matrix.rows.map(({ row }) => row),
-    details: matrix.rows.map((row) => rowDetail(row, matrix, questionsIn(run))),
+    details: matrix.rows.map((row) => rowDetail(row, questionsIn(run))),
     time: timeReport(run, matrix, now),
     explanation: runExplanation(run),
   }

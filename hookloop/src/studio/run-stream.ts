@@ -2,7 +2,7 @@ import { AgentError, toAgentError } from '../errors.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import type { AgentEvent } from '../core/state/event.ts'
 import type { TimedLedgerEntry } from '../core/state/ledger.ts'
-import { matrixOf, type Matrix } from './matrix.ts'
+import { matrixOf } from './matrix.ts'
 import type { RunView } from './runs.ts'
 import type { RunChange, RunInfo, RunRef } from './run.types.ts'
 import { watchSession } from '../sessions/log/watch-session.ts'
@@ -37,60 +37,48 @@ const MAX_EVENTS = 2000
  */
 export async function* watchRun(
   store: SessionStore,
-  { session, run: given, from }: RunRef & { readonly from: number },
+  { from, ...ref }: RunRef & { readonly from: number },
   { view, info, changed, signal }: Watching,
 ): AsyncGenerator<RunChange> {
-  const mailbox = new Mailbox()
   const left = new AbortController()
-  const events = watchSession(store, session, { after: Infinity, signal: AbortSignal.any([signal, left.signal]) })
-  void mailbox.fill(events, changed)
-  const first = await view({ session, ...(given !== undefined && { run: given }) })
-  const { index, id } = first.tail
-  let [current, knownRuns, knownInfo, notBefore] = [first as RunView | undefined, first.runs, '', 0]
-  let live: readonly TimedLedgerEntry[] = []
-  let known = { from, rows: [] as readonly string[] }
+  const ends = AbortSignal.any([signal, left.signal])
+  const news = new News(watchSession(store, ref.session, { after: Infinity, signal: ends }), changed)
   try {
-    for (;;) {
-      if (current !== undefined) {
-        const began = performance.now()
-        live = entriesBeyond(current, live)
-        const matrix = live.length === 0 ? current.matrix : matrixWith(current, live)
-        const now = await info({ ...current, matrix })
-        if (JSON.stringify(now) !== knownInfo) yield { type: 'run', run: now }
-        knownInfo = JSON.stringify(now)
-        const all = matrix.rows.slice(known.from).map(({ row }) => ({ row, text: JSON.stringify(row) }))
-        const rows = all.filter(({ text }, i) => text !== known.rows[i]).map(({ row }) => row)
-        for (let i = 0; i < rows.length; i += CHUNK)
-          yield { type: 'rows', rows: rows.slice(i, i + CHUNK), total: matrix.rows.length }
-        if (current.runs > knownRuns) yield { type: 'newRun', run: current.runs - 1 }
-        knownRuns = current.runs
-        const next = Math.max(known.from, matrix.settled.rows.length)
-        known = { from: next, rows: all.slice(next - known.from).map(({ text }) => text) }
-        notBefore = performance.now() + Math.max(MIN_PAUSE_MS, PAUSES * (performance.now() - began))
-        current = undefined
+    let current: RunView | undefined = await view(ref)
+    const { index, id } = current.run
+    let live: readonly TimedLedgerEntry[] = []
+    let sent = { info: '', runs: current.runs, rows: [] as readonly string[] }
+    while (current !== undefined) {
+      const began = performance.now()
+      live = entriesBeyond(current, live)
+      const matrix = live.length === 0 ? current.matrix : matrixWith(current, live)
+      const now = await info({ ...current, matrix })
+      const all = matrix.rows.slice(from).map(({ row }) => ({ row, text: JSON.stringify(row) }))
+      if (JSON.stringify(now) !== sent.info) yield { type: 'run', run: now }
+      const rows = all.filter(({ text }, i) => text !== sent.rows[i]).map(({ row }) => row)
+      for (let i = 0; i < rows.length; i += CHUNK)
+        yield { type: 'rows', rows: rows.slice(i, i + CHUNK), total: matrix.rows.length }
+      if (current.runs > sent.runs) yield { type: 'newRun', run: current.runs - 1 }
+      sent = { info: JSON.stringify(now), runs: current.runs, rows: all.map(({ text }) => text) }
+
+      const next = performance.now() + Math.max(MIN_PAUSE_MS, PAUSES * (performance.now() - began))
+      let isStale = false
+      while (!isStale || performance.now() < next) {
+        await news.arrival(isStale ? next - performance.now() : undefined)
+        if (signal.aborted) return
+        const { events, isChanged } = news.take()
+        isStale ||= isChanged
+        for (const event of events) {
+          if (event.run === id && event.type === 'hook') live = [...live, event.entry]
+          if (!passed.has(event.type)) isStale = true
+          else if (event.run === id) yield { type: 'event', event }
+        }
+        if (news.isEnded) break
       }
-      for (const event of mailbox.take()) {
-        const isOwn = event.run === id
-        if (isOwn && event.type === 'hook') live = [...live, event.entry]
-        if (!passed.has(event.type)) mailbox.isStale = true
-        else if (isOwn) yield { type: 'event', event }
-      }
-      if (signal.aborted) return
-      if (mailbox.isEnded) {
-        if (mailbox.failure !== undefined) throw mailbox.failure
-        yield { type: 'deleted' }
-        return
-      }
-      const pause = notBefore - performance.now()
-      if (!mailbox.isStale || pause > 0) await mailbox.arrival(mailbox.isStale ? pause : undefined)
-      else {
-        mailbox.isStale = false
-        const began = performance.now()
-        current = await view({ session, run: index }).catch(noneIfUnknown)
-        if (current === undefined) mailbox.isEnded = true
-        notBefore = performance.now() + PAUSES * (performance.now() - began)
-      }
+      if (news.failure !== undefined) throw news.failure
+      current = news.isEnded ? undefined : await view({ ...ref, run: index }).catch(noneIfUnknown)
     }
+    yield { type: 'deleted' }
   } finally {
     left.abort()
   }
@@ -102,45 +90,47 @@ function noneIfUnknown(thrown: unknown): undefined {
   throw thrown
 }
 
-/** Events that wait to be sent, and whether the run must be read again. */
-class Mailbox {
-  isStale = false
+/** The events of a session and changes of the list that have not been taken yet. */
+class News {
   isEnded = false
   /** Why the events cannot be followed. */
   failure: Error | undefined
   #events: AgentEvent[] = []
+  #isChanged = false
   #arrived = Promise.withResolvers<void>()
 
-  /** Takes events and changes of the list until both end. */
-  async fill(events: AsyncIterable<AgentEvent>, changed: () => Promise<boolean>): Promise<void> {
-    const listed = async (): Promise<void> => {
-      while (!this.isEnded && (await changed())) this.#arrive(() => (this.isStale = true))
-    }
-    void listed().catch(() => undefined)
+  constructor(events: AsyncIterable<AgentEvent>, changed: () => Promise<boolean>) {
+    void this.#follow(events)
+    void this.#list(changed)
+  }
+
+  async #follow(events: AsyncIterable<AgentEvent>): Promise<void> {
     try {
-      for await (const event of events) this.#arrive(() => this.#add(event))
+      for await (const event of events) {
+        // A reader that is too slow misses pieces of text; the rows that follow have all of it.
+        if (this.#events.length < MAX_EVENTS) this.#events.push(event)
+        else this.#isChanged = true
+        this.#arrived.resolve()
+      }
     } catch (thrown) {
       this.failure = toAgentError(thrown, 'STORE_FAILED')
-    } finally {
-      this.#arrive(() => (this.isEnded = true))
     }
-  }
-
-  /** A reader that is too slow misses pieces of text; the rows that follow have all of it. */
-  #add(event: AgentEvent): void {
-    if (this.#events.length < MAX_EVENTS) this.#events.push(event)
-    else this.isStale = true
-  }
-
-  #arrive(note: () => void): void {
-    note()
+    this.isEnded = true
     this.#arrived.resolve()
   }
 
-  take(): readonly AgentEvent[] {
-    const events = this.#events
+  async #list(changed: () => Promise<boolean>): Promise<void> {
+    while (!this.isEnded && (await changed())) {
+      this.#isChanged = true
+      this.#arrived.resolve()
+    }
+  }
+
+  take(): { readonly events: readonly AgentEvent[]; readonly isChanged: boolean } {
+    const taken = { events: this.#events, isChanged: this.#isChanged }
     this.#events = []
-    return events
+    this.#isChanged = false
+    return taken
   }
 
   async arrival(maxMs: number | undefined): Promise<void> {
@@ -152,18 +142,18 @@ class Mailbox {
 }
 
 /** The entries of events that are not in the ledger yet: it is stored at the end of a step. */
-function entriesBeyond({ tail, before }: RunView, live: readonly TimedLedgerEntry[]): readonly TimedLedgerEntry[] {
+function entriesBeyond({ run }: RunView, live: readonly TimedLedgerEntry[]): readonly TimedLedgerEntry[] {
   if (live.length === 0) return live
-  const closed = before.step + tail.steps.filter(({ isOpen }) => isOpen !== true).length
+  const closed = run.steps.filter(({ isOpen }) => isOpen !== true).length
   const keyOf = ({ step, trigger, hook, call = '' }: TimedLedgerEntry): string =>
     JSON.stringify([step, trigger, hook, call])
   const stored = Map.groupBy(
-    tail.ledger.filter(({ step, path }) => step >= closed && path === undefined),
+    run.ledger.filter(({ step, path }) => step >= closed && path === undefined),
     keyOf,
   )
   return live.filter((entry) => entry.step >= closed && stored.get(keyOf(entry))?.pop() === undefined)
 }
 
-function matrixWith({ tail, before }: RunView, entries: readonly TimedLedgerEntry[]): Matrix {
-  return matrixOf({ ...tail, ledger: [...tail.ledger, ...entries] }, before)
+function matrixWith({ run }: RunView, entries: readonly TimedLedgerEntry[]): ReturnType<typeof matrixOf> {
+  return matrixOf({ ...run, ledger: [...run.ledger, ...entries] })
 }

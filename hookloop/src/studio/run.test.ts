@@ -79,7 +79,7 @@ suite('a run', () => {
     assert.deepEqual([look.output, changes], ['"ran ls" [checked]', [{ path: 'output', after: '"ran ls" [checked]' }]])
     assert.equal(look.entries.find(({ hook }) => hook === 'no-ls')?.shadow, true)
     const { votes } = await studio.call('row', { ...ref, row: 9 })
-    assert.deepEqual([votes?.continues, votes?.resolvedBy], [false, 'completion'])
+    assert.deepEqual([votes?.shouldContinue, votes?.resolvedBy], [false, 'completion'])
     assert.match(votes!.how, /"completion" decided by allowStop \(completed\)/)
     assert.deepEqual(await studio.failure('row', { ...ref, row: 11 }), [404, 'ROW_UNKNOWN'])
   })

@@ -1,36 +1,26 @@
-import type { ContinuationEvaluation } from '../core/state/continuation.ts'
+import type { ContinuationOutcome } from '../core/state/continuation.ts'
 import type { AgentEvent } from '../core/state/event.ts'
-import type { Json, JsonObject } from '../values/json.ts'
-import type { Change } from '../core/state/ledger.ts'
+import type { Json } from '../values/json.ts'
+import type { LedgerEntry, TimedLedgerEntry } from '../core/state/ledger.ts'
+import type { ModelUsage, RunLimits, StoredRun } from '../core/state/stored-run.ts'
 import type { Approval } from '../core/state/tool-call.ts'
-import type { Usage } from '../core/state/usage.ts'
+import type { TokenUsage } from '../core/state/usage.ts'
 
 /** A run of a session by its index, from 0. Default: the last. */
 export type RunRef = { readonly session: string; readonly run?: number }
 
-export type RunStatus = 'running' | 'interrupted' | 'suspended' | 'completed' | 'stopped' | 'failed' | 'cancelled'
-export type RunSummary = {
-  readonly index: number
-  readonly id: string
+export type RunStatus = StoredRun['status'] | 'interrupted'
+export type RunSummary = Pick<StoredRun, 'index' | 'id' | 'session' | 'agent' | 'cwd' | 'usage' | 'endedAt'> & {
   readonly input: string
   readonly status: RunStatus
   readonly live: boolean
   readonly startedAt: number
-  readonly endedAt?: number
-  readonly usage: Usage
   /** Why it ended or waits, and which hook decided that. */
-  readonly decided?: {
-    readonly by: string
-    readonly definedAt?: string
-    readonly reason: string
-    readonly message: string
-  }
+  readonly decided?: Decided | undefined
 }
+type Decided = { readonly by: string; readonly message: string; readonly definedAt?: string | undefined }
 
 export type RunInfo = RunSummary & {
-  readonly session: string
-  readonly agent: string
-  readonly cwd?: string
   /** The number of runs in the session. */
   readonly runs: number
   /** The columns in the order in which the hooks fire. */
@@ -41,7 +31,7 @@ export type RunInfo = RunSummary & {
   readonly decisions: number
   readonly gauges: readonly Gauge[]
   /** What would let it continue. */
-  readonly wayOn?: string
+  readonly wayOn?: string | undefined
   readonly pending: readonly Question[]
   /** Whether the run can be judged again (`whatIf`); otherwise why not. */
   readonly whatIf: true | string
@@ -51,22 +41,18 @@ export type RunInfo = RunSummary & {
 export type RunExplanation = { readonly text: string; readonly warnings: readonly string[] }
 
 /** A limit in force, and how much of it was used. */
-export type Gauge = {
-  readonly limit: 'maxSteps' | 'maxTokens' | 'maxCost' | 'maxTimeMs' | 'maxToolCalls'
-  readonly used: number
-  readonly max: number
-}
+export type Gauge = { readonly limit: keyof RunLimits; readonly used: number; readonly max: number }
 
 export type Column = {
   /** Where it is in `Row.cells`. Ids stay the same while a run grows; new columns get new ids. */
   readonly id: number
   readonly hook: string
-  readonly mode: 'transform' | 'guard' | 'observe' | 'loop'
+  readonly mode: LedgerEntry['mode']
   readonly shadow: boolean
   /** Columns are grouped by the first trigger that their hooks fire at. */
   readonly group: string
   /** File and line, if it decided something in this run or is known from the agent. */
-  readonly definedAt?: string
+  readonly definedAt?: string | undefined
   /** The hook only keeps records for a capability. */
   readonly bookkeeping: boolean
   /** How often it decided or changed something. */
@@ -88,22 +74,22 @@ export type Row = {
   /** Counted from 0. */
   readonly step: number
   /** The tool of a call, or the model. */
-  readonly name?: string
+  readonly name?: string | undefined
   readonly text: string
-  readonly status?: 'ok' | 'failed' | 'blocked' | 'withheld' | 'outcomeUnknown' | 'asked' | 'running'
-  readonly at?: number
-  readonly ms?: number
+  readonly status?: 'ok' | 'failed' | 'blocked' | 'withheld' | 'outcomeUnknown' | 'asked' | 'running' | undefined
+  readonly at?: number | undefined
+  readonly ms?: number | undefined
   readonly cells: Cells
   /** Whether a hook that is not in shadow mode decided something here, or a question waits. */
   readonly decision: boolean
   /** The id of the call. */
-  readonly call?: string
+  readonly call?: string | undefined
   /** The row belongs to a subagent: the names from the outermost to it. */
-  readonly path?: readonly string[]
+  readonly path?: readonly string[] | undefined
   /** The question that waits here, by its id. */
-  readonly question?: string
+  readonly question?: string | undefined
   /** The point behind the row's step that `fork` takes. */
-  readonly forkAt?: number
+  readonly forkAt?: number | undefined
 }
 export type RowsPage = { readonly rows: readonly Row[]; readonly total: number }
 
@@ -120,38 +106,17 @@ export type RowDetail = {
   /** The whole text of the model or of the user. */
   readonly text: string
   /** Of a call: its arguments as they ran, those of the model if hooks changed them, its output. */
-  readonly args?: Json
-  readonly originalArgs?: Json
-  readonly output?: Json
-  readonly usage?: Pick<Usage, 'inputTokens' | 'outputTokens' | 'cachedInputTokens' | 'reasoningTokens' | 'costUsd'>
-  readonly entries: readonly CellEntry[]
-  /** The votes that were counted here, the result, and how it was found. */
-  readonly votes?: {
-    readonly votes: readonly ContinuationEvaluation[]
-    readonly continues: boolean
-    readonly resolvedBy?: string
-    readonly how: string
-  }
-  readonly question?: Question
+  readonly args?: Json | undefined
+  readonly originalArgs?: Json | undefined
+  readonly output?: Json | undefined
+  readonly usage?: TokenUsage | undefined
+  /** What each hook did here. */
+  readonly entries: readonly TimedLedgerEntry[]
+  /** The votes that were counted here, and why one of them decided. */
+  readonly votes?: (ContinuationOutcome & { readonly how: string }) | undefined
+  readonly question?: Question | undefined
   /** Errors of the step. */
   readonly errors: readonly string[]
-}
-
-/** One invocation of one hook. */
-export type CellEntry = {
-  readonly column: number
-  readonly hook: string
-  readonly trigger: string
-  readonly mode: Column['mode']
-  readonly shadow: boolean
-  readonly ms: number
-  readonly definedAt?: string
-  readonly decision?: string
-  readonly message?: string
-  readonly value?: Json
-  readonly error?: string
-  readonly changes: readonly Change[]
-  readonly warnings: readonly string[]
 }
 
 /** A line of the stream of a run. */
@@ -167,27 +132,14 @@ export type RunChange =
   /** The session was deleted. */
   | { readonly type: 'deleted' }
 
-/** A question that waits for an answer. */
-export type Question = {
+/** A question that waits for an answer, and the session that asks. */
+export type Question = Approval & {
   readonly session: string
   readonly title: string
   readonly agent: string
-  readonly id: string
-  readonly hash: string
-  readonly tool: string
-  readonly args: JsonObject
-  readonly message: string
-  readonly asks: Approval['asks']
   readonly askedAt: number
-  readonly expiresAt?: number
-  /** The subagent that asks: the names from the outermost to it. */
-  readonly path?: readonly string[]
-  /** The trigger, if it is not about a tool call. */
-  readonly trigger?: string
   /** Why the arguments cannot be edited; undefined if they can. */
-  readonly notEditable?: string
-  /** How often a process died while it ran the call. */
-  readonly interruptions?: number
+  readonly notEditable?: string | undefined
 }
 
 /** Where the time and the money of a run went. */
@@ -200,13 +152,7 @@ export type TimeReport = {
   readonly totals: { readonly modelMs: number; readonly toolsMs: number; readonly hooksMs: number }
   /** Spans in the order in which they began. At most 5000, the longest ones. */
   readonly spans: readonly Span[]
-  readonly models: readonly {
-    readonly model: string
-    readonly calls: number
-    readonly inputTokens: number
-    readonly outputTokens: number
-    readonly costUsd: number
-  }[]
+  readonly models: readonly ModelUsage[]
 }
 export type Span = {
   readonly kind: 'model' | 'tool' | 'hook' | 'wait'

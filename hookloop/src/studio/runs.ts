@@ -1,7 +1,6 @@
 import { explanationText } from '../core/explain/explain.ts'
 import { explanation } from '../core/explain/explanation.ts'
 import { loadSession } from '../sessions/log/read-session.ts'
-import type { RecordedRun, RecordedRuns } from '../sessions/log/recorded-run.ts'
 import type { SessionReader } from '../sessions/log/session-reader.ts'
 import { toStoredRun } from '../sessions/log/stored-run.ts'
 import { sessionUnknown, type SessionStore } from '../sessions/stores/store.ts'
@@ -10,37 +9,27 @@ import { textOf } from '../core/state/message.ts'
 import type { StoredRun } from '../core/state/stored-run.ts'
 import { totalTokens } from '../core/state/usage.ts'
 import { questionOf } from './inbox.ts'
-import { changesInput, line, matrixOf, nothingSettled, type Matrix, type Settled } from './matrix.ts'
+import { line, matrixOf, type Matrix } from './matrix.ts'
 import { HttpProblem } from './request-rules.ts'
 import type { Gauge, Question, RunExplanation, RunInfo, RunRef, RunSummary } from './run.types.ts'
 
 /** A run as it is stored now. */
 export type RunView = {
-  /** The run with only those steps that were not settled before: `steps`, `calls`, `ledger` and `events` are theirs. */
-  readonly tail: StoredRun
-  /** What was settled before. With `tail` it is the whole matrix. */
-  readonly before: Settled
+  readonly run: StoredRun
   readonly matrix: Matrix
   /** The number of runs of the session. */
   readonly runs: number
-  /** The run with all its steps. Takes longer the longer the run is. */
-  readonly whole: () => StoredRun
 }
 
-type Viewed = {
-  readonly view: RunView
-  readonly recorded: RecordedRun
-  readonly records: number
-  readonly rewinds: number
+type Known = {
+  reading: Promise<SessionReader | undefined>
+  /** The views of its runs, by index, and how much of the session each of them shows. */
+  readonly views: Map<number, { readonly chars: number; readonly view: RunView }>
 }
-type Known = { reading: Promise<SessionReader | undefined>; readonly views: Map<number, Viewed> }
 
 const MAX_SESSIONS = 16
 
-/**
- * Reads the runs of sessions. Of a session that was read before, only what was appended since is read, and only rows that may
- * have changed are made again: so an update of a run costs the same however long the run is.
- */
+/** Reads the runs of sessions. Of a session that was read before, only what was appended since is read. */
 export class RunReader {
   readonly #store: SessionStore
   readonly #known = new BoundedMap<string, Known>(MAX_SESSIONS)
@@ -54,15 +43,20 @@ export class RunReader {
     return runs.map((run) => toStoredRun(run, rewound))
   }
 
-  async view(ref: RunRef): Promise<RunView> {
-    const { recorded: found } = await this.#read(ref.session)
-    const { views } = this.#known.get(ref.session)!
-    const recorded = runIn(found.runs, ref)
-    const known = views.get(recorded.index)
-    const isSame = known?.recorded === recorded && known.records === recorded.records.length
-    const viewed = isSame ? known : viewOf(recorded, found, known)
-    views.set(recorded.index, viewed)
-    return { ...viewed.view, runs: found.runs.length }
+  async view({ session, run: index = -1 }: RunRef): Promise<RunView> {
+    const { recorded, chars } = await this.#read(session)
+    const { runs, rewound } = recorded
+    const found = runs.at(index)
+    if (found === undefined && runs.length === 0) throw sessionUnknown(session)
+    if (found === undefined)
+      throw new HttpProblem(404, 'RUN_UNKNOWN', `There is no run ${index}: the session has ${runs.length} runs.`)
+    const { views } = this.#known.get(session)!
+    const known = views.get(found.index)
+    if (known?.chars === chars) return known.view
+    const run = toStoredRun(found, rewound)
+    const view = { run, matrix: matrixOf(run), runs: runs.length }
+    views.set(found.index, { chars, view })
+    return view
   }
 
   /** Whether a process works on a session. */
@@ -73,7 +67,11 @@ export class RunReader {
   /** One reading at a time: each one reads on where the one before has ended. */
   async #read(id: string): Promise<SessionReader> {
     const known = this.#known.getOrAdd(id, () => ({ reading: Promise.resolve(undefined), views: new Map() }))
-    const reading = known.reading.then((before) => loadSession(this.#store, id, { known: before, runs: 'all' }))
+    const reading = known.reading.then(async (before) => {
+      const reader = await loadSession(this.#store, id, { known: before, runs: 'all' })
+      if (reader !== before) known.views.clear() // another session with the same id
+      return reader
+    })
     known.reading = reading.catch(() => undefined)
     const reader = await reading
     if (reader === undefined) throw sessionUnknown(id)
@@ -81,76 +79,52 @@ export class RunReader {
   }
 }
 
-function viewOf(recorded: RecordedRun, { runs, rewound }: RecordedRuns, known?: Viewed): Viewed {
-  const rewinds = rewound.length
-  const isContinued = known?.recorded.input === recorded.input && known.rewinds === rewinds
-  const settled = isContinued ? known.view.matrix.settled : nothingSettled
-  let before = settled.step < recorded.stepStarts.length ? settled : nothingSettled // a slow reader may be behind
-  let tail = toStoredRun(recorded, rewound, before.step)
-  if (changesInput(tail, before)) [before, tail] = [nothingSettled, toStoredRun(recorded, rewound)]
-  const matrix = matrixOf(tail, before)
-  const whole = (): StoredRun => (before.step === 0 ? tail : toStoredRun(recorded, rewound))
-  const view = { tail, before, matrix, runs: runs.length, whole }
-  return { view, recorded, records: recorded.records.length, rewinds }
-}
-
-function runIn(runs: readonly RecordedRun[], { session, run = -1 }: RunRef): RecordedRun {
-  const found = runs.at(run)
-  if (found !== undefined) return found
-  if (runs.length === 0) throw sessionUnknown(session)
-  throw new HttpProblem(404, 'RUN_UNKNOWN', `There is no run ${run}: the session has ${runs.length} runs.`)
-}
-
 export function runSummary(run: StoredRun, isLive: boolean): RunSummary {
-  const { index, id, input, status, at, endedAt, usage } = run
-  const decided = decidedIn(run)
+  const { index, id, session, agent, cwd, input, status, at, endedAt, usage } = run
   return {
     index,
     id,
+    session,
+    agent,
+    ...(cwd !== undefined && { cwd }),
     input: line(textOf(input.content)),
     status: status === 'running' && !isLive ? 'interrupted' : status,
     live: isLive && status === 'running',
     startedAt: at,
     ...(endedAt !== undefined && { endedAt }),
     usage,
-    ...(decided !== undefined && { decided }),
+    decided: decidedIn(run),
   }
 }
 
-function decidedIn({ final, pending, ledger }: StoredRun): RunSummary['decided'] {
-  const [first] = pending
-  if (final === undefined && first === undefined) return undefined
-  const { by, reason, message } = final ?? { by: first!.by, reason: 'approval', message: first!.message }
+function decidedIn({ final, pending: [asked], ledger }: StoredRun): RunSummary['decided'] {
+  const decided = final ?? asked
+  if (decided === undefined) return undefined
+  const { by, message } = decided
   const definedAt = ledger.findLast((each) => each.hook === by && each.definedAt !== undefined)?.definedAt
-  return { by, reason, message, ...(definedAt !== undefined && { definedAt }) }
+  return { by, message, definedAt }
 }
 
 export function runInfo(
-  { tail: run, matrix: { columns, rows, decisions }, runs }: RunView,
+  { run, matrix: { columns, rows, decisions }, runs }: RunView,
   { live, whatIf, now }: Pick<RunInfo, 'live' | 'whatIf'> & { readonly now: number },
 ): RunInfo {
-  const { session, agent, cwd } = run
   return {
     ...runSummary(run, live),
-    session,
-    agent,
-    ...(cwd !== undefined && { cwd }),
     runs,
     columns,
     rows: rows.length,
     decisions,
     gauges: gaugesOf(run, now),
-    ...(!live && wayOn(run)),
+    wayOn: live ? undefined : wayOn(run),
     pending: questionsIn(run),
     whatIf,
   }
 }
 
-/** What to do next, which its last steps say. The advice for a run that waits is code; the page has the question. */
-function wayOn(tail: StoredRun): Pick<RunInfo, 'wayOn'> {
-  if (tail.pending.length > 0) return { wayOn: 'Answer the question, then resume.' }
-  const explained = explanation(tail)
-  return explained.wayOn === undefined ? {} : { wayOn: explained.wayOn }
+/** What to do next. The advice for a run that waits is code; the page has the question. */
+function wayOn(run: StoredRun): string | undefined {
+  return run.pending.length > 0 ? 'Answer the question, then resume.' : explanation(run).wayOn
 }
 
 export function runExplanation(run: StoredRun): RunExplanation {

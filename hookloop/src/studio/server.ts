@@ -1,20 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { AgentError, messageOf } from '../errors.ts'
+import { readJson } from '../serve/http.ts'
+import { toNodeListener } from '../serve/node-listener.ts'
+import { sseResponse, type SseEvent } from '../serve/sse.ts'
 import type { JsonObject } from '../values/json.ts'
 import type { PageBundle } from './api.types.ts'
 import { pageHtml, pagePolicy } from './page-html.ts'
-import {
-  checkOrigin,
-  checkToken,
-  hostsOf,
-  HttpProblem,
-  readBody,
-  toProblem,
-  type RequestRules,
-} from './request-rules.ts'
+import { checkOrigin, checkToken, hostsOf, HttpProblem, toProblem } from './request-rules.ts'
 
 /** The calls and the streams that a server offers, by name. */
 type Endpoints = {
@@ -39,51 +34,68 @@ export type StudioServer = {
 }
 
 const MAX_STREAMS = 100
-const HEARTBEAT_MS = 15_000
+const MAX_BODY_BYTES = 1024 * 1024
+const KEEP_ALIVE_MS = 15_000
+
+const commonHeaders = {
+  'cache-control': 'no-store',
+  'content-security-policy': pagePolicy,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+}
 
 /** Serves the page and its API. It answers only requests of its own page and of programs that have the token. */
 export async function serveStudio(endpoints: Endpoints, options: ServerOptions): Promise<StudioServer> {
   const { page, port = 0, host = '127.0.0.1', token = randomBytes(32).toString('base64url') } = options
   const closing = new AbortController()
+  let hosts: ReadonlySet<string> = new Set()
   let streams = 0
-  const allowed: { rules?: RequestRules } = {}
 
-  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const rules = allowed.rules!
-    checkOrigin(request, rules)
-    const path = request.url ?? ''
-    const [, kind, name] = /^\/(api|stream)\/([A-Za-z]+)$/.exec(path) ?? []
+  const answer = async (request: Request): Promise<Response> => {
+    checkOrigin(request, hosts)
+    const { pathname } = new URL(request.url)
+    const [, kind, name] = /^\/(api|stream)\/([A-Za-z]+)$/.exec(pathname) ?? []
     if (name === undefined) {
       allowOnly(request, ['GET', 'HEAD'])
-      return sendFile(response, path, await page())
+      return fileResponse(pathname, await page())
     }
     allowOnly(request, ['POST'])
-    checkToken(request, rules)
-    const body = await readBody(request)
-    if (kind === 'api') return sendJson(response, 200, await endpoints.call(name, body))
-    if (streams >= MAX_STREAMS) throw new HttpProblem(503, 'TOO_MANY_STREAMS', 'Close some windows of the studio.')
-    streams++
-    try {
-      const reading = new AbortController()
-      response.once('close', () => reading.abort())
-      const signal = AbortSignal.any([closing.signal, reading.signal])
-      await sendLines(response, endpoints.stream(name, body, signal), signal)
-    } finally {
-      streams--
-    }
+    checkToken(request, token)
+    const body = await readJson(request, MAX_BODY_BYTES)
+    return kind === 'api' ? Response.json(await endpoints.call(name, body)) : streamResponse(request, name, body)
   }
 
-  const server = createServer((request, response) => {
-    for (const [name, value] of Object.entries(commonHeaders)) response.setHeader(name, value)
-    handle(request, response).catch((thrown: unknown) => {
-      const { status, code, message } = toProblem(thrown)
-      if (response.headersSent) response.destroy()
-      else {
-        response.setHeader('connection', 'close') // the rest of its body is not read
-        sendJson(response, status, { error: { code, message } })
+  /** A stream that fails at once is an error. */
+  const streamResponse = async (request: Request, name: string, body: JsonObject): Promise<Response> => {
+    if (streams >= MAX_STREAMS) throw new HttpProblem(503, 'TOO_MANY_STREAMS', 'Close some windows of the studio.')
+    const reading = new AbortController()
+    const lines = endpoints.stream(name, body, AbortSignal.any([closing.signal, reading.signal]))
+    const first = await lines.next()
+    streams++
+    const events = async function* (signal: AbortSignal): AsyncGenerator<SseEvent> {
+      signal.addEventListener('abort', () => reading.abort())
+      try {
+        for (let next = first; next.done !== true; next = await lines.next()) yield { data: next.value }
+      } finally {
+        reading.abort()
+        streams--
       }
+    }
+    return sseResponse(request, events, { keepAliveMs: KEEP_ALIVE_MS, idleMs: Infinity })
+  }
+
+  const handle = async (request: Request): Promise<Response> => {
+    const { body, status, headers } = await answer(request).catch((thrown: unknown) => {
+      const { status: failed, code, message } = toProblem(thrown)
+      return Response.json({ error: { code, message } }, { status: failed })
     })
-  })
+    return new Response(body, { status, headers: { ...Object.fromEntries(headers), ...commonHeaders } })
+  }
+
+  const server = createServer(toNodeListener(handle))
   server.maxConnections = 4 * MAX_STREAMS
   server.listen(port, host)
   try {
@@ -94,7 +106,7 @@ export async function serveStudio(endpoints: Endpoints, options: ServerOptions):
     })
   }
   const address = server.address() as AddressInfo
-  allowed.rules = { hosts: hostsOf(host, address.port), token }
+  hosts = hostsOf(host, address.port)
   const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
   return {
     url: `http://${shown}:${address.port}/#token=${token}`,
@@ -107,21 +119,11 @@ export async function serveStudio(endpoints: Endpoints, options: ServerOptions):
   }
 }
 
-const commonHeaders = {
-  'cache-control': 'no-store',
-  'content-security-policy': pagePolicy,
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-}
-
-function allowOnly({ method = '' }: IncomingMessage, methods: readonly string[]): void {
+function allowOnly({ method }: Request, methods: readonly string[]): void {
   if (!methods.includes(method)) throw new HttpProblem(405, 'METHOD', `Only ${methods.join(' and ')} is allowed here.`)
 }
 
-function sendFile(response: ServerResponse, path: string, { script, style }: PageBundle): void {
+function fileResponse(path: string, { script, style }: PageBundle): Response {
   const files: { readonly [path: string]: readonly [type: string, text: string] } = {
     '/': ['text/html', pageHtml],
     '/page.js': ['text/javascript', script],
@@ -129,31 +131,5 @@ function sendFile(response: ServerResponse, path: string, { script, style }: Pag
   }
   if (!Object.hasOwn(files, path)) throw new HttpProblem(404, 'NOT_FOUND', 'There is no such page.')
   const [type, text] = files[path]!
-  send(response, 200, `${type}; charset=utf-8`, text)
-}
-
-function sendJson(response: ServerResponse, status: number, value: unknown): void {
-  send(response, status, 'application/json; charset=utf-8', JSON.stringify(value))
-}
-
-function send(response: ServerResponse, status: number, type: string, text: string): void {
-  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) }).end(text)
-}
-
-/** Sends what an iterator yields, one line each, as fast as the reader takes it. A call that fails at once is an error. */
-async function sendLines(response: ServerResponse, lines: AsyncIterator<unknown>, signal: AbortSignal): Promise<void> {
-  let next = await lines.next()
-  response.writeHead(200, { 'content-type': 'application/x-ndjson; charset=utf-8' })
-  const heartbeat = setInterval(() => response.writableNeedDrain || response.write('\n'), HEARTBEAT_MS)
-  try {
-    for (; next.done !== true && !signal.aborted; next = await lines.next()) {
-      if (!response.write(`${JSON.stringify(next.value)}\n`)) await once(response, 'drain', { signal })
-    }
-  } catch (thrown) {
-    if (!signal.aborted) throw thrown
-  } finally {
-    clearInterval(heartbeat)
-    await lines.return?.()
-    response.end()
-  }
+  return new Response(text, { headers: { 'content-type': `${type}; charset=utf-8` } })
 }

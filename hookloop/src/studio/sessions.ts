@@ -1,12 +1,13 @@
 import { isAbsolute, relative } from 'node:path'
 import { sessionUnknown, type ListedSession, type SessionStore } from '../sessions/stores/store.ts'
-import type { Json, JsonObject } from '../values/json.ts'
+import type { Json } from '../values/json.ts'
 import type { SessionsChange, SessionsPage, SessionsRequest, SessionStatus, SessionSummary } from './api.types.ts'
 import { TextSearch } from './text-search.ts'
 
 const DEFAULT_COUNT = 50
-/** Sessions that are looked at for one page. Beyond them, the page ends early and has a `next`. */
-const MAX_SCANNED = 5000
+/** Sessions that are looked at for one page, and sessions that are read for it. Beyond them, it ends early and has a `next`. */
+const MAX_LISTED = 5000
+const MAX_READ = 100
 const BATCH = 200
 
 type Scan = {
@@ -22,22 +23,22 @@ export async function listSessions(
   { search = searchFor(store, request), until }: Scan = {},
 ): Promise<SessionsPage> {
   const { status, agent, after, count = DEFAULT_COUNT } = request
-  search?.start()
+  const mayRead = (search?.reads ?? 0) + MAX_READ
   const filter = { ...(status !== undefined && { status }), ...(agent !== undefined && { agent }) }
   const sessions: SessionSummary[] = []
   let position = after
-  for (let scanned = 0; scanned < MAX_SCANNED; scanned += BATCH) {
+  for (let scanned = 0; scanned < MAX_LISTED; scanned += BATCH) {
     const batch = await store.list({ ...filter, limit: BATCH, ...(position !== undefined && { after: position }) })
     for (const listed of batch) {
       if (until !== undefined && listed.updatedAt < until.updatedAt) return { sessions }
       position = { id: listed.id, updatedAt: listed.updatedAt }
       const summary = summaryOf(listed)
       if (await isWanted(summary, request, search)) sessions.push(summary)
-      if (sessions.length === count || search?.isSpent === true) return { sessions, next: position }
+      if (sessions.length === count || search?.reads === mayRead) return { sessions, next: position }
     }
     if (batch.length < BATCH) return { sessions }
   }
-  return { sessions, ...(position !== undefined && { next: position }) }
+  return { sessions, next: position }
 }
 
 /** What lists show of a session. Throws if there is none. */
@@ -48,41 +49,36 @@ export async function readSummary(store: SessionStore, id: string): Promise<Sess
 }
 
 export function summaryOf({ id, head, updatedAt, problem }: ListedSession): SessionSummary {
-  const status = textIn(head, 'status') ?? 'idle'
-  const [user, cwd] = [textIn(head, 'user'), textIn(head, 'cwd')]
+  const { status, title, agent, cwd, steps, tokens, costUsd, pending } = head
   return {
     id,
-    title: textIn(head, 'title') ?? '',
-    agent: textIn(head, 'agent') ?? '',
-    ...(user !== undefined && { user }),
-    ...(cwd !== undefined && { cwd }),
-    status: status as SessionStatus,
-    live: status === 'running',
-    createdAt: numberIn(head['createdAt']),
     updatedAt,
-    steps: numberIn(head['steps']),
-    tokens: numberIn(head['tokens']),
-    costUsd: numberIn(head['costUsd']),
-    pending: Array.isArray(head['pending']) ? head['pending'].length : 0,
-    ...(problem !== undefined && { problem }),
+    title: text(title) ?? '',
+    agent: text(agent) ?? '',
+    status: (text(status) ?? 'idle') as SessionStatus,
+    live: status === 'running',
+    steps: number(steps),
+    tokens: number(tokens),
+    costUsd: number(costUsd),
+    pending: Array.isArray(pending) ? pending.length : 0,
+    cwd: text(cwd),
+    problem,
   }
 }
 
 async function isWanted(
   session: SessionSummary,
-  { cwd, minCostUsd = 0, text = '' }: SessionsRequest,
+  { cwd, minCostUsd = 0, text: words = '' }: SessionsRequest,
   search: TextSearch | undefined,
 ): Promise<boolean> {
-  const words = text.toLowerCase()
   const { id, title, agent, costUsd } = session
   if (costUsd < minCostUsd || (cwd !== undefined && !isBelow(cwd, session.cwd))) return false
-  return (
-    [id, title, agent].some((each) => each.toLowerCase().includes(words)) || (await search?.finds(session)) === true
-  )
+  const isNamed = [id, title, agent].some((each) => each.toLowerCase().includes(words.toLowerCase()))
+  return isNamed || (await search?.finds(session)) === true
 }
 
-function searchFor(store: SessionStore, { text = '' }: SessionsRequest): TextSearch | undefined {
-  return text === '' ? undefined : new TextSearch(store, text)
+function searchFor(store: SessionStore, { text: words = '' }: SessionsRequest): TextSearch | undefined {
+  return words === '' ? undefined : new TextSearch(store, words)
 }
 
 function isBelow(folder: string, path: string | undefined): boolean {
@@ -91,12 +87,12 @@ function isBelow(folder: string, path: string | undefined): boolean {
   return rest !== '..' && !/^\.\.[/\\]/.test(rest) && !isAbsolute(rest)
 }
 
-function textIn(head: JsonObject, name: string): string | undefined {
-  const value = head[name]
+/** A head may be damaged. */
+function text(value: Json | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-function numberIn(value: Json | undefined): number {
+function number(value: Json | undefined): number {
   return typeof value === 'number' ? value : 0
 }
 

@@ -201,7 +201,7 @@ suite('the streams of lists', () => {
     await waiting({ store, path })
     for await (const line of sessions)
       if (line.type === 'changed' && line.sessions[0]?.status === 'suspended' && line.sessions[0].pending === 1) break
-    for await (const { questions } of inbox) if (questions[0]?.tool === 'bash') break
+    for await (const { questions } of inbox) if (questions[0]?.toolCall.name === 'bash') break
     const again = studio.lines('sessions', {})
     assert.equal((await again.next()).value?.type, 'page')
     await store.delete('clean-up')

@@ -110,7 +110,6 @@ export async function studioFor(store: SessionStore, given: Partial<StudioOption
     canJudge: () => (agent === undefined ? 'Start the studio with --agent.' : true),
     agentOf: async () => agent!,
     loadHooks: async () => [],
-    doctor: async () => ({ problems: [], notes: [], hooks: [] }),
     redact: [],
     onError: (error) => errors.push(error),
     ...given,
@@ -149,7 +148,7 @@ export async function studioFor(store: SessionStore, given: Partial<StudioOption
         for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
           const lines = (rest + piece).split('\n')
           rest = lines.pop()!
-          for (const line of lines) if (line !== '') yield JSON.parse(line) as never
+          for (const line of lines) if (line.startsWith('data: ')) yield JSON.parse(line.slice(6)) as never
         }
       } finally {
         leaving.abort()

@@ -29,13 +29,7 @@ export function timeReport(run: StoredRun, { rows }: Matrix, now: number): TimeR
       hooksMs: sum(ledger.map(({ trigger, durationMs }) => (trigger.startsWith('around') ? 0 : durationMs))),
     },
     spans: longest(spans),
-    models: models.map(({ model, calls: count, inputTokens, outputTokens, costUsd }) => ({
-      model,
-      calls: count,
-      inputTokens,
-      outputTokens,
-      costUsd,
-    })),
+    models,
   }
 }
 

@@ -36,18 +36,18 @@ export async function judgeAgain(
       was: decidedWords(was),
       would: decidedWords(would),
       changes: would.flatMap(({ changes = [] }) => changes),
-      ...(divergence !== undefined && { divergence }),
+      divergence,
     })),
-    ...(divergesAt !== undefined && { divergesAt: { ...placeIn(matrix, divergesAt), why: divergesAt.why } }),
+    divergesAt: divergesAt && { ...placeIn(matrix, divergesAt), why: divergesAt.why },
     unjudged,
-    ...noteOn(record),
+    note: noteOn(record),
   }
 }
 
-function noteOn({ status, message = '' }: ReplayReport['record']): Pick<WhatIfReport, 'note'> {
-  if (status === 'complete') return {}
+function noteOn({ status, message = '' }: ReplayReport['record']): string | undefined {
+  if (status === 'complete') return undefined
   const why = status === 'diverged' ? 'This agent differs from the one of the record' : 'The record has no end'
-  return { note: `${why}, so it was judged up to there. ${message}`.trim() }
+  return `${why}, so it was judged up to there. ${message}`.trim()
 }
 
 /** The row of an event. Where no hook had fired in the recorded run, that of the call or the step. */
@@ -67,7 +67,7 @@ function placeIn({ rows }: Matrix, { step, trigger, call, path }: ReplayPlace): 
     rows.find(
       ({ row }) => row.step === start.step && row.call === start.call && row.path === undefined && row.kind !== 'input',
     )
-  return { step, trigger, row: found?.row.index ?? null, ...(call !== undefined && { tool: call.name }) }
+  return { step, trigger, row: found?.row.index ?? null, tool: call?.name }
 }
 
 /**

@@ -83,7 +83,7 @@ suite('hookloop studio', () => {
     assert.deepEqual(project.done(), [])
   })
 
-  test('lists the hooks of a project that is not trusted, and runs them neither for the list nor for the doctor', async () => {
+  test('lists the hooks of a project that is not trusted, and does not run them', async () => {
     const project = new ScriptedProject()
     mkdirSync(project.path('.hookloop'))
     const hook = { name: 'evil', on: 'beforeToolUse', mode: 'guard', shell: 'echo ran >> log' }
@@ -92,11 +92,9 @@ suite('hookloop studio', () => {
     await using studio = await open(project)
     const { files } = await studio.call('hooks', {})
     assert.deepEqual(
-      files.map((each) => [each.hook, each.trust]),
+      files.map((each) => [each.name, each.trust]),
       [['evil', 'untrusted']],
     )
-    const { problems } = await studio.call('doctor', {})
-    assert.match(problems.join(), /not trusted/)
     assert.deepEqual(project.done(), [])
   })
 

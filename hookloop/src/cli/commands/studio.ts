@@ -5,19 +5,15 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Agent } from '../../core/agent/agent.ts'
 import { messageOf } from '../../errors.ts'
-import type { DoctorReport } from '../../studio/api.types.ts'
 import type { StudioOptions } from '../../studio/context.ts'
 import { loadPage } from '../../studio/page-html.ts'
 import { startStudio } from '../../studio/studio.ts'
-import { listHooks } from '../../hook-files/list-hooks.ts'
-import { TrustStore } from '../../hook-files/trust/trust-store.ts'
 import { createCliAgent, type AgentFlags } from '../agents/create-cli-agent.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { exitCodes, type ExitCode } from '../exit-codes.ts'
 import { collect, portNumber, storeOptions } from '../options.ts'
 import { version } from '../version.ts'
-import { checkHooks } from '../hooks-check/check-hooks.ts'
 import { SESSION_OPTIONS_KEY, signaturePattern, signedFlags } from '../run/session-options.ts'
 import { dataFolder, withStore, type OpenStore, type StoreFlags } from '../sessions/open-store.ts'
 import { colorsFor } from '../terminal/colors.ts'
@@ -121,28 +117,12 @@ async function optionsOf(
     },
     agentOf: ({ metadata }) => agentFor(flagsOf(metadata) ?? {}),
     loadHooks,
-    doctor: () => diagnose(file),
     redact: [signaturePattern],
     onError: (error) => void err.write(`${colorsFor(err, env).red('error:')} ${printable(messageOf(error))}\n`),
   }
 }
 
 type StoredMetadata = Parameters<StudioOptions['canJudge']>[0]['metadata']
-
-async function diagnose(agent: string | undefined): Promise<DoctorReport> {
-  const places = { dir: process.cwd(), trust: new TrustStore() }
-  const listed = listHooks(places)
-  const { checked, problems } = await checkHooks({ ...places, listed, agent })
-  return {
-    problems,
-    notes: listed.notes,
-    hooks: checked.map(({ name, source, status, why }) => ({
-      hook: name,
-      source,
-      findings: [{ path: 'example', status, ...(why !== undefined && { note: why }) }],
-    })),
-  }
-}
 
 /**
  * Opens the browser, if there is one. It gets the URL from a file that only this user can read: other users can see the

@@ -61,11 +61,6 @@ export async function fakeStudio(
       return { answered: id }
     },
     hooks: () => hooksReport,
-    doctor: () => ({
-      problems: ['format does not block when it fails'],
-      notes: [],
-      hooks: [{ hook: 'ask-rm', source: '.hookloop/hooks.json', findings: [{ path: 'timeout', status: 'blocks' }] }],
-    }),
     compare: () => comparison,
     fork: () => ({ session: 'forked' }),
     export: ({ as }) => ({ name: `run.${as}`, type: 'text/plain', text: 'exported' }),
@@ -79,7 +74,7 @@ export async function fakeStudio(
     inbox: () => [{ questions: waiting }],
   }
   const send = <Name extends keyof Streams>(name: Name, line: Streams[Name]['line']): void => {
-    for (const response of open.get(name) ?? []) response.write(`${JSON.stringify(line)}\n`)
+    for (const response of open.get(name) ?? []) response.write(`data: ${JSON.stringify(line)}\n\n`)
   }
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -107,8 +102,8 @@ export async function fakeStudio(
     sent.push({ name, request: input })
     if (kind === 'stream') {
       await connected
-      response.writeHead(200, { 'content-type': 'application/x-ndjson' })
-      for (const line of first[name as 'run'](input)) response.write(`${JSON.stringify(line)}\n`)
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      for (const line of first[name as 'run'](input)) response.write(`data: ${JSON.stringify(line)}\n\n`)
       const readers = open.get(name as 'run') ?? new Set()
       open.set(name as 'run', readers.add(response))
       if (name === 'run') for (const line of early.splice(0)) send(name, line)

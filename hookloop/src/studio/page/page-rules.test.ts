@@ -7,7 +7,7 @@ import { suite, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
-import { eventually, type OpenOptions, pageTest, type PageTest } from '../../../../scripts/browser/browser.fixture.ts'
+import { eventually, pageTest, type PageTest } from '../../../../scripts/browser/browser.fixture.ts'
 import type { EmbeddedRun } from '../run.types.ts'
 import { bundlePage } from './bundle-page.ts'
 import { fakeStudio } from './fake-studio.fixture.ts'
@@ -28,13 +28,8 @@ const views: { readonly [name: string]: readonly [route: string, shows: string] 
 }
 
 /** A view that has loaded all it shows. */
-async function visit(
-  { open }: Pick<PageTest, 'open'>,
-  url: string,
-  shows: string,
-  options?: OpenOptions,
-): Promise<Page> {
-  const page = await open(url, options)
+async function visit({ open }: Pick<PageTest, 'open'>, url: string, shows: string): Promise<Page> {
+  const page = await open(url)
   await page.getByText(shows).first().waitFor()
   await eventually(() => page.locator('.loading, [aria-busy=true], .empty:text("Loading …")').count(), 0)
   return page
@@ -59,46 +54,31 @@ test('no component sets HTML', () => {
 })
 
 suite('every view', () => {
-  for (const dark of [false, true]) {
+  for (const [name, [route, shows]] of Object.entries(views))
     pageTest(
-      `has texts with a contrast of at least 4.5 in ${dark ? 'dark' : 'light'} mode`,
+      `${name}: has names for its controls, a contrast of at least 4.5 in both color schemes, and fits a phone`,
       async ({ open, screenshot }) => {
         await using studio = await fakeStudio()
-        const colors = new Set<string>()
-        for (const [name, [route, shows]] of Object.entries(views)) {
-          const page = await visit({ open }, studio.url(route), shows, { dark })
+        const page = await visit({ open }, studio.url(route), shows)
+        await eventually(() => page.evaluate(unnamedControls), [])
+        await eventually(() => page.getByRole('heading', { level: 1 }).count(), 1)
+        await screenshot(page, `${name}-light`)
+        const colors: unknown[] = []
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.emulateMedia({ colorScheme })
           await eventually(() => page.evaluate(weakTexts), [])
-          colors.add(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
-          await screenshot(page, `${name}-${dark ? 'dark' : 'light'}`)
+          colors.push(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
         }
-        assert.deepEqual([...colors], [dark ? 'rgb(19, 20, 23)' : 'rgb(255, 255, 255)'])
-      },
-    )
-  }
-
-  pageTest(
-    "fits a phone's width of 390 px, and buttons are large enough for a finger",
-    async ({ open, screenshot }) => {
-      await using studio = await fakeStudio()
-      for (const [name, [route, shows]] of Object.entries(views)) {
-        const page = await visit({ open }, studio.url(route), shows, { width: 390, height: 844 })
+        assert.deepEqual(colors, ['rgb(255, 255, 255)', 'rgb(19, 20, 23)'])
+        await screenshot(page, `${name}-dark`)
+        await page.keyboard.press('Tab')
+        await eventually(() => page.evaluate('document.activeElement.textContent'), 'Sessions')
+        await page.setViewportSize({ width: 390, height: 844 })
         await eventually(() => page.evaluate('document.documentElement.scrollWidth'), 390)
         await eventually(() => page.evaluate(smallButtons), [])
         await screenshot(page, `${name}-phone`)
-      }
-    },
-  )
-
-  pageTest('gives each control a name, one first heading and one place for the focus to start', async ({ open }) => {
-    await using studio = await fakeStudio()
-    for (const [route, shows] of Object.values(views)) {
-      const page = await visit({ open }, studio.url(route), shows)
-      await eventually(() => page.evaluate(unnamedControls), [])
-      await eventually(() => page.getByRole('heading', { level: 1 }).count(), 1)
-      await page.keyboard.press('Tab')
-      await eventually(() => page.evaluate('document.activeElement.textContent'), 'Sessions')
-    }
-  })
+      },
+    )
 })
 
 suite('the link of the studio', () => {
@@ -152,7 +132,7 @@ suite('hostile text', () => {
     '\u001B[2J\u001B]8;;https://example.com/\u0007link\u001B]8;;\u0007',
     'safe\u202Etxt.exe\u2066\u200B\u{E0041}',
   ].join(' ')
-  const big = `${attacks} ${'A'.repeat(1_000_000)}`
+  const big = `${attacks} ${'A'.repeat(250_000)}`
   const hostile = (text: string): EmbeddedRun => ({
     ...exampleRun,
     explanation: { text: big, warnings: [text] },
@@ -160,7 +140,7 @@ suite('hostile text', () => {
       ...exampleRun.run,
       input: text,
       agent: text,
-      decided: { by: text, message: text, reason: text, definedAt: text },
+      decided: { by: text, message: text, definedAt: text },
       columns: exampleRun.run.columns.map((column) => ({ ...column, hook: text, group: text, definedAt: text })),
     },
     rows: exampleRun.rows.map((row) => ({ ...row, name: text, text, path: [text] })),
@@ -178,7 +158,7 @@ suite('hostile text', () => {
         error: text,
         decision: text,
         value: text,
-        warnings: [text],
+        warnings: [{ code: 'ACTION_WARNING', message: text }],
         changes: [{ path: text, before: big, after: text }],
       })),
     })),
@@ -193,9 +173,12 @@ suite('hostile text', () => {
         {
           ...question,
           title: attacks,
-          tool: attacks,
           message: attacks,
-          args: { [attacks]: big, old_string: attacks, new_string: big },
+          toolCall: {
+            id: 'c',
+            name: attacks,
+            args: { [attacks]: big, old_string: attacks, new_string: big },
+          },
           asks: [{ by: attacks, message: attacks }],
         },
       ]

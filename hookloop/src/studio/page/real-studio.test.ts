@@ -170,10 +170,12 @@ suite('a studio in the browser', () => {
 
   pageTest('searches the conversations of many sessions step by step', async ({ open, screenshot }) => {
     const { store } = newStore()
-    for (const id of ['oldest', 'older', 'latest']) {
+    for (let i = 0; i <= 130; i++) {
+      const id = i === 0 ? 'oldest' : i === 130 ? 'latest' : `s${i}`
       const writer = await store.open(id, { create: true })
-      const text = id === 'oldest' ? 'the needle' : '.'.repeat(9_000_000)
-      await writer.append([JSON.stringify({ text })], { head: { title: id, status: 'completed' } })
+      await writer.append([JSON.stringify({ text: i === 0 ? 'the needle' : 'hay' })], {
+        head: { title: id, status: 'completed' },
+      })
       await writer.release()
     }
     await using studio = await studioFor(store, { page: loadPage })

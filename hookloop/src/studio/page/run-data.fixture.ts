@@ -1,4 +1,6 @@
-import type { CellEntry, Column, EmbeddedRun, Question, Row, RowDetail, RunInfo, Span } from '../run.types.ts'
+import type { TimedLedgerEntry } from '../../core/state/ledger.ts'
+import { noTokens } from '../../core/state/usage.ts'
+import type { Column, EmbeddedRun, Question, Row, RowDetail, RunInfo, Span } from '../run.types.ts'
 
 // A run with every kind of decision.
 
@@ -22,7 +24,7 @@ const names: readonly (readonly [hook: string, mode: Column['mode'], group: stri
 ]
 const idOf = (hook: string): number => names.findIndex(([name]) => name === hook)
 
-type Said = Partial<CellEntry> & { readonly hook: string; readonly cell: string }
+type Said = Partial<TimedLedgerEntry> & { readonly hook: string; readonly cell: string }
 type Line = Omit<Row, 'index' | 'cells' | 'decision' | 'step'> & {
   readonly step?: number
   readonly said?: readonly Said[]
@@ -35,8 +37,8 @@ export const question: Question = {
   agent: 'release-bot',
   id: 'ask-1#7883bbd3bd35',
   hash: '7883bbd3bd35a1b2c3d4e5f60718293a',
-  tool: 'bash',
-  args: { command: 'rm -r build/ old-notes.md', cwd: 'packages/site' },
+  by: 'ask-rm',
+  toolCall: { id: 'call-5', name: 'bash', args: { command: 'rm -r build/ old-notes.md', cwd: 'packages/site' } },
   message: 'Deletes files that are not in git.',
   asks: [{ by: 'ask-rm', message: 'Deletes files that are not in git.' }],
   askedAt: START + 40_000,
@@ -179,7 +181,7 @@ const lines: readonly Line[] = [
         hook: 'audit-log',
         cell: '!',
         error: 'ENOSPC: no space left on device, write',
-        warnings: ['The entry was not written.'],
+        warnings: [{ code: 'ACTION_WARNING', message: 'The entry was not written.' }],
       },
     ],
     more: { args: { command: 'npm test' }, output: '3 passed, 1 failed\n  ✖ publish.test.ts: the tag exists' },
@@ -207,10 +209,10 @@ const lines: readonly Line[] = [
     ],
     more: {
       votes: {
-        continues: true,
+        shouldContinue: true,
         resolvedBy: 'tests-must-pass',
         how: '"tests-must-pass" decided by requestContinuation: forbidContinuation beats requestContinuation beats allowStop beats allowContinuation.',
-        votes: [
+        evaluations: [
           {
             decision: 'allowStop',
             reason: 'completed',
@@ -236,7 +238,7 @@ const lines: readonly Line[] = [
     status: 'asked',
     question: question.id,
     said: [{ hook: 'ask-rm', cell: '?', decision: 'ask', message: 'Deletes files that are not in git.' }],
-    more: { args: question.args, question },
+    more: { args: question.toolCall.args, question },
   },
 ]
 
@@ -262,23 +264,21 @@ function toRow(line: Line, index: number): Row {
 }
 
 function toDetail(line: Line, row: Row): RowDetail {
-  const entry = (hook: string, more: Partial<CellEntry>): CellEntry => {
+  const entry = (hook: string, more: Partial<TimedLedgerEntry>): TimedLedgerEntry => {
     const column = columns[idOf(hook)]!
     return {
-      column: column.id,
       hook,
+      step: row.step,
       mode: column.mode,
-      shadow: column.shadow,
       trigger: column.group,
-      ms: 0.4,
-      changes: [],
-      warnings: [],
+      durationMs: 0.4,
+      ...(column.shadow && { shadow: true }),
       ...(column.definedAt !== undefined && { definedAt: column.definedAt }),
       ...more,
     }
   }
   const { said = [] } = line
-  const usage = { inputTokens: 4_120, outputTokens: 160, cachedInputTokens: 3_000, reasoningTokens: 0, costUsd: 0.0081 }
+  const usage = { ...noTokens, inputTokens: 4_120, outputTokens: 160, cachedInputTokens: 3_000, costUsd: 0.0081 }
   return {
     row,
     text: row.kind === 'call' || row.kind === 'votes' ? '' : row.text,
@@ -314,7 +314,6 @@ const runInfo: RunInfo = {
   decided: {
     by: 'ask-rm',
     definedAt: '.hookloop/hooks.json:8',
-    reason: 'waitsForApproval',
     message: 'Deletes files that are not in git.',
   },
   wayOn: 'Answer the question, then resume.',
@@ -364,8 +363,8 @@ export const exampleRun: EmbeddedRun = {
     totals: { modelMs: 11_612, toolsMs: 13_777, hooksMs: 412 },
     spans,
     models: [
-      { model: 'claude-sonnet-5-5', calls: 6, inputTokens: 22_120, outputTokens: 820, costUsd: 0.0441 },
-      { model: 'claude-haiku-5', calls: 1, inputTokens: 2_600, outputTokens: 140, costUsd: 0.0045 },
+      { ...noTokens, model: 'claude-sonnet-5-5', calls: 6, inputTokens: 22_120, outputTokens: 820, costUsd: 0.0441 },
+      { ...noTokens, model: 'claude-haiku-5', calls: 1, inputTokens: 2_600, outputTokens: 140, costUsd: 0.0045 },
     ],
   },
 }

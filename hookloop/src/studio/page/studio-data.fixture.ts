@@ -1,4 +1,5 @@
 import type { Comparison, HooksReport, SessionSummary, StudioInfo, WhatIfReport } from '../api.types.ts'
+import { noTokens } from '../../core/state/usage.ts'
 import type { Question } from '../run.types.ts'
 import { exampleRun, question, START } from './run-data.fixture.ts'
 
@@ -10,12 +11,16 @@ export const editQuestion: Question = {
   agent: 'coder',
   id: 'ask-2#19c0ffee00aa',
   hash: '19c0ffee00aa11bb22cc33dd44ee55ff',
-  tool: 'edit_file',
-  args: {
-    path: 'src/parser.ts',
-    old_string: 'export function parse(text: string) {\n  const tokens = lex(text)\n  return build(tokens)\n}',
-    new_string:
-      'export function parse(text: string): Tree {\n  const tokens = lex(text)\n  return build(tokens, { strict: true })\n}',
+  by: 'ask-edits',
+  toolCall: {
+    id: 'call-9',
+    name: 'edit_file',
+    args: {
+      path: 'src/parser.ts',
+      old_string: 'export function parse(text: string) {\n  const tokens = lex(text)\n  return build(tokens)\n}',
+      new_string:
+        'export function parse(text: string): Tree {\n  const tokens = lex(text)\n  return build(tokens, { strict: true })\n}',
+    },
   },
   message: 'Changes a file outside of the task.',
   asks: [{ by: 'ask-edits', message: 'Changes a file outside of the task.' }],
@@ -86,7 +91,6 @@ export const sessions: readonly SessionSummary[] = titles.map((title, i) => ({
   cwd: i % 2 === 0 ? '~/code/site' : '~/code/parser',
   status: statuses[i]!,
   live: i === 2,
-  createdAt: START - i * 3_600_000,
   updatedAt: START - i * 1_900_000,
   steps: 6 + ((i * 13) % 40),
   tokens: 25_680 * (i + 1),
@@ -94,10 +98,13 @@ export const sessions: readonly SessionSummary[] = titles.map((title, i) => ({
   pending: i < 2 ? 1 : 0,
 }))
 
+const none = { shadow: false, blocked: 0, asked: 0, changed: 0, stopped: 0, failed: 0, latest: [] }
+const listed = { priority: 0, kind: 'command' } as const
 export const hooksReport: HooksReport = {
   files: [
     {
-      hook: 'ask-rm',
+      ...listed,
+      name: 'ask-rm',
       trigger: 'beforeToolUse',
       mode: 'guard',
       runs: 'node .hookloop/ask-rm.mjs',
@@ -106,7 +113,8 @@ export const hooksReport: HooksReport = {
       trust: 'trusted',
     },
     {
-      hook: 'format',
+      ...listed,
+      name: 'format',
       trigger: 'afterToolUse',
       mode: 'hook',
       runs: 'prettier --write "$FILE"',
@@ -116,99 +124,78 @@ export const hooksReport: HooksReport = {
       problem: 'The file has changed since it was trusted. Run `hookloop trust`.',
     },
     {
-      hook: 'notify',
+      ...listed,
+      name: 'notify',
       trigger: 'onStop',
       mode: 'observe',
       runs: 'https://hooks.example/notify',
+      matcher: undefined,
       source: '~/.claude/settings.json',
       trust: 'own',
     },
   ],
   agent: [
-    { hook: 'no-push', mode: 'guard', triggers: ['beforeToolUse'], shadow: false, definedAt: 'agent.ts:12' },
-    { hook: 'no-ls', mode: 'guard', triggers: ['beforeToolUse'], shadow: true, definedAt: 'shadow.ts:4' },
-    { hook: 'redact-secrets', mode: 'transform', triggers: ['afterToolUse'], shadow: false },
+    { name: 'no-push', mode: 'guard', triggers: ['beforeToolUse'], priority: 0 },
+    { name: 'no-ls', mode: 'guard', triggers: ['beforeToolUse'], priority: 0, shadow: true },
+    { name: 'redact-secrets', mode: 'transform', triggers: ['afterToolUse'], priority: 0 },
   ],
   problems: [],
   counts: [
+    { ...none, hook: 'no-ls', shadow: true, blocked: 14 },
     {
-      hook: 'no-ls',
-      shadow: true,
-      blocked: 14,
-      asked: 0,
-      changed: 0,
-      stopped: 0,
-      failed: 0,
-      latest: [],
-    },
-    {
+      ...none,
       hook: 'no-push',
       definedAt: 'agent.ts:12',
-      shadow: false,
       blocked: 3,
-      asked: 0,
-      changed: 0,
-      stopped: 0,
-      failed: 0,
       latest: [{ session: question.session, run: 1, decision: 'block', text: 'Agents never push.' }],
     },
     {
+      ...none,
       hook: 'ask-rm',
       definedAt: '.hookloop/hooks.json:8',
-      shadow: false,
-      blocked: 0,
       asked: 9,
-      changed: 0,
-      stopped: 0,
       failed: 1,
       latest: [{ session: question.session, run: 1, decision: 'ask', text: 'Deletes files that are not in git.' }],
     },
-    {
-      hook: 'redact-secrets',
-      shadow: false,
-      blocked: 0,
-      asked: 0,
-      changed: 41,
-      stopped: 0,
-      failed: 0,
-      latest: [],
-    },
+    { ...none, hook: 'redact-secrets', changed: 41 },
   ],
   runs: 57,
 }
 
-const { index, id, input, status, live, startedAt, usage } = exampleRun.run
+const { columns: _columns, rows: _rows, ...summary } = exampleRun.run
+const step = { index: 1, type: 'toolExecution', errors: [], usage: noTokens } as const
 export const comparison: Comparison = {
-  a: { session: question.session, index, id, input, status, live, startedAt, usage },
-  b: { session: 's-other', index: 0, id: 'run-9', input, status: 'completed', live: false, startedAt, usage },
+  a: summary,
+  b: { ...summary, session: 's-other', index: 0, id: 'run-9', status: 'completed' },
   same: false,
-  partsAt: { step: 1, in: 'the calls' },
+  partsAt: { step: 1, in: 'toolCalls' },
   steps: [
-    { step: 0, differs: [] },
+    { differs: [] },
     {
-      step: 1,
-      differs: ['calls'],
+      differs: ['toolCalls'],
       a: {
+        ...step,
         text: 'The build is ready. I publish it.',
-        calls: [
+        toolCalls: [
           {
+            id: '1',
             name: 'bash',
             args: { command: 'git push origin main' },
-            status: 'blocked',
-            output: 'Agents never push.',
-            by: 'no-push',
+            result: { status: 'blocked', output: 'Agents never push.', by: 'no-push' },
           },
         ],
-        votes: [],
-        errors: [],
       },
       b: {
+        ...step,
         text: 'The build is ready. I open a pull request.',
-        calls: [
-          { name: 'bash', args: { command: 'gh pr create' }, status: 'ok', output: 'https://example.com/pull/12' },
+        toolCalls: [
+          {
+            id: '1',
+            name: 'bash',
+            args: { command: 'gh pr create' },
+            result: { status: 'ok', output: 'https://example.com/pull/12' },
+          },
         ],
-        votes: ['completion: allowStop'],
-        errors: [],
       },
     },
   ],

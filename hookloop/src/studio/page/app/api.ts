@@ -3,6 +3,7 @@ import type { Api, ApiError, Streams } from '../../api.types.ts'
 // The token comes after `#`, so it is never part of a request line. It is stored for this tab only, because a reload must work.
 
 const KEY = 'hookloop-token'
+const DATA = 'data: '
 
 /** Takes the token out of the address, so that it is not in the history or in a link that the user copies. */
 export function takeToken(): void {
@@ -42,7 +43,8 @@ export async function* stream<Name extends keyof Streams>(
   for await (const text of read(body.pipeThrough(new TextDecoderStream()))) {
     const lines = (rest + text).split('\n')
     rest = lines.pop() ?? ''
-    for (const line of lines) if (line !== '') yield JSON.parse(line) as Streams[Name]['line']
+    for (const line of lines)
+      if (line.startsWith(DATA)) yield JSON.parse(line.slice(DATA.length)) as Streams[Name]['line']
   }
 }
 

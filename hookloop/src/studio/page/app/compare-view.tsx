@@ -1,4 +1,5 @@
-import type { ComparedSide, Comparison } from '../../api.types.ts'
+import type { StoredStep } from '../../../core/state/stored-run.ts'
+import type { Comparison } from '../../api.types.ts'
 import { call } from './api.ts'
 import { Arguments } from './diff.tsx'
 import { shortCount, count, money } from './format.ts'
@@ -45,10 +46,10 @@ function Compared({ found }: { readonly found: Comparison }) {
           {safe(hooks.b.join(', ') || 'none')}.
         </p>
       )}
-      {found.steps.map((step) => (
-        <details key={step.step} open={step.differs.length > 0} class={step.differs.length > 0 ? 'differs' : ''}>
+      {found.steps.map((step, i) => (
+        <details key={i} open={step.differs.length > 0} class={step.differs.length > 0 ? 'differs' : ''}>
           <summary>
-            Step {step.step + 1}{' '}
+            Step {i + 1}{' '}
             {step.differs.length === 0 ? (
               <span class="quiet">same</span>
             ) : (
@@ -69,28 +70,28 @@ function Compared({ found }: { readonly found: Comparison }) {
   )
 }
 
-function Side({ side }: { readonly side: ComparedSide | undefined }) {
+function Side({ side }: { readonly side: StoredStep | undefined }) {
   if (side === undefined) return <p class="quiet">The run has ended before.</p>
   return (
     <div>
       {side.text !== '' && <LongText text={side.text} />}
-      {side.calls.map((each, i) => (
+      {side.toolCalls.map(({ name, args, result }, i) => (
         <section class="entry" key={i}>
           <h3>
-            {safe(each.name)}
-            <Status of={each.status} />
-            {each.by !== undefined && <span class="quiet">by {safe(each.by)}</span>}
+            {safe(name)}
+            <Status of={result?.status ?? 'running'} />
+            {result?.by !== undefined && <span class="quiet">by {safe(result.by)}</span>}
           </h3>
-          <Arguments args={each.args} />
-          <LongText text={textOf(each.output)} />
+          <Arguments args={args} />
+          <LongText text={textOf(result?.output)} />
         </section>
       ))}
-      {side.votes.map((vote, i) => (
+      {side.outcome?.evaluations.map(({ decision, source, message }, i) => (
         <p class="quiet" key={i}>
-          {safe(vote)}
+          {safe(`${decision} by ${source}: ${message}`)}
         </p>
       ))}
-      <Warnings texts={side.errors} />
+      <Warnings texts={side.errors.map(({ message }) => message)} />
     </div>
   )
 }

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { CellEntry, RowDetail } from '../../run.types.ts'
+import type { TimedLedgerEntry } from '../../../core/state/ledger.ts'
+import type { RowDetail } from '../../run.types.ts'
 import { Arguments, Changes, Diff } from './diff.tsx'
-import { shortCount, duration, moment, money } from './format.ts'
+import { duration, modeName, moment, money, shortCount } from './format.ts'
 import { Icon } from './icons.tsx'
 import { Status, Warnings } from './load.tsx'
 import { QuestionCard } from './question.tsx'
@@ -33,7 +34,8 @@ export function Detail({ model, canFork }: { readonly model: RunModel; readonly 
     )
   if (detail === undefined) return <div class="empty">Loading …</div>
   const { row } = detail
-  const isAbout = (entry: CellEntry): boolean => row.index === selected.row && entry.column === selected.column
+  const hook = model.columns.value.find(({ id }) => id === selected.column)?.hook
+  const isAbout = (entry: TimedLedgerEntry): boolean => row.index === selected.row && entry.hook === hook
   const entries = detail.entries.toSorted((a, b) => Number(isAbout(b)) - Number(isAbout(a)))
   return (
     <div class="detail" aria-busy={row.index !== selected.row}>
@@ -68,12 +70,12 @@ export function Detail({ model, canFork }: { readonly model: RunModel; readonly 
   )
 }
 
-function Entry({ entry, isAbout }: { readonly entry: CellEntry; readonly isAbout: boolean }) {
+function Entry({ entry, isAbout }: { readonly entry: TimedLedgerEntry; readonly isAbout: boolean }) {
   const box = useRef<HTMLElement>(null)
   useEffect(() => {
     if (isAbout) box.current?.scrollIntoView({ block: 'nearest' })
   }, [isAbout])
-  const { decision, message, value, error, changes, warnings } = entry
+  const { decision, message, value, error, changes = [], warnings = [] } = entry
   const word = error !== undefined ? 'failed' : (decision ?? (changes.length > 0 ? 'changed' : 'warned'))
   return (
     <section ref={box} class={`entry${isAbout ? ' about' : ''}`} aria-label={visible(`${entry.hook}: ${word}`)}>
@@ -94,9 +96,9 @@ function Entry({ entry, isAbout }: { readonly entry: CellEntry; readonly isAbout
       )}
       {value !== undefined && <LongText text={textOf(value)} />}
       <Changes changes={changes} />
-      <Warnings texts={warnings} />
+      <Warnings texts={warnings.map((each) => each.message)} />
       <p class="where">
-        {`${entry.mode === 'transform' ? 'hook' : entry.mode} at ${entry.trigger} · ${duration(entry.ms)}`}
+        {`${modeName(entry.mode)} at ${entry.trigger} · ${duration(entry.durationMs)}`}
         {entry.definedAt !== undefined && <code>{safe(entry.definedAt)}</code>}
       </p>
     </section>
@@ -113,31 +115,29 @@ function toneOfDecision(word: string): string {
 function Votes({ votes }: { readonly votes: NonNullable<RowDetail['votes']> }) {
   return (
     <section class="vote-count">
-      <h3>{votes.continues ? 'The run continues' : 'The run stops'}</h3>
+      <h3>{votes.shouldContinue ? 'The run continues' : 'The run stops'}</h3>
       <p class="why">{safe(votes.how)}</p>
-      {votes.votes.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              <th>hook</th>
-              <th>vote</th>
-              <th>why</th>
+      <table>
+        <thead>
+          <tr>
+            <th>hook</th>
+            <th>vote</th>
+            <th>why</th>
+          </tr>
+        </thead>
+        <tbody>
+          {votes.evaluations.map((vote, i) => (
+            <tr key={i} class={vote.source === votes.resolvedBy ? 'winner' : ''}>
+              <td>{safe(vote.source)}</td>
+              <td class="mono">{vote.decision}</td>
+              <td>
+                {safe(vote.message)}
+                <span class="quiet">{` ${vote.reason}`}</span>
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {votes.votes.map((vote, i) => (
-              <tr key={i} class={vote.source === votes.resolvedBy ? 'winner' : ''}>
-                <td>{safe(vote.source)}</td>
-                <td class="mono">{vote.decision}</td>
-                <td>
-                  {safe(vote.message)}
-                  <span class="quiet">{` ${vote.reason}`}</span>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+          ))}
+        </tbody>
+      </table>
     </section>
   )
 }

@@ -40,6 +40,11 @@ export function since(at: number, now: number): string {
   return new Date(at).toISOString().slice(0, 10)
 }
 
+/** What a hook of a mode is called. */
+export function modeName(mode: string): string {
+  return mode === 'transform' ? 'hook' : mode
+}
+
 export function moment(at: number): string {
   return new Date(at).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 }

@@ -1,8 +1,7 @@
-import { useSignal } from '@preact/signals'
-import type { DoctorReport, FileHookInfo, HookCounts, HooksReport } from '../../api.types.ts'
-import { call, type CallError, toCallError } from './api.ts'
-import { count } from './format.ts'
-import { Loaded, Problem, useLoaded, Warnings } from './load.tsx'
+import type { HookCounts, HooksReport } from '../../api.types.ts'
+import { call } from './api.ts'
+import { count, modeName } from './format.ts'
+import { Loaded, useLoaded, Warnings } from './load.tsx'
 import { link } from './router.ts'
 import { safe } from './text.tsx'
 
@@ -60,19 +59,17 @@ function Report({ report }: { readonly report: HooksReport }) {
                 <th>hook</th>
                 <th>mode</th>
                 <th>fires at</th>
-                <th>file</th>
               </tr>
             </thead>
             <tbody>
-              {agent.map(({ hook, mode, triggers, shadow, definedAt }, i) => (
+              {agent.map(({ name, mode, triggers, shadow }, i) => (
                 <tr key={i}>
-                  <td class="mono">{safe(hook)}</td>
+                  <td class="mono">{safe(name)}</td>
                   <td>
-                    {mode === 'transform' ? 'hook' : mode}
-                    {shadow && <span class="chip plain shadow">shadow</span>}
+                    {modeName(mode)}
+                    {shadow === true && <span class="chip plain shadow">shadow</span>}
                   </td>
                   <td>{triggers.join(', ')}</td>
-                  <td class="mono">{safe(definedAt ?? '')}</td>
                 </tr>
               ))}
             </tbody>
@@ -86,20 +83,19 @@ function Report({ report }: { readonly report: HooksReport }) {
         ))}
         <Counts counts={counts.filter(({ shadow }) => !shadow)} />
       </section>
-      <Doctor />
     </main>
   )
 }
 
 const TRUST = { trusted: 'good', own: 'good', changed: 'bad', untrusted: 'ask' } as const
 
-function FileHook({ hook }: { readonly hook: FileHookInfo }) {
+function FileHook({ hook }: { readonly hook: HooksReport['files'][number] }) {
   return (
     <tr>
       <td>
         <span class={`chip ${TRUST[hook.trust]}`}>{hook.trust}</span>
       </td>
-      <td class="mono">{safe(hook.hook)}</td>
+      <td class="mono">{safe(hook.name)}</td>
       <td>
         {hook.trigger ?? 'never'} <span class="quiet">{hook.mode}</span>
         {hook.matcher !== undefined && <code>{safe(hook.matcher)}</code>}
@@ -126,6 +122,8 @@ function ShadowLine({ counts }: { readonly counts: HookCounts }) {
   )
 }
 
+const KINDS = ['blocked', 'asked', 'changed', 'stopped', 'failed'] as const
+
 function Counts({ counts }: { readonly counts: readonly HookCounts[] }) {
   if (counts.length === 0) return <p class="quiet">No run has been recorded yet.</p>
   return (
@@ -133,7 +131,7 @@ function Counts({ counts }: { readonly counts: readonly HookCounts[] }) {
       <thead>
         <tr>
           <th>hook</th>
-          {['blocked', 'asked', 'changed', 'stopped', 'failed'].map((name) => (
+          {KINDS.map((name) => (
             <th class="number" key={name}>
               {name}
             </th>
@@ -148,7 +146,7 @@ function Counts({ counts }: { readonly counts: readonly HookCounts[] }) {
               {safe(each.hook)}
               {each.definedAt !== undefined && <span class="quiet sub">{safe(each.definedAt)}</span>}
             </td>
-            {(['blocked', 'asked', 'changed', 'stopped', 'failed'] as const).map((name) => (
+            {KINDS.map((name) => (
               <td class={`number${each[name] === 0 ? ' zero' : ''}`} data-unit={name} key={name}>
                 {count(each[name])}
               </td>
@@ -164,50 +162,5 @@ function Counts({ counts }: { readonly counts: readonly HookCounts[] }) {
         ))}
       </tbody>
     </table>
-  )
-}
-
-function Doctor() {
-  const state = useSignal<DoctorReport | CallError | 'busy' | undefined>(undefined)
-  const report = state.value
-  const run = (): void => {
-    state.value = 'busy'
-    call('doctor', {}).then(
-      (loaded) => (state.value = loaded),
-      (cause: unknown) => (state.value = toCallError(cause)),
-    )
-  }
-  return (
-    <section>
-      <h2>Doctor</h2>
-      <p class="quiet">Runs each trusted hook once with an example event, and reports those that fail.</p>
-      <button type="button" disabled={report === 'busy'} onClick={run}>
-        {report === 'busy' ? 'Examining …' : 'Examine the hooks'}
-      </button>
-      {report instanceof Error && <Problem error={report} />}
-      {typeof report === 'object' && !(report instanceof Error) && (
-        <div role="status">
-          {report.problems.length === 0 && <p class="done">No problem was found.</p>}
-          <Warnings texts={report.problems} />
-          {report.notes.map((text) => (
-            <p class="quiet" key={text}>
-              {safe(text)}
-            </p>
-          ))}
-          {report.hooks.map(({ hook, source, findings }) => (
-            <details key={`${source} ${hook}`}>
-              <summary>
-                <span class="mono">{safe(hook)}</span> <span class="quiet">{safe(source)}</span>
-              </summary>
-              <ul>
-                {findings.map(({ path, status, note }) => (
-                  <li key={path}>{safe(`${path}: ${status}${note === undefined ? '' : ` (${note})`}`)}</li>
-                ))}
-              </ul>
-            </details>
-          ))}
-        </div>
-      )}
-    </section>
   )
 }

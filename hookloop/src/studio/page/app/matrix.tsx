@@ -1,7 +1,7 @@
 import { useEffect, useMemo } from 'preact/hooks'
 import type { Column, Row } from '../../run.types.ts'
 import { cellAt, legend, toneOf, wordFor } from './cells.ts'
-import { duration } from './format.ts'
+import { duration, modeName } from './format.ts'
 import { Icon } from './icons.tsx'
 import { Status } from './load.tsx'
 import type { RunModel } from './run-model.ts'
@@ -123,7 +123,7 @@ function Head({ columns }: { readonly columns: readonly Column[] }) {
 }
 
 function titleOf({ hook, mode, shadow, group, definedAt, decided }: Column): string {
-  const what = `${hook}: ${mode === 'transform' ? 'hook' : mode}${shadow ? ' in shadow mode' : ''} at ${group}`
+  const what = `${hook}: ${modeName(mode)}${shadow ? ' in shadow mode' : ''} at ${group}`
   return visible(`${what}, decided ${decided}×${definedAt === undefined ? '' : `, ${definedAt}`}`)
 }
 

@@ -20,6 +20,7 @@ export function QuestionCard({ question, linked = false }: { readonly question: 
   const field = useRef<HTMLTextAreaElement>(null)
   useLayoutEffect(() => field.current?.focus(), [form.value])
   const hasAgent = studio.value?.agent !== undefined
+  const { name: tool, args } = question.toolCall
 
   const answer = async (given: AnswerRequest['answer'], done: string): Promise<void> => {
     const { session, id, hash } = question
@@ -40,15 +41,17 @@ export function QuestionCard({ question, linked = false }: { readonly question: 
   }
   const open = (which: 'edit' | 'block'): void => {
     form.value = form.value === which ? undefined : which
-    text.value = which === 'edit' ? JSON.stringify(question.args, undefined, 2) : ''
+    text.value = which === 'edit' ? JSON.stringify(args, undefined, 2) : ''
   }
   const { busy = false, error, done } = state.value
 
   return (
-    <article class="question" aria-label={visible(`${question.tool}: ${question.message}`)}>
+    <article class="question" aria-label={visible(`${tool}: ${question.message}`)}>
       <header>
-        <b class="mono">{safe(question.trigger === undefined ? question.tool : `at ${question.trigger}`, true)}</b>
-        {question.path !== undefined && <span class="path-of">{safe(question.path.join(' › '))}</span>}
+        <b class="mono">{safe(question.trigger === undefined ? tool : `at ${question.trigger}`, true)}</b>
+        {question.path !== undefined && (
+          <span class="path-of">{safe(question.path.map(({ agent }) => agent).join(' › '))}</span>
+        )}
         {linked && (
           <a href={link({ view: 'run', session: question.session, tab: 'decisions' })}>
             {safe(question.title || question.session)}
@@ -69,7 +72,7 @@ export function QuestionCard({ question, linked = false }: { readonly question: 
           The process died {question.interruptions}× while it ran this call. It may have taken effect.
         </p>
       )}
-      <Arguments args={question.args} exact />
+      <Arguments args={args} exact />
       <p class="quiet">
         hash <code title={question.hash}>{question.hash.slice(0, 12)}</code>
         {' · '}an answer is valid for exactly these arguments
@@ -128,8 +131,8 @@ export function QuestionCard({ question, linked = false }: { readonly question: 
                 />
               </label>
               {typeof edited === 'string' && <p class="warning">{edited}</p>}
-              {typeof edited === 'object' && textOf(edited) !== textOf(question.args) && (
-                <Diff before={textOf(question.args)} after={textOf(edited)} />
+              {typeof edited === 'object' && textOf(edited) !== textOf(args) && (
+                <Diff before={textOf(args)} after={textOf(edited)} />
               )}
               <button type="submit" class="primary" disabled={busy || typeof edited === 'string'}>
                 {form.value === 'edit' ? 'Allow with these arguments' : 'Block'}

@@ -10,6 +10,8 @@ export { visible }
 
 const MAX_CHARS = 4_000
 const MORE_CHARS = 100_000
+const PIECE_CHARS = 1_000
+const PIECE = /[^]{1,1000}/gu
 const ESCAPED = /(\\u\{[0-9a-f]+\}|\[\d+ spaces\])/
 
 /** A text in a line. With `exact`, long runs of spaces are escaped as well. */
@@ -19,8 +21,19 @@ export function safe(text: string, exact = false) {
 
 function Text({ children: text, exact = false }: { readonly children: string; readonly exact?: boolean }) {
   const shown = exact ? revealInvisible(text) : visible(text)
-  if (shown === text) return <bdi>{text}</bdi>
-  return <bdi>{shown.split(ESCAPED).map((part, i) => (i % 2 === 0 ? part : <span class="escaped">{part}</span>))}</bdi>
+  const parts = shown === text ? [text] : shown.split(ESCAPED)
+  return <bdi>{parts.map((part, i) => (i % 2 === 0 ? breakable(part) : <span class="escaped">{part}</span>))}</bdi>
+}
+
+/** A browser takes long to break a very long word into lines, unless it is told where it may. */
+function breakable(text: string) {
+  if (text.length <= PIECE_CHARS) return text
+  return text.match(PIECE)!.map((piece) => (
+    <>
+      {piece}
+      <wbr />
+    </>
+  ))
 }
 
 /** A text of any length, as it was written. The beginning of a long one, and the rest on request. */
