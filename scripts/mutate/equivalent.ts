@@ -21,12 +21,6 @@ export const equivalent: readonly Equivalent[] = [
     why: 'Kinds are only compared with each other.',
   },
   {
-    file: 'core/loop/loop.ts',
-    code: 'if (messages.at(step.resultsAt - 1) === step.asked) return step.resultsAt - 1',
-    change: 'return step.resultsAt - 1 → ;',
-    why: 'The search below it finds the same message. This is faster.',
-  },
-  {
     file: 'hook-files/claude/answer/to-hook-outcome.ts',
     code: "{ merged, mode = 'transform', args }: ToOutcome,",
     change: "'transform' → 'transform-changed'",
@@ -44,12 +38,6 @@ export const equivalent: readonly Equivalent[] = [
     change: `'${name}' → '${name}-changed'`,
     why: 'The name is only in the error about an invalid limit, and guards() has checked every limit before.',
   })),
-  {
-    file: 'core/loop/loop.ts',
-    code: 'if (messages.at(step.resultsAt - 1) === step.asked) return step.resultsAt - 1',
-    change: '1 → 2',
-    why: 'In the condition, the search below it finds the same message, only slower. (In the result, a test fails.)',
-  },
   {
     file: 'hook-files/trust/trust-store.ts',
     code: 'this.#write(Object.fromEntries([...all].toSorted(([a], [b]) => (a < b ? -1 : 1))))',

@@ -4,7 +4,6 @@ import { waitingRules } from './waiting-rules.ts'
 const journal = 'core/effects/journal.ts'
 const calls = 'core/loop/run-calls.ts'
 const judging = 'core/tools/judge-call.ts'
-const tool = 'core/tools/execute-call.ts'
 const loop = 'core/loop/loop.ts'
 const input = 'core/loop/take-input.ts'
 const firing = 'core/context/fire-trigger.ts'
@@ -45,16 +44,12 @@ const stored: readonly RuleMutant[] = [
 const begunWins: readonly RuleMutant[] = [
   mutant(
     ['4 §1', 'an input is blocked, or fails, whose step has begun, and its results are lost'],
-    [input, 'if (isStopped(run) && !hasBegun) {', 'if (isStopped(run)) {'],
+    [input, 'run.forbidden !== undefined) && !hasBegun', 'run.forbidden !== undefined)'],
     ['A:plain', 'crash'],
   ),
   mutant(
     ['4 §1', 'a stop at beforeStep counts at once'],
-    [
-      loop,
-      'const stopped = run.stoppedBy()\n  const { hasBegun } = run.effects.scopeLog',
-      'const stopped = run.stoppedBy()\n  const hasBegun = false',
-    ],
+    [loop, 'if (!run.effects.scopeLog.hasBegun) return outcome', 'return outcome'],
     ['A:plain', 'crash'],
   ),
   mutant(
@@ -112,12 +107,12 @@ const order: readonly RuleMutant[] = [
   ),
   mutant(
     ['5 §2', 'calls that began after a later one are not put off'],
-    [calls, '|| startedBefore(run, others, call)', ''],
+    [calls, '|| startedBefore(run, calls.slice(call.index + 1), call)', ''],
     ['A:ask,B:ask & A:ask,B:plain', 'crash'],
   ),
   mutant(
     ['5 §2', 'what was put off does not run in the order in which it began'],
-    [calls, 'beginOf(run, a.call) - beginOf(run, b.call) || a', 'a'],
+    [calls, 'placeOf(run, a.call) - placeOf(run, b.call) || a', 'a'],
     ['A:ask,B:ask & A:ask,B:ask+args', 'crash partial-last'],
   ),
   mutant(
@@ -203,12 +198,12 @@ const lost: readonly RuleMutant[] = [
   ),
   mutant(
     ['6 §4', 'a blocked repetition is written as an end'],
-    [calls, 'if (interruptions !== undefined && why !== undefined) return unknownOutcome(why)', ''],
+    [calls, ': unknownOutcome(why)\n', ': toolCall(run, judged, { n, unknown: unknownOutcome(why) })\n'],
     ['A:again & A:again,B:ask', 'crash two-crashes'],
   ),
   mutant(
     ['6 §4', 'a repetition has no begin of its own'],
-    [tool, 'n: isAgain ? last + 1 : last', 'n: last'],
+    [calls, '{ n: n + 1 }', '{ n }'],
     ['A:again', 'two-crashes'],
   ),
 ]

@@ -73,14 +73,14 @@ const questions: readonly RuleMutant[] = [
   ),
   mutant(
     ['9', 'questions of guards are ignored'],
-    [judging, 'const asks = asksAbout(run.parts, candidate, invocation)', 'const asks: readonly Ask[] = none'],
+    [judging, 'const asks = asksAbout(run.parts, tool, invocation)', 'const asks: readonly Ask[] = none'],
     ['A:ask', 'whole'],
   ),
   mutant(
     ['9', 'a denial is ignored'],
     [
       calls,
-      "if (typeof answer === 'object' && 'block' in answer)\n    return rejected(judged, blockedExecution('approval', answer.block), 'approval')",
+      "if (typeof answer === 'object' && 'block' in answer)\n    return refused(judged, blockedExecution('approval', answer.block), 'approval')",
       "if (typeof answer === 'object' && 'block' in answer)\n    return { ...judged, isAgreed: true }",
     ],
     ['A:ask', 'whole'],

@@ -6,7 +6,7 @@ import type { Task } from '../state/tasks.ts'
 import type { Warning } from '../state/warning.ts'
 import { addUsage, noTokens } from '../state/usage.ts'
 import type { RunStream } from './run-stream.ts'
-import { fireOrThrow } from '../context/fire-trigger.ts'
+import { fireTrigger } from '../context/fire-trigger.ts'
 import type { ResumeOptions } from '../loop/resume.ts'
 import type { RunContext } from '../context/run-context.ts'
 import type { Run } from './run.ts'
@@ -101,7 +101,7 @@ export async function fireInSession(
   trigger: 'onSessionStart' | 'onSessionEnd',
   facts: { readonly sessionId: string; readonly source?: string; readonly reason?: string },
 ): Promise<AgentState> {
-  await fireOrThrow(run, trigger, facts)
+  await fireTrigger(run, trigger, facts)
   const { state, spentEarly } = run
   if (spentEarly === noTokens) return state
   return AgentState.patch(state, { spentBefore: addUsage(AgentState.fieldsOf(state).spentBefore, spentEarly) })

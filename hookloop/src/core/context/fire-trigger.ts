@@ -1,3 +1,4 @@
+import type { AgentState } from '../state/agent-state.ts'
 import { applyChange, stateChange } from '../state/state-diff.ts'
 import { withholdResponse, type InferenceResponse } from '../state/inference.ts'
 import { withheldExecution, type ToolExecution } from '../state/tool-call.ts'
@@ -22,25 +23,41 @@ const withholdsOnFailure: ReadonlySet<HookTrigger> = new Set([
   'onSubagentStop',
 ])
 
-/** The tool call that a trigger is about. */
-export type CallPlace = { readonly id: string; readonly toolName: string }
-
 export type Recovered = 'retry' | 'ignore' | 'end'
 
-/**
- * Fires a trigger: transforms, guards, observers. The run adopts their state and votes. Undefined when there are no hooks.
- */
+/** What a hook that fails means: `onError` decides, the caller gets the error, or the others run without it. */
+type FailurePolicy = 'recover' | 'throw' | 'skip'
+
+const failurePolicies: { readonly [T in HookTrigger]?: FailurePolicy } = {
+  onSessionStart: 'throw',
+  onUserInput: 'throw',
+  onStop: 'skip',
+  beforeCompaction: 'throw',
+  afterCompaction: 'throw',
+  afterExecution: 'skip',
+  onSessionEnd: 'throw',
+}
+
+type Firing = {
+  /** The tool call that the trigger is about. */
+  readonly call?: { readonly id: string; readonly toolName: string }
+  /** The state that hooks get. Default: that of the run. */
+  readonly state?: AgentState
+}
+
+/** Fires a trigger: transforms, guards, observers. The run adopts their state and votes. Undefined when there are no hooks. */
 export async function fireTrigger(
   run: RunContext,
   trigger: HookTrigger,
   facts: FactValues = {},
-  call?: CallPlace,
+  { call, state }: Firing = {},
 ): Promise<Invocation | undefined> {
   const plan = run.parts.plans.of(trigger, call?.toolName)
   if (plan.empty && !plan.shadowed) return undefined
-  const invocation = new Invocation(run, plan, run.state, facts, call?.id)
+  const invocation = new Invocation(run, plan, state ?? run.state, facts, call?.id)
   await applyTransforms(run, invocation)
-  return finishInvocation(run, invocation)
+  await applyGuards(run, invocation)
+  return invocation
 }
 
 /** Whether guards ask, and nothing more urgent was decided. */
@@ -49,23 +66,24 @@ export function hasQuestion(invocation: Invocation | undefined): invocation is I
   return invocation.blocked === undefined && invocation.failure === undefined
 }
 
-/** The first half of an invocation: the transforms. When one fails, `onError` decides. */
+/** The first half of an invocation: the transforms. */
 export async function applyTransforms(run: RunContext, invocation: Invocation): Promise<void> {
   const { transforms } = invocation.plan
-  if (transforms.length === 0) return
-  try {
-    await runTransforms(invocation, transforms)
-  } catch (thrown) {
-    await recoverTransforms(run, invocation, thrown)
+  for (let from: number | undefined = 0; from !== undefined && from < transforms.length;) {
+    try {
+      return await runTransforms(invocation, transforms, from)
+    } catch (thrown) {
+      from = await afterFailure(run, invocation, thrown)
+    }
   }
 }
 
 /** The second half: the guards, on the value as it will be used, and then the observers. */
-export async function finishInvocation(
+export async function applyGuards(
   run: RunContext,
   invocation: Invocation,
   guards = invocation.plan.guards,
-): Promise<Invocation> {
+): Promise<void> {
   if (invocation.failure === undefined && guards.length > 0) {
     try {
       await runGuards(invocation, guards)
@@ -74,7 +92,35 @@ export async function finishInvocation(
     }
   }
   conclude(run, invocation)
-  return invocation
+  if (invocation.failure !== undefined && failurePolicies[invocation.trigger] === 'throw') throw invocation.failure
+}
+
+/** A transform has failed. Returns the one to continue with; undefined if the trigger has ended. */
+async function afterFailure(run: RunContext, invocation: Invocation, thrown: unknown): Promise<number | undefined> {
+  const { start, trigger } = invocation
+  const policy = failurePolicies[trigger] ?? 'recover'
+  if (!(thrown instanceof HookFailure)) {
+    if (policy === 'throw') throw thrown
+    invocation.failure = run.failWith(thrown, trigger)
+    return undefined
+  }
+  const { error, index } = thrown
+  if (policy === 'throw') throw error
+  if (policy === 'skip') return index + 1
+  if (run.checkEnd() !== undefined || (error.code === 'MODEL_FORBIDDEN' && run.forbidden !== undefined)) {
+    invocation.failure = error // the hook was aborted because the run ends; there is nothing to recover
+    return undefined
+  }
+  const done = stateChange(start.state, invocation.state)
+  const next = await recover(run, error, trigger)
+  if (next === 'retry') {
+    invocation.restart(run.state, start.facts)
+    return 0
+  }
+  invocation.update(applyChange(run.state, done), invocation.facts)
+  if (next === 'ignore' && !withholdsOnFailure.has(trigger)) return index + 1
+  invocation.failure = error
+  return undefined
 }
 
 /** Adopts the state and the votes of the hooks, and starts the observers. */
@@ -101,60 +147,6 @@ function usedFacts({ facts, blocked, failure }: Pick<Invocation, 'facts' | 'bloc
     ...facts,
     ...(toolExecution && { toolExecution: withheldExecution(toolExecution, by, why) }),
     ...(response && { response: withholdResponse(response, `[withheld by "${by}": ${why}]`) }),
-  }
-}
-
-/**
- * Fires a trigger where errors have no consequences: a hook that throws is recorded in the ledger, and the others still
- * run. Guards fail closed as everywhere.
- */
-export async function fireQuietly(run: RunContext, trigger: HookTrigger, facts: FactValues): Promise<Invocation> {
-  const invocation = new Invocation(run, run.parts.plans.of(trigger), run.state, facts)
-  const { transforms } = invocation.plan
-  for (let from = 0; from <= transforms.length;) {
-    try {
-      await runTransforms(invocation, transforms, from)
-      break
-    } catch (thrown) {
-      if (thrown instanceof HookFailure) {
-        from = thrown.index + 1
-        continue
-      }
-      if (passes(thrown)) throw thrown
-      if (run.execution.final === undefined) run.failWith(thrown, trigger)
-      else run.noteLoop(trigger, { error: messageOf(thrown) })
-      break
-    }
-  }
-  return finishInvocation(run, invocation)
-}
-
-/** A transform failed: `onError` decides whether to repeat the trigger, to continue without the hook, or to end the run. */
-async function recoverTransforms(run: RunContext, invocation: Invocation, first: unknown): Promise<void> {
-  const { start, plan, trigger } = invocation
-  for (let thrown = first; ;) {
-    if (!(thrown instanceof HookFailure)) {
-      invocation.failure = run.failWith(thrown, trigger)
-      return
-    }
-    const { error, index } = thrown
-    if (run.checkEnd() !== undefined || (error.code === 'MODEL_FORBIDDEN' && run.forbidden !== undefined)) {
-      invocation.failure = error // the hook was aborted because the run ends; there is nothing to recover
-      return
-    }
-    const done = stateChange(start.state, invocation.state)
-    const next = await recover(run, error, trigger)
-    if (next === 'retry') invocation.restart(run.state, start.facts)
-    else invocation.update(applyChange(run.state, done), invocation.facts)
-    if (next === 'end' || (next === 'ignore' && withholdsOnFailure.has(trigger))) {
-      invocation.failure = error
-      return
-    }
-    try {
-      return await runTransforms(invocation, plan.transforms, next === 'retry' ? 0 : index + 1)
-    } catch (again) {
-      thrown = again
-    }
   }
 }
 
@@ -186,7 +178,7 @@ export async function recover(
   if (hasRetried) {
     const backoff = backoffKey(run, during, failures)
     if (run.effects.scopeLog.find(backoff) !== undefined) await run.effects.sleep(backoff, recovery?.afterMs ?? 0)
-    void run.stoppedBy()
+    run.stoppedBy()
     if (recovery?.decision !== 'retry')
       run.noteOverridden('onError', { by: recovery?.by ?? 'hookloop', decision: 'end' })
     return 'retry'
@@ -217,22 +209,4 @@ function backoffKey(run: RunContext, trigger: HookTrigger, failures: number): Ef
 function failed(run: RunContext, error: AgentError, during: HookTrigger): Recovered {
   run.fail(error, during)
   return 'end'
-}
-
-/** Fires a trigger whose failures `onError` does not decide about. Throws them. */
-export async function fireOrThrow(
-  run: RunContext,
-  trigger: HookTrigger,
-  facts: FactValues,
-  state = run.state,
-): Promise<Invocation> {
-  const invocation = new Invocation(run, run.parts.plans.of(trigger), state, facts)
-  try {
-    await runTransforms(invocation, invocation.plan.transforms)
-  } catch (thrown) {
-    throw thrown instanceof HookFailure ? thrown.error : thrown
-  }
-  await finishInvocation(run, invocation)
-  if (invocation.failure !== undefined) throw invocation.failure
-  return invocation
 }

@@ -37,8 +37,6 @@ export class OpenStep {
   usage: TokenUsage = noTokens
   /** What attempts at the current model call have cost. The execution is billed when the call has ended. */
   inFlight = noTokens
-  /** The position of the results: after the message with the calls. */
-  resultsAt = 0
   /** The tools that the model was offered: hooks may have removed some. */
   offered: readonly string[] = none
   /** The message with the calls, as it is in the conversation. */
@@ -54,11 +52,10 @@ export class OpenStep {
   }
 
   /** Stores the response and returns the message for the conversation. */
-  respond(response: InferenceResponse, messageCount: number): Message {
+  respond(response: InferenceResponse): Message {
     const content = withUniqueIds(response.content)
     this.text = response.text
     this.finishReason = response.finishReason
-    this.resultsAt = messageCount + 1
     this.calls = callsIn(content)
     this.asked = Object.freeze({ role: 'assistant', content })
     return this.asked

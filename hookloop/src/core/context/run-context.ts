@@ -343,16 +343,17 @@ export class RunContext implements HookHost {
     this.stillRunning = [...this.stillRunning, what]
   }
 
-  /** Counts the votes since the last count, and clears them. */
-  count(): ContinuationOutcome {
+  /** Counts the votes since the last count, after `earlier` ones, and clears them. */
+  count(earlier: readonly ContinuationEvaluation[] = none): ContinuationOutcome {
     const { votes } = this.execution
-    const outcome = countVotes(votes)
+    const outcome = countVotes(earlier.length === 0 ? votes : [...earlier, ...votes])
     if (votes.length > 0) this.updateExecution({ votes: Object.freeze([]) })
     return outcome
   }
 
   /** Ends the run as failed: a vote like others, so that what has begun is part of the conversation. */
   fail(error: AgentError, during: HookTrigger): void {
+    if (this.#execution?.final !== undefined) return this.noteLoop(during, { error: error.message })
     if (isFatal(error)) this.recordError(error, during)
     this.failure ??= error
     const { message } = error

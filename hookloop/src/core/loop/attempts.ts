@@ -1,17 +1,21 @@
 import type { ContinuationEvaluation } from '../state/continuation.ts'
 import {
   isFinishReason,
+  messagesOf,
   toBilledResponse,
+  withMessages,
   type InferenceRequest,
   type InferenceResponse,
+  type ModelRequest,
   type RequestChange,
+  type ToolDescription,
 } from '../state/inference.ts'
 import { isJsonObject, sameJson, toJson } from '../../values/json.ts'
 import { areReplyParts } from '../state/message.ts'
 import { addTokens, addUsage, noTokens, toTokens, type TokenUsage } from '../state/usage.ts'
 import { AgentError, messageOf, toAgentError } from '../../errors.ts'
 import { passes } from '../effects/journal.ts'
-import { attemptKey } from '../effects/keys.ts'
+import { attemptKey, type EffectKey } from '../effects/keys.ts'
 import { untilEnd, type WorkLimit } from '../effects/run-time.ts'
 import { changeRequest, requestFields } from '../hooks/context-methods.ts'
 import { checkOptions } from '../../values/check-options.ts'
@@ -19,7 +23,7 @@ import { Trail, type HookHost } from '../hooks/hook-host.ts'
 import { Invocation } from '../hooks/invocation.ts'
 import { runAround } from '../hooks/run-around.ts'
 import { runGuards } from '../hooks/run-hooks.ts'
-import type { PlannedHook } from '../hooks/hook-plans.ts'
+import type { AgentParts } from '../agent/agent-parts.ts'
 import type { RunContext } from '../context/run-context.ts'
 import { estimateStarted, estimateUsage } from '../model/estimate-usage.ts'
 import { fingerprintRequest } from '../model/fingerprint-request.ts'
@@ -30,8 +34,10 @@ import {
   isBilled,
   nameOf,
   noteBegun,
+  sendRequest,
   type CallLimit,
   type ModelCallRecord,
+  type SentRequest,
 } from '../model/send-request.ts'
 import type { AnswerStream } from './answer-stream.ts'
 
@@ -41,15 +47,53 @@ export type ModelCall = {
   readonly stream: AnswerStream | undefined
   /** The time limit, if a guard has set one. */
   readonly limit: CallLimit | undefined
-  /** Not recorded: the error as it was thrown, and how long the hooks around the call took. */
-  thrown: AgentError | undefined
-  durations: readonly number[]
-  /** How long the last attempt took. Not recorded either; undefined if it was repeated from a record. */
+  /** Not recorded: the error as it was thrown, how long the hooks around the call took, and how long it took with them. */
+  thrown?: AgentError | undefined
+  durations?: readonly number[]
   ranMs?: number | undefined
 }
 
+export function modelKey(step: number, n: number): EffectKey {
+  return { step, kind: 'model', n }
+}
+
+/** The n-th model call of the step inside its around hooks, as one recorded effect. A failure is part of the record. */
+export async function performCall(run: RunContext, call: ModelCall, n: number): Promise<ModelCallRecord> {
+  const { effects, step, parts } = run
+  const { request, stream } = call
+  if (stream !== undefined) stream.spent = noTokens // billed with the attempt before
+  call.thrown = undefined
+  call.ranMs = undefined
+  const effect = { key: modelKey(step, n), input: () => fingerprintRequest(request) }
+  return effects.perform<ModelCallRecord>(effect, async (signal) => {
+    const started = performance.now()
+    // An attempt that is recorded has begun: it is not made again, also if the hooks around it are gone.
+    const { entries } = effects.scopeLog
+    const hasAttempt = entries.size > 0 && effects.scopeLog.find(attemptKey(step, `${n}.1`)) !== undefined
+    const isPlain = parts.plans.of('aroundInference').arounds.length === 0 && !hasAttempt
+    const record = await (isPlain ? callOnce(run, call, signal) : new AroundInference(run, call, { n, signal }).run())
+    call.ranMs = performance.now() - started
+    return record
+  })
+}
+
+async function callOnce(run: RunContext, call: ModelCall, signal: AbortSignal): Promise<ModelCallRecord> {
+  const attempt: Attempt = { request: call.request, signal, number: ++run.open!.attempts, isSent: false, streamed: 0 }
+  const { stream } = call
+  try {
+    const response = await sendAttempt(run, call, attempt)
+    return answeredRecord(response, stream?.withSpent(response.usage) ?? response.usage)
+  } catch (thrown) {
+    if (passes(thrown)) throw thrown
+    call.thrown = toAgentError(thrown, 'MODEL_FAILED')
+    const estimate = usageOfFailed(attempt, thrown)
+    const usage = stream?.withSpent(estimate ?? noTokens) ?? estimate ?? noTokens
+    return failedRecord(thrown, usage, { isEstimated: estimate !== undefined })
+  }
+}
+
 /** One request of a model call. */
-export type Attempt = {
+type Attempt = {
   readonly request: InferenceRequest
   signal: AbortSignal
   number: number
@@ -58,34 +102,71 @@ export type Attempt = {
   streamed: number
 }
 
+/** Sends one attempt to the model, and streams its answer if the run does. Rejects if a hook has offered an unknown tool. */
+async function sendAttempt(
+  run: RunContext,
+  { limit, stream }: ModelCall,
+  attempt: Attempt,
+): Promise<InferenceResponse> {
+  const { request, signal, number } = attempt
+  attempt.isSent = !signal.aborted
+  const sent: SentRequest = { model: request.model, request: toModelRequest(run.parts, request), signal, limit, number }
+  if (stream === undefined) return sendRequest(run, sent)
+  const answer = stream.open()
+  try {
+    return await sendRequest(run, {
+      ...sent,
+      onDelta: (delta) => {
+        attempt.streamed += delta.delta.length
+        answer.write(delta)
+      },
+    })
+  } finally {
+    const checking = signal.aborted ? undefined : answer.settled()
+    if (checking !== undefined) await run.effects.time.wait(checking, untilEnd).catch(() => undefined)
+  }
+}
+
+function toModelRequest(parts: AgentParts, request: InferenceRequest): ModelRequest {
+  const { system, tools, toolChoice, responseFormat, settings } = request
+  const sent = {
+    system,
+    tools: tools === parts.toolNames ? parts.descriptionList : tools.map((name) => describeTool(parts, name)),
+    ...(toolChoice !== undefined && { toolChoice }),
+    ...(responseFormat !== undefined && { responseFormat }),
+    ...(settings !== undefined && { settings }),
+  }
+  return withMessages(sent, messagesOf(request))
+}
+
+function describeTool({ descriptions }: AgentParts, name: string): ToolDescription {
+  const found = descriptions.get(name)
+  if (found !== undefined) return found
+  throw new AgentError('HOOK_FAILED', `A hook offered the model a tool "${name}" that the agent does not have.`, {
+    value: name,
+  })
+}
+
 /**
  * The estimated usage of an attempt that failed, if the provider has probably billed it: it was aborted, timed out, had
  * begun to answer, or its answer cannot be used. A request that was rejected costs nothing.
  */
-export function usageOfFailed(
-  { request, signal, isSent, streamed }: Attempt,
-  thrown?: unknown,
-): TokenUsage | undefined {
+function usageOfFailed({ request, signal, isSent, streamed }: Attempt, thrown?: unknown): TokenUsage | undefined {
   if (streamed > 0) noteBegun(thrown)
   const hasCost = signal.aborted || streamed > 0 || isBilled(thrown)
   return isSent && hasCost ? estimateStarted(request, streamed) : undefined
-}
-
-type Performing = {
-  /** The number of the call in its step. */
-  readonly n: number
-  readonly signal: AbortSignal
-  readonly send: (run: RunContext, call: ModelCall, attempt: Attempt) => Promise<InferenceResponse>
 }
 
 /** The call inside fails at once when the time of the run is over; hooks around it have a moment to react. */
 const aroundLimit: WorkLimit = { ...untilEnd, graceMs: (end) => (end === 'limit' ? 250 : 0) }
 
 /** A model call with hooks around it, which may make any number of attempts. */
-export class AroundInference {
+class AroundInference {
   readonly #run: RunContext
   readonly #call: ModelCall
-  readonly #options: Performing
+  /** The number of the call in its step. */
+  readonly #n: number
+  readonly #signal: AbortSignal
   readonly #trail = new Trail()
   readonly #votes: ContinuationEvaluation[] = []
   readonly #race = new AbortController()
@@ -94,50 +175,53 @@ export class AroundInference {
   #attempts = 0
   readonly #running = new Set<Attempt>()
   #isEstimated = false
+  /** What is streamed now. */
   #last: InferenceResponse | undefined
   #ended = false
 
-  constructor(run: RunContext, call: ModelCall, options: Performing) {
+  constructor(run: RunContext, call: ModelCall, { n, signal }: { readonly n: number; readonly signal: AbortSignal }) {
     this.#run = run
     this.#call = call
-    this.#options = options
+    this.#n = n
+    this.#signal = signal
+    call.durations = this.#trail.durations
   }
 
-  async run(hooks: readonly PlannedHook[]): Promise<ModelCallRecord> {
+  async run(): Promise<ModelCallRecord> {
     const run = this.#run
     const call = this.#call
     const plan = run.parts.plans.of('aroundInference')
     const host = this.#host({})
-    const rest = { trail: this.#trail.entries, votes: this.#votes }
-    call.durations = this.#trail.durations
+    const chain = runAround<InferenceResponse, RequestChange>({
+      hooks: plan.arounds,
+      invocation: (change) => new Invocation(host, plan, run.state, { request: this.#changed(change) }),
+      attempt: (change) => this.#attempt(change),
+      merge: mergeChanges,
+      check: toCheckedResponse,
+      note: (entry, ms) => this.#trail.add(entry, ms),
+    })
     try {
-      const chain = runAround<InferenceResponse, RequestChange>({
-        hooks,
-        invocation: (change) => new Invocation(host, plan, run.state, { request: this.#changed(change) }),
-        attempt: (change) => this.#attempt(change),
-        merge: mergeChanges,
-        check: toCheckedResponse,
-        note: (entry, ms) => this.#trail.add(entry, ms),
-      })
       const response = await run.effects.time.wait(chain, aroundLimit)
       this.#end()
       const isShown = this.#last !== undefined && sameJson(this.#last.content, response.content)
       if (!isShown) call.stream?.retract('a hook replaced the answer')
-      const { usage, isEstimated } = this.#billed()
-      return answeredRecord(response, usage, { isEstimated, ...rest })
+      return answeredRecord(response, this.#cost(), this.#rest())
     } catch (thrown) {
       this.#end()
       if (passes(thrown)) throw thrown
-      if (this.#options.signal.aborted) this.#billSent()
+      if (this.#signal.aborted) this.#billSent()
       call.thrown = toAgentError(thrown, 'MODEL_FAILED')
-      const { usage, isEstimated } = this.#billed()
-      return failedRecord(thrown, usage, { isEstimated, ...rest })
+      return failedRecord(thrown, this.#cost(), this.#rest())
     }
   }
 
   /** The host of hooks inside the call. */
   #host(overrides: Partial<HookHost>): HookHost {
-    return this.#trail.hostIn(this.#run, { spend: (usage) => this.#spend(usage) }, overrides)
+    const spend = (usage: TokenUsage): void => {
+      this.#spentByHooks = addTokens(this.#spentByHooks, usage)
+      this.#run.open!.inFlight = this.#cost()
+    }
+    return this.#trail.hostIn(this.#run, { spend }, overrides)
   }
 
   /** Aborts attempts that are still running: another one has won. */
@@ -170,7 +254,7 @@ export class AroundInference {
     const request = this.#changed(change)
     const nth = ++this.#attempts
     const isRepeated = nth > 1
-    const n = `${this.#options.n}.${nth}`
+    const n = `${this.#n}.${nth}`
     const attempt: Attempt = { request, signal: this.#race.signal, number: 0, isSent: false, streamed: 0 }
     this.#running.add(attempt) // before the guards run: concurrent attempts count each other
     try {
@@ -179,13 +263,10 @@ export class AroundInference {
       if (isRepeated) this.#call.stream?.retract('another attempt starts')
       this.#last = undefined // what is shown from now on belongs to this attempt
       attempt.number = ++run.open!.attempts
-      const effect = {
-        key: attemptKey(run.step, n),
-        input: () => fingerprintRequest(request),
-      }
+      const effect = { key: attemptKey(run.step, n), input: () => fingerprintRequest(request) }
       const response = await run.effects.scope().perform<InferenceResponse>(effect, (signal) => {
         attempt.signal = AbortSignal.any([signal, this.#race.signal])
-        return this.#options.send(run, this.#call, attempt)
+        return sendAttempt(run, this.#call, attempt)
       })
       if (this.#ended) return response // another attempt has won
       if (nth === this.#attempts) this.#last = response
@@ -204,9 +285,10 @@ export class AroundInference {
     }
   }
 
-  /** What the call has cost. Attempts that still run, because no hook waits for them, are estimated. */
-  #billed(): Pick<ModelCallRecord, 'usage' | 'isEstimated'> {
-    return { usage: this.#cost(), ...((this.#isEstimated || this.#running.size > 0) && { isEstimated: true }) }
+  /** What is recorded besides the result. Attempts that still run, because no hook waits for them, are estimated. */
+  #rest() {
+    const isEstimated = this.#isEstimated || this.#running.size > 0
+    return { isEstimated, trail: this.#trail.entries, votes: this.#votes }
   }
 
   /** What attempts have cost, with an estimate for those that are running. */
@@ -216,11 +298,6 @@ export class AroundInference {
       if (attempt !== except) usage = addTokens(usage, estimateUsage(attempt.request))
     }
     return usage
-  }
-
-  #spend(usage: TokenUsage): void {
-    this.#spentByHooks = addTokens(this.#spentByHooks, usage)
-    this.#run.open!.inFlight = this.#cost()
   }
 
   #noteFailure({ number, request }: Attempt, thrown: unknown): void {

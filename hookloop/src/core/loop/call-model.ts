@@ -3,48 +3,35 @@ import {
   messagesOf,
   withholdResponse,
   withMessages,
-  type InferenceDelta,
   type InferenceRequest,
   type InferenceResponse,
-  type ModelRequest,
-  type ToolDescription,
 } from '../state/inference.ts'
 import { textOf, type ToolCallPart } from '../state/message.ts'
 import { addTokens, noTokens } from '../state/usage.ts'
-import { AgentError, toAgentError } from '../../errors.ts'
 import { incompleteCall, toWarning } from '../model/estimate-usage.ts'
 import { Invocation } from '../hooks/invocation.ts'
-import type { AgentParts } from '../agent/agent-parts.ts'
-import { finishInvocation, fireTrigger, hasQuestion, recover } from '../context/fire-trigger.ts'
+import { applyGuards, fireTrigger, hasQuestion, recover } from '../context/fire-trigger.ts'
 import { askAt, deniedVote } from '../context/ask.ts'
 import type { OpenStep } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
-import { errorOf, passes, type Effect } from '../effects/journal.ts'
-import { attemptKey, type EffectKey } from '../effects/keys.ts'
-import { limitedBy, untilEnd } from '../effects/run-time.ts'
-import { AroundInference, usageOfFailed, type Attempt, type ModelCall } from './attempts.ts'
-import { fingerprintRequest } from '../model/fingerprint-request.ts'
-import {
-  answeredRecord,
-  failedRecord,
-  limitFromNow,
-  modelFor,
-  nameOf,
-  responseOf,
-  sendRequest,
-  type ModelCallRecord,
-  type SentRequest,
-} from '../model/send-request.ts'
+import { errorOf } from '../effects/journal.ts'
+import type { EffectKey } from '../effects/keys.ts'
+import { limitedBy } from '../effects/run-time.ts'
+import { modelKey, performCall, type ModelCall } from './attempts.ts'
+import { limitFromNow, modelFor, nameOf, responseOf, type ModelCallRecord } from '../model/send-request.ts'
 import { AnswerStream } from './answer-stream.ts'
 
 const none: readonly never[] = Object.freeze([])
 
-/** beforeInference, the model inside its around hooks, afterInference. Stores the response in the open step. */
+/**
+ * beforeInference, the model inside its around hooks, afterInference. Stores the response in the open step. A failed call is made
+ * again as long as `onError` retries and the guards permit it.
+ */
 export async function callModel(run: RunContext, step: OpenStep): Promise<void> {
   const { forbidden } = run
   const asked = requestOf(run)
   const before = await fireTrigger(run, 'beforeInference', { request: asked })
-  const hasBegun = run.effects.scopeLog.find(modelKey(step, 1)) !== undefined
+  const hasBegun = run.effects.scopeLog.find(modelKey(step.index, 1)) !== undefined
   const stopped = run.stoppedBy()
   if (!hasBegun && (before?.failure !== undefined || stopped !== undefined)) return
   if (hasQuestion(before) && run.forbidden === undefined) {
@@ -58,9 +45,17 @@ export async function callModel(run: RunContext, step: OpenStep): Promise<void> 
   }
   if (hasBegun && (before?.failure !== undefined || run.forbidden !== forbidden))
     run.noteOverridden('beforeInference', { by: run.forbidden?.source ?? 'hookloop', decision: 'stop' })
-  const call = planCall(run, step, { asked, before })
-  step.offered = call.request.tools
-  await getResponse(run, step, call)
+  const request = before === undefined ? asked : (before.facts['request'] as InferenceRequest)
+  const stream = run.streams ? new AnswerStream(run, step.index, request) : undefined
+  const call: ModelCall = { request, stream, limit: before?.within && limitFromNow(before.within) }
+  step.offered = request.tools
+  for (let n = 1; ; n++) {
+    const record = await performCall(run, call, n)
+    applyRecord(run, step, { call, record })
+    const response = responseOf(record)
+    if (response !== undefined) return passResponse(run, step, { call, response })
+    if (!(await mayCallAgain(run, call, { failed: record, next: modelKey(step.index, n + 1) }))) return
+  }
 }
 
 async function passResponse(
@@ -104,31 +99,6 @@ export function requestOf({ parts, state }: Pick<RunContext, 'parts' | 'state'>)
   return withMessages(request, AgentState.fieldsOf(state).messages)
 }
 
-function planCall(
-  run: RunContext,
-  step: OpenStep,
-  { asked, before }: { readonly asked: InferenceRequest; readonly before: Invocation | undefined },
-): ModelCall {
-  const request = before === undefined ? asked : (before.facts['request'] as InferenceRequest)
-  const stream = run.streams ? new AnswerStream(run, step.index, request) : undefined
-  const limit = before?.within && limitFromNow(before.within)
-  return { request, stream, limit, thrown: undefined, durations: none }
-}
-
-/**
- * Calls the model, and again after a failure as long as `onError` retries and the guards permit it. A response passes
- * afterInference.
- */
-async function getResponse(run: RunContext, step: OpenStep, call: ModelCall): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    const record = await performCall(run, step, { call, attempt })
-    applyRecord(run, step, { call, record })
-    const response = responseOf(record)
-    if (response !== undefined) return passResponse(run, step, { call, response })
-    if (!(await mayCallAgain(run, call, { failed: record, next: modelKey(step, attempt + 1) }))) return
-  }
-}
-
 async function mayCallAgain(
   run: RunContext,
   call: ModelCall,
@@ -137,107 +107,12 @@ async function mayCallAgain(
   const hasBegun = run.effects.scopeLog.find(next) !== undefined
   if (run.stoppedBy() !== undefined && !hasBegun) return false // streamed text is not retracted: nothing will replace it
   call.stream?.retract('the model call failed')
-  if ((await recover(run, failureOf(call, failed), 'aroundInference', next)) !== 'retry') return false
+  if ((await recover(run, call.thrown ?? errorOf(failed.error!), 'aroundInference', next)) !== 'retry') return false
   // Another attempt is a call like the first: guards decide on it again.
   const { request } = call
   const plan = run.parts.plans.of('beforeInference')
-  await finishInvocation(run, new Invocation(run, plan, run.state, { request }))
+  await applyGuards(run, new Invocation(run, plan, run.state, { request }))
   return run.stoppedBy() === undefined || hasBegun
-}
-
-/** The error of a failed call: as it was thrown, or as it was recorded. */
-function failureOf({ thrown }: ModelCall, { error }: ModelCallRecord): AgentError {
-  return thrown ?? errorOf(error!)
-}
-
-function modelKey({ index: step }: OpenStep, attempt: number): EffectKey {
-  return { step, kind: 'model', n: attempt }
-}
-
-/** The model inside its around hooks, as one recorded effect. A failure is part of the record. */
-async function performCall(
-  run: RunContext,
-  step: OpenStep,
-  { call, attempt }: { readonly call: ModelCall; readonly attempt: number },
-): Promise<ModelCallRecord> {
-  const { arounds } = run.parts.plans.of('aroundInference')
-  if (call.stream !== undefined) call.stream.spent = noTokens // billed with the attempt before
-  call.thrown = undefined
-  const effect: Effect = {
-    key: modelKey(step, attempt),
-    input: () => fingerprintRequest(call.request),
-  }
-  let started: number | undefined
-  const record = await run.effects.perform<ModelCallRecord>(effect, (signal) => {
-    started = performance.now()
-    // An attempt that is recorded has begun: it is not made again, also if the hooks around it are gone.
-    const { scopeLog } = run.effects
-    const hasAttempt = scopeLog.entries.size > 0 && scopeLog.find(attemptKey(step.index, `${attempt}.1`)) !== undefined
-    if (arounds.length === 0 && !hasAttempt) return callOnce(run, call, signal)
-    return new AroundInference(run, call, { n: attempt, signal, send: sendAttempt }).run(arounds)
-  })
-  call.ranMs = started === undefined ? undefined : performance.now() - started
-  return record
-}
-
-async function callOnce(run: RunContext, call: ModelCall, signal: AbortSignal): Promise<ModelCallRecord> {
-  const number = ++run.open!.attempts
-  const attempt: Attempt = { request: call.request, signal, number, isSent: false, streamed: 0 }
-  try {
-    const response = await sendAttempt(run, call, attempt)
-    return answeredRecord(response, call.stream?.withSpent(response.usage) ?? response.usage)
-  } catch (thrown) {
-    if (passes(thrown)) throw thrown
-    call.thrown = toAgentError(thrown, 'MODEL_FAILED')
-    const spent = call.stream?.spent ?? noTokens
-    const estimate = usageOfFailed(attempt, thrown)
-    if (estimate === undefined) return failedRecord(thrown, spent)
-    return failedRecord(thrown, addTokens(estimate, spent), { isEstimated: true })
-  }
-}
-
-/** Sends one attempt to the model, and streams its answer if the run does. Rejects if a hook has offered an unknown tool. */
-async function sendAttempt(
-  run: RunContext,
-  { limit, stream }: ModelCall,
-  attempt: Attempt,
-): Promise<InferenceResponse> {
-  const { request, signal, number } = attempt
-  attempt.isSent = !signal.aborted
-  const sent: SentRequest = { model: request.model, request: toModelRequest(run, request), signal, limit, number }
-  if (stream === undefined) return sendRequest(run, sent)
-  const answer = stream.open()
-  const onDelta = (delta: InferenceDelta): void => {
-    attempt.streamed += delta.delta.length
-    answer.write(delta)
-  }
-  try {
-    return await sendRequest(run, { ...sent, onDelta })
-  } finally {
-    const checking = signal.aborted ? undefined : answer.settled()
-    if (checking !== undefined) await run.effects.time.wait(checking, untilEnd).catch(() => undefined)
-  }
-}
-
-function toModelRequest({ parts }: RunContext, request: InferenceRequest): ModelRequest {
-  const { system, tools, toolChoice, responseFormat, settings } = request
-  const { toolNames, descriptionList } = parts
-  const sent = {
-    system,
-    tools: tools === toolNames ? descriptionList : tools.map((name) => describeTool(parts, name)),
-    ...(toolChoice !== undefined && { toolChoice }),
-    ...(responseFormat !== undefined && { responseFormat }),
-    ...(settings !== undefined && { settings }),
-  }
-  return withMessages(sent, messagesOf(request))
-}
-
-function describeTool({ descriptions }: AgentParts, name: string): ToolDescription {
-  const found = descriptions.get(name)
-  if (found !== undefined) return found
-  throw new AgentError('HOOK_FAILED', `A hook offered the model a tool "${name}" that the agent does not have.`, {
-    value: name,
-  })
 }
 
 /** Bills the call, and applies what hooks around it did and voted. */
@@ -247,7 +122,7 @@ function applyRecord(
   { call, record }: { readonly call: ModelCall; readonly record: ModelCallRecord },
 ): void {
   const { trail, votes, error } = record
-  if (trail !== undefined) run.noteTrail(trail, call.durations)
+  if (trail !== undefined) run.noteTrail(trail, call.durations ?? none)
   if (votes !== undefined) run.cast(votes)
   if (record.isEstimated === true) run.noteLoop('aroundInference', { warnings: [incompleteCall] })
   const by = error && limitedBy(error)
@@ -271,7 +146,7 @@ function passedResponse(after: Invocation, response: InferenceResponse): Inferen
 
 function addResponse(run: RunContext, step: OpenStep, response: InferenceResponse): void {
   const { messages } = AgentState.fieldsOf(run.state)
-  const message = step.respond(response, messages.length)
+  const message = step.respond(response)
   run.state = AgentState.patch(run.state, { messages: messages.append(message) })
   if (run.effects.emit === undefined) return
   const reasoning = textOf(response.content, 'reasoning')

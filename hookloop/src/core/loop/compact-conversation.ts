@@ -7,7 +7,7 @@ import { passes } from '../effects/journal.ts'
 import type { Invocation } from '../hooks/invocation.ts'
 import type { InferOptions } from '../hooks/infer.ts'
 import { isFatal } from '../hooks/run-hooks.ts'
-import { fireOrThrow } from '../context/fire-trigger.ts'
+import { fireTrigger } from '../context/fire-trigger.ts'
 import type { RunContext } from '../context/run-context.ts'
 
 /** The first line of a summary. It is the first message of a compacted conversation. */
@@ -106,7 +106,7 @@ async function fire(
   trigger: 'beforeCompaction' | 'afterCompaction',
   facts: FactValues,
 ): Promise<FactValues> {
-  const { facts: used, blocked } = await fireOrThrow(run, trigger, facts)
+  const { facts: used = facts, blocked } = (await fireTrigger(run, trigger, facts)) ?? {}
   if (blocked !== undefined) throw new Skipped(`"${blocked.by}" blocked it: ${blocked.message}`)
   return used
 }

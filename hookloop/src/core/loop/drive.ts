@@ -1,6 +1,5 @@
 import { AgentState, SAVED_VERSION } from '../state/agent-state.ts'
 import type { FinalRecord } from '../state/execution.ts'
-import type { OwnEvent } from '../state/event.ts'
 import { toInput, type Message } from '../state/message.ts'
 import type { JsonObject } from '../../values/json.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
@@ -10,6 +9,7 @@ import type { Approval, Answers } from '../state/tool-call.ts'
 import { addUsage, noTokens, subtractUsage, type Usage } from '../state/usage.ts'
 import { AgentError, messageOf, toAgentError } from '../../errors.ts'
 import { leaveRun } from '../effects/effects.ts'
+import type { FactValues } from '../hooks/base-context.ts'
 import { recordedChange, Suspended } from '../effects/journal.ts'
 import type { Circumstances } from '../effects/records.ts'
 import { saveRun } from '../effects/save-run.ts'
@@ -56,26 +56,24 @@ export type Resuming = Circumstances & {
  * again over what is recorded.
  */
 export async function resumeRun(run: RunContext, input: Message, resuming: Resuming): Promise<Run> {
-  const { journal } = run.effects
-  const { answers, at, ends = false, cwd, limits, by } = resuming
+  const { journal, listener } = run.effects
   const { log } = journal
+  const { answers, at, ends = false, cwd, limits, by } = resuming
   const pending = log.questions()
+  const isSuspended = log.pending !== undefined
   let { change } = resuming
   try {
     if (!ends) for (const { beforeResume } of run.parts.capabilities) await beforeResume?.(run.state, run.effects)
-    if (log.pending !== undefined) {
-      const { state, failure } = run
-      if (change !== undefined) run.state = applyChange(state, change)
-      const fired = await fireTrigger(run, 'onResume', { answers })
-      change = recordedChange(state, run.state)
-      const spent = subtractUsage(run.state.usage, state.usage)
-      run.load(state)
-      run.spend(spent)
-      run.failure = failure
-      if (fired?.failure !== undefined) return await concludeRun(run, { pending }) // the answers are not used
+    if (isSuspended) {
+      const { state } = run
+      const from = change === undefined ? state : applyChange(state, change)
+      const aside = await fireAside(run, ['onResume', { answers }], { from, base: state })
+      if (aside.hasFailed) return await concludeRun(run, { pending }) // the answers are not used
+      change = aside.change
+      run.spend(aside.spent)
     }
   } catch (thrown) {
-    if (log.pending === undefined || (thrown instanceof AgentError && thrown.code !== 'HOOK_FAILED')) {
+    if (!isSuspended || (thrown instanceof AgentError && thrown.code !== 'HOOK_FAILED')) {
       await leaveRun(run.effects)
       run.effects.time.close()
       throw thrown
@@ -84,9 +82,9 @@ export async function resumeRun(run: RunContext, input: Message, resuming: Resum
     return concludeRun(run, { pending })
   }
   const { unstored: ledger } = run.ledgerOf
-  for (const [approval, answer] of Object.entries(answers))
-    journal.append({ t: 'answer', at, approval, answer, ...(by !== undefined && { by }) })
   const { lastStep: step } = run
+  const answered = Object.entries(answers).map(([approval, answer]) => ({ at, approval, answer, ...(by && { by }) }))
+  for (const each of answered) journal.append({ t: 'answer', ...each })
   journal.append({
     t: 'resume',
     at,
@@ -101,11 +99,27 @@ export async function resumeRun(run: RunContext, input: Message, resuming: Resum
   run.ledgerOf.setStored()
   await journal.flush()
   if (run.hasExecution) run.updateExecution({ hooks: log.hooks })
-  const { listener } = run.effects
-  for (const [approval, answer] of Object.entries(answers))
-    listener?.({ type: 'answered', step, at, approval, answer, ...(by !== undefined && { by }) })
+  for (const each of answered) listener?.({ type: 'answered', step, ...each })
   listener?.({ type: 'resumed', step, at })
   return driveRun(run, input)
+}
+
+/** Fires a trigger beside the open step, which does not see the changes: they are recorded, and made when it closes. */
+async function fireAside(
+  run: RunContext,
+  [trigger, facts]: readonly ['onPause' | 'onResume', FactValues],
+  { base, from = base }: { readonly base: AgentState; readonly from?: AgentState },
+): Promise<{ readonly change: StateChange | undefined; readonly spent: Usage; readonly hasFailed: boolean }> {
+  const { state, hasExecution, failure, spentEarly } = run
+  run.load(from)
+  run.spentEarly = noTokens
+  const fired = await fireTrigger(run, trigger, facts)
+  const change = recordedChange(base, run.state)
+  const spent = addUsage(subtractUsage(run.state.usage, from.usage), run.spentEarly)
+  run.load(state, hasExecution)
+  run.spentEarly = spentEarly
+  run.failure = failure // a failure must not end a run that waits for people
+  return { change, spent, hasFailed: fired?.failure !== undefined }
 }
 
 async function driveRun(first: RunContext, input: Message): Promise<Run> {
@@ -119,14 +133,12 @@ async function driveRun(first: RunContext, input: Message): Promise<Run> {
     } catch (thrown) {
       const next = run.effects.journal.tape?.skip(thrown, { state: run.state, ledger: run.ledgerOf.unstored })
       if (next?.final !== undefined) return concludeRun(run.fromCheckpoint(next.state), { final: next.final })
-      if (next !== undefined) {
-        run = run.fromCheckpoint(next.state)
-        continue
+      if (next === undefined) {
+        if (!(thrown instanceof Suspended)) return concludeRun(run, { final: brokenRecord(run, thrown) })
+        if (await pause(run, thrown.questions)) return concludeRun(run, { pending: thrown.questions })
+        run.effects.noticeFirst() // it was cancelled meanwhile
       }
-      if (!(thrown instanceof Suspended)) return concludeRun(run, { final: brokenRecord(run, thrown) })
-      if (await pause(run, thrown.questions)) return concludeRun(run, { pending: thrown.questions })
-      run.effects.noticeFirst() // it was cancelled meanwhile
-      run = run.fromCheckpoint()
+      run = run.fromCheckpoint(next?.state)
     }
   }
 }
@@ -151,34 +163,26 @@ function noteCapabilities(run: RunContext): void {
 
 /** Fires onPause and records the pause. Returns false if the run was cancelled meanwhile. */
 async function pause(run: RunContext, pending: readonly Approval[]): Promise<boolean> {
-  const { journal } = run.effects
-  const { state, hasExecution, failure } = run
-  const { base } = run
-  run.load(base) // changes of hooks are made to the state of the last checkpoint
+  const { journal, scopeLog, time } = run.effects
   const before = journal.log.openUsage('')
-  run.spentEarly = noTokens
-  await fireTrigger(run, 'onPause', { pending: Object.freeze(pending) })
-  noteSpent(run, base, subtractUsage(journal.log.openUsage(''), before))
-  const change = recordedChange(base, run.state)
-  run.load(state, hasExecution)
-  run.failure = failure // a failure must not end a run that waits for people
-  if (run.effects.time.end !== undefined) return false
+  const { change, spent } = await fireAside(run, ['onPause', { pending: Object.freeze(pending) }], { base: run.base })
+  // What they have spent, besides what is recorded of hooks with an effect.
+  const {
+    steps: _steps,
+    toolCalls: _calls,
+    ...usage
+  } = subtractUsage(spent, subtractUsage(journal.log.openUsage(''), before))
+  if (Object.values(usage).some((amount) => amount !== 0)) {
+    const key = { step: run.step, kind: 'hook', trigger: 'onPause', n: `spent ${scopeLog.entries.size}` } as const
+    journal.append({ t: 'end', at: run.now, key, value: { usage } })
+  }
+  if (time.end !== undefined) return false
   await run.background?.settleShadows()
   const ids = pending.map(({ id }) => id)
   const { unstored: ledger } = run.ledgerOf
   const what = { ...(change !== undefined && { change }), ...(ledger.length > 0 && { ledger }) }
   journal.pause({ t: 'pause', at: run.now, step: run.lastStep, pending: ids, ...what }, run.state)
   return true
-}
-
-/** Records what hooks at `onPause` have spent, besides what is recorded of hooks with an effect. */
-function noteSpent(run: RunContext, base: AgentState, recorded: Usage): void {
-  const spent = addUsage(subtractUsage(run.state.usage, base.usage), run.spentEarly)
-  const { steps: _steps, toolCalls: _calls, ...usage } = subtractUsage(spent, recorded)
-  if (Object.values(usage).every((amount) => amount === 0)) return
-  const { journal, scopeLog } = run.effects
-  const key = { step: run.step, kind: 'hook', trigger: 'onPause', n: `spent ${scopeLog.entries.size}` } as const
-  journal.append({ t: 'end', at: run.now, key, value: { usage } })
 }
 
 /** The record of a run that an unexpected error ended: the run fails, the caller gets no exception. */
@@ -199,9 +203,9 @@ type End =
 
 /** The result of a run, once observers have finished and everything is stored. */
 async function concludeRun(run: RunContext, end: End): Promise<Run> {
-  const { effects } = run
-  await run.background?.drainObservers()
-  await run.background?.settleShadows()
+  const { effects, background } = run
+  await background?.drainObservers()
+  await background?.settleShadows()
   let ended = end
   try {
     await effects.journal.flush()
@@ -211,14 +215,12 @@ async function concludeRun(run: RunContext, end: End): Promise<Run> {
   await leaveRun(effects)
   effects.time.close()
   const result = toRun(run, ended)
-  effects.listener?.(endEvent(run, ended))
-  return result
-}
-
-function endEvent(run: RunContext, { final, pending }: End): OwnEvent {
+  const { final, pending } = ended
   const place = { step: run.lastStep, at: run.now }
-  if (final !== undefined) return { type: 'finished', ...place, record: final }
-  return { type: 'suspended', ...place, pending }
+  effects.listener?.(
+    final === undefined ? { type: 'suspended', ...place, pending } : { type: 'finished', ...place, record: final },
+  )
+  return result
 }
 
 /** The result of a run that has ended, or that waits. */
@@ -248,31 +250,33 @@ export function toRun(
         ? saveRun(run.effects.journal.log, { state, pending })
         : { version: SAVED_VERSION, status: final.status, pending: [], state: state.toJSON(), ledger: base.ledger },
   }
-  if (final === undefined) {
-    const suspended = endedAs(base, { status: 'suspended', pending } as const)
-    rememberOpenPart(suspended, { calls: run.open?.calls ?? [], usage: run.effects.journal.log.openUsage('') })
-    return suspended
-  }
-  switch (final.status) {
-    case 'completed': {
-      // The type of the output is that of `Agent<O>`; it is not known here.
-      const output = run.output === undefined ? text : (run.output.value as string)
-      return endedAs(base, { status: 'completed', output, final })
-    }
-    case 'stopped':
-      return endedAs(base, { status: 'stopped', reason: final.reason, by: final.by, final })
-    case 'failed':
-      return endedAs(base, { status: 'failed', error: run.failure!, final })
-    case 'cancelled':
-      return endedAs(base, { status: 'cancelled', final })
-    default:
-      return final.status satisfies never
-  }
+  const result: Run = Object.freeze(
+    Object.assign(base, final === undefined ? suspended(pending) : endOf(run, final, text)),
+  )
+  if (final === undefined)
+    rememberOpenPart(result, { calls: run.open?.calls ?? [], usage: run.effects.journal.log.openUsage('') })
+  return result
 }
 
-/** Adds the ending without reading the ledger, which is created on first use. */
-function endedAs<E extends object>(base: RunBase, ending: E): RunBase & E {
-  return Object.freeze(Object.assign(base, ending))
+function suspended(pending: readonly Approval[]) {
+  return { status: 'suspended', pending } as const
+}
+
+function endOf({ output, failure }: RunContext, final: FinalRecord, text: string) {
+  const { status, reason, by } = final
+  switch (status) {
+    case 'completed':
+      // The type of the output is that of `Agent<O>`; it is not known here.
+      return { status, output: output === undefined ? text : (output.value as string), final }
+    case 'stopped':
+      return { status, reason, by, final }
+    case 'failed':
+      return { status, error: failure!, final }
+    case 'cancelled':
+      return { status, final }
+    default:
+      return status satisfies never
+  }
 }
 
 /** The state of a suspended run is that of its last checkpoint: what has happened since is in its records. */

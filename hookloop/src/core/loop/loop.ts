@@ -1,6 +1,5 @@
 import { AgentState } from '../state/agent-state.ts'
 import {
-  countVotes,
   decidingVote,
   isForbidden,
   stopMessage,
@@ -16,8 +15,8 @@ import { callModel } from './call-model.ts'
 import { runCalls } from './run-calls.ts'
 import { askAt, deniedVote } from '../context/ask.ts'
 import { compactConversation } from './compact-conversation.ts'
-import { asRecorded, countStep, readOutput, reconsider, setRequested } from './outcome.ts'
-import { fireQuietly, fireTrigger, hasQuestion } from '../context/fire-trigger.ts'
+import { asRecorded, countStep, readOutput, setRequested } from './outcome.ts'
+import { fireTrigger, hasQuestion } from '../context/fire-trigger.ts'
 import { OpenStep } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
 import { takeInput } from './take-input.ts'
@@ -30,7 +29,7 @@ export async function runLoop(run: RunContext, input: Message): Promise<FinalRec
   let outcome: ContinuationOutcome | undefined
   if (!run.hasExecution) {
     const blocked = await takeInput(run, input)
-    if (blocked !== undefined) return endBlocked(run, blocked)
+    if (blocked !== undefined) return finish(run, blocked)
     await fireTrigger(run, 'beforeExecution')
     if (run.stoppedBy() !== undefined && !run.effects.scopeLog.hasBegun) outcome = run.count()
   }
@@ -73,19 +72,14 @@ async function beforeStep(run: RunContext): Promise<ContinuationOutcome | undefi
   return countBeforeStep(run) // guards of the compaction may vote as well
 }
 
-/** What has begun is finished first: then the votes that end the run count with those of the step. */
 function countBeforeStep(run: RunContext): ContinuationOutcome | undefined {
-  const stopped = run.stoppedBy()
-  const { hasBegun } = run.effects.scopeLog
-  const { votes } = run.execution
-  if (stopped === undefined && votes.length === 0) return undefined
-  if (hasBegun && !countVotes(votes).shouldContinue) {
-    run.noteOverridden('beforeStep', { by: countVotes(votes).resolvedBy ?? 'hookloop', decision: 'stop' })
-    return undefined
-  }
+  run.stoppedBy()
+  if (run.execution.votes.length === 0) return undefined
   const outcome = countStep(run)
   if (outcome.shouldContinue) return undefined
-  if (!hasBegun) return outcome
+  if (!run.effects.scopeLog.hasBegun) return outcome
+  // What has begun is finished first: then these votes count with those of the step.
+  run.noteOverridden('beforeStep', { by: outcome.resolvedBy ?? 'hookloop', decision: 'stop' })
   run.cast(outcome.evaluations)
   return undefined
 }
@@ -107,7 +101,7 @@ async function closeStep(run: RunContext, open: OpenStep): Promise<ContinuationO
   await fireTrigger(run, 'afterStep', { step })
   // A cancel that came with the last effect is part of this count, and so is the time limit if hooks were left behind.
   if (run.stillRunning.length === 0) run.noticeCancel()
-  else void run.stoppedBy()
+  else run.stoppedBy()
   const outcome = countStep(run)
   if (outcome !== step.outcome || open.errors.length > step.errors.length)
     run.updateExecution({ steps: steps.append(Object.freeze({ ...open.close(), outcome })) })
@@ -125,13 +119,13 @@ function withResults(messages: List<Message>, step: OpenStep): List<Message> {
 }
 
 /** The position of the message with the calls; -1 if a hook has replaced the conversation. */
-function positionOf(step: OpenStep, messages: List<Message>): number {
-  if (messages.at(step.resultsAt - 1) === step.asked) return step.resultsAt - 1
-  const ids = step.calls.map((call) => call.id).join('\n')
+function positionOf({ asked, calls }: OpenStep, messages: List<Message>): number {
+  const ids = calls.map((call) => call.id).join('\n')
   for (let i = messages.length - 1; i >= 0; i--) {
-    const { role, content } = messages.at(i)!
-    const calls = content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
-    if (role === 'assistant' && calls.join('\n') === ids) return i // no id is empty
+    const message = messages.at(i)!
+    if (message === asked) return i
+    const found = message.content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
+    if (message.role === 'assistant' && found.join('\n') === ids) return i // no id is empty
   }
   return -1
 }
@@ -144,24 +138,39 @@ function failuresAfter(step: Step, succeeded: boolean, failures: number): number
 
 /** onStop: hooks see the outcome and may overturn an `allowStop`, never a forbid. */
 async function confirmStop(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
-  const fired = await fireQuietly(run, 'onStop', { outcome, continuations: run.execution.continuations.total })
-  const counted = reconsider(run, outcome, { votes: run.count().evaluations, requested: fired.votes })
+  const { total: continuations } = run.execution.continuations
+  const fired = await fireTrigger(run, 'onStop', { outcome, continuations })
+  if (isForbidden(outcome) && fired !== undefined && fired.votes.length > 0 && fired.votes.every(isRequest))
+    run.noteLoop('onStop', { decision: 'overruled', message: 'the run was forbidden to continue before' })
+  const counted = recount(run, outcome)
   if (counted.shouldContinue || isForbidden(counted) || !hasQuestion(fired)) return counted
   const subject = { text: run.state.lastStep?.text ?? '' }
   const blocked = await askAt(run, fired, { at: 'onStop', subject, hasBegun: false })
-  const late: readonly ContinuationEvaluation[] = run.count().evaluations
-  if (blocked === undefined) return late.length === 0 ? counted : countVotes([...counted.evaluations, ...late])
-  const votes = [deniedVote('requestContinuation', blocked)]
-  return reconsider(run, counted, { votes: [...votes, ...late], requested: votes })
+  if (blocked !== undefined) run.cast([deniedVote('requestContinuation', blocked)])
+  return recount(run, counted)
 }
 
-/** Fixes the status. `afterExecution` cannot change it. */
+function recount(run: RunContext, outcome: ContinuationOutcome): ContinuationOutcome {
+  if (run.execution.votes.length === 0) return outcome
+  run.noticeCancel()
+  return countStep(run, outcome.evaluations)
+}
+
+function isRequest({ decision }: ContinuationEvaluation): boolean {
+  return decision === 'requestContinuation'
+}
+
+/** Fixes the status. `afterExecution` cannot change it. A run whose input was not taken has no execution. */
 async function finish(run: RunContext, outcome: ContinuationOutcome): Promise<FinalRecord> {
   const final = finalRecord(run, outcome)
-  run.updateExecution({ status: final.status, final })
-  await fireQuietly(run, 'afterExecution', { outcome })
+  if (run.hasExecution) {
+    run.updateExecution({ status: final.status, final })
+    await fireTrigger(run, 'afterExecution', { outcome })
+  } else {
+    run.blocked = final
+  }
   await checkpoint(run, { isFinal: true })
-  return run.execution.final! // in a replay the recorded one
+  return run.blocked ?? run.execution.final! // in a replay the recorded one
 }
 
 function finalRecord(run: RunContext, outcome: ContinuationOutcome): FinalRecord {
@@ -183,13 +192,6 @@ function finalStatus(run: RunContext, reason: FinalRecord['reason']): FinalStatu
   if (run.failure !== undefined) return 'failed'
   if (reason === 'userRequested' && run.checkEnd() === 'cancel') return 'cancelled'
   return reason === 'completed' ? 'completed' : 'stopped'
-}
-
-/** The input was blocked, or the run ended before it was taken: there is no execution. */
-async function endBlocked(run: RunContext, outcome: ContinuationOutcome): Promise<FinalRecord> {
-  run.blocked = finalRecord(run, outcome)
-  await checkpoint(run, { isFinal: true })
-  return run.blocked
 }
 
 /** Stores the state between two steps, or at the end. What was recorded of the step is not needed any more. */

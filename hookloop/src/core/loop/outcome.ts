@@ -25,11 +25,13 @@ export function setRequested(run: RunContext, votes: readonly ContinuationEvalua
   run.execution = votes.length === 0 ? rest : { ...rest, requested: Object.freeze(votes) }
 }
 
-/** Counts the votes at the end of a step. A step taken despite an `allowStop` is a continuation; these are limited. */
-export function countStep(run: RunContext): ContinuationOutcome {
-  const counted = run.count()
+/** Counts the votes, after `earlier` ones. A step taken despite an `allowStop` is a continuation; these are limited. */
+export function countStep(run: RunContext, earlier: readonly ContinuationEvaluation[] = none): ContinuationOutcome {
+  const counted = run.count(earlier)
   // A step that was requested has not been taken yet: a forced stop does not complete the run.
-  const all = isForbidden(counted) ? countVotes([...counted.evaluations, ...requestedBy(run)]) : counted
+  const untaken = requestedBy(run).filter((vote) => !counted.evaluations.includes(vote))
+  const isOpen = untaken.length > 0 && isForbidden(counted)
+  const all = isOpen ? countVotes([...counted.evaluations, ...untaken]) : counted
   const outcome = limitContinuations(run, all)
   if (outcome.shouldContinue) addContinuationMessages(run, outcome)
   return outcome
@@ -61,26 +63,6 @@ function addContinuationMessages(run: RunContext, { evaluations }: ContinuationO
     if (decision !== 'requestContinuation' || message === '') continue
     run.state = run.state.withMessage(textMessage('user', message))
   }
-}
-
-type Votes = readonly ContinuationEvaluation[]
-
-export function reconsider(
-  run: RunContext,
-  outcome: ContinuationOutcome,
-  { votes, requested }: { readonly votes: Votes; readonly requested: Votes },
-): ContinuationOutcome {
-  if (votes.length === 0) return outcome
-  run.noticeCancel()
-  const late = run.count().evaluations
-  const all = countVotes([...outcome.evaluations, ...votes, ...late])
-  if (isForbidden(outcome) && requested.every((vote) => vote.decision === 'requestContinuation')) {
-    const message = 'the run was forbidden to continue before'
-    run.noteLoop('onStop', { decision: 'overruled', message })
-  }
-  const counted = limitContinuations(run, all)
-  if (counted.shouldContinue) addContinuationMessages(run, counted)
-  return counted
 }
 
 /** In a replay with other hooks, whether there is another step is a fact. */
@@ -115,11 +97,12 @@ export async function readOutput(run: RunContext, outcome: ContinuationOutcome):
     error = toAgentError(thrown, 'OUTPUT_INVALID')
   }
   run.recordError(error, 'onStop')
-  if (run.checkEnd() === 'limit') return countVotes([...outcome.evaluations, ...run.count().evaluations])
-  run.failure ??= error
-  const { message } = error
-  const vote = { decision: 'forbidContinuation', reason: 'errorForbade', message, source: 'output' } as const
-  return countVotes([...outcome.evaluations, Object.freeze(vote)])
+  if (run.checkEnd() !== 'limit') {
+    run.failure ??= error
+    const { message } = error
+    run.cast([Object.freeze({ decision: 'forbidContinuation', reason: 'errorForbade', message, source: 'output' })])
+  }
+  return countStep(run, outcome.evaluations)
 }
 
 /** Whether there is an answer to read, even one that was cut off by its length. */

@@ -9,8 +9,8 @@ import { toToolCall, type ActiveCall, type OpenStep } from '../context/open-step
 import type { RunContext } from '../context/run-context.ts'
 import type { BudgetShare, ChildEnd } from '../subagents/child-run.ts'
 import { concludeChild, delegatedCall } from '../subagents/delegated-call.ts'
-import { HOOKS_LEFT, leftByLimit, toolCall, unknownOutcome } from '../tools/execute-call.ts'
-import { judgeAgain, judgeCall, refusedResult, rejected, type Judged } from '../tools/judge-call.ts'
+import { HOOKS_LEFT, interrupted, leftByLimit, toolCall, unknownOutcome } from '../tools/execute-call.ts'
+import { judgeAgain, judgeCall, mayRepeat, refused, refusedResult, type Judged } from '../tools/judge-call.ts'
 import { blockedExecution, failedExecution, noOutput, stoppedExecution } from '../tools/result.ts'
 
 /**
@@ -116,7 +116,7 @@ function questionOf({ call, interruptions }: Judged, asks: readonly Ask[]): Ques
 async function followAnswer(run: RunContext, { judged, answer, shown }: Answered): Promise<Judged> {
   if (answer === undefined && shown.length > 0) return judged // it has begun, and is not asked about
   if (typeof answer === 'object' && 'block' in answer)
-    return rejected(judged, blockedExecution('approval', answer.block), 'approval')
+    return refused(judged, blockedExecution('approval', answer.block), 'approval')
   const edited = typeof answer === 'object' ? answer.allow : judged.call.args
   if (judged.tool === undefined) return judged
   const again = await judgeAgain(run, judged, edited)
@@ -171,13 +171,16 @@ async function runCall(run: RunContext, judged: Judged, share: BudgetShare): Pro
       run.noteOverridden('beforeToolUse', { by, decision, call: call.id })
     }
     if (begun.last.key.kind === 'child') return delegatedCall(run, judged, share)
+    const n = Number(begun.last.key.n)
     if (begun.last.end === undefined) {
       const why = notAgain(run, judged, isSame)
-      if (interruptions !== undefined && why !== undefined) return unknownOutcome(why)
-      return toolCall(run, judged, { why })
+      if (interruptions !== undefined)
+        return why === undefined ? toolCall(run, judged, { n: n + 1 }) : unknownOutcome(why)
+      const unknown = mayRepeat(tool, begun) ? why && unknownOutcome(why) : interrupted
+      return toolCall(run, judged, { n, unknown })
     }
     if (!isSame) call.args = recorded
-    return toolCall(run, judged)
+    return toolCall(run, judged, { n })
   }
   if (refusal !== undefined) return refusal.result
   const { forbidden } = run // by a guard of another call of the group
@@ -203,7 +206,7 @@ async function concludeCall(run: RunContext, judged: Judged, ended: ToolExecutio
   const isDelegated = tool?.delegate !== undefined || judged.begun?.last.key.kind === 'child'
   if (result.usage !== undefined && !isDelegated) run.spend(result.usage) // subagents are billed when they end
   const facts = { toolCall: toToolCall(call), toolExecution: result, durationMs: call.ranMs }
-  const after = await fireTrigger(run, 'afterToolUse', facts, { id: call.id, toolName: call.name })
+  const after = await fireTrigger(run, 'afterToolUse', facts, { call: { id: call.id, toolName: call.name } })
   call.result = after === undefined ? result : resultAfter(after, result)
   run.effects.emit?.({
     type: 'toolFinished',

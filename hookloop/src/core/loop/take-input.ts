@@ -8,7 +8,7 @@ import { passes } from '../effects/journal.ts'
 import { toAgentError } from '../../errors.ts'
 import { isFatal } from '../hooks/run-hooks.ts'
 import { askAt } from '../context/ask.ts'
-import { fireOrThrow, hasQuestion } from '../context/fire-trigger.ts'
+import { fireTrigger, hasQuestion } from '../context/fire-trigger.ts'
 import type { RunContext } from '../context/run-context.ts'
 
 /**
@@ -18,24 +18,33 @@ import type { RunContext } from '../context/run-context.ts'
 export async function takeInput(run: RunContext, input: Message): Promise<ContinuationOutcome | undefined> {
   const { hasBegun } = run.effects.scopeLog
   const before = run.state
-  openExecution(run)
-  let judged: AgentState | undefined
+  let judged: AgentState | undefined // the state without the input
   const add = (message: Message): void => {
     judged = run.state
     const messages = withoutOpenCalls(AgentState.fieldsOf(judged).messages).append(message)
     const executionCount = before.executionCount + 1
     run.state = AgentState.patch(judged, { messages, executionCount, spentBefore: before.usage })
   }
+  // New input, and the end of the run above, only end a run whose input is taken.
+  const isRefused = (): boolean => (run.checkEnd() !== undefined || run.forbidden !== undefined) && !hasBegun
+  openExecution(run)
   try {
-    if (!isStopped(run) || hasBegun) await judgeInput(run, { before, input, add })
+    const fired = isRefused() ? undefined : await fireTrigger(run, 'onUserInput', { input }, { state: before })
+    const message = fired === undefined ? input : (fired.facts['input'] as Message)
+    if (fired?.blocked !== undefined) blockInput(run, fired.blocked)
+    add(message)
+    if (hasQuestion(fired) && !isRefused()) {
+      const refused = await askAt(run, fired, { at: 'onUserInput', subject: { input: message }, hasBegun })
+      if (refused !== undefined) blockInput(run, { by: 'approval', message: refused.block })
+    }
   } catch (thrown) {
     if (passes(thrown)) {
       run.load(before, false)
       throw thrown
     }
-    if (!isStopped(run) || hasBegun) failInput(run, thrown)
+    if (!isRefused()) failInput(run, thrown)
   }
-  if (isStopped(run) && !hasBegun) {
+  if (isRefused()) {
     const outcome = run.count()
     dropExecution(run, judged ?? run.state, before)
     return outcome
@@ -46,11 +55,6 @@ export async function takeInput(run: RunContext, input: Message): Promise<Contin
   return undefined
 }
 
-/** Whether the input is not taken. New input, and the end of the run above, only end a run whose input is taken. */
-function isStopped(run: RunContext): boolean {
-  return run.checkEnd() !== undefined || run.forbidden !== undefined
-}
-
 /** The state of a run that has no execution. What was spent was spent all the same. */
 function dropExecution(run: RunContext, state: AgentState, before: AgentState): void {
   const { execution, spentBefore } = AgentState.fieldsOf(before)
@@ -58,31 +62,10 @@ function dropExecution(run: RunContext, state: AgentState, before: AgentState): 
   run.load(AgentState.create({ ...AgentState.fieldsOf(state), execution, spentBefore: spent }), false)
 }
 
-type Judging = {
-  readonly before: AgentState
-  readonly input: Message
-  /** Adds the input to the conversation, before it is asked about. */
-  readonly add: (message: Message) => void
-}
-
-/** Fires onUserInput, and asks what guards ask. A block, of a guard or of an approver, is a vote. */
-async function judgeInput(run: RunContext, { before, input, add }: Judging): Promise<void> {
-  const { hasBegun } = run.effects.scopeLog
-  const invocation = await fireOrThrow(run, 'onUserInput', { input }, before)
-  const { blocked } = invocation
-  if (blocked !== undefined && hasBegun) run.noteOverridden('onUserInput', { by: blocked.by, decision: 'block' })
-  else if (blocked !== undefined) return blockInput(run, blocked.by, blocked.message)
-  const message = invocation.facts['input'] as Message
-  add(message)
-  if (!hasQuestion(invocation) || (isStopped(run) && !hasBegun)) return
-  const refused = await askAt(run, invocation, { at: 'onUserInput', subject: { input: message }, hasBegun })
-  if (refused === undefined) return
-  if (hasBegun) run.noteOverridden('onUserInput', { by: 'approval', decision: 'block' })
-  else blockInput(run, 'approval', refused.block)
-}
-
-function blockInput(run: RunContext, source: string, message: string): void {
-  run.cast([Object.freeze({ decision: 'forbidContinuation', reason: 'inputBlocked', message, source })])
+/** A block, of a guard or of an approver, is a vote. */
+function blockInput(run: RunContext, { by, message }: { readonly by: string; readonly message: string }): void {
+  if (run.effects.scopeLog.hasBegun) return run.noteOverridden('onUserInput', { by, decision: 'block' })
+  run.cast([Object.freeze({ decision: 'forbidContinuation', reason: 'inputBlocked', message, source: by })])
 }
 
 function failInput(run: RunContext, thrown: unknown): void {

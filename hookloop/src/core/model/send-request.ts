@@ -241,7 +241,7 @@ export type ModelCallRecord = {
   readonly votes?: readonly ContinuationEvaluation[]
 }
 
-type Rest = { readonly [K in 'isEstimated' | 'trail' | 'votes']?: ModelCallRecord[K] | undefined }
+type Rest = { readonly isEstimated?: boolean } & Pick<ModelCallRecord, 'trail' | 'votes'>
 
 /** The record of an answer. Its text follows from its content. */
 export function answeredRecord(response: InferenceResponse, usage: TokenUsage, rest: Rest = {}): ModelCallRecord {

@@ -112,7 +112,7 @@ export async function concludeChild(run: RunContext, judged: Judged, end: ChildE
     const { status, outcome, agent, n, execution } = last
     const subagent = Object.freeze({ name: agent, call: call.id, status, spent })
     const facts = { outcome, output: execution.output, subagent }
-    const fired = await fireTrigger(run, 'onSubagentStop', facts, { id: call.id, toolName: call.name })
+    const fired = await fireTrigger(run, 'onSubagentStop', facts, { call: { id: call.id, toolName: call.name } })
     const requests = fired?.votes.filter(({ decision }) => decision === 'requestContinuation') ?? []
     const hasContinued = run.effects.scopeLog.find(keyOf(run, call.id, n + 1)) !== undefined
     const delegation = await delegationTo(run, { name: call.name, args: argsOf(judged) }).catch(() => undefined)

@@ -10,7 +10,7 @@ import type { FactValues } from '../hooks/base-context.ts'
 import { modelText } from '../hooks/failure-text.ts'
 import { Invocation } from '../hooks/invocation.ts'
 import type { AgentParts } from '../agent/agent-parts.ts'
-import { applyTransforms, finishInvocation } from '../context/fire-trigger.ts'
+import { applyGuards, applyTransforms } from '../context/fire-trigger.ts'
 import { toToolCall, type ActiveCall } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
 import type { Tool } from '../agent/tool.ts'
@@ -20,13 +20,13 @@ import { blockedExecution, failedExecution, rejectedExecution, stoppedExecution 
 export type Judged = {
   readonly call: ActiveCall
   readonly tool: Tool | undefined
-  /** What the tool gets. */
-  readonly parsed: unknown
-  readonly asks: readonly Ask[]
   /** Its attempts, if it has begun: in this step, by this process or an earlier one. */
   readonly begun: Begun | undefined
   /** It was interrupted, and the question is whether it runs again: how often it was interrupted. */
-  readonly interruptions?: number | undefined
+  readonly interruptions: number | undefined
+  /** What the tool gets. */
+  readonly parsed?: unknown
+  readonly asks: readonly Ask[]
   /** Who is against it, and its result, unless it has begun. */
   readonly refusal?: { readonly by: string; readonly result: ToolExecution } | undefined
   /** Whether every guard agrees, now, to run it with these arguments. */
@@ -34,11 +34,11 @@ export type Judged = {
 }
 
 /** The result of a call that does not run, and has not begun. */
-export function refusedResult({ begun, refusal }: Pick<Judged, 'begun' | 'refusal'>): ToolExecution | undefined {
+export function refusedResult({ begun, refusal }: Judged): ToolExecution | undefined {
   return begun === undefined ? refusal?.result : undefined
 }
 
-export type Begun = { readonly first: Entry; readonly last: Entry }
+type Begun = { readonly first: Entry; readonly last: Entry }
 
 /** How long an asynchronous schema may take. */
 const PARSE_MS = 60_000
@@ -49,25 +49,33 @@ const none: readonly never[] = Object.freeze([])
  * decide about a call that has begun has no effect.
  */
 export async function judgeCall(run: RunContext, call: ActiveCall): Promise<Judged> {
-  const begun = run.effects.scopeLog.begun(call.id)
-  const tool = run.parts.tools.get(call.name)
-  const place = { call, begun, tool, interruptions: lostAttempts(run, begun, tool) }
-  const stopped = run.stoppedBy()
-  if (stopped !== undefined && begun === undefined) return rejected(place, stoppedExecution(stopped))
-  run.spend({ toolCalls: 1 })
-  if (tool === undefined) return unusable(run, place, `There is no tool "${call.name}". Use one of: ${offered(run)}.`)
-  if (!run.open!.offered.includes(call.name)) {
-    return unusable(run, place, `The tool "${call.name}" was not offered in this step.`)
+  const { id, name } = call
+  const begun = run.effects.scopeLog.begun(id)
+  const tool = run.parts.tools.get(name)
+  const judged: Judged = {
+    call,
+    tool,
+    begun,
+    interruptions: lostAttempts(run, begun, tool),
+    asks: none,
+    isAgreed: false,
   }
-  if (!isJsonObject(call.args)) return unusable(run, place, argsProblem(call.args))
-  const plan = run.parts.plans.of('beforeToolUse', call.name)
-  const invocation = new Invocation(run, plan, run.state, { toolCall: toToolCall(call) }, call.id)
-  const candidate = { ...place, tool }
+  const stopped = run.stoppedBy()
+  if (stopped !== undefined && begun === undefined) return refused(judged, stoppedExecution(stopped))
+  run.spend({ toolCalls: 1 })
+  const { offered } = run.open!
+  // A hook may have left out hundreds of others.
+  const usable = offered.join(', ') || 'none, there are no tools'
+  if (tool === undefined) return unusable(run, judged, `There is no tool "${name}". Use one of: ${usable}.`)
+  if (!offered.includes(name)) return unusable(run, judged, `The tool "${name}" was not offered in this step.`)
+  if (!isJsonObject(call.args)) return unusable(run, judged, argsProblem(call.args))
+  const plan = run.parts.plans.of('beforeToolUse', name)
+  const invocation = new Invocation(run, plan, run.state, { toolCall: toToolCall(call) }, id)
   if (plan.transforms.length > 0) {
-    invocation.fits = (asked) => argsFit(run, candidate, invocation, asked?.byShadow === true)
+    invocation.fits = (asked) => argsFit(run, tool, invocation, asked?.byShadow === true)
     await applyTransforms(run, invocation)
   }
-  return parseAndDecide(run, candidate, invocation)
+  return decide(run, judged, tool, invocation)
 }
 
 /**
@@ -75,82 +83,72 @@ export async function judgeCall(run: RunContext, call: ActiveCall): Promise<Judg
  * again: `args` are what was approved.
  */
 export async function judgeAgain(run: RunContext, judged: Judged, args: Json): Promise<Judged> {
-  const { call, begun, interruptions } = judged
-  const tool = judged.tool!
+  const { call, begun, tool } = judged
   const stopped = run.stoppedBy()
-  if (stopped !== undefined && begun === undefined) return rejected(judged, stoppedExecution(stopped))
+  if (stopped !== undefined && begun === undefined) return refused(judged, stoppedExecution(stopped))
   const plan = run.parts.plans.of('beforeToolUse', call.name)
   const invocation = new Invocation(run, plan, run.state, { toolCall: toolCallOf(call, args) }, call.id)
-  return parseAndDecide(run, { call, begun, tool, interruptions }, invocation)
+  return decide(run, judged, tool!, invocation)
 }
 
-type Place = Pick<Judged, 'call' | 'begun' | 'tool' | 'interruptions'>
-type Candidate = Place & { readonly tool: Tool }
-
-async function argsFit(
-  run: RunContext,
-  { call, tool }: Candidate,
-  { facts }: Invocation,
-  byShadow: boolean,
-): Promise<boolean> {
-  const parsed = tool.parse((facts['toolCall'] as ToolCall).args)
+async function argsFit(run: RunContext, tool: Tool, invocation: Invocation, byShadow: boolean): Promise<boolean> {
+  const { id, args } = invocation.facts['toolCall'] as ToolCall
+  const parsed = tool.parse(args)
   if (!(parsed instanceof Promise)) return isValid(parsed)
   if (byShadow) return parsed.then(isValid, () => false) // shadow hooks must not be recorded
-  return run.effects.withTimeout(parsed, parseLimit(run, call, 'fits')).then(isValid, () => false)
+  return run.effects.withTimeout(parsed, parseLimit(run, id, 'fits')).then(isValid, () => false)
 }
 
-/** Parses the arguments, then lets the guards decide on them. */
-async function parseAndDecide(run: RunContext, candidate: Candidate, invocation: Invocation): Promise<Judged> {
-  const { call } = candidate
+/** Parses the arguments, and lets the guards decide on them: block > stop > ask > allow > no opinion. */
+async function decide(run: RunContext, judged: Judged, tool: Tool, invocation: Invocation): Promise<Judged> {
+  const { call, begun, interruptions } = judged
   call.args = (invocation.facts['toolCall'] as ToolCall).args
-  if (invocation.failure !== undefined || invocation.blocked !== undefined) {
-    return followDecision(run, candidate, await finishInvocation(run, invocation), undefined)
+  let value: unknown
+  if (invocation.failure === undefined && invocation.blocked === undefined) {
+    const parsed = await parseArgs(run, tool, call)
+    if ('problem' in parsed) {
+      // Guards have nothing to decide, but state changes of hooks apply.
+      await applyGuards(run, invocation, none)
+      const isChanged = call.args !== call.originalArgs
+      const warning = `A hook changed the arguments of "${call.name}", and they do not fit: ${parsed.problem}`
+      const message = `The arguments do not fit the tool "${call.name}": ${parsed.problem}`
+      return unusable(run, judged, message, isChanged ? warning : undefined)
+    }
+    const { value: given, share } = freezeParsed(parsed.value, call.args)
+    value = given
+    invocation.update(
+      invocation.state,
+      share === undefined ? { toolCall: toolCallOf(call, given) } : shared(call, share),
+    )
   }
-  const parsed = await parseArgs(run, candidate)
-  if ('problem' in parsed) {
-    // Guards have nothing to decide, but state changes of hooks apply.
-    await finishInvocation(run, invocation, none)
-    const isChanged = call.args !== call.originalArgs
-    const warning = `A hook changed the arguments of "${call.name}", and they do not fit: ${parsed.problem}`
-    const message = `The arguments do not fit the tool "${call.name}": ${parsed.problem}`
-    return unusable(run, candidate, message, isChanged ? warning : undefined)
-  }
-  const { value, facts } = parsedFacts(call, parsed.value)
-  invocation.update(invocation.state, facts)
-  return followDecision(run, candidate, await finishInvocation(run, invocation), value)
+  await applyGuards(run, invocation)
+  const { blocked, failure } = invocation
+  if (blocked !== undefined) return refused(judged, blockedExecution(blocked.by, blocked.message), blocked.by)
+  if (failure !== undefined)
+    return refused(judged, rejectedExecution(failedExecution(`Not run: ${modelText(failure)}`)))
+  const stopped = run.stoppedBy()
+  if (stopped !== undefined && begun === undefined) return refused(judged, stoppedExecution(stopped))
+  const asks = asksAbout(run.parts, tool, invocation)
+  if (interruptions === undefined) return { ...judged, parsed: value, asks, isAgreed: asks.length === 0 }
+  const by = tool.onUnknownOutcome === 'ask' ? `tool "${tool.name}"` : 'approval'
+  const again = Object.freeze({ by, message: questionAbout(call.name, interruptions) })
+  return { ...judged, parsed: value, asks: [...asks, again], isAgreed: false }
 }
 
-async function parseArgs(run: RunContext, { call, tool }: Candidate): Promise<Parsed> {
+async function parseArgs(run: RunContext, tool: Tool, { id, args }: ActiveCall): Promise<Parsed> {
   try {
-    const parsed = tool.parse(call.args)
-    return parsed instanceof Promise ? await run.effects.withTimeout(parsed, parseLimit(run, call, 'parse')) : parsed
+    const parsed = tool.parse(args)
+    return parsed instanceof Promise ? await run.effects.withTimeout(parsed, parseLimit(run, id, 'parse')) : parsed
   } catch (thrown) {
     if (passes(thrown)) throw thrown
     if (isIncomplete(thrown)) run.fail(thrown, 'beforeToolUse')
-    if (isLeftByLimit(thrown)) run.noteStillRunning(`schema of the tool "${call.name}"`)
+    if (isLeftByLimit(thrown)) run.noteStillRunning(`schema of the tool "${tool.name}"`)
     return { problem: `the schema failed: ${messageOf(thrown)}` }
   }
 }
 
-function parseLimit({ effects, step }: RunContext, { id }: ActiveCall, why: 'parse' | 'fits'): TimeLimit {
-  const key = effects.keyOf({ step, kind: 'timeout', call: id, trigger: 'beforeToolUse', n: why })
-  return { ms: PARSE_MS, key }
-}
-
-/** block > stop > ask > allow > no opinion. `parsed` is what the tool will get. */
-function followDecision(run: RunContext, candidate: Candidate, invocation: Invocation, parsed: unknown): Judged {
-  const { blocked, failure } = invocation
-  const { begun, call, tool, interruptions } = candidate
-  if (blocked !== undefined) return rejected(candidate, blockedExecution(blocked.by, blocked.message), blocked.by)
-  if (failure !== undefined)
-    return rejected(candidate, rejectedExecution(failedExecution(`Not run: ${modelText(failure)}`)), 'hookloop')
-  const stopped = run.stoppedBy()
-  if (stopped !== undefined && begun === undefined) return rejected(candidate, stoppedExecution(stopped))
-  const asks = asksAbout(run.parts, candidate, invocation)
-  if (interruptions === undefined) return { ...candidate, parsed, asks, isAgreed: asks.length === 0 }
-  const by = tool.onUnknownOutcome === 'ask' ? `tool "${tool.name}"` : 'approval'
-  const again = Object.freeze({ by, message: questionAbout(call.name, interruptions) })
-  return { ...candidate, parsed, asks: [...asks, again], isAgreed: false }
+function parseLimit({ effects, step }: RunContext, call: string, n: 'parse' | 'fits'): TimeLimit {
+  return { ms: PARSE_MS, key: effects.keyOf({ step, kind: 'timeout', call, trigger: 'beforeToolUse', n }) }
 }
 
 /** How often a call was interrupted, if an approver is asked whether it runs again. */
@@ -172,36 +170,30 @@ function questionAbout(name: string, times: number): string {
   return `"${name}" ${started} and interrupted before its result was known: it may have had an effect. Run it again?`
 }
 
-function asksAbout(parts: AgentParts, { tool }: Candidate, invocation: Invocation): readonly Ask[] {
-  const { asks, allowed, defaultAsks: byDefault } = invocation
+/** The questions of guards, of a tool with `ask`, and of `approval`. A guard may answer the latter with `allow`. */
+function asksAbout({ approval }: AgentParts, tool: Tool, invocation: Invocation): readonly Ask[] {
+  const { asks, allowed, defaultAsks } = invocation
   if (allowed !== undefined) return asks
-  const more = defaultAsks(parts, tool)
-  return byDefault.length === 0 && more.length === 0 ? asks : [...asks, ...byDefault, ...more]
-}
-
-/** The questions of a tool with `ask`, and of `approval`. A guard may answer them with `allow`. */
-export function defaultAsks({ approval }: AgentParts, tool: Tool): readonly Ask[] {
-  if (tool.ask) return [Object.freeze({ by: `tool "${tool.name}"`, message: `Run "${tool.name}"?` })]
-  if (approval.asksAbout(tool.name)) return [Object.freeze({ by: 'approval', message: `Run "${tool.name}"?` })]
-  return none
+  const by = tool.ask ? `tool "${tool.name}"` : approval.asksAbout(tool.name) ? 'approval' : undefined
+  if (by !== undefined) return [...asks, ...defaultAsks, Object.freeze({ by, message: `Run "${tool.name}"?` })]
+  return defaultAsks.length === 0 ? asks : [...asks, ...defaultAsks]
 }
 
 /** A call that cannot run as it is: the model gets the message, and the ledger has it. */
-function unusable(run: RunContext, place: Place, message: string, warning?: string): Judged {
-  if (place.begun === undefined)
+function unusable(run: RunContext, judged: Judged, message: string, warning?: string): Judged {
+  if (judged.begun === undefined)
     run.noteLoop('beforeToolUse', {
-      call: place.call.id,
+      call: judged.call.id,
       decision: 'failed',
       message,
       ...(warning !== undefined && { warnings: [{ code: 'HOOK_OUTCOME_INVALID', message: warning }] }),
     })
-  return rejected(place, rejectedExecution(failedExecution(message)), 'hookloop')
+  return refused(judged, rejectedExecution(failedExecution(message)))
 }
 
 /** A call that does not run, unless it has begun. */
-export function rejected({ call, begun, tool, interruptions }: Place, result: ToolExecution, by = 'hookloop'): Judged {
-  const refusal = { by, result }
-  return { call, begun, tool, interruptions, parsed: undefined, asks: none, isAgreed: false, refusal }
+export function refused(judged: Judged, result: ToolExecution, by = 'hookloop'): Judged {
+  return { ...judged, parsed: undefined, asks: none, isAgreed: false, refusal: { by, result } }
 }
 
 function argsProblem(args: Json): string {
@@ -214,29 +206,16 @@ function argsProblem(args: Json): string {
   return `The arguments contain an integer beyond 2^53, which may have been rounded: ${rounded}. Write it as a string.`
 }
 
-/** The tools that the model was offered. A hook may have left out hundreds of others. */
-function offered(run: RunContext): string {
-  return run.open!.offered.join(', ') || 'none, there are no tools'
-}
-
 function isValid(parsed: Parsed): boolean {
   return 'value' in parsed
 }
 
-type NamedCall = { readonly id: string; readonly name: string; readonly args: Json }
-
-/** What the tool will get, and the facts that show it to guards. */
-export function parsedFacts(call: NamedCall, parsed: unknown): { readonly value: unknown; readonly facts: FactValues } {
-  const { value, share } = freezeParsed(parsed, call.args)
-  return { value, facts: share === undefined ? { toolCall: toolCallOf(call, value) } : sharedFacts(call, share) }
-}
-
-function toolCallOf(call: NamedCall, args: unknown): ToolCall<never> {
-  return Object.freeze({ id: call.id, name: call.name, args: args as never })
+function toolCallOf({ id, name }: ActiveCall, args: unknown): ToolCall<never> {
+  return Object.freeze({ id, name, args: args as never })
 }
 
 /** Facts that give each reader a copy of its own. */
-function sharedFacts(call: NamedCall, share: () => unknown): FactValues {
+function shared(call: ActiveCall, share: () => unknown): FactValues {
   return {
     get toolCall() {
       return toolCallOf(call, share())
