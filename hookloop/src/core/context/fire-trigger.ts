@@ -55,8 +55,9 @@ export async function fireTrigger(
   const plan = run.parts.plans.of(trigger, call?.toolName)
   if (plan.empty && !plan.shadowed) return undefined
   const invocation = new Invocation(run, plan, state ?? run.state, facts, call?.id)
-  await applyTransforms(run, invocation)
-  await applyGuards(run, invocation)
+  if (plan.transforms.length > 0) await applyTransforms(run, invocation)
+  if (plan.guards.length > 0) await applyGuards(run, invocation)
+  else conclude(run, invocation)
   return invocation
 }
 

@@ -66,7 +66,7 @@ export class Scope {
   }
 
   find(key: EffectKey): Entry | undefined {
-    return this.entries.get(keyId(key))
+    return this.entries.size === 0 ? undefined : this.entries.get(keyId(key))
   }
 
   /** The first and the last attempt at a call, or run of its subagent, if it has begun. */

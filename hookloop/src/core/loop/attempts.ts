@@ -68,8 +68,7 @@ export async function performCall(run: RunContext, call: ModelCall, n: number): 
   return effects.perform<ModelCallRecord>(effect, async (signal) => {
     const started = performance.now()
     // An attempt that is recorded has begun: it is not made again, also if the hooks around it are gone.
-    const { entries } = effects.scopeLog
-    const hasAttempt = entries.size > 0 && effects.scopeLog.find(attemptKey(step, `${n}.1`)) !== undefined
+    const hasAttempt = effects.scopeLog.find(attemptKey(step, `${n}.1`)) !== undefined
     const isPlain = parts.plans.of('aroundInference').arounds.length === 0 && !hasAttempt
     const record = await (isPlain ? callOnce(run, call, signal) : new AroundInference(run, call, { n, signal }).run())
     call.ranMs = performance.now() - started
