@@ -10,7 +10,7 @@ import { createAgent } from '../../create-agent.ts'
 import { AgentError } from '../../errors.ts'
 import { defined } from '../../hook-files/defined.ts'
 import type { CliContext } from '../cli-context.ts'
-import { fileHooks, type FileHooks, type FileHooksListeners, type HooksFlags } from '../run/file-hooks.ts'
+import { fileHooks, type FileHooks, type HooksFlags } from '../run/file-hooks.ts'
 import { UsageError } from '../usage-error.ts'
 import { suggestModels } from './available-providers.ts'
 import { didYouMean } from './did-you-mean.ts'
@@ -29,7 +29,7 @@ export type AgentFlags = {
   readonly maxTime?: number
 }
 
-type CliAgentOptions = FileHooksListeners & {
+type CliAgentOptions = {
   /** Answers approvals, for agents without an `approval` of their own. */
   readonly approver?: Capability | undefined
   /** Whether an approval suspends the run if there is no approver. */
@@ -56,8 +56,8 @@ export async function createCliAgent(
   given: CliAgentOptions = {},
 ): Promise<CliAgent> {
   const { env, command } = cli
-  const { approver, canSuspend = true, hooks, ...listeners } = given
-  const options = { approver, canSuspend, hooks: hooks ?? (await fileHooks(flags, cli, listeners)) }
+  const { approver, canSuspend = true, hooks } = given
+  const options = { approver, canSuspend, hooks: hooks ?? (await fileHooks(flags, cli)) }
   const file =
     flags.agent === undefined
       ? { options: { name: 'hookloop', use: [retry(), summarization()] } }

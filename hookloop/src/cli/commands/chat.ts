@@ -9,11 +9,10 @@ import { commandNames, isExit, isMessage, runChatCommand } from '../run/chat-com
 import { Conversation } from '../run/conversation.ts'
 import { continueLine } from '../run/next-steps.ts'
 import { openSession, prepareRun, type SessionTarget } from '../run/prepare-run.ts'
-import { WakeQueue } from '../run/wake-queue.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { LineEditor, type Typed } from '../terminal/line-editor.ts'
 import { note } from '../terminal/note.ts'
-import { oneLine, printable } from '../terminal/printable.ts'
+import { printable } from '../terminal/printable.ts'
 import { wrapExplanation } from '../terminal/wrap.ts'
 import type { ResumeFlags } from './resume.ts'
 
@@ -32,18 +31,16 @@ export async function chat(flags: ChatFlags, cli: CliContext): Promise<ExitCode>
   const target = await openSession(flags, cli)
   const { saved } = target
   try {
-    const wakes = flags.json !== true && isInteractive(cli) ? new WakeQueue() : undefined
-    const prepared = await prepareRun(flags, { cli, target, ...(wakes !== undefined && { onWake: wakes.add }) })
-    const conversation = new Conversation(prepared, { flags, cli })
+    const isTyped = flags.json !== true && isInteractive(cli)
+    const conversation = new Conversation(await prepareRun(flags, { cli, target }), { flags, cli })
     const deniesWaiting = flags.onNewInput === 'block' && saved?.open?.pending !== undefined
     if (saved?.open !== undefined && !deniesWaiting) {
       const resumed = await conversation.resume(saved.open)
       if (resumed === undefined || conversation.isBlockedBy(resumed.run)) return exitCodes.suspended
     }
-    const code =
-      wakes === undefined ? await piped(conversation, cli) : await typed(conversation, { target, cli, wakes })
+    const code = await (isTyped ? typed(conversation, target, cli) : piped(conversation, cli))
     const interrupted = await conversation.end('exit')
-    if (wakes !== undefined && target.isEphemeral !== true && (conversation.hasRun || saved !== undefined)) {
+    if (isTyped && target.isEphemeral !== true && (conversation.hasRun || saved !== undefined)) {
       note(continueLine(conversation.ref), flags, cli)
     }
     return interrupted ?? code
@@ -62,10 +59,8 @@ async function piped(conversation: Conversation, { stdin }: CliContext): Promise
   return exitCodes.completed
 }
 
-type Typing = { readonly target: SessionTarget; readonly cli: CliContext; readonly wakes: WakeQueue }
-
 /** Until Ctrl-D, /exit, or Ctrl-C twice. */
-async function typed(conversation: Conversation, { target, cli, wakes }: Typing): Promise<ExitCode> {
+async function typed(conversation: Conversation, target: SessionTarget, cli: CliContext): Promise<ExitCode> {
   const { stdin, err, env } = cli
   const { bold, dim } = colorsFor(err, env)
   const history = messagesIn(target.saved).flatMap(({ role, content }) =>
@@ -75,10 +70,8 @@ async function typed(conversation: Conversation, { target, cli, wakes }: Typing)
   const model = printable(await conversation.model())
   err.write(dim(`${conversation.ref.session} · ${model} · /help lists commands, Ctrl-D exits\n`))
   let before: Typed | undefined
-  let unfinished = ''
   for (;;) {
-    const line = await editor.read(bold('› '), { until: wakes.signal, typed: unfinished })
-    unfinished = ''
+    const line = await editor.read(bold('› '))
     if (line === 'ended' || (line === 'interrupted' && before === 'interrupted')) break
     if (line === 'interrupted') {
       before = line
@@ -86,14 +79,8 @@ async function typed(conversation: Conversation, { target, cli, wakes }: Typing)
       continue
     }
     before = undefined
-    if ('unfinished' in line) {
-      unfinished = line.unfinished
-      if (await isSuspendedBy(() => wake(conversation, wakes, cli), cli)) return exitCodes.suspended
-      continue
-    }
     if (isExit(line.text)) return exitCodes.completed
     if (line.text.trim() === '') continue
-    wakes.reset()
     if (await isSuspendedBy(() => answer(line.text, conversation, cli), cli)) return exitCodes.suspended
   }
   err.write('\n')
@@ -123,17 +110,4 @@ async function answer(text: string, conversation: Conversation, { err }: CliCont
   if (isMessage(text, conversation)) return conversation.isBlockedBy((await conversation.send(text.trim())).run)
   err.write(`${wrapExplanation(printable(await runChatCommand(text, conversation)), err.columns)}\n`)
   return false
-}
-
-/** Sends the messages of background hooks that the model has not received yet. */
-async function wake(conversation: Conversation, wakes: WakeQueue, { err, env }: CliContext): Promise<boolean> {
-  const { dim, yellow } = colorsFor(err, env)
-  const messages = wakes.take(conversation.ref.session)
-  if (messages === 'limitReached') {
-    err.write(dim('Background hooks have woken the model too often: it receives them with your next message.\n'))
-    return false
-  }
-  if (messages.length === 0) return false
-  for (const each of messages) err.write(`${yellow('!')} ${dim('a hook wakes the model:')} ${oneLine(each, 200)}\n`)
-  return conversation.isBlockedBy((await conversation.wake()).run)
 }

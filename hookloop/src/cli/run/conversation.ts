@@ -31,8 +31,6 @@ export type ConversationFlags = ShowFlags & {
   readonly onNewInput?: 'reject' | 'block'
 }
 
-type SendOptions = Pick<WatchOptions, 'showsRef'> & Pick<ConversationFlags, 'onNewInput'>
-
 /** Runs of an agent in one session, shown on the screen. A fork changes the session. */
 export class Conversation {
   readonly #prepared: PreparedRun
@@ -65,20 +63,10 @@ export class Conversation {
   }
 
   /** Sends a message and shows the run. */
-  send(
-    input: string | Message,
-    { showsRef = false, onNewInput = this.#flags.onNewInput ?? 'reject' }: SendOptions = {},
-  ): Promise<WatchedRun> {
+  send(input: string | Message, { showsRef = false }: Pick<WatchOptions, 'showsRef'> = {}): Promise<WatchedRun> {
     const { metadata } = this.#prepared
+    const { onNewInput = 'reject' } = this.#flags
     return this.#watch({ start: (live) => this.#session.stream(input, { metadata, onNewInput, ...live }), showsRef })
-  }
-
-  /** Has the model read what background hooks reported: that precedes the next message. */
-  wake(): Promise<WatchedRun> {
-    return this.send(
-      'A background hook has reported what is above. The user did not type this message: look into the report and act on it.',
-      { onNewInput: 'reject' }, // only the user blocks a question
-    )
   }
 
   /** Whether it takes no message before a run is resumed. With `--on-new-input block`, the next message blocks what is asked. */
@@ -111,9 +99,9 @@ export class Conversation {
   }
 
   async #watch(options: Pick<WatchOptions, 'start' | 'showsRef'>): Promise<WatchedRun> {
-    const { approver, displayText, isSaved, reported } = this.#prepared
+    const { approver, isSaved, reported } = this.#prepared
     const ref = isSaved ? this.#ref : undefined
-    const watched = await watchRun({ ...options, ref, approver, displayText, reported }, this.#flags, this.#cli)
+    const watched = await watchRun({ ...options, ref, approver, reported }, this.#flags, this.#cli)
     this.#last = watched.run
     return watched
   }

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { configFolder, homeFolder } from '../../system/files/user-folders.ts'
 import type { ApprovalPolicy, Capability, UsePart } from '../../core/agent/capability.ts'
 import type { Mcp } from '../../capabilities/mcp/mcp.ts'
-import type { ClaudeHooksOptions } from '../../hook-files/claude/claude-hooks.ts'
 import { defined } from '../../hook-files/defined.ts'
 import type { CliContext } from '../cli-context.ts'
 import { colorsFor } from '../terminal/colors.ts'
@@ -23,8 +22,6 @@ export type HooksFlags = {
   readonly json?: boolean
 }
 
-export type FileHooksListeners = Pick<ClaudeHooksOptions, 'onWake' | 'onDisplay'>
-
 /** Creates the capabilities with the hooks from files, for an agent with this approval and these capabilities. */
 export type FileHooks = (agent: {
   readonly answer: ApprovalPolicy['answer'] | undefined
@@ -35,11 +32,7 @@ export type FileHooks = (agent: {
  * The hooks in files that apply in the current folder. Untrusted hooks of the project are left out, with a warning. Hooks that
  * were trusted and have changed end the command: the guards among them would be missing.
  */
-export async function fileHooks(
-  flags: HooksFlags,
-  cli: CliContext,
-  listeners: FileHooksListeners = {},
-): Promise<FileHooks> {
+export async function fileHooks(flags: HooksFlags, cli: CliContext): Promise<FileHooks> {
   const { hooks, trustProject } = flags
   const setup = flags.init === true ? 'init' : flags.maintenance === true ? 'maintenance' : undefined
   const screen = flags.json === true ? undefined : terminalOf(cli)
@@ -80,7 +73,6 @@ export async function fileHooks(
         dir,
         trust,
         ...defined({ answer, mcp, setup }),
-        ...listeners,
         ...(screen !== undefined && { terminal: (sequence: string) => void screen.write(sequence) }),
       }),
     ]

@@ -5,7 +5,6 @@ import { messageOf } from '../../errors.ts'
 import type { SessionReader } from '../../sessions/log/session-reader.ts'
 import { sessionPort } from '../../sessions/session/session.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
-import { BoundedMap } from '../../values/bounded-map.ts'
 import type { JsonObject } from '../../values/json.ts'
 import { createCliAgent, type AgentFlags } from '../agents/create-cli-agent.ts'
 import { isInteractive, type CliContext } from '../cli-context.ts'
@@ -13,12 +12,10 @@ import { loadIfPresent, newSessionId } from '../sessions/find-session.ts'
 import { openStore, type OpenStore, type StoreFlags } from '../sessions/open-store.ts'
 import { note } from '../terminal/note.ts'
 import { terminalApprover, type TerminalApprover } from './ask-approval.ts'
-import type { FileHooksListeners, HooksFlags } from './file-hooks.ts'
+import type { HooksFlags } from './file-hooks.ts'
 import type { SessionRef } from './next-steps.ts'
 import { restoreOptions, SESSION_OPTIONS_KEY, signedOptions } from './session-options.ts'
 import type { ShowFlags } from './watch-run.ts'
-
-const MAX_DISPLAY_TEXTS = 20
 
 /** The options of commands that run an agent. */
 export type CommandFlags = AgentFlags & StoreFlags & HooksFlags & Partial<ShowFlags>
@@ -43,8 +40,6 @@ export type PreparedRun = {
   readonly isSaved: boolean
   /** Warnings about hooks from files, which were printed before the run. */
   readonly reported: readonly string[]
-  /** What to display of a text of the model. */
-  readonly displayText: (text: string) => string
 }
 
 /** Opens the session of `run` and `chat`. If the default store cannot be used, the run is more important than storing it. */
@@ -69,14 +64,12 @@ export async function openSession(
   }
 }
 
-type Preparing = { readonly cli: CliContext; readonly target: SessionTarget } & Pick<FileHooksListeners, 'onWake'>
+type Preparing = { readonly cli: CliContext; readonly target: SessionTarget }
 
 /** Creates the agent of a command, with hooks from files, approvals and the options stored with its session. */
-export async function prepareRun(given: CommandFlags, { cli, target, onWake }: Preparing): Promise<PreparedRun> {
+export async function prepareRun(given: CommandFlags, { cli, target }: Preparing): Promise<PreparedRun> {
   const { env, command } = cli
   const { session, store, options } = target
-  /** Texts that hooks want displayed in place of what the model wrote. */
-  const displayTexts = new BoundedMap<string, string>(MAX_DISPLAY_TEXTS)
   const flags = restoreOptions(given, target, cli)
   const canSuspend = target.isEphemeral !== true
   const approver =
@@ -84,8 +77,6 @@ export async function prepareRun(given: CommandFlags, { cli, target, onWake }: P
   const { agent, usesApprover, reported } = await createCliAgent(flags, cli, {
     approver: approver?.capability,
     canSuspend,
-    onDisplay: (text, replacement) => void displayTexts.set(text, replacement),
-    ...(onWake !== undefined && { onWake }),
   })
   return {
     agent,
@@ -95,6 +86,5 @@ export async function prepareRun(given: CommandFlags, { cli, target, onWake }: P
     ref: { session, command, options },
     isSaved: canSuspend,
     reported,
-    displayText: (text) => displayTexts.get(text) ?? text,
   }
 }

@@ -35,8 +35,6 @@ export type WatchOptions = {
   readonly showsRef?: boolean
   /** Warnings that were printed before the run. */
   readonly reported: readonly string[]
-  /** What to display of a text that was not streamed. */
-  readonly displayText: (text: string) => string
 }
 
 export type WatchedRun = { readonly run: Run<unknown>; readonly code: ExitCode }
@@ -51,7 +49,6 @@ export async function watchRun(options: WatchOptions, flags: ShowFlags, cli: Cli
     verbose: flags.verbose === true,
     reported: options.reported,
     showsAnswers: out.isTTY === true,
-    displayText: options.displayText,
   })
   const interruption = interruptible(out, () => view.cancelling())
   const restoreConsole = redirectConsole((line) => screen.line(line))
@@ -85,14 +82,13 @@ type Showing = {
 }
 
 function showEnd(run: Run<unknown>, { flags, options, screen, view, cli }: Showing): void {
-  const { ref, showsRef = false, displayText } = options
+  const { ref, showsRef = false } = options
   if (flags.json === true) cli.out.write(`${jsonText(resultOf(run, ref?.session))}\n`)
   else {
     const isQuiet = flags.quiet === true
     const showsAnswers = cli.out.isTTY === true
     if (isQuiet || !showsAnswers || !isAnswerInText(run)) {
-      const answer = answerOf(run)
-      screen.answer(showsAnswers ? displayText(answer) : answer) // a program gets the answer itself
+      screen.answer(answerOf(run))
     }
     screen.endAnswer()
     if (!isQuiet || run.status !== 'completed') showStatus(run, { flags, screen, view, cli })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { LineEditor, type Unfinished, type Typed } from './line-editor.ts'
+import { LineEditor, type Typed } from './line-editor.ts'
 
 // Node edits no lines if the terminal of the tests is a dumb one.
 const { TERM } = process.env
@@ -15,14 +15,10 @@ after(() => {
 })
 
 /** What comes of keys that are pressed one bunch after the other. */
-async function type(
-  bunches: readonly string[],
-  history: readonly string[] = [],
-  reads = 1,
-): Promise<readonly (Typed | Unfinished)[]> {
+async function type(bunches: readonly string[], history: readonly string[] = [], reads = 1): Promise<readonly Typed[]> {
   const stdin = new PassThrough()
   const editor = new LineEditor({ stdin, output: new PassThrough(), history, words: ['/help', '/clear'] })
-  const typed: (Typed | Unfinished)[] = []
+  const typed: Typed[] = []
   const keys = [...bunches]
   for (let i = 0; i < reads; i++) {
     const before = typed.length
@@ -56,19 +52,4 @@ test('the tab key completes commands', async () => {
 test('Ctrl-C interrupts and Ctrl-D ends, and the editor can be used again', async () => {
   const typed = await type(['some\u0003', '\u0004', 'more\r'], [], 3)
   assert.deepEqual(typed, ['interrupted', 'ended', { text: 'more' }])
-})
-
-test('an interrupted line can be continued later', async () => {
-  const stdin = new PassThrough()
-  const editor = new LineEditor({ stdin, output: new PassThrough() })
-  const until = new AbortController()
-  const reading = editor.read('› ', { until: until.signal })
-  stdin.write('half a ')
-  await sleep(40)
-  until.abort()
-  assert.deepEqual(await reading, { unfinished: 'half a ' })
-  assert.deepEqual(await editor.read('› ', { until: until.signal, typed: 'half a ' }), { unfinished: 'half a ' })
-  const again = editor.read('› ', { until: new AbortController().signal, typed: 'half a ' })
-  stdin.write('word\r')
-  assert.deepEqual(await again, { text: 'half a word' })
 })

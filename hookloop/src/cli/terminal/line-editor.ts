@@ -8,16 +8,6 @@ const MORE = '… '
 
 export type Typed = { readonly text: string } | 'interrupted' | 'ended'
 
-/** The text of a line that was interrupted by `until`. */
-export type Unfinished = { readonly unfinished: string }
-
-type ReadOptions = {
-  /** Interrupts the line when it aborts. */
-  readonly until?: AbortSignal
-  /** The text of an unfinished line to continue. */
-  readonly typed?: string
-}
-
 type LineEditorOptions = {
   readonly stdin: Stdin
   readonly output: NodeJS.WritableStream
@@ -41,9 +31,8 @@ export class LineEditor {
     this.#history = (options.history ?? []).slice(-MAX_HISTORY).toReversed()
   }
 
-  read(prompt: string, { until, typed = '' }: ReadOptions = {}): Promise<Typed | Unfinished> {
+  read(prompt: string): Promise<Typed> {
     const { stdin, output, words = [] } = this.#options
-    if (until?.aborted === true) return Promise.resolve({ unfinished: typed })
     const editor = createInterface({
       input: stdin,
       output,
@@ -54,20 +43,13 @@ export class LineEditor {
       removeHistoryDuplicates: true,
       completer: (line: string) => [words.filter((word) => line !== '' && word.startsWith(line)), line],
     })
-    const { promise, resolve } = Promise.withResolvers<Typed | Unfinished>()
+    const { promise, resolve } = Promise.withResolvers<Typed>()
     const pasted: string[] = []
     let timer: NodeJS.Timeout | undefined
-    const end = (ended: Typed | Unfinished): void => {
+    const end = (ended: Typed): void => {
       clearTimeout(timer)
-      until?.removeEventListener('abort', interrupt)
       resolve(ended)
       editor.close()
-    }
-    const interrupt = (): void => {
-      if (pasted.length > 0) return // a pasted message is arriving, and is sent first
-      const { line } = editor
-      output.write('\n')
-      end({ unfinished: line })
     }
     const pause = (): void => {
       if (editor.line !== '') return // text pasted without a final line end is still being typed
@@ -84,8 +66,6 @@ export class LineEditor {
     editor.on('SIGINT', () => end('interrupted'))
     editor.on('close', () => end('ended'))
     editor.prompt()
-    editor.write(typed)
-    until?.addEventListener('abort', interrupt)
     return promise
   }
 }

@@ -25,8 +25,6 @@ type LiveViewOptions = {
   readonly reported: readonly string[]
   /** Whether answers are shown while they arrive; otherwise only the last one is printed. */
   readonly showsAnswers: boolean
-  /** What to display of an answer that was not streamed. */
-  readonly displayText: (text: string) => string
 }
 
 /** Shows the events of a run at a terminal. */
@@ -53,7 +51,6 @@ export class LiveView {
       verbose: false,
       reported: [],
       showsAnswers: true,
-      displayText: String,
     }
     this.#screen = screen
     this.#options = { ...defaults, ...options }
@@ -163,7 +160,7 @@ export class LiveView {
 
   #responded({ text, usage }: Event<'responded'>): void {
     this.#spent = addUsage(this.#spent, usage)
-    if (!this.#isAnswering) this.#answer(this.#options.displayText(text)) // it was not streamed
+    if (!this.#isAnswering) this.#answer(text) // it was not streamed
     this.#isAnswering = false
     this.#screen.endAnswer()
   }

@@ -45,8 +45,7 @@ export type ClaudeHooksOptions = RunnerSettings & {
   readonly mcp?: Pick<Mcp, 'call'>
 }
 
-const optionNames =
-  'dir home managed plugins settings trust passEnv answer models setup terminal onWake onDisplay mcp'.split(' ')
+const optionNames = 'dir home managed plugins settings trust passEnv answer models setup terminal mcp'.split(' ')
 
 /** Runs after all other hooks, so that it judges what they changed. */
 const LAST = -1_000_000

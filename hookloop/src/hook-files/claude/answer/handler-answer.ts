@@ -29,8 +29,6 @@ export type HandlerAnswer = {
   readonly updatedOutput?: Json
   readonly context?: string
   readonly systemMessage?: string
-  /** Of a background handler: a text that wakes the model. */
-  readonly wakes?: string
   /** For the terminal, unchecked. */
   readonly terminalSequence?: string
   /** The other fields of `hookSpecificOutput` that have an effect. */

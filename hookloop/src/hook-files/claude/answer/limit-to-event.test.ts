@@ -87,7 +87,6 @@ suite('a long text of a Claude Code hook', () => {
 
   const answers: readonly HandlerAnswer[] = [
     { systemMessage: long },
-    { wakes: long },
     { problem: long },
     { block: { reason: long } },
     { permission: { decision: 'ask', reason: long } },

@@ -61,7 +61,7 @@ function shortenTexts(answer: HandlerAnswer): HandlerAnswer {
   const initialUserMessage = other?.['initialUserMessage']
   return {
     ...answer,
-    ...shortened(answer, 'context', 'systemMessage', 'wakes', 'problem'),
+    ...shortened(answer, 'context', 'systemMessage', 'problem'),
     ...(block && { block: { ...block, ...shortened(block, 'reason') } }),
     ...(permission && { permission: { ...permission, ...shortened(permission, 'reason') } }),
     ...(stop && { stop: shortened(stop, 'reason') }),

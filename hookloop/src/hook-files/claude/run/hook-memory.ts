@@ -2,20 +2,10 @@ import type { JsonObject } from '../../../values/json.ts'
 import { BoundedMap } from '../../../values/bounded-map.ts'
 import type { RanHandler } from './run-event.ts'
 
-type LateText = { readonly text: string; isReceived: boolean }
-
-/** A background hook has a text that the model should receive now. */
-export type Wake = {
-  readonly session: string
-  readonly text: string
-  /** Whether the model has received it with another event of the session. */
-  readonly isReceived: () => boolean
-}
-
 /** What handlers of a session share in this process. */
 export class HookMemory {
   readonly #once = new BoundedMap<string, Set<string>>()
-  readonly #late = new BoundedMap<string, LateText[]>()
+  readonly #late = new BoundedMap<string, string[]>()
   readonly #background = new Map<string, Set<{ readonly stop: AbortController }>>()
   /** Why the run of a session is to end, from a PermissionRequest hook. */
   readonly interrupts = new BoundedMap<string, string>()
@@ -29,23 +19,14 @@ export class HookMemory {
     return this.#once.getOrAdd(session, () => new Set())
   }
 
-  /** Stores the texts of a background handler for the next event. `onWake` can start one. */
-  follow(
-    session: string,
-    late: Promise<RanHandler>,
-    { stop, onWake }: { readonly stop: AbortController; readonly onWake: ((wake: Wake) => void) | undefined },
-  ): void {
+  /** Stores the texts of a background handler for the next event. */
+  follow(session: string, late: Promise<RanHandler>, stop: AbortController): void {
     const ended = this.startBackground(session, stop)
-    void late.then(({ answer: { context, systemMessage, wakes } }) => {
+    void late.then(({ answer: { context = '', systemMessage = '' } }) => {
       ended()
       if (stop.signal.aborted) return
-      const texts = [context, systemMessage, wakes].flatMap((text): LateText[] =>
-        text === undefined || text === '' ? [] : [{ text, isReceived: false }],
-      )
+      const texts = [context, systemMessage].filter((text) => text !== '')
       if (texts.length > 0) this.#late.getOrAdd(session, () => []).push(...texts)
-      const last = texts.at(-1)
-      if (wakes !== undefined && last !== undefined)
-        onWake?.({ session, text: wakes, isReceived: () => last.isReceived })
     })
   }
 
@@ -66,8 +47,6 @@ export class HookMemory {
 
   /** Returns the texts of background handlers, once. */
   takeLate(session: string): readonly string[] {
-    const late = this.#late.take(session) ?? []
-    for (const each of late) each.isReceived = true
-    return late.map(({ text }) => text)
+    return this.#late.take(session) ?? []
   }
 }

@@ -166,11 +166,11 @@ async function runCommand(
   }
 }
 
-/** With `asyncRewake`, exit code 2 wakes the model, whatever it means at the event. */
-function wakeText({ asyncRewake }: CommandHandler, result: ProcessResult): Pick<HandlerAnswer, 'wakes'> {
+/** With `asyncRewake`, what a command prints at exit code 2 is for the model, whatever the code means at the event. */
+function wakeText({ asyncRewake }: CommandHandler, result: ProcessResult): Pick<HandlerAnswer, 'context'> {
   if (!asyncRewake || result.exitCode !== 2) return {}
-  const wakes = result.stderr.head.trim() || result.stdout.head.trim()
-  return wakes === '' ? {} : { wakes }
+  const context = result.stderr.head.trim() || result.stdout.head.trim()
+  return context === '' ? {} : { context }
 }
 
 function commandFor(

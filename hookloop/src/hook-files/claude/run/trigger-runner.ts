@@ -11,7 +11,7 @@ import type { StateChange } from '../../../core/state/state-diff.ts'
 import type { SetupTrigger } from '../events/claude-events.ts'
 import { ownerIsActive } from '../../active-owners.ts'
 import type { ModelSource } from '../../../core/state/inference.ts'
-import { HookMemory, type Wake } from './hook-memory.ts'
+import { HookMemory } from './hook-memory.ts'
 import {
   commonFields,
   makerFor,
@@ -42,13 +42,6 @@ export type RunnerSettings = {
   readonly setup?: SetupTrigger
   /** Writes the `terminalSequence` of hooks to a terminal: only titles, notifications and bells. Default: none is written. */
   readonly terminal?: (sequence: string) => void
-  /**
-   * Called when a hook with `asyncRewake` exits with 2. The model receives its text with the next input of the session; the
-   * callback can send one. Default none.
-   */
-  readonly onWake?: (wake: Wake) => void
-  /** Called with the text that MessageDisplay hooks want to display instead of a model text, which itself is unchanged. Default none. */
-  readonly onDisplay?: (text: string, shown: string) => void
 }
 
 type RunnerOptions = RunnerSettings & {
@@ -151,8 +144,6 @@ export class TriggerRunner {
     const context = this.#contextFor(ctx, signal)
     const result = await this.#run(payload, { ...this.#invocationOf(ctx), context })
     const warnings = [...warningsOf(result, payload)]
-    const shown = payload.event === 'MessageDisplay' ? result.merged.other?.['displayContent'] : undefined
-    if (typeof shown === 'string') this.#options.onDisplay?.(stringIn(payload.input['delta']), shown)
     const allowed = withoutDefer(ctx, result)
     if (allowed !== result)
       warnings.push(toWarning('PreToolUse hook: "defer" is ignored, because the turn has several calls'))
@@ -185,7 +176,7 @@ export class TriggerRunner {
       backgroundContext: { ...this.#options.context, signal: background.signal },
       onceDone: this.#memory.onceDone(session),
       onBackground: (late) => {
-        this.#memory.follow(session, late, { stop: background, onWake: this.#options.onWake })
+        this.#memory.follow(session, late, background)
         void late.then(({ answer }) => background.signal.aborted || this.#write(answer))
       },
     })
