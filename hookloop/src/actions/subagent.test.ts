@@ -121,18 +121,6 @@ suite('subagent as a guard', () => {
     const entry = run.ledger.find(({ hook: by }) => by === 'judge')
     assert.deepEqual([done, /timed out/.test(`${entry?.message}${entry?.error}`)], [[], true])
   })
-
-  test('the definition may be an agent with a typed answer', async () => {
-    const output = {
-      type: 'object',
-      properties: { ok: { type: 'boolean' }, reason: { type: 'string' } },
-      required: ['ok'],
-    }
-    const inspector = createAgent({ model: scriptedModel(['{"ok":false,"reason":"typed no"}']), output })
-    const { agent, done } = world(inspector)
-    const run = await agent.run('go')
-    assert.deepEqual([done, run.ledger.find(({ hook: by }) => by === 'judge')?.message], [[], 'typed no'])
-  })
 })
 
 test('subagent throws for an invalid definition', () => {
@@ -170,24 +158,6 @@ suite('actions inside a subagent', () => {
     const model = scriptedModel([{ toolCalls: [{ name: 'ask', args: {} }] }, 'done'])
     return { done, agent: createAgent({ model, use: [work, ask, own] }) }
   }
-
-  test('commands of the parent and of the child are both guards', async () => {
-    const pass = (name: string) => guard('beforeToolUse', shell({ command: 'true' }), { name, tool: 'work' })
-    const no = (name: string) => guard('beforeToolUse', shell({ command: 'exit 2' }), { name, tool: 'work' })
-    const byParent = family(no('parent'), pass('child'))
-    await byParent.agent.run('go')
-    const byChild = family(pass('parent'), no('child'))
-    await byChild.agent.run('go')
-    assert.deepEqual([byParent.done, byChild.done], [[], []])
-  })
-
-  test('one action may be used by several hooks', async () => {
-    const no = shell({ command: 'exit 2' })
-    const elsewhere = guard('beforeToolUse', no, { name: 'parent', tool: 'other' })
-    const { agent, done } = family(elsewhere, guard('beforeToolUse', no, { name: 'child', tool: 'work' }))
-    await agent.run('go')
-    assert.deepEqual(done, [])
-  })
 
   test('an inherited action also applies as a hook', async () => {
     const blocking = (inherited: boolean) =>

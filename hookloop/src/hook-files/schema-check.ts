@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../values/json.ts'
 import { jsonSchemaValidator } from '../values/json-schema.ts'
 import { once } from '../system/once.ts'
-import type { Path } from './files/read-document.ts'
+import type { Path } from '../system/files/read-yaml.ts'
 
 export type Problem = { readonly path: Path; readonly message: string }
 

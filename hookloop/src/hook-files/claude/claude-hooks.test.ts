@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { explain } from '../../core/explain/explain.ts'
 import type { Use } from '../../core/agent/capability.ts'
 import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
@@ -105,21 +104,6 @@ describe('a call', { concurrency: 2 }, () => {
       [run.status, run.status === 'stopped' && [run.reason, run.final.message], ran],
       ['stopped', ['stopRequested', 'enough'], []],
     )
-  })
-
-  test('the ledger and explain name the script that blocked, not only "claude"', async () => {
-    using project = new HookProject()
-    project.handlers('PreToolUse', [
-      { type: 'command', command: 'true' },
-      { type: 'command', command: 'sh .claude/hooks/deny.sh' },
-    ])
-    project.write('.claude/hooks/deny.sh', 'echo "No." >&2; exit 2\n')
-    const { agent, model } = agentIn(project)
-    const run = await agent.run('Go.')
-    const place = '.claude/settings.json: sh .claude/hooks/deny.sh'
-    assert.equal(run.ledger.find(({ decision }) => decision === 'block')?.definedAt, place)
-    assert.ok(explain(run).includes(`bash, by claude (${place}): `))
-    assert.ok(!JSON.stringify(model.requests).includes('settings.json'))
   })
 })
 

@@ -12,7 +12,8 @@ import { toNameTest } from '../../core/hooks/patterns.ts'
 import { claudeEventNames, eventSpec } from '../claude/events/claude-events.ts'
 import { actionKinds, entrySchema, fileSchema, fileTriggers, type ActionKind, type modes } from './hook-file-schema.ts'
 import { defined } from '../defined.ts'
-import { invalid, type Path, type ReadDocument } from './read-document.ts'
+import type { Path, ReadText } from '../../system/files/read-yaml.ts'
+import { invalid } from './read-document.ts'
 import { schemaCheck, type Problem } from '../schema-check.ts'
 
 /** The kinds of sources of hook files, in the order in which their hooks are combined. */
@@ -84,7 +85,7 @@ const checkEntry = schemaCheck(entrySchema)
  * Reads the hooks of a document. An invalid entry that may be a guard, or change something, throws an error with its line:
  * if it were skipped, it would silently not apply. An invalid observer is left out and reported.
  */
-export function readHooks({ value, lineOf }: ReadDocument, source: FileSource, options: ReadHooksOptions): ReadHooks {
+export function readHooks({ value, lineOf }: ReadText, source: FileSource, options: ReadHooksOptions): ReadHooks {
   const errorAt = ({ path, message }: Problem): AgentError => invalid(source.file, lineOf(path), clause(message))
   const problem = checkFile(value)
   if (problem !== undefined) throw errorAt(problem)

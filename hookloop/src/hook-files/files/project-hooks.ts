@@ -14,7 +14,8 @@ import { ownerIsActive, skillTracking } from '../active-owners.ts'
 import { headAt, headField, headsIn, lineOfField, type Head } from '../heads.ts'
 import { readConfig, type ConfigFile } from '../read-config.ts'
 import { optionsOf, readHooks, type Allowed, type FileHook, type FileSource } from './hook-file.ts'
-import { invalid, readDocument, type ReadDocument } from './read-document.ts'
+import type { ReadText } from '../../system/files/read-yaml.ts'
+import { invalid, readDocument } from './read-document.ts'
 
 /** Options of `projectHooks`. */
 export type ProjectHooksOptions = {
@@ -238,7 +239,7 @@ function documentOf({
   name,
   kind,
   isHead,
-}: Source): { readonly document: ReadDocument; readonly owner: string | undefined } | undefined {
+}: Source): { readonly document: ReadText; readonly owner: string | undefined } | undefined {
   if (isHead !== true) return { document: readDocument(text, path), owner: name }
   try {
     const head = headField(text, 'hookloop')

@@ -1,7 +1,6 @@
-import type { Document } from 'yaml'
-import { loadYaml } from '../../values/packages.ts'
-import type { Json, JsonObject } from '../../values/json.ts'
-import { problemOf } from '../../errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
+import { messageOf } from '../../errors.ts'
+import { readYaml } from './read-yaml.ts'
 
 /** The front matter fields of a Markdown file, and the text after them. */
 type FrontMatter = { readonly fields: JsonObject; readonly body: string }
@@ -12,7 +11,6 @@ type FrontMatterOptions = {
 }
 
 const MAX_CHARS = 65_536
-const MAX_DEPTH = 16
 
 /**
  * Reads the YAML front matter of a Markdown file, between two lines of `---`. A file without it has no fields. Aliases, tags,
@@ -47,50 +45,16 @@ function readTolerantly(head: string): JsonObject {
 const PLAIN_LINE = /^([A-Za-z][\w-]*:)[ \t]+([^\s"'[\]{}|>&*!%@`#,?:-][^\r\n]*?)[ \t]*$/gm
 
 function readFields(head: string): JsonObject {
-  const document = parse(head)
-  const problem = document.errors[0] ?? document.warnings[0]
-  if (problem !== undefined)
-    throw new Error(`the front matter cannot be parsed: ${problem.message.split('\n')[0]!.replace(/:$/, '')}`)
-  const fields = toPlain(document.contents, 0)
+  const fields = parsed(head)
   if (fields === null) return {}
-  if (typeof fields !== 'object' || Array.isArray(fields))
-    throw new Error('the front matter is not a list of "key: value"')
-  return fields as JsonObject
+  if (!isJsonObject(fields)) throw new Error('the front matter is not a list of "key: value"')
+  return fields
 }
 
-function parse(head: string): Document {
+function parsed(head: string): Json {
   try {
-    return loadYaml().parseDocument(head, {
-      version: '1.2',
-      schema: 'core',
-      strict: true,
-      uniqueKeys: true,
-      merge: false,
-    })
+    return readYaml(head).value
   } catch (error) {
-    throw new Error(`the front matter cannot be parsed: ${problemOf(error)}`, { cause: error }) // too deep for the parser
+    throw new Error(`the front matter cannot be parsed: ${messageOf(error).replace(/:$/, '')}`, { cause: error })
   }
-}
-
-function toPlain(node: unknown, depth: number): Json {
-  if (depth > MAX_DEPTH) throw new Error(`the front matter is more than ${MAX_DEPTH} levels deep`)
-  if (node === null || node === undefined) return null
-  const { isAlias, isMap, isScalar, isSeq } = loadYaml()
-  if (isAlias(node)) throw new Error(`the front matter uses the alias "*${node.source}"; aliases are not supported`)
-  if (isScalar(node)) return toPlainScalar(node.value)
-  if (isSeq(node)) return node.items.map((item) => toPlain(item, depth + 1))
-  if (!isMap(node)) throw new Error('the front matter contains a value that is not plain YAML')
-  const object: { [key: string]: Json } = {}
-  for (const { key, value } of node.items) {
-    const name = toPlain(key, depth + 1)
-    if (typeof name === 'object' || name === '__proto__') throw new Error(`${JSON.stringify(name)} is not a valid key`)
-    object[String(name)] = toPlain(value, depth + 1)
-  }
-  return object
-}
-
-function toPlainScalar(value: unknown): Json {
-  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
-  if (typeof value === 'number' && Number.isFinite(value)) return value
-  throw new Error(`the front matter contains a ${typeof value} that is not a plain value`)
 }

@@ -145,20 +145,6 @@ describe('processes', { concurrency: 1, skip: process.platform !== 'linux' && 'i
     assert.ok(await until(() => countWith(hour) === 0))
   })
 
-  test('P12 a removed working directory is reported, and the next call elsewhere works', async () => {
-    const gone = mkdtempSync(join(folder, 'gone-'))
-    const first = await runScript('rm -rf "$PWD"; echo removed', { cwd: gone })
-    const second = await runScript('echo hi', { cwd: gone })
-    const third = await runScript('echo hi', { cwd: folder })
-    assert.deepEqual([first.stdout.head, second.ended, third.stdout.head], ['removed\n', 'notStarted', 'hi\n'])
-    assert.match(second.problem!, /The working directory .* does not exist/)
-  })
-
-  test('P13 a process ended by a signal does not count as exit code 0', async () => {
-    const { exitCode, signal, ended } = await runScript('kill -KILL $$')
-    assert.deepEqual({ exitCode, signal, ended }, { exitCode: null, signal: 'SIGKILL', ended: 'exited' })
-  })
-
   test('P14 only paths, user and language of our environment are passed on', async () => {
     const script = `
       import { runScript } from ${JSON.stringify(new URL('processes.fixture.ts', import.meta.url).href)}
