@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { buildPackage, type BuiltPackage } from './runtimes/built-package.ts'
@@ -83,6 +83,39 @@ suite('the published package', () => {
           .filter((each) => !paths.includes(each))
       })
     assert.deepEqual(missing, [])
+  })
+
+  test('exports a name for every type that its functions return', () => {
+    const { exports } = JSON.parse(readFileSync('hookloop/package.json', 'utf8')) as {
+      exports: { readonly [name: string]: { readonly types?: string } }
+    }
+    const called = Object.entries(exports).flatMap(([name, { types }]) => {
+      if (types === undefined) return []
+      const text = readFileSync(join(folder, types), 'utf8')
+      const listed = [...text.matchAll(/^export \{([^}]*)\}/gm)].flatMap(([, list]) => list!.split(','))
+      const defined = [...text.matchAll(/^export declare (?:function|const) (\w+)/gm)].map(([, each]) => each!)
+      const values = [...listed.map((each) => each.trim()), ...defined].filter((each) => /^\w+$/.test(each))
+      const module = name.replaceAll(/\W/g, '_')
+      const results = values.map((each) => `export const ${module}_${each} = called(${module}.${each})`)
+      return [`import * as ${module} from '${name.replace('.', 'hookloop')}'`, ...results]
+    })
+    assert.ok(called.length > 100)
+    const declared = 'declare function called<F>(f: F): F extends (...args: never[]) => infer R ? R : F'
+    writeFileSync(join(built.folder, 'called.ts'), [declared, ...called].join('\n'))
+    cpSync('scripts/package-types.fixture.ts', join(built.folder, 'program.ts'))
+    const compilerOptions = {
+      module: 'nodenext',
+      target: 'es2024',
+      strict: true,
+      skipLibCheck: true,
+      declaration: true,
+      emitDeclarationOnly: true,
+      outDir: 'types',
+    }
+    const config = { compilerOptions, files: ['called.ts', 'program.ts'] }
+    writeFileSync(join(built.folder, 'tsconfig.json'), JSON.stringify(config))
+    const { stdout } = spawnSync(join('node_modules', '.bin', 'tsc'), ['-p', built.folder], { encoding: 'utf8' })
+    assert.equal(stdout, '')
   })
 
   test('loads every entry point', () => {

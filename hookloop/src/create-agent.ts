@@ -13,25 +13,17 @@ import { sessionPort } from './sessions/session/session.ts'
 import type { SessionStore } from './sessions/stores/store.ts'
 
 /**
- * Options of `createAgent`.
+ * Options of `createAgent`. With `output`, the answer of a run is a value of that schema instead of a text.
  *
  * @interface
  */
-export type AgentOptions = PlainAgentOptions & {
+export type AgentOptions<S = Schema | JsonObject> = PlainAgentOptions & {
   /** Prices of models, which override the built-in list. Default none. */
   readonly prices?: Prices
   /** Stores sessions, for `agent.session(id)`, `agent.run(input, { session })` and `agent.resume(id)`. Default none. */
   readonly store?: SessionStore
-}
-
-/**
- * Options of an agent with a typed answer.
- *
- * @interface
- */
-export type TypedAgentOptions<S> = AgentOptions & {
-  /** The schema of the answer: `run.output` has its type. */
-  readonly output: S
+  /** The schema of the answer: `run.output` has its type. Default: the answer is a text. */
+  readonly output?: S
   /** How the schema is enforced, and how often an invalid answer may be corrected. Default: see `OutputOptions`. */
   readonly outputOptions?: OutputOptions
 }
@@ -51,9 +43,12 @@ export type TypedAgentOptions<S> = AgentOptions & {
  * // A typed answer: run.output is { title: string; tags: string[] }.
  * createAgent({ model, output: z.object({ title: z.string(), tags: z.array(z.string()) }) })
  */
-export function createAgent<S extends Schema | JsonObject>(options: TypedAgentOptions<S>): Agent<OutputOf<S>>
-export function createAgent(options: AgentOptions): Agent
-export function createAgent(options: AgentOptions & Partial<TypedAgentOptions<Schema | JsonObject>>): Agent<unknown> {
+export function createAgent<S extends Schema | JsonObject>(
+  options: AgentOptions<S> & { readonly output: S },
+): Agent<OutputOf<S>>
+export function createAgent(options: AgentOptions<never>): Agent
+export function createAgent(options: AgentOptions): Agent<unknown>
+export function createAgent(options: AgentOptions): Agent<unknown> {
   checkOptions('createAgent', options, names)
   const { prices, output, outputOptions, store, ...rest } = definedOptions(options)
   if (outputOptions !== undefined && output === undefined)
@@ -70,7 +65,7 @@ export function createAgent(options: AgentOptions & Partial<TypedAgentOptions<Sc
 /** A subagent has the limits of its parent, and of its own only those that are set. */
 const noLimits = { maxSteps: null, maxTokens: null, maxTimeMs: null } as const
 
-const names = optionNames<TypedAgentOptions<Schema>>({
+const names = optionNames<AgentOptions>({
   name: true,
   model: true,
   instructions: true,

@@ -114,8 +114,6 @@ createAgent({ model, settings: { reasoning: 'hardly' } })
 createAgent({ model, settings: { onDone: () => undefined } })
 // @ts-expect-error -- a price has input and output
 createAgent({ model, prices: { 'acme/big': { input: 1 } } })
-// @ts-expect-error -- outputOptions need an output
-createAgent({ model, outputOptions: { strategy: 'tool' } })
 // @ts-expect-error -- there are three strategies
 createAgent({ model, output: z.string(), outputOptions: { strategy: 'magic' } })
 // @ts-expect-error -- a schema must be convertible to JSON Schema

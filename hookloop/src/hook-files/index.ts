@@ -1,5 +1,6 @@
 export { claudeHooks, type ClaudeHooksOptions } from './claude/claude-hooks.ts'
 export { claudeCommands, type ClaudeCommandsOptions } from './claude/claude-commands.ts'
 export { hookFileSchema } from './files/hook-file-schema.ts'
+export type { Fingerprint } from './trust/fingerprint.ts'
 export { hookFilesOf, projectHooks, type ProjectHooksOptions } from './files/project-hooks.ts'
 export { TrustStore, type TrustStatus } from './trust/trust-store.ts'

@@ -28,6 +28,7 @@ export type Inferred = {
   readonly modelId?: string
 }
 
+/** A context that can call models. */
 export interface Infers {
   /**
    * Calls a model. Like every model call it is decided on by the guards at `beforeInference`, counted, and recorded, so

@@ -153,7 +153,9 @@ export const triggers: Triggers & Iterable<HookTrigger> = Object.freeze(
 )
 
 export type AroundTrigger = { [T in HookTrigger]: Triggers[T]['hook'] extends 'around' ? T : never }[HookTrigger]
+/** A trigger that wraps no call. */
 export type PlainTrigger = Exclude<HookTrigger, AroundTrigger>
+/** A trigger at which guards decide. */
 export type GuardTrigger = { [T in HookTrigger]: Triggers[T]['guard'] extends readonly [] ? never : T }[HookTrigger]
 
 /** The abilities of a transform and of a guard at a trigger, as types. */

@@ -15,7 +15,7 @@ import { guards } from '../../capabilities/guards.ts'
 import { startedTimers } from '../../system/started-timers.fixture.ts'
 import { tool, type ToolRun } from '../agent/tool.ts'
 
-type Given = Omit<AgentOptions, 'model'> & { readonly signal?: AbortSignal }
+type Given = Omit<AgentOptions<never>, 'model'> & { readonly signal?: AbortSignal }
 
 /** A run of one step with these calls and one with the answer. */
 async function useAll(toolCalls: readonly ScriptedCall[], { signal, ...options }: Given): Promise<Run> {

@@ -26,7 +26,7 @@ export type Played = {
 
 type Play = (make: (...use: readonly Use[]) => Agent, effects: () => EffectsOptions) => Promise<Played>
 
-type Create = (options: AgentOptions) => Agent
+type Create = (options: AgentOptions<never>) => Agent
 type World = (extra: readonly Use[], create?: Create) => Promise<Played>
 
 /** Each takes more hooks, and runs the same as long as they change nothing. */

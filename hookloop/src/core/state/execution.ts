@@ -43,6 +43,7 @@ export type FinalRecord = {
   readonly at: number
 }
 
+/** A hook that was in force when an execution started. */
 export type HookRecord = {
   readonly name: string
   readonly mode: 'transform' | 'guard' | 'observe'
