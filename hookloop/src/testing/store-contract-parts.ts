@@ -73,7 +73,7 @@ export const partsContract: readonly Case[] = [
     },
   ],
   [
-    'sessions are listed by status, agent and user, in pages as well, and counted',
+    'sessions are listed by status, agent and user, in pages as well',
     async ({ store }) => {
       const sessions = await store()
       const heads = [
@@ -87,9 +87,9 @@ export const partsContract: readonly Case[] = [
       for (const [id, head] of heads) await write(sessions, id, ['one'], head)
       const writer = await sessions.open('d')
       const found = async (options: SessionFilter): Promise<string> => {
-        const ids = idsOf(await sessions.list(options))
-        same(await sessions.count(options), ids.length)
-        return ids.toSorted().join('')
+        return idsOf(await sessions.list(options))
+          .toSorted()
+          .join('')
       }
       same(await found({}), 'abcdef')
       same(await found({ user: 'ann' }), 'acd')
@@ -104,7 +104,7 @@ export const partsContract: readonly Case[] = [
       same(await found({ user: '%' }), 'f')
       same(await found({ agent: "x' OR 1=1 --" }), 'f')
       same(await found({ status: [] }), '')
-      same(await codeOf(() => sessions.count({ limit: 1 } as SessionFilter)), 'AGENT_INVALID_OPTION')
+      same(await codeOf(() => sessions.list({ statuses: [] } as SessionFilter)), 'AGENT_INVALID_OPTION')
       same((await sessions.list({ status: 'interrupted', limit: 1 })).length, 1)
       await writer.append(['two'], { head: { status: 'completed', agent: 'cook' } })
       same([await found({ status: 'completed' }), await found({ user: 'ann' })], ['adf', 'ac'])

@@ -87,23 +87,6 @@ export const stopContract: readonly Case[] = [
     },
   ],
   [
-    'a request to stop a run does not affect the next run under the same lock',
-    async ({ store }) => {
-      const [mine, other] = [await store(), await store()]
-      await write(mine, 'both', ['one'], { status: 'suspended' })
-      await other.requestStop('both', request('jane'))
-      const writer = await mine.open('both')
-      const first = listen(writer)
-      await writer.append(['end'], { head: { status: 'cancelled' } })
-      const second = listen(writer)
-      await writer.append(['next'], { head: running })
-      same([first, second], [[request('jane')], []])
-      same(await other.requestStop('both', request('joe')), true)
-      await heardOnce(second)
-      same([first.length, second], [1, [request('joe')]])
-    },
-  ],
-  [
     'a request is accepted while a session is locked, for the run that may be about to start, and only for that one',
     async ({ store }) => {
       const [mine, other] = [await store(), await store()]

@@ -117,18 +117,6 @@ const contract: readonly Case[] = [
     },
   ],
   [
-    'appends that are not awaited are stored in call order, and before a release',
-    async ({ store }) => {
-      const sessions = await store()
-      const writer = await sessions.open('queue', { create: true })
-      const expected = Array.from({ length: 40 }, (_, i) => `line ${i}`)
-      const appended = expected.map((line) => writer.append([line]))
-      await writer.release()
-      await Promise.all(appended)
-      same((await sessions.read('queue'))?.lines, expected)
-    },
-  ],
-  [
     'a head stays until another one is stored, with lines or alone',
     async ({ store }) => {
       const sessions = await store()

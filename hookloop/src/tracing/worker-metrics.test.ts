@@ -37,8 +37,8 @@ test('open sessions are counted by status, and a store that cannot be read distu
     if (status !== 'running') await writer.release()
   }
   let isDown = false
-  const count: typeof store.count = async (filter) => (isDown ? Promise.reject(new Error('down')) : store.count(filter))
-  const onTurn = workerMetrics({ meter: otel.meters.getMeter('test'), store: { ...store, count } })
+  const list: typeof store.list = async (filter) => (isDown ? Promise.reject(new Error('down')) : store.list(filter))
+  const onTurn = workerMetrics({ meter: otel.meters.getMeter('test'), store: { ...store, list } })
   assert.deepEqual(await otel.values('hookloop.sessions.open'), ['running', 1, 'suspended', 2, 'interrupted', 0])
   for (let i = 0; i < 1_500; i++) {
     const writer = await store.open(`waits ${i}`, { create: true })

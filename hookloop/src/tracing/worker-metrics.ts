@@ -58,8 +58,8 @@ function countOpen(meter: Meter, store: SessionStore): void {
   meter.createObservableGauge(names.open, { unit: '{session}', description }).addCallback(async (gauge) => {
     for (const status of openStatuses) {
       // Without a measurement while the store cannot be reached.
-      const n = await store.count({ status }).catch(() => undefined)
-      if (n !== undefined) gauge.observe(n, { [attributes.status]: status })
+      const sessions = await store.list({ status }).catch(() => undefined)
+      if (sessions !== undefined) gauge.observe(sessions.length, { [attributes.status]: status })
     }
   })
 }

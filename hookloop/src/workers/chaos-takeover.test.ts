@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { after, afterEach, mock, suite, test } from 'node:test'
 import pg from 'pg'
-import { newLockOwner, parseLockOwner, type LockOwner } from '../sessions/stores/lock-owner.ts'
+import { newLockOwner } from '../sessions/stores/lock-owner.ts'
 import { engines, TestFleet, until, type TestWorker } from './fleet.fixture.ts'
 import { Network } from './network.fixture.ts'
 
@@ -134,22 +134,27 @@ for (const engine of engines) {
       const owner = await ownerOf('apart')
       if (isAllowed) {
         await fleet.kill(first)
-        assert.notEqual(owner.where, parseLockOwner(newLockOwner())!.where)
-        assert.deepEqual(await ownerOf('apart'), owner, 'it did not release the session')
+        assert.notDeepEqual(placeOf(owner), placeOf(newLockOwner()))
+        assert.equal(await ownerOf('apart'), owner, 'it did not release the session')
       } else first.kill('SIGSTOP')
       await Promise.all([fleet.worker({}, isAllowed ? { through } : {}), fleet.worker()])
       assert.equal((await sent.result()).status, 'completed')
       await checkTakenOver('apart')
     })
 
-    const ownerOf = async (id: string): Promise<LockOwner> => {
+    const ownerOf = async (id: string): Promise<string> => {
       const client = new pg.Client({ connectionString: fleet.database.connectionString })
       await client.connect()
       const { rows } = await client.query<{ owner: string }>('SELECT owner FROM hookloop.sessions WHERE id = $1', [id])
       await client.end()
-      return parseLockOwner(rows[0]!.owner)!
+      return rows[0]!.owner
     }
   })
+}
+
+/** The host, the boot and the process namespace of a lock owner. */
+function placeOf(owner: string): readonly string[] {
+  return owner.split(' ').slice(0, 3)
 }
 
 /** Whether a worker has tried to drive a turn and could not. */

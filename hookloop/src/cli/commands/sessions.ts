@@ -57,7 +57,8 @@ function sessions(flags: ListFlags, cli: CliContext): Promise<void> {
     if (flags.json === true) printJson(cli.out, listed.map(toJson))
     else if (listed.length > 0) {
       cli.out.write(`${overview(listed, flags.open === true ? openTable : allTable, cli)}\n`)
-      if (listed.length === limit) cli.err.write(`Listed ${limit} of ${count(await store.count(filter), 'session')}.\n`)
+      if (listed.length === limit)
+        cli.err.write(`Listed ${limit} of ${count((await store.list(filter)).length, 'session')}.\n`)
     } else if (Object.keys({ ...filter, ...page }).length > 0) cli.err.write('No such sessions.\n')
     else cli.err.write(`No sessions yet. Start one with: ${cli.command} chat${selectingOptions(options, flags, cli)}\n`)
   })

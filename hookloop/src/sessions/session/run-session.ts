@@ -27,7 +27,7 @@ import { hashTurn } from '../log/session-reader.ts'
 import { withStop } from './request-stop.ts'
 import { readTurn, restoreRun } from './restore-run.ts'
 import { hasQuestions, isPrepared, nothingToResume, unfinished } from './unfinished-run.ts'
-import { appendSessionStart, lockSession, setHead, type LockedSession, type Locking } from './session-lock.ts'
+import { appendSessionStart, lockSession, setHead, type LockedSession } from './session-lock.ts'
 
 type Work = {
   readonly store: SessionStore
@@ -40,8 +40,23 @@ type Work = {
   readonly change?: StateChange | undefined
 }
 
+type Locked<T> = (work: Work) => Promise<T>
+
+/** Locks a session for one run. */
+function inSession<T>(
+  { store, parts, options, ...rest }: Omit<Work, 'session'>,
+  work: Locked<T>,
+  { create = false } = {},
+): Promise<T> {
+  const { session: id, waitMs, signal } = options
+  const locking = { id, create, waitMs, signal, limit: parts.budgets.at(-1)?.time }
+  return lockSession(store, locking, (session) =>
+    withStop(session, options, (stoppable) => work({ store, parts, session, options: stoppable, ...rest })),
+  )
+}
+
 /** Starts a run in a session, which is created if it does not exist. */
-export function runInSession(
+export async function runInSession(
   store: SessionStore,
   {
     parts,
@@ -58,20 +73,21 @@ export function runInSession(
   const { onNewInput = 'reject' } = options
   checkChoice('run', 'onNewInput', onNewInput, ['reject', 'block'])
   const metadata = options.metadata && (exactJson(options.metadata, 'metadata') as JsonObject)
-  return lockSession(store, { ...lockingOf(options, parts), create: true }, async (locked) => {
-    const { open, isSuspended } = locked.reader
-    const work = { store, parts, session: locked }
-    const isNew = isSuspended || options.turn === undefined
-    const same = isNew
-      ? undefined
-      : await withStop(locked, options, (stoppable) => runOfTurn({ ...work, options: stoppable }))
+  const start: Locked<Run | undefined> = async (work) => {
+    const { reader } = work.session
+    const { open, isSuspended } = reader
+    const same = isSuspended ? undefined : await runOfTurn(work)
     if (same !== undefined) return same
     const canEnd = onNewInput === 'block' && open !== undefined && !isPrepared(open)
-    if (isSuspended || (open !== undefined && !canEnd)) throw unfinished(options.session, locked.reader)
-    if (open !== undefined)
-      await withStop(locked, options, (stoppable) => endOpenRun({ ...work, options: stoppable }, open))
-    return withStop(locked, options, (stoppable) => startInSession({ ...work, options: stoppable }, input, metadata))
-  })
+    if (isSuspended || (open !== undefined && !canEnd)) throw unfinished(options.session, reader)
+    if (open === undefined) return startInSession(work, input, metadata)
+    await endOpenRun(work, open)
+    return undefined
+  }
+  for (;;) {
+    const run = await inSession({ store, parts, options }, start, { create: true })
+    if (run !== undefined) return run
+  }
 }
 
 /** Starts a run in a session that has no open one. */
@@ -117,25 +133,15 @@ function circumstances({ budgets }: AgentParts): Circumstances {
 }
 
 /** Continues the run of a session that has not ended: it was suspended, or its process died. */
-export function resumeSession(
-  store: SessionStore,
-  { parts, options, environment, change }: Pick<Work, 'parts' | 'options' | 'environment' | 'change'>,
-): Promise<Run> {
-  return lockSession(store, lockingOf(options, parts), (session) =>
-    withStop(session, options, (stoppable) =>
-      resumeLocked({ store, parts, session, options: stoppable, environment, change }),
-    ),
-  )
+export function resumeSession(store: SessionStore, work: Omit<Work, 'store' | 'session'>): Promise<Run> {
+  return inSession({ store, ...work }, resumeLocked)
 }
 
 /** Ends a run that is to stop and that no process works on. Waits for a process that does. */
 export function endStoppedRun(store: SessionStore, { parts, options }: Pick<Work, 'parts' | 'options'>): Promise<void> {
-  return lockSession(store, lockingOf(options, parts), (session) =>
-    withStop(session, options, async (stoppable) => {
-      const isOpen = session.reader.open !== undefined && isStopped(stoppable)
-      if (isOpen) await resumeLocked({ store, parts, session, options: stoppable })
-    }),
-  )
+  return inSession({ store, parts, options }, async (work) => {
+    if (work.session.reader.open !== undefined && isStopped(work.options)) await resumeLocked(work)
+  })
 }
 
 function isStopped({ signal }: SessionRunOptions): boolean {
@@ -294,8 +300,4 @@ function openContext({ parts, options, session, environment }: Work, opening: Op
   })
   for (const entry of options.startedWith ?? []) context.ledgerOf.add(entry)
   return context
-}
-
-function lockingOf({ session, waitMs, signal }: SessionRunOptions, { budgets }: AgentParts): Locking {
-  return { id: session, waitMs, signal, limit: budgets.at(-1)?.time }
 }

@@ -52,10 +52,6 @@ const filterNames = ['status', 'agent', 'user'] as const satisfies readonly (key
 /** Of a list of sessions with a status that the caller does not choose. */
 export const pageNames = ['agent', 'user', 'after', 'limit'] as const satisfies readonly (keyof ListOptions)[]
 
-export function checkFilter(filter: SessionFilter): void {
-  checkOptions('count', filter, filterNames)
-}
-
 export function checkList(options: ListOptions): void {
   checkOptions('list', options, ['status', ...pageNames])
 }

@@ -13,14 +13,19 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 test('D16: an owner counts as dead only where its pid means something', async () => {
   const path = join(folder, 'sessions.db')
   const [store, database] = [sqliteStore(path), new DatabaseSync(path, { timeout: 5_000 })]
-  const claims = async (owner: object, ageMs: number, leaseMs = 30_000): Promise<string> => {
+  const claims = async (
+    owner: { where?: string; pid?: unknown; started?: string },
+    ageMs: number,
+    leaseMs = 30_000,
+  ): Promise<string> => {
     const held = await store.open('held', { create: true })
     const row = database.prepare('SELECT owner FROM sessions').get()!
-    const own = JSON.parse(String(row['owner'])) as object
+    const [host, boot, namespace, own, start] = String(row['owner']).split(' ')
+    const { where = `${host} ${boot} ${namespace}`, pid = own, started = start } = owner
     await held.release()
     database
       .prepare('UPDATE sessions SET owner = ?, expires_at = ?')
-      .run(JSON.stringify({ ...own, ...owner }), Date.now() - ageMs + leaseMs)
+      .run(`${where} ${String(pid)} ${started} another-store`, Date.now() - ageMs + leaseMs)
     const outcome = await store.open('held').then(
       (writer) => writer.release().then(() => 'taken'),
       (error: { code: string }) => error.code,

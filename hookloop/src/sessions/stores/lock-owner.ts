@@ -1,60 +1,39 @@
-import { isJsonObject } from '../../values/json.ts'
 import { AgentError } from '../../errors.ts'
 
-/** The store that has a session locked, with its process: enough to tell on its machine whether it is still alive. */
-export type LockOwner = {
-  /** Host name, boot id and process namespace. A pid means nothing outside of them. */
-  readonly where: string
-  readonly pid: number
-  /** The start time of the process, because pids are reused. Empty where the system does not tell. */
-  readonly started: string
-  /** Unique per store. */
-  readonly token: string
-}
+// The owner of a lock is a store in a process, as a text: host name, boot id, process namespace, pid, start time of the process
+// and a token of the store. It is enough to tell on its machine whether the process is still alive.
 
 const DEFAULT_LEASE_MS = 30_000
 /** No stored lease locks a session for longer. */
 export const MAX_LEASE_MS = 3_600_000
 
-/** A store of this process as a lock owner, with a new token, as text. */
+/** A store of this process as a lock owner. */
 export function newLockOwner(): string {
-  knownStart ??= startOf('self') ?? ''
-  const owner: LockOwner = { where: here(), pid: process.pid, started: knownStart, token: crypto.randomUUID() }
-  return JSON.stringify(owner)
+  return [here(), process.pid, (knownStart ??= startOf('self') ?? '-'), crypto.randomUUID()].join(' ')
 }
 
 /** Whether the process of a lock owner is dead. True only if it is certain. */
-export function isDead(text: string): boolean {
-  const owner = parseLockOwner(text)
-  if (owner?.where !== here()) return false
+export function isDead(owner: string): boolean {
+  const { where, pid, started } = parts(owner)
+  if (where !== here() || !/^[1-9]\d*$/.test(pid)) return false
   try {
-    process.kill(owner.pid, 0)
+    process.kill(Number(pid), 0)
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ESRCH'
   }
-  const started = startOf(String(owner.pid))
-  return started !== undefined && started !== owner.started
-}
-
-/** Reads a lock owner that was stored. Undefined if it is not one. */
-export function parseLockOwner(text: string): LockOwner | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  if (!isJsonObject(value)) return undefined
-  const { where, pid, started, token } = value
-  if (typeof where !== 'string' || typeof started !== 'string' || typeof token !== 'string') return undefined
-  if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || pid <= 0) return undefined
-  return { where, pid, started, token }
+  const now = startOf(pid)
+  return now !== undefined && now !== started // pids are reused
 }
 
 /** Such as `process 4711 on build-3`. */
-export function describeLockOwner(text: string | null | undefined): string {
-  const owner = parseLockOwner(text ?? '')
-  return owner === undefined ? 'another process' : `process ${owner.pid} on ${owner.where.split(' ')[0]}`
+export function describeLockOwner(owner: string | null | undefined): string {
+  const { host, pid, token } = parts(owner ?? '')
+  return token === '' ? 'another process' : `process ${pid} on ${host}`
+}
+
+function parts(owner: string) {
+  const [host = '', boot = '', namespace = '', pid = '', started = '', token = ''] = owner.split(' ')
+  return { host, where: `${host} ${boot} ${namespace}`, pid, started, token }
 }
 
 /** Checks the option `leaseMs`. */
@@ -72,7 +51,7 @@ let knownStart: string | undefined
 function here(): string {
   const fs = process.getBuiltinModule('node:fs')
   return (knownHere ??= [
-    process.getBuiltinModule('node:os').hostname(),
+    process.getBuiltinModule('node:os').hostname().replaceAll(' ', '-'),
     orDash(() => fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()),
     orDash(() => fs.readlinkSync('/proc/self/ns/pid')),
   ].join(' '))

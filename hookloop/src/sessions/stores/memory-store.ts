@@ -2,7 +2,7 @@ import { checkNoOptions } from '../../values/check-options.ts'
 import { exactJson, type Json, type JsonObject } from '../../values/json.ts'
 import type { StopRequest } from '../../core/state/stop-request.ts'
 import { describeLockOwner, newLockOwner } from './lock-owner.ts'
-import { checkFilter, checkList, facetsOf, headNow, wantedStatuses } from './list-sessions.ts'
+import { checkList, facetsOf, headNow, wantedStatuses, type Position } from './list-sessions.ts'
 import { OpenWriters, type LockedLines } from './open-writers.ts'
 import { SessionWatchers } from './session-watchers.ts'
 import {
@@ -52,8 +52,6 @@ export function memoryStore(...more: []): SessionStore {
     if (found?.lock !== undefined) throw sessionBusy(id, found.lock.owner)
     return found
   }
-  const listed = (filter: SessionFilter): readonly ListedSession[] =>
-    [...sessions.values()].map(toListed).filter((each) => isWanted(each, filter))
   return {
     async open(id, { create = false } = {}) {
       const found = checkUnlocked(id)
@@ -71,16 +69,12 @@ export function memoryStore(...more: []): SessionStore {
     async list(options = {}) {
       checkList(options)
       const { after, limit } = options
-      const sorted = listed({}).toSorted((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? -1 : 1))
-      const position = typeof after === 'string' ? sorted.find(({ id }) => id === after) : after
+      const listed = [...sessions.values()].map(toListed)
+      const position = typeof after === 'string' ? listed.find(({ id }) => id === after) : after
       if (after !== undefined && position === undefined) return []
-      const { id, updatedAt } = position ?? { id: '', updatedAt: Infinity }
-      const rest = sorted.filter((each) => each.updatedAt < updatedAt || (each.updatedAt === updatedAt && each.id > id))
-      return rest.filter((each) => isWanted(each, options)).slice(0, limit)
-    },
-    async count(filter = {}) {
-      checkFilter(filter)
-      return listed(filter).length
+      const rest = listed.filter((each) => position === undefined || byTime(position, each) < 0)
+      const wanted = rest.filter((each) => isWanted(each, options))
+      return wanted.toSorted(byTime).slice(0, limit)
     },
     async delete(id, options = {}) {
       checkDelete(options)
@@ -101,7 +95,7 @@ export function memoryStore(...more: []): SessionStore {
       const session = sessions.get(checkSessionId(id))
       if (session === undefined || (session.lock === undefined && !isOpenStatus(session.head['status']))) return false
       session.stop ??= request
-      for (const [locked, stop] of writers.runs()) if (locked.id === id) stop(session.stop)
+      for (const locked of writers.sessions) if (locked.id === id) writers.stop(locked, session.stop)
       return true
     },
     async close() {
@@ -122,9 +116,9 @@ function lockedLines(session: MemorySession): LockedLines {
     head: session.head,
     length: session.lines.length,
     stop: session.stop,
-    append({ lines, head, endsRun, pieces, startsTurn }) {
-      if (head !== undefined) session.head = readHead(session.id, JSON.stringify(head.value))
-      if (endsRun) session.stop = undefined
+    append(lines, { head, pieces = [], startsTurn = false }) {
+      if (head !== undefined) session.head = readHead(session.id, JSON.stringify(head))
+      if (head !== undefined && !isOpenStatus(head['status'])) session.stop = undefined
       for (const line of lines) session.lines.push(line)
       if (startsTurn) session.pieces = []
       for (const piece of pieces) session.pieces.push(piece)
@@ -144,6 +138,11 @@ function readPart({ key, head, lines, pieces }: MemorySession, options: ReadOpti
 function toListed({ id, head, updatedAt, lock, stop }: MemorySession): ListedSession {
   const use = { ...(lock !== undefined && { lock }), ...(stop !== undefined && { stop }) }
   return { id, head: headNow(head, lock !== undefined), updatedAt, ...use }
+}
+
+/** The latest first. */
+function byTime(a: Position, b: Position): number {
+  return b.updatedAt - a.updatedAt || (a.id < b.id ? -1 : Number(a.id > b.id))
 }
 
 function isWanted({ head }: ListedSession, filter: SessionFilter): boolean {

@@ -1,6 +1,6 @@
 import { describeLockOwner, isDead, newLockOwner } from './lock-owner.ts'
 import { facetsOf, type Facets } from './list-sessions.ts'
-import { OpenWriters, type Batch, type LockedLines } from './open-writers.ts'
+import { OpenWriters, type LockedLines } from './open-writers.ts'
 import type { Sql } from './sql.ts'
 import type { LockKey, Queries, SessionRow, SqlDatabase } from './sql-queries.ts'
 import {
@@ -10,11 +10,12 @@ import {
   sessionFenced,
   sessionUnknown,
   storeFailed,
+  type AppendOptions,
   type SessionWriter,
 } from './store.ts'
 
-// A session is locked while it has an owner, its lease has not expired, and the process of the owner is not known to be dead.
-// Each lock increments the epoch, and each write checks it. Keys are not used again, so a writer of a deleted session is fenced.
+// A session is locked while it has an owner, its lease has not expired, and its owner is not known to be dead. Each lock
+// increments the epoch, and each write checks it. Keys are not used again, so a writer of a deleted session is fenced.
 
 type Options = {
   /** The database. Throws if the store was closed. */
@@ -26,8 +27,6 @@ type Options = {
 }
 
 type Locked = LockedLines & LockKey
-/** `isTimeDue`: whether lines were appended since the time of the session was written. */
-type Unreleased = LockKey & { readonly isTimeDue: boolean }
 
 /** How often a store looks for requests to stop its runs, and renews its leases. */
 const BEAT_MS = 500
@@ -44,8 +43,8 @@ export function deadOwner({ owner }: Pick<SessionRow, 'owner'>): string | null {
 export class SqlLocks {
   readonly #of: Options
   readonly #writers: OpenWriters<Locked>
-  /** Locks that could not be released, because the database had failed. */
-  readonly #unreleased = new Map<SessionRow['key'], Unreleased>()
+  /** The sessions that this store has locked, or is about to lock. */
+  readonly #held = new Set<SessionRow['key']>()
   #knownOwner: string | undefined
   #timer: NodeJS.Timeout | undefined
 
@@ -68,9 +67,17 @@ export class SqlLocks {
         return undefined
       }
       readHead(id, found.head) // first, so that a damaged session is not changed
-      return (await query<SessionRow>(queries.lock(found, { owner: this.#owner, leaseMs, dead })))[0]
+      const { key } = found
+      if (this.#held.has(key)) return undefined
+      this.#held.add(key)
+      let locked: SessionRow | undefined
+      try {
+        ;[locked] = await query<SessionRow>(queries.lock(found, { owner: this.#owner, leaseMs, dead }))
+      } finally {
+        if (locked === undefined) this.#held.delete(key)
+      }
+      return locked
     })
-    this.#unreleased.delete(row.key)
     this.#timer ??= setInterval(() => void this.beat(), Math.min(BEAT_MS, leaseMs / 3)).unref()
     return this.#writers.add(this.#lockedLines(row))
   }
@@ -85,7 +92,7 @@ export class SqlLocks {
   ): Promise<T> {
     const { query, queries } = this.#of
     let [found] = await query<SessionRow>(queries.find(id))
-    for (let left = MAX_ATTEMPTS; left > 0; left--) {
+    for (let attempts = MAX_ATTEMPTS; attempts > 0; attempts--) {
       const done = await attempt(found, found === undefined ? null : this.#deadOwner(found))
       if (done !== undefined) return done
       const [now] = await query<SessionRow>(queries.find(id))
@@ -95,38 +102,21 @@ export class SqlLocks {
     throw sessionBusy(id, describeLockOwner(found?.owner))
   }
 
-  /** A lock that this store could not release counts as that of a dead process. */
+  /** A lock that this store has released counts as that of a dead process: the database may not know of it. */
   #deadOwner(found: SessionRow): string | null {
-    return this.#unreleased.get(found.key)?.epoch === found.epoch ? found.owner : deadOwner(found)
+    const isReleased = found.owner === this.#owner && !this.#held.has(found.key)
+    return isReleased ? found.owner : deadOwner(found)
   }
 
   #lockedLines(row: SessionRow): Locked {
     const { id, key, epoch, length } = row
-    const { open, queries } = this.#of
+    const { open, query, queries } = this.#of
     const head = readHead(id, row.head)
     let facets = facetsOf(head)
     let timed = -Infinity
     let isTimeDue = false
     let next = length
-    let last: Promise<void> | undefined
-    let failed = false
-    const store = (batch: Batch): void | Promise<void> => {
-      if (failed) throw storeFailed(`The session "${id}" cannot be written`, 'an earlier write failed')
-      failed = true // until the database has confirmed it: a connection may break after the lines were stored
-      const news = batch.head !== undefined && !isSame(batch.head.facets, facets) ? batch.head.facets : undefined
-      facets = news ?? facets
-      const isUnseen = batch.lines.length + batch.pieces.length === 0 // watchers must notice it
-      isTimeDue = news === undefined && !isUnseen && performance.now() - timed < TIME_MS
-      if (!isTimeDue) timed = performance.now()
-      const statements = queries.append({ lock: row, next, batch }, { time: !isTimeDue, facets: news })
-      const stored = open().queryAll(...statements)
-      const confirm = (rows: readonly unknown[]): void => {
-        failed = false
-        if (rows.length === 0) throw sessionFenced(id)
-        next += batch.lines.length
-      }
-      return stored instanceof Promise ? stored.then(confirm) : confirm(stored)
-    }
+    let isUncertain = false
     return {
       id,
       key,
@@ -134,52 +124,63 @@ export class SqlLocks {
       length,
       head,
       stop: readStop(row.stop),
-      append(batch) {
-        const stored = last === undefined ? store(batch) : last.then(() => store(batch))
-        if (stored instanceof Promise) last = stored.catch(() => undefined)
-        return stored
+      append: (lines, options) => {
+        if (isUncertain)
+          throw storeFailed(`The session "${id}" cannot be written`, 'an earlier write has not ended well')
+        isUncertain = true // until the database has confirmed it: a connection may break after the lines were stored
+        const news = newFacets(options, facets)
+        facets = news ?? facets
+        const isUnseen = lines.length + (options.pieces?.length ?? 0) === 0 // watchers must notice it
+        isTimeDue = news === undefined && !isUnseen && performance.now() - timed < TIME_MS
+        if (!isTimeDue) timed = performance.now()
+        const due = { time: !isTimeDue, facets: news }
+        const stored = open().queryAll(...queries.append({ lock: row, next, lines, options }, due))
+        const confirm = (rows: readonly unknown[]): void => {
+          isUncertain = false
+          if (rows.length === 0) throw sessionFenced(id)
+          next += lines.length
+        }
+        return stored instanceof Promise ? stored.then(confirm) : confirm(stored)
       },
       unlock: async () => {
-        await last
-        await this.#unlock({ key, epoch, isTimeDue })
+        this.#held.delete(key)
+        if (this.#held.size === 0) this.#stopBeating()
+        await query(queries.unlock(row, isTimeDue))
       },
     }
   }
 
-  async #unlock(lock: Unreleased): Promise<void> {
-    const { query, queries } = this.#of
-    this.#unreleased.set(lock.key, lock)
-    await query(queries.unlock(lock, lock.isTimeDue))
-    if (this.#unreleased.get(lock.key) === lock) this.#unreleased.delete(lock.key)
-    if (this.#writers.size + this.#unreleased.size > 0) return
-    clearInterval(this.#timer)
-    this.#timer = undefined
-  }
-
-  /** Renews the leases of all writers, stops runs on request, and releases what could not be released before. */
+  /** Renews the leases of all writers, and stops runs on request. */
   async beat(): Promise<void> {
     const { query, queries, leaseMs } = this.#of
-    const runs = new Map([...this.#writers.runs()].map(([{ key }, stop]) => [key, stop]))
+    const sessions = new Map(this.#writers.sessions.map((session) => [session.key, session]))
+    if (sessions.size === 0) return
     try {
-      for (const lock of this.#unreleased.values()) await this.#unlock(lock)
-      if (runs.size === 0) return
-      const rows = await query<SessionRow>(queries.renew([...runs.keys()], { owner: this.#owner, leaseMs }))
+      const rows = await query<SessionRow>(queries.renew([...sessions.keys()], { owner: this.#owner, leaseMs }))
       for (const { key, stop } of rows) {
         const request = readStop(stop)
-        if (request !== undefined) runs.get(key)?.(request)
+        if (request !== undefined) this.#writers.stop(sessions.get(key)!, request)
       }
     } catch {
       // The next beat tries again. A lease that expires meanwhile is noticed by the next write.
     }
   }
 
+  #stopBeating(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
   async close(): Promise<void> {
     await this.#writers.close()
-    await Promise.allSettled([...this.#unreleased.values()].map((lock) => this.#unlock(lock)))
-    clearInterval(this.#timer)
+    this.#stopBeating()
   }
 }
 
-function isSame(a: Facets, b: Facets): boolean {
-  return a.status === b.status && a.agent === b.agent && a.user === b.user
+/** What lists filter by, if it changes. */
+function newFacets({ head }: AppendOptions, known: Facets): Facets | undefined {
+  if (head === undefined) return undefined
+  const facets = facetsOf(head)
+  const isSame = facets.status === known.status && facets.agent === known.agent && facets.user === known.user
+  return isSame ? undefined : facets
 }

@@ -1,8 +1,7 @@
 import { MAX_LEASE_MS } from './lock-owner.ts'
 import { storedStatuses, type Facets, type Position } from './list-sessions.ts'
-import type { Batch } from './open-writers.ts'
 import { join, list, pairs, sql, type Sql, type SqlValue } from './sql.ts'
-import type { ReadOptions, SessionFilter } from './store.ts'
+import { isOpenStatus, type AppendOptions, type ReadOptions, type SessionFilter } from './store.ts'
 
 // All queries, in SQL that SQLite and Postgres share. There are four tables:
 //
@@ -28,6 +27,14 @@ export type SessionRow = {
 
 /** What identifies a lock. */
 export type LockKey = Pick<SessionRow, 'key' | 'epoch'>
+
+type Append = {
+  readonly lock: LockKey
+  /** The number of lines before. */
+  readonly next: number
+  readonly lines: readonly string[]
+  readonly options: AppendOptions
+}
 
 export type Names = { readonly [name in 'sessions' | 'lines' | 'pieces' | 'shared' | 'now']: Sql }
 
@@ -82,23 +89,22 @@ export function queriesFor({ sessions, lines, pieces, shared, now }: Names) {
       WHERE id = ${id} AND (${isOpen} OR (${held} AND owner <> coalesce(${dead}, ''))) RETURNING key`,
     /** The session is written first: without it, nothing is. What is in indexes only if it is due, because that costs most. */
     append: (
-      { lock, next, batch }: { readonly lock: LockKey; readonly next: number; readonly batch: Batch },
+      { lock, next, lines: newLines, options: { head, pieces: newPieces = [], startsTurn = false } }: Append,
       due: { readonly time: boolean; readonly facets: Facets | undefined },
     ): readonly [first: Sql, others: readonly Sql[]] => {
-      const { head, lines: newLines, pieces: newPieces } = batch
       const changes = [sql`length = length + ${newLines.length}`]
-      if (head !== undefined) changes.push(sql`head = ${JSON.stringify(head.value)}`)
+      if (head !== undefined) changes.push(sql`head = ${JSON.stringify(head)}`)
       if (due.time) changes.push(sql`updated_at = ${now}`)
       if (due.facets !== undefined) {
         const { status, agent, user } = due.facets
         changes.push(sql`status = ${status}, agent = ${agent}, user_name = ${user}`)
       }
-      if (batch.endsRun) changes.push(sql`stop = NULL`)
+      if (head !== undefined && !isOpenStatus(head['status'])) changes.push(sql`stop = NULL`)
       const others: Sql[] = []
       if (newLines.length > 0)
         others.push(sql`INSERT INTO ${lines} (session, n, content) SELECT key, CAST(column1 AS integer), column2
           FROM owned, (VALUES ${pairs(toRows(next, newLines))}) AS new`)
-      if (batch.startsTurn) others.push(sql`DELETE FROM ${pieces} WHERE session IN (SELECT key FROM owned)`)
+      if (startsTurn) others.push(sql`DELETE FROM ${pieces} WHERE session IN (SELECT key FROM owned)`)
       if (newPieces.length > 0)
         others.push(sql`INSERT INTO ${pieces} (session, seq, content) SELECT key, CAST(column1 AS double precision), column2
           FROM owned, (VALUES ${pairs(newPieces.map(({ seq, text }) => [seq, text]))}) AS new`)

@@ -1,8 +1,8 @@
 import { messageOf } from '../../errors.ts'
+import { exactJson, type Json } from '../../values/json.ts'
 import { describeLockOwner } from './lock-owner.ts'
-import { checkFilter, checkList, headNow, wantedStatuses } from './list-sessions.ts'
+import { checkList, headNow, wantedStatuses } from './list-sessions.ts'
 import { SessionWatchers } from './session-watchers.ts'
-import { SharedValues } from './shared-value.ts'
 import type { Sql } from './sql.ts'
 import { deadOwner, SqlLocks } from './sql-locks.ts'
 import { queriesFor, type SessionRow, type SqlDatabase } from './sql-queries.ts'
@@ -21,6 +21,10 @@ import {
   type StoredSession,
 } from './store.ts'
 
+const MAX_ATTEMPTS = 200
+const MAX_PAUSE_MS = 20
+type ValueChange = Parameters<SessionStore['update']>[1]
+
 /** A session store in a database. */
 export function sqlStore(database: SqlDatabase, leaseMs: number): SessionStore {
   const queries = queriesFor(database.names)
@@ -38,13 +42,19 @@ export function sqlStore(database: SqlDatabase, leaseMs: number): SessionStore {
       return new Map(rows.map((row) => [row.id, `${row.key} ${row.length} ${row.updated_at} ${row.seq}`]))
     },
   })
-  const values = new SharedValues((name) => ({
-    async read() {
+  const changeValue = async (name: string, change: ValueChange): Promise<Json> => {
+    for (let i = 0; i < MAX_ATTEMPTS; i++) {
       const [row] = await query<{ readonly value: string | null; readonly now: number }>(queries.value(name))
-      return { text: row!.value, now: row!.now }
-    },
-    write: async (text, before) => (await query(queries.setValue(name, text, before))).length > 0,
-  }))
+      const { value: before, now } = row!
+      const value = exactJson(change(before === null ? undefined : (JSON.parse(before) as Json), now), 'shared value')
+      const text = JSON.stringify(value)
+      if (text === before || (await query(queries.setValue(name, text, before))).length > 0) return value
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(MAX_PAUSE_MS, 1 + i)))
+    }
+    throw storeFailed(`The value "${name}" cannot be changed`, 'other processes change it all the time')
+  }
+  /** The changes of this process wait for each other, so they compete only with those of others. */
+  const changing = new Map<string, Promise<unknown>>()
   const list = async (options: ListOptions): Promise<readonly ListedSession[]> => {
     const { after, limit } = options
     const [found] = typeof after === 'string' ? await query<SessionRow>(queries.find(after)) : []
@@ -71,10 +81,6 @@ export function sqlStore(database: SqlDatabase, leaseMs: number): SessionStore {
       checkList(options)
       return list(options)
     },
-    async count(filter = {}) {
-      checkFilter(filter)
-      return (await list(filter)).length
-    },
     async delete(id, options = {}) {
       checkDelete(options)
       const { before = Number.MAX_SAFE_INTEGER } = options
@@ -86,7 +92,12 @@ export function sqlStore(database: SqlDatabase, leaseMs: number): SessionStore {
       if (isDeleted) watchers.changed(id)
       return isDeleted
     },
-    update: async (name, change) => values.update(checkSessionId(name), change),
+    async update(name, change) {
+      const before = changing.get(checkSessionId(name))
+      const changed = (before?.catch(() => undefined) ?? Promise.resolve()).then(() => changeValue(name, change))
+      changing.set(name, changed)
+      return changed.finally(() => changing.get(name) === changed && changing.delete(name))
+    },
     watch: (id, onChange, onEnd) => watchers.watch(id, onChange, onEnd),
     async requestStop(id, request) {
       const [found] = await query<SessionRow>(queries.find(checkSessionId(id)))

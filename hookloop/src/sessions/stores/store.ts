@@ -21,8 +21,6 @@ export interface SessionStore {
    * status `running` is listed as `interrupted` if no process has the session locked.
    */
   list(options?: ListOptions): Promise<readonly ListedSession[]>
-  /** The number of sessions that `list` returns with the same filter. */
-  count(filter?: SessionFilter): Promise<number>
   /**
    * Deletes a session if it exists, and returns whether it did. With `before`, only if it was last written before that time.
    * Rejects with SESSION_BUSY while it is locked.
@@ -52,7 +50,7 @@ export interface SessionStore {
   close(): Promise<void>
 }
 
-/** Which sessions to list, to count or to delete. */
+/** Which sessions to list or to delete. */
 export type SessionFilter = {
   /** Only sessions with this status, or one of these. */
   readonly status?: string | readonly string[]
@@ -90,15 +88,14 @@ export interface SessionWriter {
   readonly head: JsonObject
   readonly length: number
   /**
-   * Stores lines atomically, with the head and the pieces if given: when it returns or resolves, all of them are stored. Appends
-   * that are not awaited are stored in call order. Throws SESSION_FENCED when another process has taken over the lock or
+   * Stores lines atomically, with the head and the pieces if given: when it returns or resolves, all of them are stored. It is
+   * called again only then. Throws SESSION_FENCED when another process has taken over the lock or
    * the writer was released. Throws STORE_FAILED when the write fails: the lines may or may not be stored then, so open
    * the session again. Lines and pieces are texts without newlines, NULs and lone surrogates, such as those of `JSON.stringify`.
    */
   append(lines: readonly string[], options?: AppendOptions): void | Promise<void>
   /**
    * Sets the function to call when the run is to stop, with the request: at once if there is one already. It is called once.
-   * After a run has ended, it is to be set again for the next one.
    */
   onStop(listener: (request: StopRequest) => void): void
   /** Unlocks the session. */
