@@ -7,6 +7,7 @@ export type Pool = PostgresPool & {
   query(query: {
     readonly text: string
     readonly values: unknown[]
+    readonly name: string | undefined
     readonly query_timeout: number
   }): ReturnType<PostgresPool['query']>
   end?(): Promise<void>

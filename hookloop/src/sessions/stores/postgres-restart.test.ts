@@ -34,10 +34,13 @@ function worker(store: SessionStore, work: (step: number) => Promise<void>) {
 }
 
 const kinds: { readonly [kind: string]: () => { readonly store: SessionStore; readonly end: () => Promise<void> } } = {
-  'its own pool': () => ({ store: postgresStore({ connectionString, schema: 'own' }), end: async () => undefined }),
+  'its own pool': () => ({
+    store: postgresStore({ connectionString, schema: 'own', leaseMs: 1_000 }),
+    end: async () => undefined,
+  }),
   'a pool of the application without a listener for errors': () => {
     const pool = new pg.Pool({ connectionString, max: 3 })
-    return { store: postgresStore({ pool, schema: 'given' }), end: () => pool.end() }
+    return { store: postgresStore({ pool, schema: 'given', leaseMs: 1_000 }), end: () => pool.end() }
   },
 }
 
@@ -64,7 +67,7 @@ for (const [kind, open] of Object.entries(kinds)) {
       const later = open()
       const again = worker(later.store, async (step) => void done.push(step))
       if (run.status !== 'completed') {
-        const resumed = await again.resume(session)
+        const resumed = await again.resume(session, { waitMs: 60_000 })
         assert.equal(resumed.status, 'completed')
       }
       const state = await again.session(session).state()

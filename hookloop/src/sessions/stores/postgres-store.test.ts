@@ -97,7 +97,7 @@ suite('tables that were changed', () => {
 
   test('D16: no stored lease locks a session for ever', async () => {
     const { store, schema } = await scene()
-    const held = `owner = '{"where":"elsewhere","pid":1,"started":"","token":"x"}'`
+    const held = `owner = 'elsewhere - - 1 - x'`
     const now = 'extract(epoch FROM now()) * 1000'
     for (const at of [`${now} + 3601000`, `'Infinity'`, `'NaN'`, `${now} - 1`]) {
       await admin.query(`UPDATE ${schema}.sessions SET ${held}, expires_at = ${at} WHERE id = 'bad'`)
@@ -176,11 +176,31 @@ test('D10: a schema is a name and nothing else', () => {
     assert.throws(() => postgresStore({ connectionString, schema }), { code: 'AGENT_INVALID_OPTION' })
 })
 
+test('statements are prepared, and not behind a pooler whose connections do not know them', async (t) => {
+  const names: (string | undefined)[] = []
+  let isPooler = false
+  const { query } = pg.Pool.prototype as { query: (this: unknown, ...given: unknown[]) => Promise<unknown> }
+  t.mock.method(pg.Pool.prototype, 'query', function (this: unknown, ...given: unknown[]) {
+    const { name } = given[0] as { name?: string }
+    names.push(name)
+    if (isPooler && name !== undefined) throw Object.assign(new Error('it does not exist'), { code: '26000' })
+    return query.apply(this, given)
+  })
+  const store = postgresStore({ connectionString })
+  await store.read('nothing')
+  assert.match(names.at(-1)!, /^[0-9a-f]{32}$/)
+  isPooler = true
+  assert.equal(await store.read('nothing'), undefined)
+  assert.equal(names.at(-1), undefined)
+  await store.close()
+})
+
 test('a pool of yours is used, and left open', async () => {
   const pool = new pg.Pool({ connectionString, max: 1 })
   const store = postgresStore({ pool, schema: 'yours' })
   const writer = await store.open('x', { create: true })
-  await Promise.all([writer.append(['one']), writer.append(['two'])])
+  await writer.append(['one'])
+  await writer.append(['two'])
   await store.close()
   await assert.rejects(store.list(), { code: 'STORE_FAILED', message: /closed/ })
   assert.deepEqual((await pool.query('SELECT content FROM yours.lines ORDER BY n')).rows, [

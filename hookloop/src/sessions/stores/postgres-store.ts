@@ -1,4 +1,5 @@
 import { checkOptions } from '../../values/check-options.ts'
+import { hashText } from '../../values/json.ts'
 import { AgentError } from '../../errors.ts'
 import { withTimeout } from '../../system/timeout.ts'
 import { checkLease } from './lock-owner.ts'
@@ -23,6 +24,10 @@ export type PostgresStoreOptions = {
 /** A connection that answers nothing for as long as a lease, and at most this long, is broken: packets may get lost without an error. */
 const MAX_QUERY_MS = 60_000
 const POLL_MS = 50
+/** Texts differ by the number of values in them. Planning them again and again would cost the database more than all else. */
+const MAX_PREPARED = 100
+/** What Postgres says if a connection has no such statement, or one already. */
+const NOT_PREPARED: ReadonlySet<unknown> = new Set(['26000', '42P05'])
 
 /**
  * A session store in a Postgres database, for any number of processes and machines. The clock of the database decides
@@ -46,17 +51,32 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       connecting = undefined // the next call tries again
       throw error
     }))
+  const prepared = new Map<string, string>()
+  let canPrepare = options.pool === undefined
+  /** A prepared statement has a name that only its text has: behind a pooler, connections have those of other processes. */
+  const nameOf = (text: string): string | undefined => {
+    if (canPrepare && !prepared.has(text) && prepared.size < MAX_PREPARED)
+      prepared.set(text, hashText(text).slice(0, 32))
+    return canPrepare ? prepared.get(text) : undefined
+  }
+  const send = async (pool: Pool, text: string, values: unknown[]): Promise<readonly unknown[]> => {
+    // A pool of the application may have no timeout: a database that hangs must not hang the run.
+    if (options.pool !== undefined) return (await withTimeout(pool.query(text, values), timeoutMs, noAnswer)).rows
+    const name = nameOf(text)
+    try {
+      return (await pool.query({ text, values, name, query_timeout: timeoutMs })).rows
+    } catch (error) {
+      if (name === undefined || !NOT_PREPARED.has((error as { code?: unknown }).code)) throw error
+      canPrepare = false // behind this pooler; the statement was not executed
+      return send(pool, text, values)
+    }
+  }
   const query = async (statement: Sql): Promise<readonly unknown[]> => {
     const pool = await connect()
     let n = 0
     const text = statement.text.replaceAll('?', () => `$${++n}`)
-    const values = [...statement.values]
     try {
-      // A pool of the application may have no timeout: a database that hangs must not hang the run.
-      const { rows } = await (options.pool === undefined
-        ? pool.query({ text, values, query_timeout: timeoutMs })
-        : withTimeout(pool.query(text, values), timeoutMs, noAnswer))
-      return rows
+      return await send(pool, text, [...statement.values])
     } catch (error) {
       throw storeFailed('The database cannot be read or written', error)
     }

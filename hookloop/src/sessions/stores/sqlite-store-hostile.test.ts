@@ -126,7 +126,7 @@ suite('a database that was changed', () => {
   test('D16: no stored lease locks a session for ever', async () => {
     const path = await scene()
     const store = sqliteStore(path)
-    const held = `owner = '{"where":"elsewhere","pid":1,"started":"","token":"x"}'`
+    const held = `owner = 'elsewhere - - 1 - x'`
     for (const at of [Date.now() + 3_601_000, Date.now() - 1, 0, -5, '9e999']) {
       sql(path, `UPDATE sessions SET ${held}, expires_at = ${at} WHERE id = 'bad'`)
       await (await store.open('bad')).release()
@@ -220,7 +220,7 @@ test('a closed store and an invalid path are rejected with a code', async () => 
 
 test('SQLite is loaded when it is first used, without a warning', () => {
   const script = `
-    const { sqliteStore } = await import(${JSON.stringify(fileURLToPath(new URL('index.ts', import.meta.url)))})
+    const { sqliteStore } = await import(${JSON.stringify(fileURLToPath(new URL('../index.ts', import.meta.url)))})
     const loaded = () => process.moduleLoadList.some((name) => name.includes('NativeModule sqlite'))
     const store = sqliteStore(${JSON.stringify(join(root, 'quiet.db'))})
     const before = loaded()
