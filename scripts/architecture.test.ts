@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { suite, test } from 'node:test'
-import { importsIn, modulesOf } from './module-graph.ts'
+import { importsIn } from './module-graph.ts'
 
 // The rules of ARCHITECTURE.md: which folder may import which, and how long files may be.
 
@@ -167,25 +167,6 @@ suite('files', () => {
       all.filter((file) => !/node_modules|\/dist\/|architecture\.test/.test(file) && named.test(read(file))),
       [],
     )
-  })
-
-  test('files that the build puts into one file export different names', () => {
-    const all = globSync(`${SOURCE}/**/*.ts`).filter((file) => !/\.(test|fixture|d)\.ts$/.test(file))
-    const core = [...modulesOf(join(SOURCE, 'index.ts'))].filter((file) => file.startsWith(SOURCE))
-    const below = ['system', 'actions', 'hook-files', 'capabilities/bash/policy', 'capabilities/files']
-    const groups = [core, ...below.map((folder) => all.filter((file) => file.startsWith(join(SOURCE, folder, '/'))))]
-    for (const group of groups) {
-      const exported = group
-        .filter((file) => !file.endsWith('/index.ts'))
-        .flatMap((file) => {
-          const found = read(file).matchAll(/^export (?:async )?(?:function\*?|class|const|let) (\w+)/gm)
-          return [...new Set([...found].map(([, name]) => name!))] // overloads repeat a name
-        })
-      assert.deepEqual(
-        exported.filter((name, i) => exported.indexOf(name) !== i),
-        [],
-      )
-    }
   })
 
   test('npm start installs the packages that hookloop and the examples depend on, and no others', () => {

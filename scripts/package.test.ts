@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { buildPackage, type BuiltPackage } from './runtimes/built-package.ts'
@@ -159,107 +159,20 @@ suite('the published package', () => {
     const names = Object.keys(exports).filter((name) => !/\.json$|tracing/.test(name)) // OpenTelemetry is a package of its own
     const slow = '/^NativeModule (child_process|crypto|dns|http|net|readline|sqlite|vm)$/'
     const code = `
-      import { registerHooks } from 'node:module'
       const before = new Set(process.moduleLoadList)
-      const files = []
-      registerHooks({ load: (url, context, next) => (files.push(url), next(url, context)) })
       for (const name of ${JSON.stringify(names)}) await import(name.replace('.', 'hookloop'))
       const loaded = process.moduleLoadList.filter((name) => !before.has(name) && ${slow}.test(name))
-      console.log(JSON.stringify([...loaded, ...files.filter((url) => url.endsWith('.cjs'))]))`
+      console.log(JSON.stringify(loaded))`
     const args = ['--input-type=module', '--eval', code]
     assert.deepEqual(JSON.parse(execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })), [])
   })
 
-  test('has a command that loads what it needs, and keeps compiled code in the cache folder of the user', () => {
-    const trace = `
-      import { registerHooks } from 'node:module'
-      import { appendFileSync } from 'node:fs'
-      const load = (url, context, next) => (appendFileSync(process.env.LOADED, url + ' '), next(url, context))
-      registerHooks({ load })`
-    const loaded = join(built.folder, 'loaded')
-    const args = ['--import', `data:text/javascript,${encodeURIComponent(trace)}`, 'bin/hookloop.mjs', 'policy', 'bash']
-    const env: NodeJS.ProcessEnv = { ...process.env, XDG_CACHE_HOME: join(built.folder, 'cache'), LOADED: loaded }
+  test('has a command that keeps compiled code in the cache folder of the user', () => {
+    const args = ['bin/hookloop.mjs', 'policy', 'bash']
+    const env: NodeJS.ProcessEnv = { ...process.env, XDG_CACHE_HOME: join(built.folder, 'cache') }
     for (const name of ['NODE_COMPILE_CACHE', 'NODE_OPTIONS']) delete env[name]
     const printed = execFileSync(process.execPath, args, { cwd: folder, env, input: 'ls\n', encoding: 'utf8' })
     assert.match(printed, /^(allow|ask) +ls/)
-    assert.doesNotMatch(readFileSync(loaded, 'utf8'), /\/dist\/(core|hook-files|system)\.js/)
     assert.ok(existsSync(join(built.folder, 'cache/hookloop/compiled')))
   })
-
-  test('loads a part of the core when it is first used, and no file twice', () => {
-    const code = `
-      import { registerHooks } from 'node:module'
-      const files = []
-      registerHooks({ load: (url, context, next) => (files.push(url), next(url, context)) })
-      const parts = () => files.flatMap((url) => /\\/parts\\/(.+)\\.js$/.exec(url)?.[1] ?? [])
-      const { createAgent, explain, guard, tool } = await import('hookloop')
-      const infer = async ({ messages: { length } }) => ({
-        content: [length > 1 ? { type: 'text', text: 'ok' } : { type: 'tool-call', toolCallId: 'c', toolName: 't', input: {} }],
-        finishReason: 'stop',
-      })
-      const input = { '~standard': { validate: (value) => ({ value }), jsonSchema: { input: () => ({ type: 'object' }) } } }
-      const use = [tool({ name: 't', description: 't', input, execute: () => 1 }), guard('beforeStep', async (ctx) => ctx)]
-      const run = await createAgent({ model: { provider: 'p', modelId: 'm', infer }, use }).run('hi')
-      const seen = [run.status, parts()]
-      explain(run)
-      seen.push(parts())
-      for (const name of ['hookloop/replay', 'hookloop/sessions', 'hookloop/subagents']) await import(name)
-      explain(run)
-      console.log(JSON.stringify([...seen, files.length - new Set(files).size]))`
-    assert.deepEqual(JSON.parse(printedBy(code)), ['completed', [], ['explain'], 0])
-  })
-
-  test('says so if one of its files is missing', () => {
-    for (const file of ['packages/re2js.cjs', 'parts/explain.js']) rmSync(join(folder, 'dist', file))
-    const code = `
-      import { createAgent, explain, guard } from 'hookloop'
-      import { scriptedModel } from 'hookloop/testing'
-      const patterned = () =>
-        createAgent({ model: scriptedModel([]), use: [guard('beforeToolUse', (ctx) => ctx, { tool: /^a/ })] })
-      for (const act of [patterned, explain]) {
-        try {
-          act()
-        } catch (error) {
-          console.log(error.code, error.message)
-        }
-      }`
-    const printed = printedBy(code)
-    assert.match(printed, /^PACKAGE_INCOMPLETE .*re2js\.cjs/m)
-    assert.match(printed, /^PACKAGE_INCOMPLETE .*explain\.js/m)
-  })
-
-  test('says so if it cannot read front matter, instead of leaving out skills, agents, commands and hooks', () => {
-    rmSync(join(folder, 'dist/packages/yaml.cjs'))
-    for (const file of ['skills/a/SKILL.md', 'agents/a.md', 'commands/a.md']) {
-      mkdirSync(join(folder, '.claude', file, '..'), { recursive: true })
-      const hooks = 'hooks:\n  PreToolUse:\n    - hooks: [{ type: command, command: "exit 2" }]'
-      writeFileSync(join(folder, '.claude', file), `---\nname: a\ndescription: b\n${hooks}\n---\nText.\n`)
-    }
-    const code = `
-      import { claudeCommands, claudeHooks } from 'hookloop/hook-files'
-      import { skills } from 'hookloop/skills'
-      import { readAgents } from 'hookloop/subagents'
-      const dir = ${JSON.stringify(folder)}
-      const acts = {
-        skills: () => skills({ dirs: [dir + '/.claude/skills'] }),
-        agents: () => readAgents(dir + '/.claude/agents'),
-        commands: () => claudeCommands({ dir, home: false }),
-        hooks: () => claudeHooks({ dir, home: false, trust: 'all' }),
-      }
-      for (const [name, act] of Object.entries(acts)) {
-        try {
-          act()
-          console.log(name, 'left out')
-        } catch (error) {
-          console.log(name, error.code)
-        }
-      }`
-    const names = ['skills', 'agents', 'commands', 'hooks']
-    assert.equal(printedBy(code).trim(), names.map((name) => `${name} PACKAGE_INCOMPLETE`).join('\n'))
-  })
-
-  /** What a program that uses the package prints. */
-  function printedBy(code: string): string {
-    return execFileSync(process.execPath, ['--input-type=module', '--eval', code], { cwd: folder, encoding: 'utf8' })
-  }
 })

@@ -40,7 +40,6 @@ export const errorCodes = {
   MODEL_UNKNOWN: 'A model was given by a name that is not known.',
   MODEL_UNREACHABLE: 'The provider cannot be reached, or the connection broke before the answer was complete.',
   OUTPUT_INVALID: 'The answer did not fit the schema of the output, after all retries.',
-  PACKAGE_INCOMPLETE: 'A part of Hookloop cannot be loaded: it was not installed, copied or bundled completely.',
   REPLAY_DIVERGED: 'A replayed run performed another effect than the recorded run at that point.',
   REPLAY_INCOMPLETE: 'A replayed run continued after the end of the record.',
   RESUME_GUARD_MISSING: 'A guard that the suspended run started with is missing from the agent that resumes it.',
@@ -107,15 +106,4 @@ export function messageOf(thrown: unknown): string {
 /** A text without its full stop, as a part of a sentence. */
 export function clause(text: string): string {
   return text.replace(/(?<!\.)\.$/, '')
-}
-
-/** Whether a part of Hookloop is missing. A model can do nothing about it, so it is not the result of a call. */
-export function isIncomplete(error: unknown): error is AgentError {
-  return error instanceof AgentError && error.code === 'PACKAGE_INCOMPLETE'
-}
-
-/** What is wrong with a value or a file that a reader threw about. Throws if a part of Hookloop is missing instead. */
-export function problemOf(thrown: unknown): string {
-  if (isIncomplete(thrown)) throw thrown
-  return messageOf(thrown)
 }

@@ -1,6 +1,6 @@
 import { readdirSync, type Dirent } from 'node:fs'
 import { basename, dirname, join, sep } from 'node:path'
-import { problemOf } from '../errors.ts'
+import { messageOf } from '../errors.ts'
 import type { Json } from '../values/json.ts'
 import { readFrontMatter } from '../system/files/front-matter.ts'
 import { realPath } from './trust/fingerprint.ts'
@@ -58,7 +58,7 @@ function fieldsOf(text: string): ReturnType<typeof readFrontMatter>['fields'] {
   try {
     return readFrontMatter(text.replace(HINT, ''), { plainTexts: true }).fields
   } catch (error) {
-    throw new Error(problemOf(error), { cause: error })
+    throw new Error(messageOf(error), { cause: error })
   }
 }
 

@@ -1,11 +1,12 @@
+import { createRequire } from 'node:module'
 import { canonicalText, type Json, type JsonObject } from './json.ts'
-import { loadJsonSchema } from './packages.ts'
 import { checkedPart } from './untrusted-schema.ts'
 
 /** What does not fit a schema: where in the value, and why. */
 export type SchemaProblem = { readonly path: readonly string[]; readonly message: string }
 export type SchemaValidator = (value: Json) => readonly SchemaProblem[]
 
+const require = createRequire(import.meta.url)
 const MAX_PROBLEMS = 100
 const MAX_MESSAGE = 300
 /** The length of an untrusted schema times the length of a value. Checks take about as long as this product is large. */
@@ -28,7 +29,7 @@ export function untrustedValidator(schema: JsonObject): SchemaValidator {
 }
 
 function validatorOf(schema: JsonObject, { onlyFirst }: { readonly onlyFirst: boolean }): SchemaValidator {
-  const { Validator } = loadJsonSchema()
+  const { Validator } = require('@cfworker/json-schema') as typeof import('@cfworker/json-schema') // on first use
   const own = JSON.parse(JSON.stringify(schema)) as object // the library adds properties to it
   const validator = new Validator(own, '2020-12', onlyFirst)
   return (value) => {

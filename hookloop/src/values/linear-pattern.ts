@@ -1,4 +1,11 @@
-import { loadRe2 } from './packages.ts'
+import { createRequire } from 'node:module'
+
+const require = createRequire(import.meta.url)
+
+/** The pattern engine. It is loaded on first use. */
+export function loadRe2(): typeof import('re2js') {
+  return require('re2js') as typeof import('re2js')
+}
 
 /**
  * A test for texts that runs a regular expression in linear time, by an engine without backtracking, so that no text from a

@@ -4,7 +4,7 @@ import { isJsonObject, toJson, type Json, type JsonObject } from './json.ts'
 import { jsonSchemaValidator, untrustedValidator, type SchemaValidator } from './json-schema.ts'
 import type { Schema } from './schema.ts'
 import { fieldsProblem, invalidKeyword, keywordTypo } from './schema-problem.ts'
-import { isIncomplete, messageOf } from '../errors.ts'
+import { messageOf } from '../errors.ts'
 import { andThen, type MaybePromise } from './thenable.ts'
 
 /** A parsed value, or what is wrong with it, as text that a model can act on. */
@@ -44,16 +44,10 @@ function schemaProblem(schema: unknown): string | undefined {
 const ZOD_3 =
   "it is a schema of Zod 3, which has no JSON Schema; use Zod 4, or import { z } from 'zod/v4' with Zod 3.25"
 
-/**
- * The parser of a schema. Schemas are user code: when one throws, the value does not fit. A missing part of
- * Hookloop is thrown.
- */
+/** The parser of a schema. Schemas are user code: when one throws, the value does not fit. */
 export function parserOf(input: Schema | JsonObject): Parser {
   const parse = isStandard(input) ? standardParser(input) : jsonSchemaParser(input)
-  const failed = (thrown: unknown): Parsed => {
-    if (isIncomplete(thrown)) throw thrown
-    return { problem: `the schema failed: ${messageOf(thrown)}` }
-  }
+  const failed = (thrown: unknown): Parsed => ({ problem: `the schema failed: ${messageOf(thrown)}` })
   return (args) => {
     try {
       const parsed = parse(args)

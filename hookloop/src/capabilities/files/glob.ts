@@ -1,4 +1,4 @@
-import { loadRe2 } from '../../values/packages.ts'
+import { loadRe2 } from '../../values/linear-pattern.ts'
 
 /**
  * A test for paths: `*` and `?` match within a name, `**` across names, and `[a-z]`, `[!a]`, `{a,b}` and `\` are as in a shell. It

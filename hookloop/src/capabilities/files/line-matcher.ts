@@ -1,5 +1,5 @@
 import { messageOf } from '../../errors.ts'
-import { loadRe2 } from '../../values/packages.ts'
+import { loadRe2 } from '../../values/linear-pattern.ts'
 
 /** Finds the lines of a text that match a pattern. */
 export type LineMatcher = {

@@ -1,5 +1,5 @@
 import { invalidOption } from '../../values/check-options.ts'
-import { problemOf } from '../../errors.ts'
+import { messageOf } from '../../errors.ts'
 import { toPathTest } from './glob.ts'
 import { foldName } from './paths.ts'
 
@@ -35,7 +35,7 @@ function toRule(option: string, pattern: unknown): Rule {
     if (!pattern.replace(/\/(?:\*\*)?$/, '').includes('/')) return { pattern, matches: (names) => names.some(test) }
     return { pattern, matches: (names) => names.some((_name, at) => test(names.slice(0, at + 1).join('/'))) }
   } catch (error) {
-    throw invalidOption('files', `"${pattern}" in "${option}" is not valid: ${problemOf(error)}`, pattern)
+    throw invalidOption('files', `"${pattern}" in "${option}" is not valid: ${messageOf(error)}`, pattern)
   }
 }
 

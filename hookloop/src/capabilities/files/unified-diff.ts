@@ -1,4 +1,4 @@
-import { loadDiff } from '../../values/packages.ts'
+import { FILE_HEADERS_ONLY, formatPatch, structuredPatch } from 'diff'
 import { countOf } from './replace-text.ts'
 
 const CONTEXT = 3
@@ -20,7 +20,6 @@ export function unifiedDiff(path: string, before: string, after: string): string
   const tail = before.length - end
   const middle = (text: string): string => text.slice(start + 1, text.length - tail)
   const skipped = countOf(before.slice(0, start + 1), '\n')
-  const { structuredPatch, formatPatch, FILE_HEADERS_ONLY } = loadDiff()
   const patch = structuredPatch(path, path, middle(before), middle(after), undefined, undefined, {
     context: CONTEXT,
     timeout: MAX_MS,

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join, resolve, sep } from 'node:path'
 import { homeFolder } from '../../system/files/user-folders.ts'
-import { messageOf, problemOf, clause } from '../../errors.ts'
+import { messageOf, clause } from '../../errors.ts'
 import { readFrontMatter } from '../../system/files/front-matter.ts'
 import { readText } from '../../system/files/read-text.ts'
 import { realPathOf } from '../../system/files/real-path.ts'
@@ -94,6 +94,6 @@ function readSkill(
     const { fields, body } = readFrontMatter(text, { plainTexts: true })
     return toSkill({ fields, body, text, folder, folderName: entry, scope })
   } catch (thrown) {
-    return { problem: clause(problemOf(thrown)) }
+    return { problem: clause(messageOf(thrown)) }
   }
 }

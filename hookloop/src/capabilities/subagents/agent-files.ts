@@ -3,10 +3,10 @@ import { readdirSync, realpathSync, type Dirent } from 'node:fs'
 import { join, relative } from 'node:path'
 import { defineAgent, definitionLimits, type AgentDefinition } from '../../core/state/agent-definition.ts'
 import type { Json, JsonObject } from '../../values/json.ts'
-import { AgentError, messageOf, problemOf, clause } from '../../errors.ts'
+import { AgentError, messageOf, clause } from '../../errors.ts'
 import { readFrontMatter } from '../../system/files/front-matter.ts'
 import { readText } from '../../system/files/read-text.ts'
-import { loadYaml } from '../../values/packages.ts'
+import { loadYaml } from '../../system/files/yaml.ts'
 
 /** A file that defines no agent, or of which a part is ignored, and why. */
 export type AgentFileProblem = { readonly file: string; readonly message: string }
@@ -39,7 +39,7 @@ export function readAgents(...folders: readonly string[]): AgentFiles {
         agents.set(definition.name, definition)
         for (const message of ignored) problems.push({ file: join(folder, file), message })
       } catch (thrown) {
-        problems.push({ file: join(folder, file), message: problemOf(thrown) })
+        problems.push({ file: join(folder, file), message: messageOf(thrown) })
       }
     }
   }

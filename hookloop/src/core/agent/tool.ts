@@ -3,7 +3,7 @@ import type { JsonObject } from '../../values/json.ts'
 import type { Message } from '../state/message.ts'
 import type { InputOf, OutputOf, Schema, ToolRef } from '../../values/schema.ts'
 import type { TokenUsage } from '../state/usage.ts'
-import { isIncomplete, AgentError, messageOf, clause } from '../../errors.ts'
+import { AgentError, messageOf, clause } from '../../errors.ts'
 import type { AgentDescription } from './agent-description.ts'
 import { checkOptions } from '../../values/check-options.ts'
 import { fitsNoObject } from '../../values/fits-no-object.ts'
@@ -155,7 +155,6 @@ function inputSchemaOf(name: string, input: Schema | JsonObject): JsonObject {
   try {
     schema = toJsonSchema(input)
   } catch (error) {
-    if (isIncomplete(error)) throw error
     throw invalid(name, `its input schema cannot be converted to JSON Schema: ${messageOf(error)}`, input)
   }
   if (!fitsNoObject(schema)) return schema

@@ -1,6 +1,6 @@
 import type { ContinuationEvaluation } from '../state/continuation.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
-import { isIncomplete, AgentError, toAgentError } from '../../errors.ts'
+import { AgentError, toAgentError } from '../../errors.ts'
 import { isLeftByLimit, timedOut } from '../effects/effects.ts'
 import { passes, Unanswered } from '../effects/journal.ts'
 import { withTimeout } from '../../system/timeout.ts'
@@ -285,7 +285,7 @@ export function failedOpinion(invocation: Invocation, hook: PlannedHook, error: 
 
 /** Errors that end the run whatever hooks decide. They are not caused by a hook. */
 export function isFatal(error: unknown): boolean {
-  return passes(error) || isIncomplete(error)
+  return passes(error)
 }
 
 function startOfHook(invocation: Invocation): number {

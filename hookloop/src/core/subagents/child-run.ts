@@ -9,7 +9,6 @@ import type { ToolExecution } from '../state/tool-call.ts'
 import type { Above, AgentPlace } from '../state/subagent.ts'
 import { addUsage, noUsage, totalTokens, type Usage } from '../state/usage.ts'
 import type { EffectPath } from '../effects/keys.ts'
-import { isIncomplete } from '../../errors.ts'
 import type { AgentParts } from '../agent/agent-parts.ts'
 import type { Budget } from '../agent/capability.ts'
 import type { ActiveCall } from '../context/open-step.ts'
@@ -74,7 +73,6 @@ export async function runChild(parent: RunContext, start: ChildStart): Promise<C
   try {
     const final = await parent.drive!(run, toInput(request ?? delegation.input))
     parent.effects.stamp(scope.at)
-    if (run.failure !== undefined && isIncomplete(run.failure)) parent.fail(run.failure, 'aroundToolUse')
     return endOf(run, final, { parent, start })
   } finally {
     effects.time.close()

@@ -5,7 +5,7 @@ import { namedExecution, withheldExecution, type ToolExecution, type ToolStatus 
 import { addTokens, noTokens, spentTokens, toTokens, type TokenUsage } from '../state/usage.ts'
 import { passes } from '../effects/journal.ts'
 import { limitedBy, type RunTime, type WorkLimit } from '../effects/run-time.ts'
-import { isIncomplete, messageOf } from '../../errors.ts'
+import { messageOf } from '../../errors.ts'
 import { modelText } from '../hooks/failure-text.ts'
 import { Trail } from '../hooks/hook-host.ts'
 import { Invocation } from '../hooks/invocation.ts'
@@ -175,7 +175,6 @@ async function runTool(
     const value: unknown = isThenable(returned) ? await time.wait(returned, limit) : returned
     execution = toExecution(value, { maxChars: tool.maxOutputChars, redact: parts.redact })
   } catch (thrown) {
-    if (isIncomplete(thrown)) run.fail(thrown, 'aroundToolUse')
     execution = endedWhileRunning(time, thrown) ?? limit.exceeded() ?? failedTool(parts, tool, thrown)
   }
   shown?.end()

@@ -5,7 +5,7 @@ import type { Ask, ToolCall, ToolExecution } from '../state/tool-call.ts'
 import { isLeftByLimit, type TimeLimit } from '../effects/effects.ts'
 import { passes } from '../effects/journal.ts'
 import type { Entry } from '../effects/log.ts'
-import { isIncomplete, messageOf } from '../../errors.ts'
+import { messageOf } from '../../errors.ts'
 import type { FactValues } from '../hooks/base-context.ts'
 import { modelText } from '../hooks/failure-text.ts'
 import { Invocation } from '../hooks/invocation.ts'
@@ -141,7 +141,6 @@ async function parseArgs(run: RunContext, tool: Tool, { id, args }: ActiveCall):
     return parsed instanceof Promise ? await run.effects.withTimeout(parsed, parseLimit(run, id, 'parse')) : parsed
   } catch (thrown) {
     if (passes(thrown)) throw thrown
-    if (isIncomplete(thrown)) run.fail(thrown, 'beforeToolUse')
     if (isLeftByLimit(thrown)) run.noteStillRunning(`schema of the tool "${tool.name}"`)
     return { problem: `the schema failed: ${messageOf(thrown)}` }
   }

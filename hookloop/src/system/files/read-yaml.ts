@@ -1,5 +1,5 @@
 import type { Node } from 'yaml'
-import { loadYaml } from '../../values/packages.ts'
+import { loadYaml } from './yaml.ts'
 import type { Json } from '../../values/json.ts'
 
 export type Path = readonly (string | number)[]

@@ -1,6 +1,6 @@
 import { join, relative, resolve } from 'node:path'
+import picomatch from 'picomatch'
 import { homeFolder } from '../../../system/files/user-folders.ts'
-import { loadPicomatch } from '../../../values/packages.ts'
 import { parseCommands } from '../../../capabilities/bash/policy/parse-commands.ts'
 import type { JsonObject } from '../../../values/json.ts'
 import { toNameTest } from '../../../core/hooks/patterns.ts'
@@ -48,11 +48,10 @@ function fitsText(pattern: string, value: string): boolean {
 function fitsPath(pattern: string, path: string, cwd: string): boolean {
   const target = resolve(cwd, path)
   const options = { dot: true }
-  if (pattern.startsWith('//')) return loadPicomatch().isMatch(target, pattern.slice(1), options)
-  if (pattern.startsWith('~/')) return loadPicomatch().isMatch(target, join(homeFolder(), pattern.slice(2)), options)
-  if (pattern.startsWith('**/')) return loadPicomatch().isMatch(target, pattern, options)
+  if (pattern.startsWith('//')) return picomatch.isMatch(target, pattern.slice(1), options)
+  if (pattern.startsWith('~/')) return picomatch.isMatch(target, join(homeFolder(), pattern.slice(2)), options)
+  if (pattern.startsWith('**/')) return picomatch.isMatch(target, pattern, options)
   const inside = relative(cwd, target)
-  if (!pattern.includes('/'))
-    return loadPicomatch().isMatch(target.slice(target.lastIndexOf('/') + 1), pattern, options)
-  return loadPicomatch().isMatch(inside, pattern.replace(/^\.?\//, ''), options)
+  if (!pattern.includes('/')) return picomatch.isMatch(target.slice(target.lastIndexOf('/') + 1), pattern, options)
+  return picomatch.isMatch(inside, pattern.replace(/^\.?\//, ''), options)
 }

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs'
 import { basename, join, relative, sep } from 'node:path'
 import type { SlashCommand } from '../../../core/agent/capability.ts'
 import { isCommandName } from '../../../core/agent/slash-commands.ts'
-import { problemOf, clause } from '../../../errors.ts'
+import { clause, messageOf } from '../../../errors.ts'
 import { readFrontMatter } from '../../../system/files/front-matter.ts'
 import { sanitizeText } from '../../../system/sanitize-text.ts'
 import { readText } from '../../../system/files/read-text.ts'
@@ -70,7 +70,7 @@ function readCommand(file: string, root: string | undefined): Pick<CommandFile, 
     const description = said.slice(0, MAX_DESCRIPTION).toWellFormed()
     return prompt === '' ? 'it is empty' : { description, body: prompt }
   } catch (thrown) {
-    return clause(problemOf(thrown))
+    return clause(messageOf(thrown))
   }
 }
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isJsonObject, type Json, type JsonObject } from '../../../values/json.ts'
-import { problemOf } from '../../../errors.ts'
+import { messageOf } from '../../../errors.ts'
 import { nearestName } from '../../../values/nearest-name.ts'
 import { isClaudeEvent } from '../events/claude-events.ts'
 import { headField, headsIn, type Head } from '../../heads.ts'
@@ -99,7 +99,7 @@ function readOne(
     return isJsonObject(value) ? [{ source, value }] : leaveOut('it must be a JSON object')
   } catch (error) {
     return leaveOut(
-      where.kind === 'skill' || where.kind === 'agent' ? problemOf(error) : `it is not valid JSON: ${problemOf(error)}`,
+      where.kind === 'skill' || where.kind === 'agent' ? messageOf(error) : `it is not valid JSON: ${messageOf(error)}`,
     )
   }
 }
