@@ -16,6 +16,7 @@ export { explanation, type Explanation } from './core/explain/explanation.ts'
 
 export { guard, hook, observe, shadow, type Hook, type HookHandler, type HookOptions } from './core/hooks/hook.ts'
 export type { AroundContext, GuardContext, HookContext, ObserveContext } from './core/hooks/context.ts'
+/** @hidden */
 export type * as contexts from './core/hooks/context.ts'
 export type { CompactOptions } from './core/hooks/compaction.ts'
 export type { Inferred, InferOptions, Infers } from './core/hooks/infer.ts'
