@@ -6,7 +6,7 @@ import { AgentError } from '../errors.ts'
 import { BaseContext } from '../core/hooks/base-context.ts'
 import { specOf } from '../core/hooks/triggers.ts'
 
-export type EventOptions = {
+type EventOptions = {
   /** Whether the event contains complete conversations instead of their length and last message. */
   readonly conversation?: boolean
   /** Maximum length of the event. */
@@ -21,16 +21,13 @@ const MAX_CHARS = 16 * 1024 * 1024
  * context. Nothing is truncated: an event that is too long is an error.
  */
 export function eventText(ctx: BaseContext, { maxChars = MAX_CHARS, conversation = false }: EventOptions = {}): string {
-  const text = JSON.stringify(eventFor(ctx, { conversation }))
+  const text = JSON.stringify(eventOf(ctx, conversation))
   if (text.length <= maxChars) return text
   const message = `The event has ${text.length} characters; the maximum is ${maxChars}.`
   throw new AgentError('HOOK_FAILED', message, { value: text.length })
 }
 
-export function eventFor(
-  ctx: BaseContext,
-  { conversation = false }: Pick<EventOptions, 'conversation'> = {},
-): JsonObject {
+function eventOf(ctx: BaseContext, conversation: boolean): JsonObject {
   const { state, trigger, now } = ctx
   const { facts } = BaseContext.draftOf(ctx)
   const carried = specOf(trigger).carries.map((name) => [name, toEventValue(name, facts[name], conversation)] as const)

@@ -21,12 +21,8 @@ export type HttpOptions = {
   readonly maxOutputBytes?: number
 }
 
-export const httpDefaults = Object.freeze({
-  timeoutMs: 30_000,
-  maxOutputBytes: 65_536,
-  allowPrivate: false,
-  conversation: false,
-})
+const TIMEOUT_MS = 30_000
+const MAX_OUTPUT_BYTES = 65_536
 
 /**
  * Posts the event as JSON, and reads the response as an `ActionOutcome`. An empty response is no opinion. A status other
@@ -37,20 +33,19 @@ export const httpDefaults = Object.freeze({
  */
 export function http(options: HttpOptions): Action {
   checkHttpOptions(options)
-  const { url, headers = {}, allowedEnvVars = [] } = options
-  const { maxOutputBytes, allowPrivate, conversation } = { ...httpDefaults, ...options }
+  const { url, headers = {}, allowedEnvVars = [], allowPrivate = false, conversation = false } = options
   const { host } = new URL(url) // the path and the query may contain a secret
   const label = `http:${host}`
   return action({
     kind: 'http',
     label,
     limitsItself: true,
-    async perform(ctx, { signal, timeoutMs = httpDefaults.timeoutMs }) {
+    async perform(ctx, { signal, timeoutMs = TIMEOUT_MS }) {
       const { status, text } = await postJson(url, eventText(ctx, { conversation }), {
         headers: expandHeaders(headers, allowedEnvVars),
         timeoutMs,
         signal,
-        maxBytes: maxOutputBytes,
+        maxBytes: options.maxOutputBytes ?? MAX_OUTPUT_BYTES,
         allowPrivate,
       }).catch((error: unknown) => {
         const code = error instanceof PostTimeout ? 'HOOK_TIMED_OUT' : 'HOOK_FAILED'

@@ -4,7 +4,7 @@ import type { ModelSettings, ModelSource } from '../core/state/inference.ts'
 import { action, type Action } from '../core/hooks/action.ts'
 import type { Inferred } from '../core/hooks/infer.ts'
 import { BaseContext } from '../core/hooks/base-context.ts'
-import { JUDGE, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
+import { JUDGE, MAX_EVENT_CHARS, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
 
 /** Options of `prompt`. */
 export type PromptOptions = {
@@ -24,12 +24,7 @@ export type PromptOptions = {
   readonly maxEventChars?: number
 }
 
-export const promptDefaults = Object.freeze({
-  timeoutMs: 30_000,
-  answer: 'verdict',
-  conversation: false,
-  maxEventChars: 100_000,
-})
+const TIMEOUT_MS = 30_000
 
 /**
  * Calls a model with a question about the event. A schema checks its answer, its cost counts towards the limits of the
@@ -42,13 +37,13 @@ export const promptDefaults = Object.freeze({
 export function prompt(options: PromptOptions): Action {
   checkOptions('prompt', options, names)
   const { prompt: question, model, system = JUDGE, settings } = options
-  const { answer, conversation, maxEventChars: maxChars } = { ...promptDefaults, ...options }
+  const { answer = 'verdict', conversation = false, maxEventChars: maxChars = MAX_EVENT_CHARS } = options
   const label = `prompt:${shorten(question.trim().replaceAll(/\s+/g, ' '), 60)}`
   return action({
     kind: 'prompt',
     label,
     asks: true,
-    timeoutMs: promptDefaults.timeoutMs,
+    timeoutMs: TIMEOUT_MS,
     async perform(ctx) {
       const request = {
         system,

@@ -27,7 +27,8 @@ export type ShellOptions = {
   readonly maxOutputBytes?: number
 }
 
-export const shellDefaults = Object.freeze({ timeoutMs: 60_000, maxOutputBytes: 65_536, conversation: false })
+const TIMEOUT_MS = 60_000
+const MAX_OUTPUT_BYTES = 65_536
 
 /**
  * Runs a command with the event as JSON on standard input, and reads its output as an `ActionOutcome`.
@@ -47,7 +48,7 @@ export function shell(options: ShellOptions): Action {
   if (hijacking !== undefined) {
     throw invalidOption('shell', `"${hijacking}" would run something before the command`, hijacking)
   }
-  const { maxOutputBytes, conversation } = { ...shellDefaults, ...options }
+  const { maxOutputBytes = MAX_OUTPUT_BYTES, conversation = false } = options
   const folder = resolve(cwd)
   const command = options.command ?? options.args!
   const label = `shell:${commandName(command)}`
@@ -55,7 +56,7 @@ export function shell(options: ShellOptions): Action {
     kind: 'shell',
     label,
     limitsItself: true,
-    async perform(ctx, { signal, timeoutMs = shellDefaults.timeoutMs }) {
+    async perform(ctx, { signal, timeoutMs = TIMEOUT_MS }) {
       const passed = Object.fromEntries(passEnv.map((name) => [name, process.env[name]]))
       const result = await runProcess(run, {
         cwd: folder,

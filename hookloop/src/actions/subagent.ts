@@ -7,7 +7,7 @@ import { failureText } from '../core/hooks/failure-text.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
 import { inspect } from './inspect.ts'
 import { actionFailed, blockAt, readOutcome } from './outcome.ts'
-import { JUDGE, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
+import { JUDGE, MAX_EVENT_CHARS, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
 
 /** Options of `subagent`. */
 export type SubagentOptions = {
@@ -23,13 +23,8 @@ export type SubagentOptions = {
   readonly maxEventChars?: number
 }
 
-export const subagentDefaults = Object.freeze({
-  timeoutMs: 60_000,
-  name: 'inspector',
-  answer: 'verdict',
-  maxEventChars: 100_000,
-  maxSteps: 20,
-})
+const TIMEOUT_MS = 60_000
+const MAX_STEPS = 20
 
 /**
  * Runs another agent that inspects the event. The guards and limits of the run apply to it, and its cost counts. It is
@@ -41,7 +36,7 @@ export const subagentDefaults = Object.freeze({
  */
 export function subagent(options: SubagentOptions): Action {
   checkOptions('subagent', options, names)
-  const { name, answer, maxEventChars: maxChars } = { ...subagentDefaults, ...options }
+  const { name = 'inspector', answer = 'verdict', maxEventChars: maxChars = MAX_EVENT_CHARS } = options
   const to = agentOf(options.definition)
   const schema = JSON.stringify(schemaFor(answer))
   const question = `${options.prompt}\n\nEnd with nothing but a JSON object that fits this schema: ${schema}`
@@ -50,7 +45,7 @@ export function subagent(options: SubagentOptions): Action {
     kind: 'subagent',
     label,
     limitsItself: true,
-    async perform(ctx, { mode, signal, timeoutMs = subagentDefaults.timeoutMs }) {
+    async perform(ctx, { mode, signal, timeoutMs = TIMEOUT_MS }) {
       const input = questionAbout(ctx, question, { maxChars, conversation: false })
       const timeout = AbortSignal.timeout(Math.min(timeoutMs, MAX_TIMER_MS))
       const agent = { name, to, input, signal: AbortSignal.any([signal, timeout]) }
@@ -83,6 +78,6 @@ function agentOf(definition: SubagentOptions['definition']): object {
     tools: [],
     instructions: JUDGE,
     ...spec,
-    limits: { maxSteps: subagentDefaults.maxSteps, ...limits },
+    limits: { maxSteps: MAX_STEPS, ...limits },
   })
 }

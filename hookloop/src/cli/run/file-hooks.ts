@@ -87,7 +87,7 @@ function terminalOf({ out, err, env }: CliContext): CliContext['err'] | undefine
 }
 
 /** The MCP servers of an agent. */
-export function mcpIn(use: readonly UsePart[]): Mcp | undefined {
+function mcpIn(use: readonly UsePart[]): Mcp | undefined {
   return use.find((each): each is Mcp => each.name === 'mcp' && 'call' in each)
 }
 

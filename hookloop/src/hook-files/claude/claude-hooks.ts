@@ -136,13 +136,13 @@ function hooksFor(table: HookTable, group: TriggerRunner, groups: readonly HookG
       ...(table.asksModels && { asks: true }),
       perform,
     })
-  const perform = performing((ctx, run) => group.perform(ctx, run))
+  const perform = performing((ctx, { signal }) => group.perform(ctx, signal))
   const decide = hook(triggersOf(table), perform, { name, priority: LAST })
   // MessageDisplay changes nothing, so streaming does not wait for it.
   const display = hook('afterInference', perform, { name: `${name}.display`, priority: LAST, stream: 'after' })
   const expand = hook(
     'onUserInput',
-    performing((ctx, run) => group.performExpansion(ctx, run)),
+    performing((ctx, { signal }) => group.performExpansion(ctx, signal)),
     {
       name: `${name}.expansion`,
       priority: FIRST,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { BaseContext, Mode } from '../../../core/hooks/base-context.ts'
+import type { BaseContext } from '../../../core/hooks/base-context.ts'
 import { hook } from '../../../core/hooks/hook.ts'
 import type { HookOutcome } from '../../../core/hooks/outcome.ts'
 import { AgentState } from '../../../core/state/agent-state.ts'
@@ -13,7 +13,6 @@ import { toHookOutcome } from './to-hook-outcome.ts'
 
 type Given = {
   readonly merged?: Partial<MergedAnswer>
-  readonly mode?: Mode
   readonly input?: JsonObject
   readonly args?: Json
   readonly metadata?: JsonObject
@@ -22,15 +21,12 @@ type Given = {
 const toolCall = { id: 'c', name: 'work', args: { prompt: 'Look.' } }
 
 /** What merged answers at an event become. The context is one of a real hook. */
-async function outcomeOf(
-  event: ClaudeEvent,
-  { merged, mode, input = {}, args, metadata = {} }: Given,
-): Promise<HookOutcome> {
+async function outcomeOf(event: ClaudeEvent, { merged, input = {}, args, metadata = {} }: Given): Promise<HookOutcome> {
   let outcome: HookOutcome = {}
   const payload = { event, input, matched: [] }
   const reads = hook('beforeToolUse', (ctx) => {
     const answer = { decision: 'none', reason: '', ...merged } as const
-    const how = { merged: answer, ...(mode !== undefined && { mode }), ...(args !== undefined && { args }) }
+    const how = { merged: answer, ...(args !== undefined && { args }) }
     outcome = toHookOutcome(ctx as unknown as BaseContext, payload, how)
     return ctx
   })
@@ -52,43 +48,26 @@ suite('a Claude Code hook at PreToolUse', () => {
     const denied = await outcomeOf('PreToolUse', { merged: { decision: 'deny', reason: 'No.', updatedInput } })
     assert.deepEqual([denied.decision, denied.args], ['block', undefined])
   })
-
-  test('blocks a call inside a subagent that it would change', async () => {
-    const merged = { decision: 'allow', reason: 'Fine.', updatedInput: { prompt: 'x' } } as const
-    const outcome = await outcomeOf('PreToolUse', { merged, mode: 'guard' })
-    assert.deepEqual(outcome, {
-      decision: 'block',
-      message: 'PreToolUse hook error: a hook changed its arguments, which is not possible inside a subagent',
-    })
-    const denied = await outcomeOf('PreToolUse', { merged: { ...merged, decision: 'deny' }, mode: 'guard' })
-    assert.match(denied.message!, /Fine\./)
-  })
 })
 
 suite('a Claude Code hook at PostToolUse', () => {
-  test('changes the output, and inside a subagent withholds what it would change', async () => {
+  test('changes the output', async () => {
     assert.deepEqual(await outcomeOf('PostToolUse', { merged: { updatedOutput: 'New.' } }), { output: 'New.' })
-    assert.deepEqual(await outcomeOf('PostToolUse', { merged: { updatedOutput: 'New.' }, mode: 'guard' }), {
-      decision: 'block',
-      message: 'a hook changed its output, which is not possible inside a subagent',
-    })
   })
 
-  test('gives the model its feedback and context, but not inside a subagent', async () => {
+  test('gives the model its feedback and context', async () => {
     const merged = { decision: 'block', reason: 'Wrong.', additionalContext: 'It rains.' } as const
     const outcome = await outcomeOf('PostToolUse', { merged, input: { tool_name: 'Work' } })
     const [feedback, context] = textsIn(outcome)
     assert.equal(feedback, 'PostToolUse:Work hook feedback:\nWrong.')
     assert.match(context!, /It rains\./)
-    assert.deepEqual(await outcomeOf('PostToolUse', { merged, mode: 'guard' }), {})
   })
 })
 
 suite('a Claude Code hook at other events', () => {
-  test('lets the model try a denied call again, but not inside a subagent', async () => {
+  test('lets the model try a denied call again', async () => {
     const merged = { other: { retry: true } }
     assert.match(textsIn(await outcomeOf('PermissionDenied', { merged })).join(), /You may try it again once/)
-    assert.deepEqual(await outcomeOf('PermissionDenied', { merged, mode: 'guard' }), {})
     assert.deepEqual(await outcomeOf('PermissionDenied', { merged: { other: { retry: false } } }), {})
   })
 })

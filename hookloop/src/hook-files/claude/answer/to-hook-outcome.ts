@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../../values/json.t
 import type { Message } from '../../../core/state/message.ts'
 import { textMessage, textOf } from '../../../core/state/message.ts'
 import type { ToolCall } from '../../../core/state/tool-call.ts'
-import { BaseContext, type Mode, type Vote } from '../../../core/hooks/base-context.ts'
+import { BaseContext, type Vote } from '../../../core/hooks/base-context.ts'
 import type { HookOutcome } from '../../../core/hooks/outcome.ts'
 import type { StateChange } from '../../../core/state/state-diff.ts'
 import { setSessionVariables, getSessionVariables } from '../../../system/processes/session-variables.ts'
@@ -18,7 +18,6 @@ import { fromClaudeOutput } from '../events/tool-outputs.ts'
 
 type ToOutcome = {
   readonly merged: MergedAnswer
-  readonly mode?: Mode
   /** The arguments of the call, if another event has changed them. */
   readonly args?: Json | undefined
 }
@@ -26,11 +25,7 @@ type ToOutcome = {
 type Decided = { readonly decision: MergedAnswer['decision'] | undefined; readonly reason: string }
 
 /** Turns the merged answers of an event into a hook outcome. */
-export function toHookOutcome(
-  ctx: BaseContext,
-  payload: Payload,
-  { merged, mode = 'transform', args }: ToOutcome,
-): HookOutcome {
+export function toHookOutcome(ctx: BaseContext, payload: Payload, { merged, args }: ToOutcome): HookOutcome {
   const stops = merged.decision === 'stop'
   const decided: Decided = stops ? (merged.alsoDecided ?? { decision: undefined, reason: '' }) : merged
   const votes = stops ? { votes: [stopVote(merged, payload.event)] } : {}
@@ -41,7 +36,6 @@ export function toHookOutcome(
       if (!stops && decided.decision !== 'block') return withTitle(withMessages(payload, { context }), merged)
       return { decision: 'block', message: reasonOr(stops ? merged.reason : decided.reason, payload) }
     case 'PreToolUse':
-      if (mode === 'guard') return guarded(payload, { merged, decided, votes })
       return {
         ...permission(decided, payload),
         ...(merged.updatedInput !== undefined &&
@@ -51,7 +45,7 @@ export function toHookOutcome(
       }
     case 'PostToolUse':
     case 'PostToolUseFailure':
-      return { ...votes, ...changedOutput(ctx, merged, mode), ...(mode !== 'guard' && feedback(payload, merged)) }
+      return { ...votes, ...changedOutput(ctx, merged), ...feedback(payload, merged) }
     case 'PostToolBatch': {
       const ends = stops || decided.decision === 'block'
       return { ...(ends && { votes: [stopVote(merged, payload.event)] }), ...withMessages(payload, { context }) }
@@ -65,12 +59,12 @@ export function toHookOutcome(
     case 'SessionStart':
       return sessionStart(ctx, payload, merged)
     case 'SubagentStart':
-      return mode === 'guard' || context === undefined ? {} : withContext(args ?? callOf(ctx).args, payload, context)
+      return context === undefined ? {} : withContext(args ?? callOf(ctx).args, payload, context)
     case 'TaskCreated':
     case 'TaskCompleted':
       return decided.decision === 'block' ? permission(decided, payload) : {}
     case 'PermissionDenied': {
-      if (mode === 'guard' || merged.other?.['retry'] !== true) return {}
+      if (merged.other?.['retry'] !== true) return {}
       const text = `${placeOf(payload)} hook: the call was denied automatically. You may try it again once.`
       return { state: { appended: [textMessage('user', text)] } }
     }
@@ -94,22 +88,8 @@ function permission({ decision, reason }: Decided, payload: Payload): HookOutcom
   }
 }
 
-/** Inside a subagent, hooks can judge but not change a call. A call that they would change is blocked. */
-function guarded(
-  payload: Payload,
-  { merged, decided, votes }: { merged: MergedAnswer; decided: Decided; votes: HookOutcome },
-): HookOutcome {
-  if (merged.updatedInput === undefined || decided.decision === 'deny')
-    return { ...permission(decided, payload), ...votes }
-  const reason = 'a hook changed its arguments, which is not possible inside a subagent'
-  return { ...permission({ decision: 'deny', reason }, payload), ...votes }
-}
-
-function changedOutput(ctx: BaseContext, { updatedOutput }: MergedAnswer, mode: Mode): HookOutcome {
+function changedOutput(ctx: BaseContext, { updatedOutput }: MergedAnswer): HookOutcome {
   if (updatedOutput === undefined) return {}
-  if (mode === 'guard') {
-    return { decision: 'block', message: 'a hook changed its output, which is not possible inside a subagent' }
-  }
   const output = fromClaudeOutput(callOf(ctx).name, updatedOutput)
   return output === undefined ? {} : { output }
 }

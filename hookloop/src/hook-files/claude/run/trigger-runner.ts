@@ -4,7 +4,6 @@ import { isInspecting } from '../../../core/agent/hook-agent.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../values/json.ts'
 import type { EntryWarning } from '../../../core/state/ledger.ts'
 import type { ToolCall } from '../../../core/state/tool-call.ts'
-import type { ActionRun } from '../../../core/hooks/action.ts'
 import { BaseContext } from '../../../core/hooks/base-context.ts'
 import type { HookOutcome } from '../../../core/hooks/outcome.ts'
 import type { StateChange } from '../../../core/state/state-diff.ts'
@@ -76,21 +75,19 @@ export class TriggerRunner {
   }
 
   /** Runs the events of a trigger. */
-  async perform(ctx: BaseContext, { mode, signal }: ActionRun): Promise<HookOutcome> {
+  async perform(ctx: BaseContext, signal: AbortSignal): Promise<HookOutcome> {
     const session = sessionOf(ctx)
     if (ctx.trigger === 'onSessionEnd') this.#memory.stopBackground(session)
     if (ctx.trigger === 'afterExecution' && !hasSession(ctx)) this.#memory.stopBackground(ctx.state.agentId)
-    const fired = await this.#fire(ctx, { mode, signal })
+    const fired = await this.#fire(ctx, signal)
     const outcome = ctx.trigger === 'afterStep' ? mergeOutcomes(fired, await this.#interruption(ctx, session)) : fired
-    return mode === 'transform'
-      ? this.#withState(ctx, { session, outcome, late: await this.#lateTexts(ctx, session) })
-      : outcome
+    return this.#withState(ctx, { session, outcome, late: await this.#lateTexts(ctx, session) })
   }
 
   /** Runs UserPromptExpansion for a command of the user. */
-  performExpansion(ctx: BaseContext, { mode, signal }: ActionRun): Promise<HookOutcome> {
+  performExpansion(ctx: BaseContext, signal: AbortSignal): Promise<HookOutcome> {
     const payload = expansionPayload(ctx, makerFor(ctx, this.#payloadOptions))
-    return payload === undefined ? Promise.resolve({}) : this.#fireOne(ctx, payload, { mode, signal, args: undefined })
+    return payload === undefined ? Promise.resolve({}) : this.#fireOne(ctx, payload, { signal, args: undefined })
   }
 
   /** Texts of background handlers. When they arrive depends on timing, so they are recorded. */
@@ -113,12 +110,12 @@ export class TriggerRunner {
     return other![name]!
   }
 
-  async #fire(ctx: BaseContext, { mode, signal }: Pick<ActionRun, 'mode' | 'signal'>): Promise<HookOutcome> {
+  async #fire(ctx: BaseContext, signal: AbortSignal): Promise<HookOutcome> {
     const payloads = [...this.#setupPayloads(ctx), ...payloadsFor(ctx, this.#payloadOptions)]
     let outcome: HookOutcome = {}
     for (let i = 0; i < payloads.length && outcome.decision !== 'block'; i++) {
       const named = i === 0 ? payloads[i]! : { ...payloads[i]!, part: `#${i}` }
-      outcome = mergeOutcomes(outcome, await this.#fireOne(ctx, named, { mode, signal, args: outcome.args }))
+      outcome = mergeOutcomes(outcome, await this.#fireOne(ctx, named, { signal, args: outcome.args }))
       // The later payloads have the changed arguments.
       if (i === 0 && outcome.args !== undefined)
         payloads.splice(1, Infinity, ...payloadsFor(ctx, { ...this.#payloadOptions, args: outcome.args }).slice(1))
@@ -137,7 +134,7 @@ export class TriggerRunner {
   async #fireOne(
     ctx: BaseContext,
     payload: Payload,
-    { mode, signal, args }: Pick<ActionRun, 'mode' | 'signal'> & { readonly args: Json | undefined },
+    { signal, args }: { readonly signal: AbortSignal; readonly args: Json | undefined },
   ): Promise<HookOutcome> {
     if (payload.event === 'PreToolUse') this.#rememberCall(payload, ctx.state)
     if (!this.#table.has(payload.event)) return {}
@@ -152,7 +149,7 @@ export class TriggerRunner {
     const outcome: HookOutcome = {
       ...(warnings.length > 0 && { warnings }),
       ...(by !== undefined && { decidedAt: by }),
-      ...toHookOutcome(ctx, payload, { merged: answered.merged, mode, args }),
+      ...toHookOutcome(ctx, payload, { merged: answered.merged, args }),
       ...spentOn([...result.ran, ...(answered === allowed ? [] : answered.ran)]),
     }
     if (payload.event === 'SubagentStop' && outcome.votes !== undefined) {
