@@ -131,23 +131,30 @@ function conclude(run: RunContext, invocation: Invocation): void {
   // Votes at onSubagentStop are about the subagent.
   if (invocation.votes.length > 0 && invocation.trigger !== 'onSubagentStop') run.cast(invocation.votes)
   const { observers } = invocation.plan
+  if (observers.length === 0) return
   const { journal, isRepeated } = run.effects
   const isFirst = (journal.isLive && !isRepeated) || invocation.trigger === 'onResume'
-  if (observers.length === 0 || !isFirst) return // what is repeated was observed before
+  if (!isFirst) return // what is repeated was observed before
   invocation.update(run.state, usedFacts(invocation))
   runObservers(invocation, observers)
 }
 
-/** The facts as they will be used: observers do not see what was withheld. */
-function usedFacts({ facts, blocked, failure }: Pick<Invocation, 'facts' | 'blocked' | 'failure'>): FactValues {
-  const by = blocked?.by ?? 'hookloop'
-  const why = blocked?.message ?? (failure && modelText(failure))
-  if (why === undefined) return facts
+/** Who withholds the value of a trigger, and why: a guard has blocked it, or a hook has failed. */
+export function withheldBy({ blocked, failure }: Invocation): Invocation['blocked'] {
+  return blocked ?? (failure && { by: 'hookloop', message: modelText(failure) })
+}
+
+/** The facts as they will be used: neither the model nor observers see what was withheld. */
+export function usedFacts(invocation: Invocation): FactValues {
+  const { facts } = invocation
+  const withheld = withheldBy(invocation)
+  if (withheld === undefined) return facts
+  const { by, message } = withheld
   const { toolExecution, response } = facts as { toolExecution?: ToolExecution; response?: InferenceResponse }
   return {
     ...facts,
-    ...(toolExecution && { toolExecution: withheldExecution(toolExecution, by, why) }),
-    ...(response && { response: withholdResponse(response, `[withheld by "${by}": ${why}]`) }),
+    ...(toolExecution && { toolExecution: withheldExecution(toolExecution, by, message) }),
+    ...(response && { response: withholdResponse(response, `[withheld by "${by}": ${message}]`) }),
   }
 }
 

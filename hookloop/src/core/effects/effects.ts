@@ -108,9 +108,8 @@ export class Effects implements Place {
 
   /** Undefined if nothing listens, or if what happens was emitted before: then `emit?.({…})` costs nothing. */
   get emit(): Emit | undefined {
-    if (this.isRepeated) return undefined
-    const { isLive, knowsEvents } = this.journal
-    return this.#emit !== undefined && (isLive || knowsEvents) ? this.#emit : undefined
+    if (this.#emit === undefined || this.isRepeated) return undefined
+    return this.journal.isLive || this.journal.knowsEvents ? this.#emit : undefined
   }
 
   /** Where events go, also while the run repeats what is recorded. */

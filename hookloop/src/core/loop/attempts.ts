@@ -1,21 +1,17 @@
 import type { ContinuationEvaluation } from '../state/continuation.ts'
 import {
   isFinishReason,
-  messagesOf,
   toBilledResponse,
-  withMessages,
   type InferenceRequest,
   type InferenceResponse,
-  type ModelRequest,
   type RequestChange,
-  type ToolDescription,
 } from '../state/inference.ts'
 import { isJsonObject, sameJson, toJson } from '../../values/json.ts'
 import { areReplyParts } from '../state/message.ts'
 import { addTokens, addUsage, noTokens, toTokens, type TokenUsage } from '../state/usage.ts'
 import { AgentError, messageOf, toAgentError } from '../../errors.ts'
 import { passes } from '../effects/journal.ts'
-import { attemptKey, type EffectKey } from '../effects/keys.ts'
+import { attemptKey } from '../effects/keys.ts'
 import { untilEnd, type WorkLimit } from '../effects/run-time.ts'
 import { changeRequest, requestFields } from '../hooks/context-methods.ts'
 import { checkOptions } from '../../values/check-options.ts'
@@ -23,7 +19,6 @@ import { Trail, type HookHost } from '../hooks/hook-host.ts'
 import { Invocation } from '../hooks/invocation.ts'
 import { runAround } from '../hooks/run-around.ts'
 import { runGuards } from '../hooks/run-hooks.ts'
-import type { AgentParts } from '../agent/agent-parts.ts'
 import type { RunContext } from '../context/run-context.ts'
 import { estimateStarted, estimateUsage } from '../model/estimate-usage.ts'
 import { fingerprintRequest } from '../model/fingerprint-request.ts'
@@ -34,10 +29,8 @@ import {
   isBilled,
   nameOf,
   noteBegun,
-  sendRequest,
   type CallLimit,
   type ModelCallRecord,
-  type SentRequest,
 } from '../model/send-request.ts'
 import type { AnswerStream } from './answer-stream.ts'
 
@@ -53,46 +46,8 @@ export type ModelCall = {
   ranMs?: number | undefined
 }
 
-export function modelKey(step: number, n: number): EffectKey {
-  return { step, kind: 'model', n }
-}
-
-/** The n-th model call of the step inside its around hooks, as one recorded effect. A failure is part of the record. */
-export async function performCall(run: RunContext, call: ModelCall, n: number): Promise<ModelCallRecord> {
-  const { effects, step, parts } = run
-  const { request, stream } = call
-  if (stream !== undefined) stream.spent = noTokens // billed with the attempt before
-  call.thrown = undefined
-  call.ranMs = undefined
-  const effect = { key: modelKey(step, n), input: () => fingerprintRequest(request) }
-  return effects.perform<ModelCallRecord>(effect, async (signal) => {
-    const started = performance.now()
-    // An attempt that is recorded has begun: it is not made again, also if the hooks around it are gone.
-    const hasAttempt = effects.scopeLog.find(attemptKey(step, `${n}.1`)) !== undefined
-    const isPlain = parts.plans.of('aroundInference').arounds.length === 0 && !hasAttempt
-    const record = await (isPlain ? callOnce(run, call, signal) : new AroundInference(run, call, { n, signal }).run())
-    call.ranMs = performance.now() - started
-    return record
-  })
-}
-
-async function callOnce(run: RunContext, call: ModelCall, signal: AbortSignal): Promise<ModelCallRecord> {
-  const attempt: Attempt = { request: call.request, signal, number: ++run.open!.attempts, isSent: false, streamed: 0 }
-  const { stream } = call
-  try {
-    const response = await sendAttempt(run, call, attempt)
-    return answeredRecord(response, stream?.withSpent(response.usage) ?? response.usage)
-  } catch (thrown) {
-    if (passes(thrown)) throw thrown
-    call.thrown = toAgentError(thrown, 'MODEL_FAILED')
-    const estimate = usageOfFailed(attempt, thrown)
-    const usage = stream?.withSpent(estimate ?? noTokens) ?? estimate ?? noTokens
-    return failedRecord(thrown, usage, { isEstimated: estimate !== undefined })
-  }
-}
-
 /** One request of a model call. */
-type Attempt = {
+export type Attempt = {
   readonly request: InferenceRequest
   signal: AbortSignal
   number: number
@@ -101,71 +56,34 @@ type Attempt = {
   streamed: number
 }
 
-/** Sends one attempt to the model, and streams its answer if the run does. Rejects if a hook has offered an unknown tool. */
-async function sendAttempt(
-  run: RunContext,
-  { limit, stream }: ModelCall,
-  attempt: Attempt,
-): Promise<InferenceResponse> {
-  const { request, signal, number } = attempt
-  attempt.isSent = !signal.aborted
-  const sent: SentRequest = { model: request.model, request: toModelRequest(run.parts, request), signal, limit, number }
-  if (stream === undefined) return sendRequest(run, sent)
-  const answer = stream.open()
-  try {
-    return await sendRequest(run, {
-      ...sent,
-      onDelta: (delta) => {
-        attempt.streamed += delta.delta.length
-        answer.write(delta)
-      },
-    })
-  } finally {
-    const checking = signal.aborted ? undefined : answer.settled()
-    if (checking !== undefined) await run.effects.time.wait(checking, untilEnd).catch(() => undefined)
-  }
-}
-
-function toModelRequest(parts: AgentParts, request: InferenceRequest): ModelRequest {
-  const { system, tools, toolChoice, responseFormat, settings } = request
-  const sent = {
-    system,
-    tools: tools === parts.toolNames ? parts.descriptionList : tools.map((name) => describeTool(parts, name)),
-    ...(toolChoice !== undefined && { toolChoice }),
-    ...(responseFormat !== undefined && { responseFormat }),
-    ...(settings !== undefined && { settings }),
-  }
-  return withMessages(sent, messagesOf(request))
-}
-
-function describeTool({ descriptions }: AgentParts, name: string): ToolDescription {
-  const found = descriptions.get(name)
-  if (found !== undefined) return found
-  throw new AgentError('HOOK_FAILED', `A hook offered the model a tool "${name}" that the agent does not have.`, {
-    value: name,
-  })
-}
-
 /**
  * The estimated usage of an attempt that failed, if the provider has probably billed it: it was aborted, timed out, had
  * begun to answer, or its answer cannot be used. A request that was rejected costs nothing.
  */
-function usageOfFailed({ request, signal, isSent, streamed }: Attempt, thrown?: unknown): TokenUsage | undefined {
+export function usageOfFailed(
+  { request, signal, isSent, streamed }: Attempt,
+  thrown?: unknown,
+): TokenUsage | undefined {
   if (streamed > 0) noteBegun(thrown)
   const hasCost = signal.aborted || streamed > 0 || isBilled(thrown)
   return isSent && hasCost ? estimateStarted(request, streamed) : undefined
+}
+
+type Performing = {
+  /** The number of the call in its step. */
+  readonly n: number
+  readonly signal: AbortSignal
+  readonly send: (attempt: Attempt) => Promise<InferenceResponse>
 }
 
 /** The call inside fails at once when the time of the run is over; hooks around it have a moment to react. */
 const aroundLimit: WorkLimit = { ...untilEnd, graceMs: (end) => (end === 'limit' ? 250 : 0) }
 
 /** A model call with hooks around it, which may make any number of attempts. */
-class AroundInference {
+export class AroundInference {
   readonly #run: RunContext
   readonly #call: ModelCall
-  /** The number of the call in its step. */
-  readonly #n: number
-  readonly #signal: AbortSignal
+  readonly #way: Performing
   readonly #trail = new Trail()
   readonly #votes: ContinuationEvaluation[] = []
   readonly #race = new AbortController()
@@ -178,11 +96,10 @@ class AroundInference {
   #last: InferenceResponse | undefined
   #ended = false
 
-  constructor(run: RunContext, call: ModelCall, { n, signal }: { readonly n: number; readonly signal: AbortSignal }) {
+  constructor(run: RunContext, call: ModelCall, way: Performing) {
     this.#run = run
     this.#call = call
-    this.#n = n
-    this.#signal = signal
+    this.#way = way
     call.durations = this.#trail.durations
   }
 
@@ -208,7 +125,7 @@ class AroundInference {
     } catch (thrown) {
       this.#end()
       if (passes(thrown)) throw thrown
-      if (this.#signal.aborted) this.#billSent()
+      if (this.#way.signal.aborted) this.#billSent()
       call.thrown = toAgentError(thrown, 'MODEL_FAILED')
       return failedRecord(thrown, this.#cost(), this.#rest())
     }
@@ -253,7 +170,7 @@ class AroundInference {
     const request = this.#changed(change)
     const nth = ++this.#attempts
     const isRepeated = nth > 1
-    const n = `${this.#n}.${nth}`
+    const n = `${this.#way.n}.${nth}`
     const attempt: Attempt = { request, signal: this.#race.signal, number: 0, isSent: false, streamed: 0 }
     this.#running.add(attempt) // before the guards run: concurrent attempts count each other
     try {
@@ -265,7 +182,7 @@ class AroundInference {
       const effect = { key: attemptKey(run.step, n), input: () => fingerprintRequest(request) }
       const response = await run.effects.scope().perform<InferenceResponse>(effect, (signal) => {
         attempt.signal = AbortSignal.any([signal, this.#race.signal])
-        return sendAttempt(run, this.#call, attempt)
+        return this.#way.send(attempt)
       })
       if (this.#ended) return response // another attempt has won
       if (nth === this.#attempts) this.#last = response

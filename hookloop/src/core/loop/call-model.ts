@@ -1,24 +1,38 @@
 import { AgentState } from '../state/agent-state.ts'
 import {
   messagesOf,
-  withholdResponse,
   withMessages,
   type InferenceRequest,
   type InferenceResponse,
+  type ModelRequest,
+  type ToolDescription,
 } from '../state/inference.ts'
+import { AgentError, toAgentError } from '../../errors.ts'
+import type { AgentParts } from '../agent/agent-parts.ts'
 import { textOf, type ToolCallPart } from '../state/message.ts'
 import { addTokens, noTokens } from '../state/usage.ts'
 import { incompleteCall, toWarning } from '../model/estimate-usage.ts'
 import { Invocation } from '../hooks/invocation.ts'
-import { applyGuards, fireTrigger, hasQuestion, recover } from '../context/fire-trigger.ts'
+import { applyGuards, fireTrigger, hasQuestion, recover, usedFacts } from '../context/fire-trigger.ts'
 import { askAt, deniedVote } from '../context/ask.ts'
 import type { OpenStep } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
-import { errorOf } from '../effects/journal.ts'
-import type { EffectKey } from '../effects/keys.ts'
-import { limitedBy } from '../effects/run-time.ts'
-import { modelKey, performCall, type ModelCall } from './attempts.ts'
-import { limitFromNow, modelFor, nameOf, responseOf, type ModelCallRecord } from '../model/send-request.ts'
+import { errorOf, passes } from '../effects/journal.ts'
+import { attemptKey, type EffectKey } from '../effects/keys.ts'
+import { limitedBy, untilEnd } from '../effects/run-time.ts'
+import { AroundInference, usageOfFailed, type Attempt, type ModelCall } from './attempts.ts'
+import { fingerprintRequest } from '../model/fingerprint-request.ts'
+import {
+  answeredRecord,
+  failedRecord,
+  limitFromNow,
+  modelFor,
+  nameOf,
+  responseOf,
+  sendRequest,
+  type ModelCallRecord,
+  type SentRequest,
+} from '../model/send-request.ts'
 import { AnswerStream } from './answer-stream.ts'
 
 const none: readonly never[] = Object.freeze([])
@@ -65,7 +79,8 @@ async function passResponse(
 ): Promise<void> {
   for (const message of response.warnings ?? []) run.noteLoop('aroundInference', { warnings: [toWarning(message)] })
   const after = await fireTrigger(run, 'afterInference', { request: call.request, response, durationMs: call.ranMs })
-  const passed = after === undefined ? response : withBegunCalls(run, response, passedResponse(after, response))
+  const used = after === undefined ? response : (usedFacts(after)['response'] as InferenceResponse)
+  const passed = withBegunCalls(run, response, used)
   call.stream?.finish(response, passed)
   addResponse(run, step, passed)
 }
@@ -115,6 +130,91 @@ async function mayCallAgain(
   return run.stoppedBy() === undefined || hasBegun
 }
 
+function modelKey(step: number, n: number): EffectKey {
+  return { step, kind: 'model', n }
+}
+
+/** The n-th model call of the step inside its around hooks, as one recorded effect. A failure is part of the record. */
+async function performCall(run: RunContext, call: ModelCall, n: number): Promise<ModelCallRecord> {
+  const { effects, step, parts } = run
+  const { request, stream } = call
+  if (stream !== undefined) stream.spent = noTokens // billed with the attempt before
+  call.thrown = undefined
+  call.ranMs = undefined
+  const effect = { key: modelKey(step, n), input: () => fingerprintRequest(request) }
+  return effects.perform<ModelCallRecord>(effect, async (signal) => {
+    const started = performance.now()
+    // An attempt that is recorded has begun: it is not made again, also if the hooks around it are gone.
+    const hasAttempt = effects.scopeLog.find(attemptKey(step, `${n}.1`)) !== undefined
+    const isPlain = parts.plans.of('aroundInference').arounds.length === 0 && !hasAttempt
+    const send = (attempt: Attempt): Promise<InferenceResponse> => sendAttempt(run, call, attempt)
+    const work = isPlain ? callOnce(run, call, signal) : new AroundInference(run, call, { n, signal, send }).run()
+    const record = await work
+    call.ranMs = performance.now() - started
+    return record
+  })
+}
+
+async function callOnce(run: RunContext, call: ModelCall, signal: AbortSignal): Promise<ModelCallRecord> {
+  const attempt: Attempt = { request: call.request, signal, number: ++run.open!.attempts, isSent: false, streamed: 0 }
+  const { stream } = call
+  try {
+    const response = await sendAttempt(run, call, attempt)
+    return answeredRecord(response, stream?.withSpent(response.usage) ?? response.usage)
+  } catch (thrown) {
+    if (passes(thrown)) throw thrown
+    call.thrown = toAgentError(thrown, 'MODEL_FAILED')
+    const estimate = usageOfFailed(attempt, thrown)
+    const usage = stream?.withSpent(estimate ?? noTokens) ?? estimate ?? noTokens
+    return failedRecord(thrown, usage, { isEstimated: estimate !== undefined })
+  }
+}
+
+/** Sends one attempt to the model, and streams its answer if the run does. Rejects if a hook has offered an unknown tool. */
+async function sendAttempt(
+  run: RunContext,
+  { limit, stream }: ModelCall,
+  attempt: Attempt,
+): Promise<InferenceResponse> {
+  const { request, signal, number } = attempt
+  attempt.isSent = !signal.aborted
+  const sent: SentRequest = { model: request.model, request: toModelRequest(run.parts, request), signal, limit, number }
+  if (stream === undefined) return sendRequest(run, sent)
+  const answer = stream.open()
+  try {
+    return await sendRequest(run, {
+      ...sent,
+      onDelta: (delta) => {
+        attempt.streamed += delta.delta.length
+        answer.write(delta)
+      },
+    })
+  } finally {
+    const checking = signal.aborted ? undefined : answer.settled()
+    if (checking !== undefined) await run.effects.time.wait(checking, untilEnd).catch(() => undefined)
+  }
+}
+
+function toModelRequest(parts: AgentParts, request: InferenceRequest): ModelRequest {
+  const { system, tools, toolChoice, responseFormat, settings } = request
+  const sent = {
+    system,
+    tools: tools === parts.toolNames ? parts.descriptionList : tools.map((name) => describeTool(parts, name)),
+    ...(toolChoice !== undefined && { toolChoice }),
+    ...(responseFormat !== undefined && { responseFormat }),
+    ...(settings !== undefined && { settings }),
+  }
+  return withMessages(sent, messagesOf(request))
+}
+
+function describeTool({ descriptions }: AgentParts, name: string): ToolDescription {
+  const found = descriptions.get(name)
+  if (found !== undefined) return found
+  throw new AgentError('HOOK_FAILED', `A hook offered the model a tool "${name}" that the agent does not have.`, {
+    value: name,
+  })
+}
+
 /** Bills the call, and applies what hooks around it did and voted. */
 function applyRecord(
   run: RunContext,
@@ -134,14 +234,6 @@ function applyRecord(
   step.usage = step.usage === noTokens ? record.usage : addTokens(step.usage, record.usage)
   step.inFlight = noTokens
   run.spend(record.usage)
-}
-
-function passedResponse(after: Invocation, response: InferenceResponse): InferenceResponse {
-  if (after.blocked !== undefined) {
-    return withholdResponse(response, `[withheld by "${after.blocked.by}": ${after.blocked.message}]`)
-  }
-  if (after.failure !== undefined) return withholdResponse(response, `[withheld: ${after.failure.message}]`)
-  return after.facts['response'] as InferenceResponse
 }
 
 function addResponse(run: RunContext, step: OpenStep, response: InferenceResponse): void {

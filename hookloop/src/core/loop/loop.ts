@@ -1,21 +1,24 @@
 import { AgentState } from '../state/agent-state.ts'
 import {
+  countVotes,
   decidingVote,
   isForbidden,
+  MAX_CONTINUATIONS,
+  MAX_CONTINUATIONS_IN_ROW,
   stopMessage,
   type ContinuationEvaluation,
   type ContinuationOutcome,
 } from '../state/continuation.ts'
 import { stepFinished, type FinalRecord, type FinalStatus, type Step } from '../state/execution.ts'
 import type { List } from '../state/list.ts'
-import type { Message } from '../state/message.ts'
+import { textMessage, type Message } from '../state/message.ts'
 import { addUsage, noTokens } from '../state/usage.ts'
 import { Suspended } from '../effects/journal.ts'
 import { callModel } from './call-model.ts'
 import { runCalls } from './run-calls.ts'
 import { askAt, deniedVote } from '../context/ask.ts'
 import { compactConversation } from './compact-conversation.ts'
-import { asRecorded, countStep, readOutput, setRequested } from './outcome.ts'
+import { readOutput } from './read-output.ts'
 import { fireTrigger, hasQuestion } from '../context/fire-trigger.ts'
 import { OpenStep } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
@@ -23,6 +26,8 @@ import { takeInput } from './take-input.ts'
 
 // The lifecycle. The loop decides nothing: hooks vote, and the loop counts the votes and follows the result. It knows nothing
 // about crashes, approvals and replays: it runs from the last checkpoint, and the journal returns what was done before.
+
+const none: readonly never[] = Object.freeze([])
 
 /** Runs to the final record. Throws `Suspended` if the run waits for people, or is paused. */
 export async function runLoop(run: RunContext, input: Message): Promise<FinalRecord> {
@@ -35,7 +40,6 @@ export async function runLoop(run: RunContext, input: Message): Promise<FinalRec
   }
   for (;;) {
     outcome ??= await takeStep(run)
-    if (!outcome.shouldContinue && run.parts.reader !== undefined) outcome = await readOutput(run, outcome)
     if (!outcome.shouldContinue) outcome = await confirmStop(run, outcome)
     outcome = asRecorded(run, outcome)
     if (!outcome.shouldContinue) return finish(run, outcome)
@@ -74,13 +78,14 @@ async function beforeStep(run: RunContext): Promise<ContinuationOutcome | undefi
 
 function countBeforeStep(run: RunContext): ContinuationOutcome | undefined {
   run.stoppedBy()
-  if (run.execution.votes.length === 0) return undefined
+  const { votes } = run.execution
+  if (votes.length === 0) return undefined
   const outcome = countStep(run)
   if (outcome.shouldContinue) return undefined
   if (!run.effects.scopeLog.hasBegun) return outcome
   // What has begun is finished first: then these votes count with those of the step.
   run.noteOverridden('beforeStep', { by: outcome.resolvedBy ?? 'hookloop', decision: 'stop' })
-  run.cast(outcome.evaluations)
+  run.cast(votes)
   return undefined
 }
 
@@ -137,7 +142,9 @@ function failuresAfter(step: Step, succeeded: boolean, failures: number): number
 }
 
 /** onStop: hooks see the outcome and may overturn an `allowStop`, never a forbid. */
-async function confirmStop(run: RunContext, outcome: ContinuationOutcome): Promise<ContinuationOutcome> {
+async function confirmStop(run: RunContext, first: ContinuationOutcome): Promise<ContinuationOutcome> {
+  if (run.parts.reader !== undefined) await readOutput(run, first)
+  const outcome = recount(run, first)
   const { total: continuations } = run.execution.continuations
   const fired = await fireTrigger(run, 'onStop', { outcome, continuations })
   if (isForbidden(outcome) && fired !== undefined && fired.votes.length > 0 && fired.votes.every(isRequest))
@@ -158,6 +165,66 @@ function recount(run: RunContext, outcome: ContinuationOutcome): ContinuationOut
 
 function isRequest({ decision }: ContinuationEvaluation): boolean {
   return decision === 'requestContinuation'
+}
+
+/** Counts the votes, after `earlier` ones. A step taken despite an `allowStop` is a continuation; these are limited. */
+function countStep(run: RunContext, earlier: readonly ContinuationEvaluation[] = none): ContinuationOutcome {
+  const counted = run.count(earlier)
+  // A step that was requested has not been taken yet: a forced stop does not complete the run.
+  const untaken = requestedBy(run).filter((vote) => !counted.evaluations.includes(vote))
+  const isOpen = untaken.length > 0 && isForbidden(counted)
+  const all = isOpen ? countVotes([...counted.evaluations, ...untaken]) : counted
+  const outcome = limitContinuations(run, all)
+  if (outcome.shouldContinue) addContinuationMessages(run, outcome)
+  return outcome
+}
+
+function limitContinuations(run: RunContext, outcome: ContinuationOutcome): ContinuationOutcome {
+  if (!outcome.shouldContinue || !outcome.evaluations.some(isAllowStop)) return outcome
+  const { inRow, total } = run.execution.continuations
+  if (inRow < MAX_CONTINUATIONS_IN_ROW && total < MAX_CONTINUATIONS) {
+    run.updateExecution({ continuations: Object.freeze({ inRow: inRow + 1, total: total + 1 }) })
+    return outcome
+  }
+  const message = `"${outcome.resolvedBy}" requested another step after ${inRow} continuations in a row and ${total} in total.`
+  const limit = { decision: 'forbidContinuation', reason: 'continuationLimit', source: 'hookloop', message } as const
+  return countVotes([...outcome.evaluations, Object.freeze({ ...limit, value: { inRow, total } })])
+}
+
+function isAllowStop({ decision }: ContinuationEvaluation): boolean {
+  return decision === 'allowStop'
+}
+
+function addContinuationMessages(run: RunContext, { evaluations }: ContinuationOutcome): void {
+  if (evaluations.length === 0) return
+  setRequested(
+    run,
+    evaluations.filter(({ decision }) => decision === 'requestContinuation'),
+  )
+  for (const { decision, message } of evaluations) {
+    if (decision !== 'requestContinuation' || message === '') continue
+    run.state = run.state.withMessage(textMessage('user', message))
+  }
+}
+
+/** Requests for another step that has not been taken yet. */
+function requestedBy({ execution }: RunContext): readonly ContinuationEvaluation[] {
+  return execution.requested ?? none
+}
+
+function setRequested(run: RunContext, votes: readonly ContinuationEvaluation[] = none): void {
+  if (votes.length === 0 && requestedBy(run).length === 0) return
+  const { requested: _before, ...rest } = run.execution
+  run.execution = votes.length === 0 ? rest : { ...rest, requested: Object.freeze(votes) }
+}
+
+/** In a replay with other hooks, whether there is another step is a fact. */
+function asRecorded(run: RunContext, outcome: ContinuationOutcome): ContinuationOutcome {
+  const { journal, scopeLog } = run.effects
+  const continues = journal.tape?.continues(scopeLog)
+  if (continues === undefined || continues === outcome.shouldContinue) return outcome
+  run.noteOverridden('onStop', { by: outcome.resolvedBy ?? 'hookloop', decision: continues ? 'stop' : 'continue' })
+  return { ...outcome, shouldContinue: continues }
 }
 
 /** Fixes the status. `afterExecution` cannot change it. A run whose input was not taken has no execution. */

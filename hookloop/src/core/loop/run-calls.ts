@@ -1,10 +1,8 @@
 import { sameJson, textOfJson, type Json } from '../../values/json.ts'
-import { namedExecution, withheldExecution, type Answer, type Ask, type ToolExecution } from '../state/tool-call.ts'
+import { namedExecution, type Answer, type Ask, type ToolExecution } from '../state/tool-call.ts'
 import { Suspended } from '../effects/journal.ts'
-import { modelText } from '../hooks/failure-text.ts'
-import type { Invocation } from '../hooks/invocation.ts'
 import { ask, isAnswered, noteAnswer, type Question } from '../context/ask.ts'
-import { fireTrigger } from '../context/fire-trigger.ts'
+import { fireTrigger, usedFacts } from '../context/fire-trigger.ts'
 import { toToolCall, type ActiveCall, type OpenStep } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
 import type { BudgetShare, ChildEnd } from '../subagents/child-run.ts'
@@ -207,7 +205,7 @@ async function concludeCall(run: RunContext, judged: Judged, ended: ToolExecutio
   if (result.usage !== undefined && !isDelegated) run.spend(result.usage) // subagents are billed when they end
   const facts = { toolCall: toToolCall(call), toolExecution: result, durationMs: call.ranMs }
   const after = await fireTrigger(run, 'afterToolUse', facts, { call: { id: call.id, toolName: call.name } })
-  call.result = after === undefined ? result : resultAfter(after, result)
+  call.result = after === undefined ? result : (usedFacts(after)['toolExecution'] as ToolExecution)
   run.effects.emit?.({
     type: 'toolFinished',
     at: run.now,
@@ -216,13 +214,6 @@ async function concludeCall(run: RunContext, judged: Judged, ended: ToolExecutio
     execution: call.result,
     ...(call.ranMs !== undefined && { durationMs: call.ranMs }),
   })
-}
-
-/** A result as hooks at afterToolUse let it pass. */
-function resultAfter({ blocked, failure, facts }: Invocation, result: ToolExecution): ToolExecution {
-  if (blocked !== undefined) return withheldExecution(result, blocked.by, blocked.message)
-  if (failure !== undefined) return withheldExecution(result, 'hookloop', modelText(failure))
-  return facts['toolExecution'] as ToolExecution
 }
 
 /** Records how a call ended, unless it simply succeeded. */

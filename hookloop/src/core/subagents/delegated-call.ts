@@ -9,14 +9,13 @@ import {
 } from '../state/continuation.ts'
 import { textOfJson, type Json } from '../../values/json.ts'
 import { withheldExecution, type ToolExecution } from '../state/tool-call.ts'
-import { addUsage, type Usage } from '../state/usage.ts'
+import { addUsage, totalTokens } from '../state/usage.ts'
 import type { Effect } from '../effects/journal.ts'
 import { keyId, type EffectKey, type EffectPath } from '../effects/keys.ts'
 import type { RunLog } from '../effects/log.ts'
 import { messageOf } from '../../errors.ts'
-import { modelText } from '../hooks/failure-text.ts'
 import { isAgent, type AgentParts } from '../agent/agent-parts.ts'
-import { fireTrigger } from '../context/fire-trigger.ts'
+import { fireTrigger, withheldBy } from '../context/fire-trigger.ts'
 import { toToolCall } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
 import type { Tool } from '../agent/tool.ts'
@@ -44,36 +43,35 @@ export async function delegatedCall(
   judged: Judged,
   share: BudgetShare,
 ): Promise<ToolExecution | ChildEnd> {
-  const { call, tool, parsed, begun } = judged
+  const { tool, parsed, begun } = judged
   noteSkippedArounds(run, judged)
   let delegation: Delegation | undefined
   try {
     if (run.parts.level >= MAX_LEVEL) throw new Error(`Subagents can be nested ${MAX_LEVEL} levels deep at most.`)
-    const isNew = begun === undefined
-    delegation = isNew
-      ? delegationOf(run, tool!, parsed)
-      : await delegationTo(run, { name: call.name, args: argsOf(judged) })
+    delegation = begun === undefined ? delegationOf(run, tool!, parsed) : await delegationTo(run, callOf(judged))
     childParts(run.parts, delegation)
+    noteMissing(run, delegation)
   } catch (thrown) {
     if (begun === undefined) return failedExecution(messageOf(thrown))
     delegation = undefined // the agent no longer has the subagent
   }
-  if (delegation !== undefined) noteMissing(run, delegation)
   return performChild(run, judged, { n: 0, delegation, share })
 }
 
-/** The arguments of the call: as it began, if it has. */
-function argsOf({ call, begun }: Judged): Json {
-  return begun === undefined ? call.args : (begun.first.begin!.input as { readonly args: Json }).args
+/** The call: as it began, if it has. */
+function callOf({ call: { name, args }, begun }: Judged): { readonly name: string; readonly args: Json } {
+  return begun === undefined
+    ? { name, args }
+    : (begun.first.begin!.input as { readonly name: string; readonly args: Json })
 }
 
 type Performing = Omit<ChildStart, 'call' | 'delegation' | 'maxChars'> & { readonly delegation: Delegation | undefined }
 
-async function performChild(run: RunContext, judged: Judged, options: Performing): Promise<ChildEnd> {
-  const { call, tool } = judged
-  const { n, delegation } = options
-  const begin = judged.begun?.first.begin?.input as { readonly agent: string } | undefined
-  const agent = delegation?.name ?? begin?.agent ?? ''
+async function performChild(run: RunContext, judged: Judged, performing: Performing): Promise<ChildEnd> {
+  const { call, tool, begun } = judged
+  const { n, delegation } = performing
+  const began = begun?.first.begin?.input as { readonly agent: string } | undefined
+  const agent = delegation?.name ?? began?.agent ?? ''
   const path = childPath(run, { call, n, agent })
   const { log } = run.effects.journal
   const effect: Effect = {
@@ -81,12 +79,12 @@ async function performChild(run: RunContext, judged: Judged, options: Performing
     input: () => ({ name: call.name, args: call.args, agent, guards: ownGuards(run.parts, delegation) as Json }),
     unknown: delegation === undefined ? () => cutOff(log, { path, n, agent }) : undefined,
   }
-  if (judged.begun === undefined && n === 0)
+  if (begun === undefined && n === 0)
     run.effects.emit?.({ type: 'toolStarted', step: run.step, at: run.now, call: toToolCall(call) })
   let hasRun = false
   const end = (await run.effects.perform<Json>(effect, async () => {
     hasRun = true
-    return runChild(run, { ...options, call, delegation: delegation!, maxChars: tool!.maxOutputChars })
+    return runChild(run, { ...performing, call, delegation: delegation!, maxChars: tool!.maxOutputChars })
   })) as unknown as ChildEnd
   if (!hasRun) {
     const { ledger: entries, state } = log.scope(path)
@@ -115,9 +113,9 @@ export async function concludeChild(run: RunContext, judged: Judged, end: ChildE
     const fired = await fireTrigger(run, 'onSubagentStop', facts, { call: { id: call.id, toolName: call.name } })
     const requests = fired?.votes.filter(({ decision }) => decision === 'requestContinuation') ?? []
     const hasContinued = run.effects.scopeLog.find(keyOf(run, call.id, n + 1)) !== undefined
-    const delegation = await delegationTo(run, { name: call.name, args: argsOf(judged) }).catch(() => undefined)
-    const isDecided = fired?.blocked !== undefined || fired?.failure !== undefined
-    const isRequested = requests.length > 0 && !isDecided && delegation !== undefined
+    const delegation = await delegationTo(run, callOf(judged)).catch(() => undefined)
+    const withheld = fired && withheldBy(fired)
+    const isRequested = requests.length > 0 && withheld === undefined && delegation !== undefined
     const mayContinue =
       isRequested &&
       !isForbidden(outcome) &&
@@ -125,20 +123,16 @@ export async function concludeChild(run: RunContext, judged: Judged, end: ChildE
       inRow < MAX_CONTINUATIONS_IN_ROW &&
       run.stoppedBy() === undefined
     if (!hasContinued && !mayContinue) {
-      const { message } = last
-      const value = { agent, by: outcome.resolvedBy ?? '', reason: outcome.stopReason ?? 'completed', ...totals(spent) }
-      run.noteLoop('onSubagentStop', {
-        call: call.id,
-        decision: status,
-        message: message || (outcome.stopReason ?? ''),
-        value,
-      })
+      const { resolvedBy: by = '', stopReason: reason = 'completed' } = outcome
+      const { steps, toolCalls, ...tokens } = spent
+      const { costUsd } = spent
+      const value = { agent, by, reason, steps, toolCalls, tokens: totalTokens(spent), costUsd }
+      run.noteLoop('onSubagentStop', { call: call.id, decision: status, message: last.message || reason, value })
       const counted = countVotes([...outcome.evaluations, ...requests])
       const isApproved = status !== 'completed' || counted.stopReason === outcome.stopReason
       const own = isApproved ? execution : unapproved(agent, counted, execution)
-      const result = Object.freeze({ ...own, usage: tokensOf(spent) })
-      if (fired?.blocked !== undefined) return withheldExecution(result, fired.blocked.by, fired.blocked.message)
-      if (fired?.failure !== undefined) return withheldExecution(result, 'hookloop', modelText(fired.failure))
+      const result = Object.freeze({ ...own, usage: tokens })
+      if (withheld !== undefined) return withheldExecution(result, withheld.by, withheld.message)
       const output = fired?.facts['output'] as ToolExecution['output'] | undefined
       return output === undefined || output === execution.output ? result : Object.freeze({ ...result, output })
     }
@@ -155,14 +149,6 @@ function unapproved(agent: string, outcome: ContinuationOutcome, { output }: Too
   const by = outcome.resolvedBy ?? 'hookloop'
   const text = `The subagent "${agent}" was stopped by "${by}" before it had finished: ${stopMessage(outcome)}`
   return Object.freeze({ status: 'ok', output: `${text}\nIts answer so far:\n${textOfJson(output)}` })
-}
-
-function totals({ steps, toolCalls, inputTokens, outputTokens, costUsd }: Usage) {
-  return { steps, toolCalls, tokens: inputTokens + outputTokens, costUsd }
-}
-
-function tokensOf({ steps: _steps, toolCalls: _calls, ...tokens }: Usage) {
-  return tokens
 }
 
 /** The guards that only the subagent has: none of them may be missing when another process continues it. */
