@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { errorPolicy } from '../../capabilities/error-policy.ts'
 import { guards } from '../../capabilities/guards.ts'
 import { retry } from '../../capabilities/retry.ts'
 import { createAgent } from '../../create-agent.ts'
@@ -226,13 +225,6 @@ suite('an invalid reply is a failed model call', () => {
         ['user'],
       )
       assert.ok(JSON.stringify(run).length > 0, 'it can be saved')
-    })
-
-    test(`${what}: an error policy may retry`, async () => {
-      let asked = 0
-      const good = (): unknown => ({ content: [text], finishReason: 'stop' })
-      const run = await agentOn(() => (asked++ === 0 ? reply() : good()), errorPolicy({ backoffMs: 0 })).run('go')
-      assert.deepEqual([run.status, run.text, asked], ['completed', 'hi', 2])
     })
   }
 })

@@ -237,10 +237,6 @@ for (const [what, turn, value] of endings) {
   })
 }
 
-test('a run in which some tool calls failed is completed', async () => {
-  assert.equal((await run([{ toolCalls: [{ name: 'broken' }] }, 'said'])).status, 'completed')
-})
-
 // ── every stop reason, with the hook that decided and the value
 
 type Reached = {

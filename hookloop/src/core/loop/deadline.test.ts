@@ -10,7 +10,6 @@ import { action, type Action } from '../hooks/action.ts'
 import { guard, hook } from '../hooks/hook.ts'
 import { scriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import { memoryStore } from '../../sessions/stores/memory-store.ts'
-import { replay } from '../../sessions/replay/replay.ts'
 import { fakeClock, type FakeClock } from '../../testing/fake-clock.ts'
 import type { Agent } from '../agent/agent.ts'
 import type { Use } from '../agent/capability.ts'
@@ -144,16 +143,12 @@ const cases: readonly (readonly [string, readonly Use[], RegExp])[] = [
 for (const [what, use, message] of cases) {
   const agent = createAgent({ model: scriptedModel(() => work), use: [...use, guards({ maxTimeMs: 1000 })] })
 
-  test(`${what} that hangs does not keep a run alive after its time limit`, async () => {
+  test(`${what} that hangs does not keep a run alive after its time limit, and is left behind in a replay`, async () => {
     const clock = fakeClock()
-    const run = await runOn(clock, (effects) => agent.run('Go.', { effects }))
+    const run = await runOn(clock, (effects) => replayedRun(agent, 'Go.', { effects }))
     assert.deepEqual([run.status, run.final?.reason], ['stopped', 'timeLimit'])
     assert.match(run.final?.message ?? '', message)
     assert.ok(clock.now() < 6_000, `it ended at ${clock.now()}`)
-  })
-
-  test(`${what} that was left behind is left behind in a replay`, async () => {
-    await runOn(fakeClock(), (effects) => replayedRun(agent, 'Go.', { effects }))
   })
 }
 
@@ -184,20 +179,6 @@ test('a tool that answers within the grace period after the time limit has its a
   const [execution] = run.state.lastStep!.toolExecutions
   assert.deepEqual([execution!.status, execution!.output], ['ok', 'saved'])
   assert.equal(run.status === 'stopped' && run.final.reason, 'timeLimit')
-})
-
-test('a run in a session that left a tool behind replays from its store', async () => {
-  const store = memoryStore()
-  const use = [
-    worker({ execute: () => never }),
-    guard('beforeToolUse', async (ctx) => ctx),
-    guards({ maxTimeMs: 1000 }),
-  ]
-  const agent = createAgent({ model: scriptedModel(() => work), store, use })
-  const live = await runOn(fakeClock(), (effects) => agent.run('Go.', { effects, session: 's' }))
-  assert.equal(live.status === 'stopped' && live.final.reason, 'timeLimit')
-  const { record, differences } = await replay((await store.read('s'))!, { agent })
-  assert.deepEqual([record, differences], [{ status: 'complete' }, []])
 })
 
 test('the time that an approver takes does not count towards the time limit', async () => {
@@ -296,17 +277,6 @@ test('the signal of a guard without a timeout of its own aborts at the time limi
     const run = await runOn(fakeClock(), (effects) => agent.run('Go.', { effects, signal: controller.signal }))
     assert.deepEqual([aborted, run.status], [true, end === 'limit' ? 'stopped' : 'cancelled'])
   }
-})
-
-test('the signal of a tool aborts at the timeout of the tool', async () => {
-  let aborted = false
-  const slow = worker({
-    timeoutMs: 50,
-    execute: (_args, { signal }) => (signal.addEventListener('abort', () => (aborted = true)), never),
-  })
-  const agent = createAgent({ model: scriptedModel([work, 'Done.']), use: [slow] })
-  const run = await runOn(fakeClock(), (effects) => agent.run('Go.', { effects }))
-  assert.deepEqual([aborted, run.status], [true, 'completed'])
 })
 
 test('a tool is aborted, and its outcome is unknown, when the hook around it times out', async () => {

@@ -83,14 +83,6 @@ test('a run fires its triggers in the order of the lifecycle', async () => {
   assert.deepEqual(fired, ['onUserInput', 'beforeExecution', ...steps, 'onStop', 'afterExecution'])
 })
 
-test('one answer is one step of type finalResponse, and the run is completed', async () => {
-  const run = await agentOf(['Done.']).agent.run('go')
-  assert.deepEqual(
-    [run.status, run.text, run.state.execution!.steps.map(({ type }) => type)],
-    ['completed', 'Done.', ['finalResponse']],
-  )
-})
-
 test('a call and an answer are two steps, toolExecution and finalResponse', async () => {
   const run = await agentOf([two, 'Done.']).agent.run('go')
   assert.deepEqual(

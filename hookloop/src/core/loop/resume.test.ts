@@ -1,11 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { z } from 'zod'
 import { approval } from '../../capabilities/approval.ts'
 import { guards } from '../../capabilities/guards.ts'
@@ -57,18 +51,6 @@ const save = (run: Run): SavedRun => JSON.parse(JSON.stringify(run)) as SavedRun
 const executions = (run: Run) => run.state.execution!.steps.at(0)!.toolExecutions
 const statuses = (run: Run): readonly string[] => executions(run).map(({ status }) => status)
 
-test('before a run is suspended, calls that need no approval run, and pass afterToolUse', async () => {
-  const { agent, written, fired } = scene(['a', '?b', 'c'])
-  const run = await suspend(agent)
-  assert.deepEqual(written, ['a', 'c'])
-  assert.equal(fired.filter((trigger) => trigger === 'afterToolUse').length, 2)
-  assert.ok(fired.lastIndexOf('afterToolUse') < fired.indexOf('onPause'))
-  assert.deepEqual(
-    run.pending.map(({ toolCall }) => toolCall.args),
-    [{ path: '?b' }],
-  )
-})
-
 test('a suspended run has not ended: onPause fires with the approvals, onStop and afterExecution do not', async () => {
   const shown: unknown[] = []
   const pausing = hook('onPause', (ctx) => {
@@ -90,39 +72,6 @@ test('a suspended run is plain JSON, and reading it gives the same run', async (
   const saved = save(run)
   assert.deepEqual(exactJson(run.toJSON(), 'run'), saved)
   assert.deepEqual(JSON.parse(JSON.stringify(fromSavedRun(saved).state)), saved.state)
-})
-
-test('another process resumes a run exactly where it was suspended', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'hookloop-resume-'))
-  const script = fileURLToPath(new URL('resume-process.fixture.ts', import.meta.url))
-  type Printed = { status: string; pending: string[]; modelCalls: number }
-  const start = async (...args: readonly string[]): Promise<Printed> => {
-    const { stdout } = await promisify(execFile)(process.execPath, ['--conditions=hookloop-source', script, ...args])
-    return JSON.parse(stdout) as Printed
-  }
-  const effects = async (): Promise<{ text: string; key: string; pid: number }[]> =>
-    (await readFile(join(folder, 'effects.log'), 'utf8'))
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as never)
-
-  const first = await start('start', folder)
-  assert.deepEqual([first.status, (await effects()).map(({ text }) => text)], ['suspended', ['ONE', 'THREE']])
-  const second = await start('resume', folder, JSON.stringify({ [first.pending[0]!]: 'allow' }))
-  const done = await effects()
-  const { state } = fromSavedRun(JSON.parse(await readFile(join(folder, 'run.json'), 'utf8')))
-  await rm(folder, { recursive: true })
-
-  assert.deepEqual([second.status, second.modelCalls], ['completed', 1])
-  assert.deepEqual(
-    [done.map(({ text }) => text), new Set(done.map(({ key }) => key)).size],
-    [['ONE', 'THREE', 'TWO'], 3],
-  )
-  assert.notEqual(done[2]!.pid, done[0]!.pid)
-  assert.deepEqual(
-    state.messages.at(2)!.content.map((part) => part.type === 'tool-result' && part.output),
-    ['noted ONE', 'noted TWO', 'noted THREE'],
-  )
 })
 
 // ── answers are validated before anything runs, and an invalid one consumes no other
@@ -315,14 +264,6 @@ test('all guards that are missing are named at once, with the call that accepts 
   })
 })
 
-test('a new guard judges the pending calls', async () => {
-  const { agent, written } = scene(['?a'])
-  const run = await suspend(agent)
-  const stricter = agent.with(guard('beforeToolUse', (ctx) => ctx.block('New rule.'), { name: 'new rule' }))
-  const resumed = await stricter.resume(save(run), { answers: toAll(run, 'allow') })
-  assert.deepEqual([written, executions(resumed)[0]!.by], [[], 'new rule'])
-})
-
 test('a pending call whose tool is missing is not run, whatever the answer', async () => {
   const { agent, asks } = scene(['?a'])
   const run = await suspend(agent)
@@ -356,36 +297,6 @@ test('time spent waiting for an approver does not count against maxTimeMs', asyn
   await clock.advance(10_000_000)
   const resumed = await agent.resume(save(run), { answers: toAll(run, 'allow'), effects })
   assert.deepEqual([resumed.status, resumed.state.execution!.waitedMs], ['completed', 10_000_000])
-})
-
-test('a run that was suspended has the same usage as one that was not', async () => {
-  const { agent } = scene(['a', '?b', '?c'])
-  const run = await suspend(agent)
-  const partly = await agent.resume(save(run), { answers: { [run.pending[0]!.id]: 'allow' } })
-  const waited = await agent.resume(save(partly), { answers: toAll(partly, 'allow') })
-  const atOnce = await scene(['a', '?b', '?c'], { use: [approval(() => 'allow')] }).agent.run('Go.')
-  assert.deepEqual(waited.state.usage, atOnce.state.usage)
-  assert.deepEqual([...waited.state.messages], [...atOnce.state.messages])
-})
-
-test('a consumer that stops iterating pauses the run, and resume continues with the next step', async () => {
-  const { agent, written, model, fired } = scene(['a'])
-  const live = agent.iterate('Go.')
-  for await (const state of live) if (state.stepCount === 1) break
-  const run = await live.run
-  assert.deepEqual([run.status, fired.at(-1), model.requests.length], ['suspended', 'onPause', 1])
-  await assert.rejects(agent.resume(run, { answers: { any: 'allow' } }), { code: 'ANSWER_UNKNOWN' })
-  const resumed = await agent.resume(save(run))
-  assert.deepEqual([resumed.status, written, model.requests.length], ['completed', ['a'], 2])
-})
-
-test('a run may be suspended many times', async () => {
-  const step = (path: string) => ({ toolCalls: [{ name: 'write', args: { path } }] })
-  const { agent, written } = scene([], { script: [step('?a'), step('?b'), 'Done.'] })
-  const first = await suspend(agent)
-  const second = await agent.resume(save(first), { answers: toAll(first, 'allow') })
-  const last = await agent.resume(save(second), { answers: toAll(second, 'allow') })
-  assert.deepEqual([second.status, last.status, written], ['suspended', 'completed', ['?a', '?b']])
 })
 
 test('a cancelled resume executes nothing: pending calls are blocked, and the run has one final record', async () => {

@@ -1,5 +1,13 @@
 import { sameJson, textOfJson, type Json } from '../../values/json.ts'
-import { namedExecution, type Answer, type Ask, type ToolExecution } from '../state/tool-call.ts'
+import {
+  blockedExecution,
+  failedExecution,
+  namedExecution,
+  stoppedExecution,
+  type Answer,
+  type Ask,
+  type ToolExecution,
+} from '../state/tool-call.ts'
 import { Suspended } from '../effects/journal.ts'
 import { ask, isAnswered, noteAnswer, type Question } from '../context/ask.ts'
 import { fireTrigger, usedFacts } from '../context/fire-trigger.ts'
@@ -7,9 +15,8 @@ import { toToolCall, type ActiveCall, type OpenStep } from '../context/open-step
 import type { RunContext } from '../context/run-context.ts'
 import type { BudgetShare, ChildEnd } from '../subagents/child-run.ts'
 import { concludeChild, delegatedCall } from '../subagents/delegated-call.ts'
-import { HOOKS_LEFT, interrupted, leftByLimit, toolCall, unknownOutcome } from '../tools/execute-call.ts'
+import { HOOKS_LEFT, interrupted, leftByLimit, noOutput, toolCall, unknownOutcome } from '../tools/execute-call.ts'
 import { judgeAgain, judgeCall, mayRepeat, refused, refusedResult, type Judged } from '../tools/judge-call.ts'
-import { blockedExecution, failedExecution, noOutput, stoppedExecution } from '../tools/result.ts'
 
 /**
  * Runs the calls of a step in order, each before → around → after. Consecutive calls of concurrent tools run together: all

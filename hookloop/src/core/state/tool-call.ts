@@ -47,6 +47,37 @@ export function namedExecution(execution: ToolExecution, name: string): ToolExec
   return Object.freeze({ ...execution, name })
 }
 
+const MAX_FAILURE_CHARS = 65_536
+
+/** A failure. The message may come from user code, so its size is limited as well. */
+export function failedExecution(message: string, maxChars = MAX_FAILURE_CHARS): ToolExecution {
+  if (message.length <= maxChars) return Object.freeze({ status: 'failed', output: message })
+  return Object.freeze({ status: 'failed', output: shortenOutput(message, maxChars), truncated: true })
+}
+
+export function blockedExecution(by: string, message: string): ToolExecution {
+  return Object.freeze({ status: 'blocked', output: message, by })
+}
+
+/** A call that had not started when the run was stopped. */
+export function stoppedExecution(by?: { readonly source: string; readonly message: string }): ToolExecution {
+  if (by === undefined) return rejectedExecution(blockedExecution('hookloop', 'Not run: the run ended first.'))
+  return rejectedExecution(blockedExecution(by.source, `Not run: the run was stopped by "${by.source}": ${by.message}`))
+}
+
+/** A call that did not run, without a decision about it. */
+export function rejectedExecution(execution: ToolExecution): ToolExecution {
+  return Object.freeze({ ...execution, rejected: true })
+}
+
+/** The start and the end of a text, where errors usually are. */
+export function shortenOutput(text: string, maxChars: number): string {
+  const head = Math.ceil(maxChars / 4)
+  const tail = maxChars - head
+  const cut = text.length - head - tail
+  return `${text.slice(0, head)}\n[… ${cut} characters left out …]\n${text.slice(text.length - tail)}`.toWellFormed()
+}
+
 export type Ask = { readonly by: string; readonly message: string }
 
 /** The triggers besides `beforeToolUse` at which a guard can ask. */

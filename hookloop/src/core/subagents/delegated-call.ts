@@ -8,7 +8,7 @@ import {
   type ContinuationOutcome,
 } from '../state/continuation.ts'
 import { textOfJson, type Json } from '../../values/json.ts'
-import { withheldExecution, type ToolExecution } from '../state/tool-call.ts'
+import { failedExecution, withheldExecution, type ToolExecution } from '../state/tool-call.ts'
 import { addUsage, totalTokens } from '../state/usage.ts'
 import type { Effect } from '../effects/journal.ts'
 import { keyId, type EffectKey, type EffectPath } from '../effects/keys.ts'
@@ -20,7 +20,6 @@ import { toToolCall } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
 import type { Tool } from '../agent/tool.ts'
 import type { Judged } from '../tools/judge-call.ts'
-import { failedExecution } from '../tools/result.ts'
 import type { AgentSpec } from '../agent/agent-tool.ts'
 import { childParts } from './child-parts.ts'
 import {

@@ -3,7 +3,6 @@ import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { z } from 'zod'
 import { approval, type ApprovalHandler } from '../../capabilities/approval.ts'
-import { guards } from '../../capabilities/guards.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { AgentEvent } from '../state/event.ts'
 import type { JsonObject } from '../../values/json.ts'
@@ -187,17 +186,6 @@ test('an approval that comes together with a cancel executes nothing', async () 
   assert.deepEqual([run.status, written, status], ['cancelled', [], 'blocked'])
 })
 
-test('the time a handler takes does not count against maxTimeMs', async () => {
-  const clock = fakeClock()
-  const slow = async (): Promise<AskedAnswer> => {
-    await clock.advance(400_000)
-    return 'allow'
-  }
-  const use = [asking, approval(slow), guards({ maxTimeMs: 300_000 })]
-  const { run, written } = await play(use, {}, { effects: liveEffects({ clock }) })
-  assert.deepEqual([run.status, written], ['completed', ['a.txt']])
-})
-
 // ── asks of a tool or of `approval`
 
 test('a tool with "ask" needs approval, and an approval lets it run', async () => {
@@ -212,11 +200,6 @@ for (const pattern of ['write', 'wr*', /^WRITE$/i]) {
     assert.deepEqual([run.status, written], ['suspended', []])
   })
 }
-
-test('approval does not ask about other tools', async () => {
-  const { run, written } = await play([approval({ answer: 'suspend', tools: ['read', 'wri'] })])
-  assert.deepEqual([run.status, written], ['completed', ['a.txt']])
-})
 
 test('the allow of a guard satisfies the "ask" of a tool', async () => {
   const { run, written } = await play([allowing, approval('suspend')], { ask: true })

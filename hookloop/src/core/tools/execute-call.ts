@@ -1,7 +1,16 @@
-import { isJsonObject, textOfJson, toJson, type Json } from '../../values/json.ts'
+import { describeValue } from '../../values/describe-value.ts'
+import { isJsonObject, textOfJson, toJson, toSizedJson, type Json } from '../../values/json.ts'
 import { redactStream, type RedactStream } from '../../values/redact-stream.ts'
 import type { LedgerEntry } from '../state/ledger.ts'
-import { namedExecution, withheldExecution, type ToolExecution, type ToolStatus } from '../state/tool-call.ts'
+import {
+  failedExecution,
+  namedExecution,
+  shortenOutput,
+  stoppedExecution,
+  withheldExecution,
+  type ToolExecution,
+  type ToolStatus,
+} from '../state/tool-call.ts'
 import { addTokens, noTokens, spentTokens, toTokens, type TokenUsage } from '../state/usage.ts'
 import { passes } from '../effects/journal.ts'
 import { limitedBy, type RunTime, type WorkLimit } from '../effects/run-time.ts'
@@ -17,7 +26,6 @@ import { toToolCall, type ActiveCall } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
 import type { Tool, ToolRun } from '../agent/tool.ts'
 import type { Judged } from './judge-call.ts'
-import { failedExecution, stoppedExecution, toExecution } from './result.ts'
 
 /** How long a tool may take to clean up after its signal has aborted. */
 const GRACE_MS = 1_000
@@ -287,6 +295,49 @@ function endedWhileRunning({ end }: RunTime, thrown: unknown): ToolExecution | u
 function notStarted({ error }: RunTime, isAgain: boolean): ToolExecution {
   const stopped = stoppedExecution({ source: limitedBy(error) ?? 'signal', message: error.message })
   return isAgain ? unknownOutcome(stopped) : stopped
+}
+
+/** What the model gets when a tool returned nothing. */
+export const noOutput = '(no output)'
+
+/** What a tool returned, as the model gets it: JSON of limited size, and never empty. */
+export function toExecution(
+  value: unknown,
+  { maxChars, redact }: { readonly maxChars: number; readonly redact: Redact | undefined },
+): ToolExecution {
+  if (value === undefined) return Object.freeze({ status: 'ok', output: noOutput })
+  if (value instanceof Error)
+    return failedExecution(redact === undefined ? value.message : (redact(value.message) as string), maxChars)
+  if (typeof value === 'function' || typeof value === 'symbol')
+    return failedExecution(`The tool ran, but its result is ${describeValue(value)}, which is not JSON.`)
+  if (redact !== undefined) return redacted(value, maxChars, redact)
+  if (typeof value === 'string') return capped(value, value, maxChars)
+  if (typeof value === 'number' || typeof value === 'boolean')
+    return Object.freeze({ status: 'ok', output: toJson(value) })
+  try {
+    const { json, size } = toSizedJson(value)
+    // The size is an estimate, never less than an eighth of the text: only a value that may be too long is serialized.
+    return size * 8 <= maxChars
+      ? Object.freeze({ status: 'ok', output: json })
+      : capped(json, JSON.stringify(json), maxChars)
+  } catch (error) {
+    return failedExecution(`The tool ran, but its result cannot be converted to JSON. ${messageOf(error)}`)
+  }
+}
+
+/** Redacts before truncating: half of a secret is not recognized. */
+function redacted(value: unknown, maxChars: number, redact: Redact): ToolExecution {
+  try {
+    const output = toJson(redact(toJson(value)))
+    return capped(output, textOfJson(output), maxChars)
+  } catch (error) {
+    return failedExecution(`The tool ran, but its result cannot be converted to JSON. ${messageOf(error)}`)
+  }
+}
+
+function capped(output: ToolExecution['output'], text: string, maxChars: number): ToolExecution {
+  if (text.length <= maxChars) return Object.freeze({ status: 'ok', output })
+  return Object.freeze({ status: 'ok', output: shortenOutput(text, maxChars), truncated: true })
 }
 
 const statuses: readonly ToolStatus[] = ['ok', 'failed', 'blocked', 'outcomeUnknown']

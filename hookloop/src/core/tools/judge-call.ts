@@ -1,7 +1,15 @@
 import { freezeParsed, type Parsed } from '../../values/parse-schema.ts'
 import { inexactNumber, isJsonObject, roundedInteger, type Json } from '../../values/json.ts'
 import { shorten } from '../../values/text.ts'
-import type { Ask, ToolCall, ToolExecution } from '../state/tool-call.ts'
+import {
+  blockedExecution,
+  failedExecution,
+  rejectedExecution,
+  stoppedExecution,
+  type Ask,
+  type ToolCall,
+  type ToolExecution,
+} from '../state/tool-call.ts'
 import { isLeftByLimit, type TimeLimit } from '../effects/effects.ts'
 import { passes } from '../effects/journal.ts'
 import type { Entry } from '../effects/log.ts'
@@ -14,7 +22,6 @@ import { applyGuards, applyTransforms } from '../context/fire-trigger.ts'
 import { toToolCall, type ActiveCall } from '../context/open-step.ts'
 import type { RunContext } from '../context/run-context.ts'
 import type { Tool } from '../agent/tool.ts'
-import { blockedExecution, failedExecution, rejectedExecution, stoppedExecution } from './result.ts'
 
 /** A call after beforeToolUse. */
 export type Judged = {

@@ -9,7 +9,7 @@ import type { Json } from '../../values/json.ts'
 import type { Part } from '../state/message.ts'
 import type { ToolExecution } from '../state/tool-call.ts'
 import { tool } from '../agent/tool.ts'
-import { toExecution } from './result.ts'
+import { toExecution } from './execute-call.ts'
 
 const anything = { type: 'object' }
 
