@@ -6,6 +6,8 @@ import { decidingFiles } from './deciding-files.ts'
 import { equivalent } from './equivalent.ts'
 import { reaches, type Measured } from './measure-tests.ts'
 import { mutantsOf } from './mutants.ts'
+import { ruleMutants } from './rules.ts'
+import { withoutRule } from './run-rules.ts'
 import { stagesOf } from './stages.ts'
 
 suite('npm run mutate', () => {
@@ -55,6 +57,10 @@ suite('npm run mutate', () => {
       const lines = new Set(all.filter((each) => each.code === code && each.change === change).map(({ line }) => line))
       assert.equal(lines.size, 1, `${file}: ${change} is on ${lines.size} lines "${code}"`)
     }
+  })
+
+  test('finds the text of every rule that it turns off', () => {
+    for (const mutant of ruleMutants) withoutRule(readFileSync(`hookloop/src/${mutant.file}`, 'utf8'), mutant)
   })
 
   test('runs cheap tests first, those in the folder of a file above all, and files that start processes alone', () => {

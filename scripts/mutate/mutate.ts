@@ -103,13 +103,17 @@ async function mutateRules(): Promise<never> {
   const temporary = mkdtempSync(join(tmpdir(), 'hookloop-rules-'))
   process.once('exit', () => rmSync(temporary, { recursive: true, force: true, maxRetries: 5 }))
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
-  const copy = copyRepository(root, join(temporary, '0'))
+  const roots = Array.from({ length: jobs }, (_, i) => copyRepository(root, join(temporary, `${i}`)))
   const found: Noticed[] = []
-  for (const mutant of ruleMutants) {
-    const each = await noticed(copy, mutant)
-    found.push(each)
-    say(`${each.isNoticed ? 'noticed' : 'NOT NOTICED'}  rule ${each.rule}: ${each.name}: ${each.why}`)
-  }
+  await shareOut(
+    ruleMutants,
+    async (mutant, copy) => {
+      const each = await noticed(copy, mutant)
+      found.push(each)
+      say(`${each.isNoticed ? 'noticed' : 'NOT NOTICED'}  rule ${each.rule}: ${each.name}: ${each.why}`)
+    },
+    roots,
+  )
   const missed = found.filter(({ isNoticed }) => !isNoticed)
   if (flags.json)
     console.log(JSON.stringify({ tried: found.length, noticed: found.length - missed.length, rules: found }))
@@ -118,12 +122,16 @@ async function mutateRules(): Promise<never> {
 }
 
 /** Each copy takes the next one as soon as it has finished. */
-async function shareOut<T>(values: readonly T[], act: (value: T, copy: string) => Promise<void>): Promise<void> {
+async function shareOut<T>(
+  values: readonly T[],
+  act: (value: T, copy: string) => Promise<void>,
+  among: readonly string[] = copies,
+): Promise<void> {
   const queue = values.values()
   const work = async (copy: string): Promise<void> => {
     for (const value of queue) await act(value, copy)
   }
-  await Promise.all(copies.map(work))
+  await Promise.all(among.map(work))
 }
 
 /** Undefined if the change must be judged again when nothing else runs. */

@@ -27,7 +27,7 @@ const stored: readonly RuleMutant[] = [
   ),
   mutant(
     ['2', 'an end is not returned, and its effect happens again'],
-    [journal, 'if (entry?.end !== undefined) return resultAt(place, entry.end)', ''],
+    [journal, 'if (entry?.end !== undefined) return resultAt<T>(place, entry.end)', ''],
     ['A:plain', 'crash'],
   ),
   mutant(
@@ -186,8 +186,8 @@ const lost: readonly RuleMutant[] = [
     ['6', 'that a call was lost is not recorded as its end'],
     [
       journal,
-      'resultAt(place, this.#end(scope, effect, { value: unknown(), at: began }))',
-      'resultAt(place, { value: unknown(), at: began })',
+      'resultAt<T>(place, this.#end(scope, effect, { value: unknown(), at: began }))',
+      'resultAt<T>(place, { value: unknown(), at: began })',
     ],
     ['A:plain', 'crash two-crashes'],
   ),

@@ -206,7 +206,7 @@ const rest: readonly RuleMutant[] = [
   ),
   mutant(
     ['16 §14', 'a checkpoint refers to effects of earlier steps'],
-    [log, 'this.#keys.clear()\n    this.cancel', 'this.cancel'],
+    ['sessions/log/references.ts', 'this.#records.clear()\n      this.#places.clear()', 'this.#records.clear()'],
     ['A;A;A+pin', 'whole'],
   ),
 ]
@@ -214,7 +214,7 @@ const rest: readonly RuleMutant[] = [
 const time: readonly RuleMutant[] = [
   mutant(
     ['fencing', 'a process that was overtaken still stores'],
-    ['sessions/stores/open-writers.ts', 'if (released) throw sessionReleased(session.id)', ''],
+    ['sessions/stores/open-writers.ts', 'if (!this.#listeners.has(session)) throw sessionReleased(id)', ''],
     ['A:plain', 'takeover'],
   ),
   mutant(

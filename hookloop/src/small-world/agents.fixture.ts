@@ -92,7 +92,7 @@ function partsOf(process: Process, part: Part, place: Place): readonly Use[] {
     description: descriptionOf(change),
     attempts: hooks.includes('around-again') ? 2 : 1,
   }
-  const tools = part.tools.flatMap((kind) => toolAfter(kind, change) ?? [])
+  const tools = [...part.tools.flatMap((kind) => toolAfter(kind, change) ?? []), ...addedTools(change)]
   const made = [...use, ...tools.map((kind) => toolOf(process, kind, change, inForce))]
   if (part.child === undefined || (change === 'sub-removed' && depth === 0)) return made
   const below = { ...place, depth: depth + 1, inherited: inForce.guards }
@@ -123,6 +123,8 @@ function toolAfter(kind: ToolKind, change: string): ToolKind | undefined {
   if (change === 'not-idempotent') return { ...kind, idempotent: false }
   return change === 'idempotent' && kind.again !== true ? { ...kind, idempotent: true } : kind
 }
+
+const addedTools = (change: string): readonly ToolKind[] => (change === 'tool-added' ? [{ name: 'D' }] : [])
 
 export const descriptionOf = (change: string): string => (change === 'schema' ? 'Does it well.' : 'Does it.')
 const anything: JsonObject = { type: 'object' }

@@ -3,6 +3,7 @@
 /** The hook that a change adds. */
 export const addedHooks: { readonly [change: string]: string } = {
   'guard-blocks': 'block-A',
+  'guard-blocks-sub': 'block-sub',
   'guard-asks': 'ask-all',
   'guard-asks-step': 'ask-step',
   'guard-throws': 'throw-A',
@@ -28,6 +29,7 @@ export const changes = [
   'none',
   ...Object.keys(addedHooks),
   'tool-removed',
+  'tool-added',
   'schema',
   'prompt',
   'not-idempotent',

@@ -2,13 +2,16 @@ import {
   AgentError,
   type Agent,
   type AgentEvent,
+  type AgentState,
   type Approval,
   type Run,
   type RunOptions,
   type RunStream,
 } from '../index.ts'
 import { liveEffects } from '../sessions/replay/index.ts'
-import { answerApproval, listApprovals, readRuns, type SessionStore, type StoredRun } from '../sessions/index.ts'
+import { answerApproval, listApprovals, type SessionStore, type StoredRun } from '../sessions/index.ts'
+import { loadSession } from '../sessions/log/read-session.ts'
+import { toStoredRun } from '../sessions/log/stored-run.ts'
 import { agentOf, descriptionOf, type Making } from './agents.fixture.ts'
 import type { MortalStore } from './crashing-store.fixture.ts'
 import type { Spec } from './specs.fixture.ts'
@@ -192,22 +195,30 @@ export async function lastRun(life: Life): Promise<StoredRun | undefined> {
 }
 
 export async function storedRuns(life: Life): Promise<readonly StoredRun[]> {
-  return (await remembered(life, 'runs', () => readRuns(life.store, sessionOf(life)))) ?? []
+  return (await historyOf(life)).runs
 }
+
+/** What is stored of a session. */
+export type History = { readonly runs: readonly StoredRun[]; readonly state: AgentState | undefined }
 
 const MOST_REMEMBERED = 2_000
 const CHECKSUM_CHARS = 24
 /** What was read of sessions, by the checksum of their last line, which covers all lines before it. */
-const memory = new Map<string, unknown>()
+const memory = new Map<string, History>()
 
-/** Reads something of a session, unless it was read before. Undefined if there is no session. */
-export async function remembered<T>(life: Life, what: string, read: () => Promise<T>): Promise<T | undefined> {
-  const stored = await life.store.read(sessionOf(life))
-  if (stored === undefined) return undefined
-  const key = `${what} ${stored.lines.length} ${stored.lines.at(-1)?.slice(-CHECKSUM_CHARS)}`
+/** What is stored of a session. Its lines are read once for all of it. */
+export async function historyOf({ store, session = SESSION }: Life): Promise<History> {
+  const { lines = [] } = (await store.read(session)) ?? {}
+  const key = `${lines.length} ${lines.at(-1)?.slice(-CHECKSUM_CHARS)}`
   if (memory.size > MOST_REMEMBERED) memory.clear()
-  if (!memory.has(key)) memory.set(key, await read())
-  return memory.get(key) as T
+  let history = memory.get(key)
+  if (history === undefined) {
+    const read = await loadSession(store, session, { runs: 'all' })
+    const { runs = [], rewound = [] } = read?.recorded ?? {}
+    history = { state: read?.state, runs: runs.map((run) => toStoredRun(run, rewound)) }
+    memory.set(key, history)
+  }
+  return history
 }
 
 /** Works until the process has died, or the work is done. Returns whether it has died. */

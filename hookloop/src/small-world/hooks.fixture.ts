@@ -68,6 +68,7 @@ const countFor = (name: string): Hook =>
 /** Guards that decide about calls. */
 const judges: { readonly [name: string]: Make } = {
   'block-A': (process) => judge(process, 'block-A', about('A', 'block')),
+  'block-sub': (process) => judge(process, 'block-sub', about('sub', 'block')),
   'ask-A': (process) => judge(process, 'ask-A', about('A', 'ask')),
   'ask-all': (process) => judge(process, 'ask-all', () => 'ask'),
   'throw-A': (process) =>

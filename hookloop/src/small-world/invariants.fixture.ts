@@ -1,17 +1,16 @@
 import type { AgentState, Message } from '../index.ts'
 import { listApprovals, type StoredCall, type StoredRun } from '../sessions/index.ts'
 import { replay } from '../sessions/replay/index.ts'
-import { agentOf } from './agents.fixture.ts'
 import { checkConversation, resultsIn } from './conversation.fixture.ts'
 import { finalsIn } from './crashing-store.fixture.ts'
 import { observedName } from './hooks.fixture.ts'
-import { openProcess, remembered, SESSION, storedRuns, type Life } from './drive.fixture.ts'
+import { historyOf, openProcess, SESSION, storedRuns, type Life } from './drive.fixture.ts'
 import { summaryOf, type Summary } from './summary.fixture.ts'
 import type { World } from './world.fixture.ts'
 
-// What must be true of a session, whatever became of the processes that worked on it. It is read with the public API only.
+// What must be true of a session, whatever became of the processes that worked on it.
 
-/** Notes the calls that have ended when a process has died. Whatever happens next, their results must not be lost. */
+/** Notes the calls that have begun when a process has died. Whatever happens next, they and their results must not be lost. */
 export async function leftBehind(life: Life): Promise<void> {
   const { world } = life
   const runs = await storedRuns(life)
@@ -22,8 +21,9 @@ export async function leftBehind(life: Life): Promise<void> {
   for (const { id: run, calls } of runs)
     for (const each of calls) {
       const { kind, ended, call, path } = each
-      if (kind !== 'tool' || ended === undefined || call === undefined || isAttempt(each)) continue
-      world.recorded.push({ run, name: nameOf(each), call, isChild: path !== undefined, status: statusOf(each) })
+      if (kind !== 'tool' || call === undefined || isAttempt(each)) continue
+      const status = ended === undefined ? undefined : statusOf(each)
+      world.recorded.push({ run, name: nameOf(each), call, isChild: path !== undefined, status })
     }
 }
 
@@ -67,12 +67,8 @@ function checkCosts(world: World, { runs, billed }: { runs: readonly StoredRun[]
   if (billed > spent) world.violate('a cost is billed that is not recorded')
 }
 
-/** Which agent reads it does not matter. */
 export async function stateOf(life: Life): Promise<AgentState | undefined> {
-  const { session = SESSION } = life
-  const reader = { world: life.world, number: -1, isDead: () => false }
-  const { store } = life
-  return remembered(life, 'state', () => agentOf(reader, life.spec, 'none', { store }).session(session).state())
+  return (await historyOf(life)).state
 }
 
 type Ended = { readonly runs: readonly StoredRun[]; readonly messages: readonly Message[] }
@@ -97,7 +93,7 @@ function checkResults({ world, change }: Life, { runs, messages }: Ended): void 
     const isRepeated = world.answers.some(
       ({ question }) => question.toolCall.id === call && question.interruptions !== undefined,
     )
-    if (found?.result?.status !== status && !isRepeated)
+    if (status !== undefined && found?.result?.status !== status && !isRepeated)
       world.violate(`the result of ${name} was ${status} and is ${found?.result?.status}`)
   }
 }
@@ -158,13 +154,16 @@ const blocking: ReadonlySet<string> = new Set([
   'slow-effect',
 ])
 
-/** Of a call that was lost, someone is asked whether it runs again. */
+/** A call that was lost runs again if it is idempotent. Of others, someone is asked whether they run again. */
 function checkLost({ world, spec }: Life, runs: readonly StoredRun[]): void {
-  const again = new Set(spec.tools.flatMap(({ name, again }) => (again === true ? [name] : [])))
   const calls = runs.flatMap(({ steps }) => steps.flatMap(({ toolCalls }) => toolCalls))
-  for (const { name, result } of calls)
-    if (result?.status === 'outcomeUnknown' && (again.has(name) || spec.approval === 'again'))
+  for (const { name, result } of calls) {
+    if (result?.status !== 'outcomeUnknown') continue
+    const { idempotent, again } = spec.tools.find((tool) => tool.name === name) ?? {}
+    if (again === true || spec.approval === 'again')
       world.violate(`${name} was lost, and no approver was asked about it`)
+    else if (idempotent === true) world.violate(`${name} was lost, and has not run again`)
+  }
 }
 
 /** Observers see what has happened, and only once if no process has died. */

@@ -2,7 +2,17 @@ import { AgentError } from '../index.ts'
 import type { SessionStore, StoredSession } from '../sessions/index.ts'
 import { ALL_PIECES, newStore, storeCopy } from './stores.fixture.ts'
 import { mortalStore, type MortalOptions } from './crashing-store.fixture.ts'
-import { finish, inTime, send, SESSION, textOf, untilDeath, type AnswerKind, type Life } from './drive.fixture.ts'
+import {
+  finish,
+  inTime,
+  lastRun,
+  send,
+  SESSION,
+  textOf,
+  untilDeath,
+  type AnswerKind,
+  type Life,
+} from './drive.fixture.ts'
 import { checkEnded, checkReplay, checkSame, checkSeen, endOf, leftBehind, stateOf } from './invariants.fixture.ts'
 import { FAIL, type Spec } from './specs.fixture.ts'
 import { differencesOf, summaryOf, type Summary } from './summary.fixture.ts'
@@ -44,7 +54,12 @@ export type Reference = {
   readonly forks: Map<string, Summary | undefined>
 }
 
-type Past = { readonly facts: Facts; readonly stored: StoredSession | undefined }
+type Past = {
+  readonly facts: Facts
+  readonly stored: StoredSession | undefined
+  /** What a process finds that is started now. */
+  readonly found: string
+}
 
 export type Place = {
   readonly scenario: Scenario
@@ -103,21 +118,26 @@ export async function attempt(world: World, work: () => Promise<unknown>): Promi
 /** How the process dies, and the end that its run must have (default: as if it had not died). */
 type Crash = {
   readonly options?: MortalOptions
+  /** Whether the agent is the first one again after two crashes. */
+  readonly isUndone?: boolean
   readonly end?: (reference: Reference, life: Life) => Summary | undefined
 }
 
 /** The process works in this way and dies, once, twice or not at all. Then it leads to the same end, unless the agent changes. */
 export const crashOf =
-  (way: Partial<Life> = {}, { options, end = (reference) => reference.end }: Crash = {}): Kind =>
+  (way: Partial<Life> = {}, { options, isUndone = false, end = (reference) => reference.end }: Crash = {}): Kind =>
   async (place) => {
     const { scenario, reference, world } = place
     const { at, variant: change } = scenario
     const [first, second] = at.split(',').map(Number)
     const life = { ...place.life, ...way }
-    await dying(place, { at: first, life, options })
-    const next = { ...life, change }
-    if (second !== undefined) await die(next, finish, { at: second })
-    if (await isKnown(place, next)) return
+    let next = { ...life, change }
+    if (await dying(place, { at: first, life, options, next: second === undefined ? next : undefined })) return
+    if (second !== undefined) {
+      await die(next, finish, { at: second })
+      if (isUndone) next = { ...life, change: 'undone' }
+      if (isKnown(place, next, await foundBy(next))) return
+    }
     await attempt(world, async () => {
       await finish(next)
       await conclude(next, change === 'none' ? end(reference, life) : undefined)
@@ -138,54 +158,70 @@ const partial = (answered: 'first' | 'last'): Kind =>
     },
   )
 
-/** What several scenarios have in common: it happens once, and the others go on from there. */
-export async function shared(
-  { life, reference: { pasts } }: Place,
-  what: string,
-  happen: () => Promise<void>,
-): Promise<void> {
-  const { world, store } = life
+/**
+ * What several scenarios have in common: it happens once, and the others go on from there. Returns true, and does nothing, if the
+ * life `next` has gone on from there before.
+ */
+export async function shared(place: Place, what: string, happen: () => Promise<void>, next?: Life): Promise<boolean> {
+  const { world, store } = place.life
+  const { pasts } = place.reference
   const past = pasts.get(what)
   if (past === undefined) {
     await happen()
-    pasts.set(what, { facts: world.facts(), stored: await store.read(SESSION, { pieces: ALL_PIECES }) })
-  } else {
-    await world.follow(past.facts)
-    if (past.stored !== undefined) await storeCopy(store, SESSION, past.stored)
+    const found = await foundBy(place.life)
+    pasts.set(what, { facts: world.facts(), stored: await store.read(SESSION, { pieces: ALL_PIECES }), found })
+    return next !== undefined && isKnown(place, next, found)
   }
+  if (next !== undefined && isKnown(place, next, past.found)) return true
+  await world.follow(past.facts)
+  if (past.stored !== undefined) await storeCopy(store, SESSION, past.stored)
+  return false
 }
 
-/** Whether the same agent has found the same records in the same world before: then all happens again that has happened then. */
-async function isKnown({ reference: { found } }: Place, life: Life): Promise<boolean> {
-  const { world, store } = life
-  if (world.violations.length > 0) return false
+/** What a process finds that is started now, but for times: the records of the session, and what has happened in the world. */
+async function foundBy({ world, store }: Life): Promise<string> {
   const { lines = [] } = (await store.read(SESSION)) ?? {}
   const records = lines.map((line) => line.replaceAll(/"(?:at|sum|durationMs|waitedMs)":[^,}]+/g, ''))
-  const { executions, answers, recorded, told, observed } = world
+  const { executions, answers, recorded, told, observed, violations } = world
   const tools = executions.map(({ process: _process, ...execution }) => execution)
-  const what = JSON.stringify([wayOf(life), records, tools, answers, recorded, [...told], [...observed]])
-  return found.size === found.add(what).size
+  return JSON.stringify([records, tools, answers, recorded, [...told], [...observed], violations])
 }
 
-/** Where the process dies (default: where the scenario says), how, and how its agent works. */
-type Dying = { readonly at?: number | undefined; readonly life?: Life; readonly options?: MortalOptions | undefined }
+/** Whether the same agent has found the same before: then all happens again that has happened then. */
+function isKnown({ reference, world }: Place, life: Life, what: string): boolean {
+  const { found } = reference
+  world.isKnown = found.size === found.add(`${JSON.stringify(wayOf(life))} ${what}`).size
+  return world.isKnown
+}
 
-/** A message is sent, and the process dies, or it does not if the scenario does not say where. */
-export async function dying(place: Place, { at, life = place.life, options = {} }: Dying = {}): Promise<void> {
+/** Where the process dies (default: where the scenario says), how, how its agent works, and how the next one does. */
+type Dying = {
+  readonly at?: number | undefined
+  readonly life?: Life
+  readonly options?: MortalOptions | undefined
+  readonly next?: Life | undefined
+}
+
+/**
+ * A message is sent, and the process dies, or it does not if the scenario does not say where. Returns true if the next process
+ * has found the same before.
+ */
+export async function dying(place: Place, { at, life = place.life, options = {}, next }: Dying = {}): Promise<boolean> {
   const { kind, at: where, variant } = place.scenario
   if (where === '-') {
     await attempt(life.world, () => send(life, 'go'))
-    return
+    return false
   }
   const line = at ?? Number(where)
   const name = JSON.stringify([line, wayOf(life), options, kind === 'expiry' ? variant : ''])
-  await shared(place, name, () => {
+  const happen = async (): Promise<void> => {
     const work = async (mine: Life): Promise<void> => {
       await send(mine, 'go')
       await finish(mine)
     }
-    return die(life, work, { at: line, ...options })
-  })
+    await die(life, work, { at: line, ...options })
+  }
+  return shared(place, name, happen, next)
 }
 
 /** How the agent works, as text. */
@@ -207,7 +243,7 @@ async function die(
 /** The run has ended: the invariants, and the end that it must have, if any. */
 export async function conclude(life: Life, end: Summary | undefined): Promise<void> {
   await checkEnded(life)
-  if (life.change === 'none') await checkSame(life)
+  if (life.change === 'none' || life.change === 'tool-added') await checkSame(life)
   if (life.change === 'schema') await checkSeen(life)
   checkEnd(life, end, await endOf(life))
 }
@@ -225,10 +261,10 @@ export function checkEnd(
   if (found.length > 0) world.violate('another end than without a fault')
 }
 
-/** Another message, whatever has happened before. After the same conversation, the same agent does the same. */
+/** Another message, whatever has happened before. After the same conversation, nothing is left of what has happened. */
 export async function goOn(life: Life, { continued }: Pick<Reference, 'continued'>): Promise<void> {
   const { messages, metadata } = summaryOf(await stateOf(life))
-  const end = JSON.stringify([life.change, messages, metadata])
+  const end = JSON.stringify([messages, metadata])
   if (continued.has(end)) return
   continued.add(end)
   await send(life, 'again')
@@ -236,7 +272,10 @@ export async function goOn(life: Life, { continued }: Pick<Reference, 'continued
   await checkEnded(life)
 }
 
-/** The process stalls, two others take over at once, and then the first wakes up. */
+/**
+ * The process stalls, two others take over at once, and then the first wakes up. If it has stored nothing, both send its message
+ * as one request: a slow store may serve one of them when the other has ended, and without the id they would be two messages.
+ */
 const takeover: Kind = async ({ scenario, reference, life, world, store }) => {
   const stalling = mortalStore(store, Number(scenario.at), { stalls: true })
   const first = refusable(async () => {
@@ -250,7 +289,8 @@ const takeover: Kind = async ({ scenario, reference, life, world, store }) => {
   await leftBehind(life)
   world.pauseMs = 0 // the others work at the same time
   await attempt(world, async () => {
-    const ends = await Promise.all([refusable(() => finish(life)), refusable(() => finish(life))])
+    const other = (await lastRun(life)) === undefined ? { ...life, turn: 'turn-1' } : life
+    const ends = await Promise.all([refusable(() => finish(other)), refusable(() => finish(other))])
     for (const end of ends) if (!refusals.has(end)) world.violate(`a process that takes over ended with ${end}`)
     await finish(life)
     const before = world.executions.length
@@ -286,6 +326,7 @@ async function refusable(work: () => Promise<void>): Promise<string> {
 export const runKinds: { readonly [kind: string]: Kind } = {
   crash: crashOf(),
   'two-crashes': crashOf(),
+  'roll-back': crashOf({}, { isUndone: true }),
   unheard: crashOf({}, { options: { isUnheard: true } }),
   'slow-store': crashOf({}, { options: { isSlow: true } }),
   takeover,

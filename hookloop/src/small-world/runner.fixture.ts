@@ -8,6 +8,8 @@ import type { StoreKind } from './stores.fixture.ts'
 export type Choice = {
   /** Every how many-th scenario is run, every agent without a fault, and at least one of each kind and change. 1: all. */
   readonly stride: number
+  /** Only every how many-th agent of those with more than one part. Default: all. */
+  readonly everyAgent?: number
   /** Default: all. */
   readonly kinds?: readonly string[] | undefined
   /** The names of agents. Default: all. */
@@ -25,6 +27,8 @@ export type Found = { count: number; readonly examples: string[] }
 
 export type Explored = {
   readonly counts: { readonly [kind: string]: number }
+  /** How many of them are the same as another one after a crash. */
+  readonly known: number
   readonly violations: { readonly [violation: string]: Found }
   readonly agents: readonly string[]
   readonly variants: readonly string[]
@@ -66,6 +70,7 @@ function merged(parts: readonly Explored[]): Explored {
   }
   return {
     counts,
+    known: parts.reduce((sum, { known }) => sum + known, 0),
     violations,
     agents: [...new Set(parts.flatMap(({ agents }) => agents))],
     variants: [...new Set(parts.flatMap(({ variants }) => variants))],
@@ -74,11 +79,12 @@ function merged(parts: readonly Explored[]): Explored {
 }
 
 /** The counts by kind, and the violations, most frequent first. */
-export function report({ counts, violations, seconds, agents }: Explored): string {
+export function report({ counts, known, violations, seconds, agents }: Explored): string {
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
   const rows = Object.entries(counts).map(([kind, count]) => `${String(count).padStart(9)}  ${kind}`)
   const sum = `${String(total).padStart(9)}  in all, of ${agents.length} agents, in ${Math.round(seconds)} s`
-  return [...rows, sum, ...wrongs(violations)].join('\n')
+  const same = `${String(known).padStart(9)}  of them are the same as others after a crash`
+  return [...rows, sum, same, ...wrongs(violations)].join('\n')
 }
 
 /** The violations with scenarios to run, most frequent first. */

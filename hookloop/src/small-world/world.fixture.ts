@@ -38,13 +38,13 @@ export type InForce = {
   readonly attempts: number
 }
 
-/** A tool call that has ended, as it was recorded when a process died. */
+/** A tool call, as it was recorded when a process died. Without a status, it had not ended. */
 export type Recorded = {
   readonly run: string
   readonly name: string
   readonly call: string
   readonly isChild: boolean
-  readonly status: string
+  readonly status: string | undefined
 }
 
 export type Verdict = 'pass' | 'block' | 'ask'
@@ -76,6 +76,8 @@ export class World {
   readonly described = new Map<string, string>()
   /** The processes whose agent asks other questions than the one before. */
   readonly otherQuestions = new Set<number>()
+  /** Whether the rest of the scenario is that of another one. */
+  isKnown = false
   /** Whether a process has died or was overtaken. */
   isDisturbed = false
   /** The last call that has ended, by process and step. */
