@@ -166,6 +166,7 @@ const hooks = listOf(
     name: string,
     mode: oneOf('transform', 'guard', 'observe'),
     on: optional(listOf(string)),
+    code: optional(string),
     tools: optional(listOf(string)),
   }),
 )

@@ -75,11 +75,13 @@ function recordsOf(hooks: readonly PlannedHook[], tools: readonly string[]): rea
   return Object.freeze(inForce.map((each) => recordOf(each, tools)))
 }
 
-function recordOf({ name, mode, triggers, tool, selects }: PlannedHook, tools: readonly string[]): HookRecord {
+function recordOf(hook: PlannedHook, tools: readonly string[]): HookRecord {
+  const { name, mode, triggers, tool, selects, code } = hook
   if (mode !== 'guard') return Object.freeze({ name, mode })
-  if (tool === undefined) return Object.freeze({ name, mode, on: triggers })
+  const guard = { name, mode, on: triggers, ...(code !== undefined && { code }) }
+  if (tool === undefined) return Object.freeze(guard)
   const selected = tool instanceof RegExp ? tools.filter(selects) : [typeof tool === 'string' ? tool : tool.name]
-  return Object.freeze({ name, mode, on: triggers, tools: Object.freeze(selected) })
+  return Object.freeze({ ...guard, tools: Object.freeze(selected) })
 }
 
 function plansOf(hooks: readonly PlannedHook[]): ReadonlyMap<HookTrigger, Plan> {

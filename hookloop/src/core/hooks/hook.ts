@@ -1,7 +1,7 @@
 import { choiceOf, optionTypes, type OptionType } from '../../values/option-types.ts'
 import { checkOptions } from '../../values/check-options.ts'
 import type { InferenceResponse, RequestChange } from '../state/inference.ts'
-import type { JsonObject } from '../../values/json.ts'
+import { hashText, type JsonObject } from '../../values/json.ts'
 import type { ToolRef } from '../../values/schema.ts'
 import type { ToolExecution } from '../state/tool-call.ts'
 import { AgentError } from '../../errors.ts'
@@ -41,6 +41,8 @@ export type Hook<T = HookTrigger> = {
   readonly bookkeeping: boolean
   /** Whether subagents have it, and the model calls of hooks; see `inherited`. */
   readonly inherited: boolean
+  /** A hash of the source of a guard that nothing gives a name. */
+  readonly code: string | undefined
   /** The file and line where it is defined, such as `src/agent.ts:12`; undefined if that is not known. */
   readonly definedAt: () => string | undefined
   /** What `handle` does elsewhere. */
@@ -216,9 +218,11 @@ function declare<T extends HookTrigger>(mode: Mode, on: On<T>, handler: unknown,
   const triggers: readonly T[] = Object.freeze(Array.isArray(on) ? [...new Set(on)] : [on as T])
   const action = isAction(handler) ? handler : undefined
   const handle = action === undefined ? toFunction(handler) : performing(action)
+  const name = options.name ?? action?.label ?? nameOf(handler)
   const made: Hook<T> = Object.freeze({
-    name: options.name ?? action?.label ?? nameOf(handler) ?? `${kind}:${triggers.map(String).join('+')}`,
+    name: name ?? `${kind}:${triggers.map(String).join('+')}`,
     named: options.name !== undefined,
+    code: name === undefined && mode === 'guard' ? codeOf(handler) : undefined,
     triggers,
     mode,
     priority: options.priority ?? 0,
@@ -260,6 +264,12 @@ function toFunction(handler: unknown): (ctx: never, next: never) => unknown {
 function nameOf(handler: unknown): string | undefined {
   const name = typeof handler === 'function' ? handler.name : (handler as object).constructor?.name
   return name === '' || name === 'Object' || name === 'handle' ? undefined : name
+}
+
+/** Another guard without a name at the same trigger must not pass for this one. */
+function codeOf(handler: unknown): string {
+  const source = typeof handler === 'function' ? handler : (handler as { readonly handle: unknown }).handle
+  return hashText(String(source)).slice(0, 16)
 }
 
 /** Checks at run time what the types check at compile time. */

@@ -58,8 +58,9 @@ function checkGuards(parts: AgentParts, hooks: readonly HookRecord[], accepted: 
 }
 
 /** Where a guard does not protect a run any more, as text after its name. Undefined if it does everywhere. */
-function unprotected({ plans, toolNames }: AgentParts, { name, on = [], tools }: HookRecord): string | undefined {
-  const same = plans.hooks.find((each) => each.name === name && each.mode === 'guard' && !each.shadow)
+function unprotected({ plans, toolNames }: AgentParts, { name, code, on = [], tools }: HookRecord): string | undefined {
+  const guards = plans.hooks.filter((each) => each.mode === 'guard' && !each.shadow)
+  const same = guards.find((each) => (code === undefined ? each.name === name : each.code === code))
   if (same === undefined) return ''
   const triggers = on.filter((trigger) => !same.triggers.some((each) => each === trigger))
   if (triggers.length > 0) return ` at ${triggers.join(', ')}`

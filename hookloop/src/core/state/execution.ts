@@ -49,6 +49,8 @@ export type HookRecord = {
   readonly mode: 'transform' | 'guard' | 'observe'
   /** The triggers of a guard. */
   readonly on?: readonly string[]
+  /** A hash of the source of a guard without a name, so that another one does not pass for it. */
+  readonly code?: string
   /** The tools that a guard is for, as names and wildcards, unless it is for all. */
   readonly tools?: readonly string[]
 }

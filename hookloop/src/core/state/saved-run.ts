@@ -206,6 +206,7 @@ const executionFields = {
       name: string,
       mode: oneOf('transform', 'guard', 'observe'),
       on: optional(listOf(string)),
+      code: optional(string),
       tools: optional(listOf(string)),
     }),
   ),

@@ -2,7 +2,7 @@ import { SUBAGENT_KEY, AgentState } from '../state/agent-state.ts'
 import { countVotes, type ContinuationOutcome } from '../state/continuation.ts'
 import type { Emit } from '../state/event.ts'
 import type { FinalRecord, FinalStatus, Step } from '../state/execution.ts'
-import type { JsonObject } from '../../values/json.ts'
+import { textOfJson, type JsonObject } from '../../values/json.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import { toInput, type Message } from '../state/message.ts'
 import { blockedExecution, failedExecution, type ToolExecution } from '../state/tool-call.ts'
@@ -127,7 +127,7 @@ function endOf(
     outcome,
     message,
     usage: state.usage,
-    execution: resultOf(agent, { status, outcome, message, output }, shape),
+    execution: withLostCalls(resultOf(agent, { status, outcome, message, output }, shape), state),
     ...(hasWorked && { hasWorked }),
     ...(stillRunning.length > 0 && { stillRunning }),
   }
@@ -161,6 +161,17 @@ function resultOf(
     default:
       return status satisfies never
   }
+}
+
+/** A subagent may end without an answer after a call whose outcome is unknown: then the call is in the result. */
+function withLostCalls(execution: ToolExecution, state: AgentState): ToolExecution {
+  const lost = stepsOf(state).flatMap(({ toolCalls, toolExecutions }) =>
+    toolCalls.filter((_call, i) => toolExecutions[i]?.status === 'outcomeUnknown'),
+  )
+  if (lost.length === 0 || isOk(execution)) return execution
+  const calls = lost.map(({ name, args }) => `- ${name} ${textOfJson(args)}`)
+  const output = [textOfJson(execution.output), 'The outcome of these calls of it is unknown:', ...calls].join('\n')
+  return Object.freeze({ ...execution, status: 'outcomeUnknown', output })
 }
 
 function stepsOf({ execution }: AgentState): readonly Step[] {
