@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { tool } from '../core/agent/tool.ts'
-import { guards } from '../capabilities/guards.ts'
 import { createAgent } from '../create-agent.ts'
 import type { LanguageModel, ModelReply } from '../core/state/inference.ts'
 import { scriptedModel } from '../models/scripted.ts'
@@ -104,13 +103,6 @@ suite('prompt as a guard in a run', () => {
     const silent = world([])
     await strictReplay(silent.agent, live.store, 's')
     assert.deepEqual([silent.judge.requests.length, live.done, silent.done], [0, ['worked'], []])
-  })
-
-  test('the limits of the run apply to the model', async () => {
-    const { work, judges, done } = world(['{"ok":true,"reason":"fine"}'])
-    const model = scriptedModel([{ toolCalls: [{ name: 'work', args: {} }], usage }, 'done'])
-    const run = await createAgent({ model, use: [work, judges, guards({ maxTokens: 110 })] }).run('go')
-    assert.deepEqual([done, run.status, run.status === 'stopped' && run.reason], [[], 'stopped', 'tokenLimit'])
   })
 })
 

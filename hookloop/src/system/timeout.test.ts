@@ -68,22 +68,6 @@ test('a deadline aborts its signal with the error when time is up', async () => 
   assert.match(deadline.expired!.message, /too late/)
 })
 
-test('a deadline that is started again waits from then on', () => {
-  mock.timers.enable({ apis: ['setTimeout'] })
-  try {
-    const deadline = new Deadline()
-    deadline.start(10, tooLate)
-    mock.timers.tick(9)
-    deadline.start(10, tooLate)
-    mock.timers.tick(9)
-    assert.equal(deadline.signal.aborted, false)
-    mock.timers.tick(1)
-    assert.equal(deadline.signal.aborted, true)
-  } finally {
-    mock.timers.reset()
-  }
-})
-
 test('a deadline aborts with its parent, has not expired then, and leaves nothing on it', () => {
   const parent = new AbortController()
   const cleared = new Deadline(parent.signal)

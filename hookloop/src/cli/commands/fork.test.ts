@@ -78,20 +78,4 @@ describe('hookloop steps, fork and diff', { concurrency: 2 }, () => {
     assert.match(words.stdout, /I heard charge, three/)
     assert.deepEqual((JSON.parse(data.stdout) as RunDiff).partsAt, { step: 0, in: 'text' })
   })
-
-  test('an invalid fork is rejected, and no session is created', async () => {
-    const wrong = [
-      ['fork', 'talk', '--as', 'talk'],
-      ['fork', 'talk', '--at', '9999', '--as', 'nothing'],
-      ['fork', 'talk', '--at', '-1', '--as', 'nothing'],
-      ['fork', 'nobody', '--as', 'nothing'],
-      ['fork', 'talk', '--as', 'no\u0001thing'],
-    ]
-    const ends = await Promise.all(wrong.map((args) => project.hookloop(args)))
-    assert.deepEqual(
-      ends.map(({ code, stdout }) => [code, stdout]),
-      wrong.map(() => [2, '']),
-    )
-    assert.equal((await project.hookloop(['steps', 'nothing'])).code, 2)
-  })
 })

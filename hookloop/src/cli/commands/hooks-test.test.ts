@@ -85,7 +85,7 @@ describe('hookloop hooks test', { concurrency: 2 }, () => {
     assert.deepEqual([code, (JSON.parse(stdout) as Report).decision], [0, 'none'])
     assert.match(
       stderr,
-      /^\.claude\/settings\.json is not trusted, so the hooks that use it did not run\. Review them with: .* trust\. Or name the folder with --dir\.\n$/,
+      /^Not trusted as it is now: \.claude\/settings\.json\. .* Review them with: .* trust\. Or name the folder with --dir\.\n$/,
     )
     assert.ok(!existsSync(project.path('mark')))
   })

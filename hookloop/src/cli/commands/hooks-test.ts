@@ -2,12 +2,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { AskModel } from '../../hook-files/claude/run/ask-model.ts'
 import { claudeEventNames, eventSpec, type ClaudeEvent } from '../../hook-files/claude/events/claude-events.ts'
-import {
-  readHandler,
-  type ConfigProblem,
-  type HookGroup,
-  type HookSource,
-} from '../../hook-files/claude/load/handlers.ts'
+import { describeProblem, readHandler, type HookGroup, type HookSource } from '../../hook-files/claude/load/handlers.ts'
 import { mergeAnswers } from '../../hook-files/claude/answer/merge-answers.ts'
 import type { Payload } from '../../hook-files/claude/events/common-payload.ts'
 import { HookTable, runEvent, type RanHandler } from '../../hook-files/claude/run/run-event.ts'
@@ -25,7 +20,6 @@ import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { collect, jsonOption } from '../options.ts'
 import { readPiped } from '../run/input.ts'
-import { count } from '../terminal/amounts.ts'
 import { jsonText } from '../terminal/json.ts'
 import { printable } from '../terminal/printable.ts'
 import { UsageError } from '../usage-error.ts'
@@ -155,7 +149,7 @@ function projectHooks({ dir: wanted, user }: HooksTestFlags, { settings: places 
   const own = fileHooksOf({ dir, trust, ...home })
   const untrusted = uniqueByPath([...claude.untrusted, ...own.untrusted])
   const { allowedHttpUrls, allowedHttpVariables } = settings
-  const unread = groupProblems(settings.problems)
+  const unread = settings.problems.map(describeProblem)
   const isEmpty = groups.length + own.hooks.length + unread.length === 0
   return {
     groups,
@@ -182,28 +176,11 @@ function fileHooksOf(places: Parameters<typeof findHooks>[0]): Pick<Tested, 'hoo
   }
 }
 
-/** One line for all files: `hooks list` and `--json` name them. */
+/** One line for all files: `--json` names each, and why. */
 function untrustedText(files: readonly UntrustedFile[], { dir, command }: { dir: string; command: string }): string {
-  const changed = files.filter(({ status }) => status === 'changed').length
-  const [first] = files
-  const which = files.length === 1 ? `${relativePath(first!.path, dir)} is` : `${count(files.length, 'file')} are`
-  const how =
-    changed === 0 ? 'not trusted' : changed === files.length ? 'changed since it was trusted' : 'untrusted or changed'
-  return `${which} ${how}, so the hooks that use ${files.length === 1 ? 'it' : 'them'} did not run. Review them with: ${command} trust. Or name the folder with --dir.`
+  const names = files.map(({ path }) => relativePath(path, dir)).join(', ')
+  return `Not trusted as it is now: ${names}. The hooks that use it did not run. Review them with: ${command} trust. Or name the folder with --dir.`
 }
-
-/** The same problem often occurs many times in a file. */
-function groupProblems(problems: readonly ConfigProblem[]): readonly string[] {
-  const places = Map.groupBy(problems, ({ source, message }) => JSON.stringify([source.file, message]))
-  return [...places.values()].map((alike) => {
-    const { source, message } = alike[0]!
-    const [named, more] = [alike.slice(0, MAX_PLACES).map(({ where }) => where), alike.length - MAX_PLACES]
-    const where = `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
-    return `${source.file}${where && ` ${where}`}: ${message}`
-  })
-}
-
-const MAX_PLACES = 3
 
 /** The payload of another event. */
 function otherEvent({ hook_event_name: said }: JsonObject, event: ClaudeEvent): readonly string[] {

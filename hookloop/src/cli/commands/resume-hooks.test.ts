@@ -98,29 +98,6 @@ describe('approvals that another process answers', { concurrency: 2 }, () => {
   const deciding = (behavior: string): string =>
     `echo '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":${behavior}}}'`
 
-  test('a suspended call of a subagent resumes there, and each hook fires once', async () => {
-    const asksAboutWork = `const e = JSON.parse(require('fs').readFileSync(0, 'utf8'))
-require('fs').appendFileSync(process.env.MARKS, ['pre', e.tool_name, e.agent_type ?? '-', e.session_id].join(' ') + '\\n')
-const hookSpecificOutput = { hookEventName: 'PreToolUse', permissionDecision: 'ask', permissionDecisionReason: 'Sure?' }
-if (e.tool_name === 'work') console.log(JSON.stringify({ hookSpecificOutput }))`
-    const project = new Resumed({
-      PreToolUse: `"${process.execPath}" pre.cjs`,
-      PermissionRequest: Resumed.seeing(`'asked', e.tool_name, e.session_id`),
-      SubagentStart: Resumed.seeing(`'spawned', e.agent_type`),
-      SubagentStop: Resumed.seeing(`'stopped', e.agent_type`),
-    })
-    project.write('pre.cjs', asksAboutWork)
-    await project.trust('--yes')
-    const inner = JSON.stringify({ name: 'work', args: {} })
-    const started = await project.begin({ name: 'spawn_subagent', args: { subagent: 'helper', prompt: inner } })
-    assert.equal(started.code, 4, started.stderr)
-    const before = ['pre Agent - s', 'spawned helper', 'pre work helper s', 'asked work s']
-    assert.deepEqual(project.marked(), before)
-    const ended = await project.hookloop(['approve', (await project.question()).id, '--resume'])
-    assert.equal(ended.code, 0, ended.stderr)
-    assert.deepEqual(project.marked(), [...before, 'worked', 'stopped helper'])
-  })
-
   for (const [what, behavior, code, worked] of [
     ['a yes', '{"behavior":"allow"}', 0, true],
     ['a no', '{"behavior":"deny","message":"Never."}', 0, false],

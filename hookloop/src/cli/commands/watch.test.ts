@@ -54,18 +54,4 @@ describe('hookloop watch', { concurrency: 2 }, () => {
       .map((line) => JSON.parse(line) as { seq: number; type: string })
     assert.deepEqual([code, events.map(({ seq, type }) => `${seq} ${type}`)], [0, ['1000100 text', '2000000 warning']])
   })
-
-  test('waits for a session that does not exist yet, and with --no-follow says that there is none', async () => {
-    const { project, store, options } = scene()
-    await store.list()
-    const missing = await project.hookloop(['watch', 'talk', '--no-follow', ...options])
-    assert.notEqual(missing.code, 0)
-    assert.match(missing.stderr, /There is no session "talk"/)
-    const watching = project.start(['watch', 'talk', ...options])
-    await (await EventWriter.open(store, 'talk')).startTurn('r')
-    await watching.wrote(/input/)
-    watching.kill('SIGINT')
-    await watching.ended
-    await store.close()
-  })
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { prints } from '../../hook-files/claude/hook-project.fixture.ts'
@@ -111,18 +111,6 @@ describe('UserPromptExpansion', { concurrency: 2 }, () => {
       assert.match(stderr, /not today/)
       assert.deepEqual(project.marked(), ['UserPromptExpansion /greet you'])
     }
-  })
-
-  test('fires for skills of the agent, before their commands run', async () => {
-    const project = await judging('echo no >&2; exit 2')
-    project.write('.claude/skills/sign/SKILL.md', `---\ndescription: Signs.\n---\nSign !\`${project.mark('signed')}\``)
-    const agent = join(project.root, 'skilled.mjs')
-    const code = readFileSync(project.agent, 'utf8').replace('use: [', 'use: [skills({ trust: () => true }), ')
-    writeFileSync(agent, `import { skills } from 'hookloop/skills'\n${code}`)
-    const blocked = await project.hookloop(['run', '/sign', '--agent', agent])
-    assert.deepEqual([blocked.code, project.marked()], [3, ['UserPromptExpansion /sign']])
-    const allowed = await project.hookloop(['run', '/sign', '--agent', agent, '--no-hooks'])
-    assert.deepEqual([allowed.code, project.marked().at(-1)], [0, 'signed'])
   })
 
   test('hooks in the front matter of a command are active once it is used', async () => {

@@ -21,11 +21,3 @@ test('Ollama errors get a hint how to start it or pull a model', () => {
   )
   assert.equal(hintFor({ code: 'HOOK_FAILED', message: '', value: 7 }, {}), undefined)
 })
-
-test('no hint repeats the error, and Ollama gets no hint about a key', () => {
-  const message = 'Pass it using the OPENAI_API_KEY environment variable.'
-  const value = { provider: 'openai', model: 'm' }
-  assert.equal(hintFor({ code: 'MODEL_UNAUTHORIZED', message, value }, {}), undefined)
-  const ollama = { provider: 'ollama', model: 'm' }
-  assert.equal(hintFor({ code: 'MODEL_UNAUTHORIZED', message: 'No.', value: ollama }, {}), undefined)
-})

@@ -6,7 +6,6 @@ import { errorPolicy } from '../../capabilities/error-policy.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { Use } from '../../core/agent/capability.ts'
 import { tool } from '../../core/agent/tool.ts'
-import type { EmittedEvent } from '../../core/state/event.ts'
 import { noTokens } from '../../core/state/usage.ts'
 import { guard, hook } from '../../core/hooks/hook.ts'
 import { scriptedModel, type Script } from '../../models/scripted.ts'
@@ -112,35 +111,6 @@ test('a retracted answer is marked as discarded, and the next one starts on a ne
     '↶ discarded the answer above: the model call failed',
     '↻ errorPolicy.onError retries',
   ])
-})
-
-test('the status has the time, the usage and the current activity', () => {
-  let now = 1000
-  const { out, err } = terminal()
-  const view = new LiveView(new Screen({ out, err, env: {} }), { now: () => now })
-  const status = (event: EmittedEvent): string => {
-    view.show(event)
-    now += 1250
-    return view.status
-  }
-  const call = { id: 'c', name: 'look', args: {} }
-  const usage = { ...noTokens, inputTokens: 1200, outputTokens: 34, costUsd: 0.0125 }
-  assert.deepEqual(
-    [
-      status({ type: 'inferenceStarted', step: 0, at: 1, attempt: 1, model: 'openai/gpt-5-mini' }),
-      status({ type: 'toolCallDelta', step: 0, at: 1, callId: 'c', toolName: 'look', delta: '{' }),
-      status({ type: 'responded', step: 0, at: 1, text: '', usage }),
-      status({ type: 'toolStarted', step: 0, at: 1, call }),
-      status({ type: 'toolProgress', step: 0, at: 1, callId: 'c', update: { done: 3 } }),
-    ],
-    [
-      '1.3 s · openai/gpt-5-mini',
-      '2.5 s · writing a call to look',
-      '3.8 s · 1,200 tokens in, 34 out · $0.0125 · writing a call to look',
-      '5.0 s · 1,200 tokens in, 34 out · $0.0125 · look',
-      '6.3 s · 1,200 tokens in, 34 out · $0.0125 · look: {"done":3}',
-    ],
-  )
 })
 
 test('a question is asked once everything before it is on the screen', async () => {

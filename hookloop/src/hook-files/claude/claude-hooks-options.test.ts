@@ -36,13 +36,6 @@ suite('options of claudeHooks that would silently remove a guard are errors', ()
       assert.throws(() => claudeHooks(given as never), { code: 'AGENT_INVALID_OPTION', message })
     })
   }
-
-  test('a file of an organisation that is not JSON', () => {
-    using project = new HookProject()
-    const managed = project.write('managed.json', '{')
-    const message = /managed\.json: it is not valid JSON/
-    assert.throws(() => claudeHooks({ dir: project.dir, home: false, managed }), { message })
-  })
 })
 
 test('folders that projectHooks and claudeCommands are given must exist', () => {

@@ -60,16 +60,6 @@ describe('inside a subagent', { concurrency: 2 }, () => {
     ])
   })
 
-  test('the input of a subagent does not fire UserPromptSubmit', async () => {
-    using project = new HookProject()
-    project.handlers('UserPromptSubmit', [
-      { type: 'command', command: `${prints('JSON.stringify(e.hook_event_name)')} >> seen` },
-    ])
-    const { agent } = familyWorld({ use: [hooksOf(project)] })
-    await agent.run(plan(calls(spawn('s', 'plain', 'Inner.')), 'End.'))
-    assert.equal(lines(project, 'seen').length, 1)
-  })
-
   test('front matter hooks of an agent apply only while it runs', async () => {
     using project = new HookProject()
     const head = (command: string): string =>

@@ -105,12 +105,4 @@ describe('hanging and crashing hooks', { skip, concurrency: 2 }, () => {
       assert.ok(await until(() => countWith(hour) === 0))
     })
   }
-
-  test('a hook that prints without end does not fill the memory', async () => {
-    using project = new HookProject()
-    project.handlers('PreToolUse', [{ type: 'command', command: 'cat /dev/zero', timeout: 2 }])
-    const before = process.memoryUsage().rss
-    await project.fire('PreToolUse', bashCall)
-    assert.ok(process.memoryUsage().rss - before < 100_000_000)
-  })
 })

@@ -103,22 +103,6 @@ suite('hooks of several files', () => {
     assert.equal(await call({ ...options, trust: 'all' }), 'blocked')
   })
 
-  test('H17 any source can block or ask, and only the user can allow', async () => {
-    const says = [{ decision: 'block', reason: 'no' }, { decision: 'ask', reason: 'sure?' }, { decision: 'allow' }, {}]
-    const decided = (picks: readonly number[]): string => {
-      if (picks.includes(0)) return 'blocked'
-      if (picks.includes(1)) return 'asked'
-      return picks[0] === 2 ? 'ran' : 'asked' // the tool itself asks, and only the user answers for the user
-    }
-    let seed = 7
-    const random = (n: number): number => (seed = (seed * 48_271) % 2_147_483_647) % n
-    for (let round = 0; round < 12; round++) {
-      const picks = sourceKinds.map(() => random(4))
-      const files = Object.fromEntries(sourceKinds.map((kind, i) => [kind, [guardSaying(says[picks[i]!]!)]])) as Files
-      assert.equal(await call({ ...place(files).options, trust: 'all' }), decided(picks), JSON.stringify(picks))
-    }
-  })
-
   test('H17 allow applies only in the user file', async () => {
     const allows = [guardSaying({ decision: 'allow' }), { ...guardSaying({ decision: 'allow' }), mode: 'hook' }]
     for (const kind of sourceKinds) {
@@ -174,23 +158,6 @@ suite('untrusted hooks', () => {
       message: /has changed since it was trusted/,
     })
     assert.deepEqual(projectHooks({ ...options, trust, untrusted: 'leaveOut' }).hooks, [])
-  })
-
-  test('a hook whose script has changed blocks until the script is trusted again', async () => {
-    const { options, trust, project } = place({
-      project: [{ on: 'beforeToolUse', mode: 'hook', shell: './check.sh', onFailure: 'block' }],
-      user: [guardSaying({ decision: 'allow' })],
-    })
-    const script = join(project, 'check.sh')
-    writeFileSync(script, '#!/bin/sh\ntrue\n', { mode: 0o755 })
-    trust.trust(hookFilesOf(project))
-    assert.equal(await call({ ...options, trust }), 'ran')
-    appendFileSync(script, 'true\n')
-    assert.equal(await call({ ...options, trust }), 'blocked')
-    trust.trust(hookFilesOf(project))
-    assert.equal(await call({ ...options, trust }), 'ran')
-    trust.forget(project)
-    assert.deepEqual(projectHooks({ ...options, trust }).hooks!.length, 1)
   })
 
   test('a hook file that is a link to a file outside the project throws', () => {

@@ -104,15 +104,6 @@ suite('the list of trusted files', () => {
     )
   })
 
-  test('can be read and written by the user, whatever the umask is', (t) => {
-    const { trust, print } = scene()
-    trust.trust([print()])
-    const umask = process.umask(0o277)
-    t.after(() => process.umask(umask))
-    trust.trust([print()])
-    assert.equal(statSync(trust.file).mode & 0o777, 0o600)
-  })
-
   test('has no copy of a file that has changed or is gone since its fingerprint was taken', () => {
     for (const change of [(path: string) => writeFileSync(path, 'evil'), (path: string) => rmSync(path)]) {
       const { path, trust, print } = scene()
@@ -155,13 +146,6 @@ suite('the list of trusted files', () => {
       trust.trust([print()]) // the lock was released
     })
   }
-
-  test('names the path of an entry that is invalid, and not its hash', () => {
-    const { trust, print } = scene()
-    mkdirSync(dirname(trust.file), { recursive: true })
-    writeFileSync(trust.file, '{"version":1,"files":{"/project/hooks.ts":"00"}}', { mode: 0o600 })
-    assert.throws(() => trust.statusOf(print()), /the entry \/project\/hooks\.ts is invalid/)
-  })
 
   test('is not used if other users can write to it, or if it is not a file', () => {
     const { trust, print } = scene()

@@ -51,3 +51,12 @@ test('the result does not depend on how the bytes are split into chunks', () => 
     ),
   )
 })
+
+test('a gigabyte of output takes no more memory than the stored part', () => {
+  const chunk = Buffer.alloc(65_536, 'x')
+  const output = new CappedOutput({ head: 8_192, tail: 24_576 })
+  const before = process.memoryUsage().arrayBuffers
+  for (let i = 0; i < 16_384; i++) output.push(chunk)
+  assert.ok(process.memoryUsage().arrayBuffers - before < 1_000_000)
+  assert.equal(output.result().droppedBytes, 2 ** 30 - 32_768)
+})

@@ -166,23 +166,4 @@ describe('handlers of one event', { concurrency: 2 }, () => {
     project.settings({ hooks }).settings({ hooks }, '.claude/settings.local.json')
     assert.equal(await counted(project), 1)
   })
-
-  test('a handler in several groups runs once, whatever its timeout', async () => {
-    using project = new HookProject()
-    project.settings({
-      hooks: {
-        PreToolUse: [
-          { matcher: 'Bash', hooks: [count] },
-          { matcher: '*', hooks: [{ ...count, timeout: 5, statusMessage: 'counting' }] },
-        ],
-      },
-    })
-    assert.equal(await counted(project), 1)
-  })
-
-  test('handlers with different commands or conditions all run', async () => {
-    using project = new HookProject()
-    project.handlers('PreToolUse', [count, { ...count, if: 'Bash' }, { ...count, shell: 'sh' }])
-    assert.equal(await counted(project), 3)
-  })
 })

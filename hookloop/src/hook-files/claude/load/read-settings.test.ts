@@ -122,13 +122,6 @@ describe('env in settings', () => {
     const read = (name: string): string => readFileSync(project.path(`repo/${name}`), 'utf8')
     assert.deepEqual([read('user'), read('seen')], [' 1;', 'red 1;'])
   })
-
-  test('env cannot set the project folder', async () => {
-    using project = new HookProject()
-    project.settings({ hooks: hooks('printf %s "$CLAUDE_PROJECT_DIR" > seen'), env: { CLAUDE_PROJECT_DIR: '/' } })
-    await project.fire('Stop')
-    assert.equal(readFileSync(project.path('seen'), 'utf8'), project.dir)
-  })
 })
 
 describe('invalid settings', () => {
@@ -255,19 +248,6 @@ describe('front matter of skills and agents', () => {
         [],
       ],
     )
-  })
-
-  test('front matter hooks apply only to their skill or agent', async () => {
-    using project = new HookProject()
-    project.write('.claude/skills/lint/SKILL.md', head('PreToolUse', 'exit 2').replace('name: x', 'name: lint'))
-    const none = await project.fire('PreToolUse', { tool_name: 'Bash', tool_input: {} })
-    const { groups } = readSettings({ dir: project.dir, home: false })
-    const some = await runEvent(
-      new HookTable(groups),
-      examplePayload({ tool_name: 'Bash' }, 'PreToolUse', project.dir),
-      { context: contextIn(project.dir), isActive: ({ name }) => name === 'lint' },
-    )
-    assert.deepEqual([none.merged.decision, some.merged.decision], ['none', 'deny'])
   })
 
   test('once applies only to hooks of a skill', async () => {

@@ -49,15 +49,6 @@ describe('Claude Code hooks of a project', { concurrency: 2 }, () => {
     assert.deepEqual((await project.run()).marks, ['script-ran', 'command-ran'])
   })
 
-  test('do not run if their settings file has changed since it was trusted', async () => {
-    using project = new Marked()
-    project.accept()
-    appendFileSync(project.path('.claude/settings.json'), '\n')
-    const { marks, notes } = await project.run()
-    assert.deepEqual(marks, [])
-    assert.match(notes, /settings\.json has changed since it was trusted: its hooks do not run/)
-  })
-
   test('do not run if their script has changed since it was trusted, and other groups do', async () => {
     using project = new Marked()
     project.accept()
@@ -65,13 +56,6 @@ describe('Claude Code hooks of a project', { concurrency: 2 }, () => {
     const { marks, notes } = await project.run()
     assert.deepEqual(marks, ['command-ran'])
     assert.match(notes, /hooks\/guard has changed since it was trusted/)
-  })
-
-  test('do not run if their script is not trusted, although their settings file is', async () => {
-    using project = new Marked()
-    const all = filesOf(readSettings({ dir: project.dir, home: false }).groups, project.dir)
-    project.trust.trust(all.filter(({ path }) => path.endsWith('settings.json')))
-    assert.deepEqual((await project.run()).marks, ['command-ran'])
   })
 
   test('of a plugin inside the project include the scripts that it names by CLAUDE_PLUGIN_ROOT', () => {
@@ -92,15 +76,6 @@ describe('Claude Code hooks of a project', { concurrency: 2 }, () => {
     const files = filesOf(readSettings({ dir: project.dir, home: false }).groups, project.dir)
     const names = files.map(({ path }) => path.slice(project.dir.length + 1))
     assert.deepEqual(names, ['.claude/settings.json', 'a.js', 'b.sh'])
-  })
-
-  test('block calls if a file that their command names changes or is removed while the agent exists', async () => {
-    for (const change of [(path: string) => appendFileSync(path, '# changed\n'), (path: string) => rmSync(path)]) {
-      using project = new Marked()
-      project.accept()
-      const { marks, ran } = await project.run({ change: () => change(project.path('hooks/guard')) })
-      assert.deepEqual([marks, ran], [['command-ran'], []])
-    }
   })
 
   test('need trust if they are in the settings of a user whose home folder is inside the project', async () => {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { bash } from '../../../capabilities/bash/bash.ts'
 import { summarization } from '../../../capabilities/summarization/summarization.ts'
 import { createAgent } from '../../../create-agent.ts'
 import { scriptedModel } from '../../../models/scripted.ts'
@@ -61,27 +60,4 @@ describe('CLAUDE_ENV_FILE', { concurrency: 2 }, () => {
     assert.match(kept, /compacted/)
     assert.doesNotMatch(kept, /open-42/)
   })
-})
-
-test('variables of Setup and SessionStart hooks are combined, and Setup runs once per process', async () => {
-  using project = new HookProject()
-  const exporting = (line: string) => [
-    { hooks: [{ type: 'command', command: `echo 'export ${line}' >> "$CLAUDE_ENV_FILE"` }] },
-  ]
-  project.settings({ hooks: { Setup: exporting('A=setup B=setup'), SessionStart: exporting('B=start') } })
-  const seen: string[] = []
-  const commands = bash({ sandbox: 'off', cwd: project.dir, allow: ['printenv'] })
-  const model = scriptedModel(({ messages }) => {
-    const last = messages.at(-1)!.content[0]!
-    if (last.type !== 'tool-result') return { toolCalls: [{ name: 'bash', args: { command: 'printenv A B' } }] }
-    seen.push(JSON.stringify(last.output))
-    return 'done'
-  })
-  const hooks = claudeHooks({ dir: project.dir, trust: 'all', home: false, setup: 'init' })
-  const agent = createAgent({ model, store: memoryStore(), use: [commands, hooks] })
-  await agent.session('one').send('go')
-  await agent.session('two').send('go')
-  assert.match(seen[0]!, /setup\\nstart/)
-  assert.match(seen[1]!, /start/)
-  assert.doesNotMatch(seen[1]!, /setup/)
 })
