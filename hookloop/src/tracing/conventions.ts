@@ -1,3 +1,7 @@
+import type { Attributes } from '@opentelemetry/api'
+import type { InferenceRequest } from '../core/state/inference.ts'
+import type { TokenUsage } from '../core/state/usage.ts'
+
 // Every attribute and metric name. Those of the GenAI semantic conventions are from v1.41.0; they are still in
 // development, so they are defined here and nowhere else.
 
@@ -107,3 +111,33 @@ const known: readonly (readonly [RegExp, string])[] = [
   [/^moonshotai\b/, 'moonshot_ai'],
   [/^watsonx\b/, 'ibm.watsonx.ai'],
 ]
+
+/** The model of a call, for spans and measurements. */
+export function modelFacts({ model }: InferenceRequest): Attributes {
+  return { [attributes.provider]: providerName(model.provider), [attributes.requestModel]: model.modelId }
+}
+
+const numbers = ['temperature', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty', 'seed'] as const
+
+/** The settings of a request. A setting whose type differs from the conventions is omitted. */
+export function settingsFacts({ settings = {}, responseFormat }: InferenceRequest): Attributes {
+  const facts: Attributes = {}
+  for (const name of numbers) if (typeof settings[name] === 'number') facts[attributes[name]] = settings[name]
+  if (typeof settings.maxOutputTokens === 'number') facts[attributes.maxTokens] = settings.maxOutputTokens
+  if (Array.isArray(settings.stopSequences)) facts[attributes.stopSequences] = settings.stopSequences.map(String)
+  if (responseFormat !== undefined) facts[attributes.outputType] = 'json'
+  return facts
+}
+
+const details = ['cachedInputTokens', 'cacheWriteTokens', 'reasoningTokens'] as const
+
+/** Zeros are omitted except for input and output tokens: a provider without a cache reports none. */
+export function usageFacts(usage: TokenUsage): Attributes {
+  const facts: Attributes = {
+    [attributes.inputTokens]: usage.inputTokens,
+    [attributes.outputTokens]: usage.outputTokens,
+  }
+  for (const name of details) if (usage[name] > 0) facts[attributes[name]] = usage[name]
+  if (usage.costUsd > 0) facts[attributes.cost] = usage.costUsd
+  return facts
+}

@@ -1,5 +1,8 @@
 import type { LedgerEntry, TimedLedgerEntry } from '../core/state/ledger.ts'
 
+/** The name of the tracing hook, which is not traced itself. */
+export const TRACING = 'tracing'
+
 /** A ledger entry, with its duration if known. */
 export type Noted = LedgerEntry & Partial<Pick<TimedLedgerEntry, 'durationMs'>>
 
@@ -20,7 +23,8 @@ export type Reading = {
  * when the last one ended, so times are computed backwards from there. Around hooks are nested around a call, so they all
  * end with it.
  */
-export function layOut(entries: readonly Noted[], now: number): Reading {
+export function readLedger(ledger: readonly Noted[], now: number): Reading {
+  const entries = ledger.filter(isTraced)
   const hooks: HookTime[] = []
   let [cursor, from, inCall] = [now, now, false]
   for (const entry of entries.toReversed()) {
@@ -31,6 +35,11 @@ export function layOut(entries: readonly Noted[], now: number): Reading {
     if (!inCall) cursor = start
   }
   return { now, hooks: hooks.toReversed(), from, callEnded: cursor }
+}
+
+/** Not the tracing hook, and not about a subagent, which has its own trace. */
+function isTraced({ hook, path, trigger, mode }: LedgerEntry): boolean {
+  return hook !== TRACING && path === undefined && !(trigger === 'onSubagentStop' && mode === 'loop')
 }
 
 /** The hook that replaced the result of a call, if one did. */

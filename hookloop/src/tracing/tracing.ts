@@ -5,10 +5,9 @@ import { BoundedMap } from '../values/bounded-map.ts'
 import { checkOptions } from '../values/check-options.ts'
 import type { ObserveContext } from '../core/hooks/context.ts'
 import { observe } from '../core/hooks/hook.ts'
-import { blockedBy, ExecutionTrace, showsOwn, TRACING, type TraceOptions } from './execution-trace.ts'
-import type { HooksShown } from './hook-spans.ts'
-import { Instruments } from './instruments.ts'
-import { Spans } from './spans.ts'
+import { TRACING } from './hook-times.ts'
+import { blockedBy, RunTrace, showsOwn, type HooksShown, type TraceOptions } from './run-trace.ts'
+import { Instruments, Spans } from './telemetry.ts'
 
 /** Options of `tracing`. */
 export type TracingOptions = {
@@ -59,18 +58,20 @@ const MAX_SUSPENDED = 1000
  * createAgent({ model, use: [tracing({ agentName: 'support', content: true })] })
  */
 export function tracing(options: TracingOptions = {}): Capability {
-  const { content = false, hooks = 'decisions', agentName } = checked(options)
-  const { tracer = trace.getTracer('hookloop'), meter } = options
-  const live = new LiveTraces({
-    spans: new Spans(tracer, content),
-    instruments: new Instruments(meter),
-    shown: hooks,
-    agentName,
+  checkOptions('tracing', options, {
+    tracer: having('a tracer', 'startSpan'),
+    meter: having('a meter', 'createHistogram'),
+    content: optionTypes.any,
+    hooks: choiceOf('decisions', 'none'),
+    agentName: optionTypes.any,
   })
+  const { content = false, hooks = 'decisions', agentName, tracer = trace.getTracer('hookloop'), meter } = options
+  const spans = new Spans(tracer, content === true)
+  const live = new LiveTraces({ spans, instruments: new Instruments(meter), shown: hooks, agentName })
   return {
     name: TRACING,
     hooks: [observe(watched, (ctx) => live.see(ctx), { name: TRACING, priority: PRIORITY })],
-    notes: [`Tracing: content ${content ? 'on' : 'off'}, hooks: ${hooks}.`],
+    notes: [`Tracing: content ${content === true ? 'on' : 'off'}, hooks: ${hooks}.`],
   }
 }
 
@@ -78,9 +79,9 @@ export function tracing(options: TracingOptions = {}): Capability {
 class LiveTraces {
   readonly #options: TraceOptions
   /** By the signal of the run. Subagents have one of their own. */
-  readonly #traces = new WeakMap<AbortSignal, ExecutionTrace>()
+  readonly #traces = new WeakMap<AbortSignal, RunTrace>()
   /** By the id of the agent, for its subagents. */
-  readonly #parents = new Map<string, ExecutionTrace>()
+  readonly #parents = new Map<string, RunTrace>()
   readonly #suspended = new BoundedMap<string, SpanContext>(MAX_SUSPENDED)
 
   constructor(options: TraceOptions) {
@@ -91,7 +92,7 @@ class LiveTraces {
     const { trigger, signal } = ctx
     if (trigger === 'onUserInput') {
       // A blocked input never becomes an execution, so it gets its own span here.
-      if (blockedBy(ctx) !== undefined) new ExecutionTrace(this.#options, ctx).see(ctx)
+      if (blockedBy(ctx) !== undefined) new RunTrace(this.#options, ctx).see(ctx)
       return
     }
     const execution = this.#traceOf(ctx)
@@ -107,7 +108,7 @@ class LiveTraces {
   }
 
   /** The trace of the execution; a new one if it starts, resumes, or was cancelled while being suspended. */
-  #traceOf(ctx: Watched): ExecutionTrace {
+  #traceOf(ctx: Watched): RunTrace {
     const { signal, state } = ctx
     const found = this.#traces.get(signal) ?? this.#open(ctx)
     const id = showsOwn(ctx) ? state.execution?.id : undefined
@@ -117,24 +118,12 @@ class LiveTraces {
     return found
   }
 
-  #open(ctx: Watched): ExecutionTrace {
+  #open(ctx: Watched): RunTrace {
     const { agentId, parentId = '' } = ctx.state
     // The spans of a subagent are inside the step of its parent.
-    const opened = new ExecutionTrace(this.#options, ctx, this.#parents.get(parentId))
+    const opened = new RunTrace(this.#options, ctx, this.#parents.get(parentId))
     this.#parents.set(agentId, opened)
     this.#traces.set(ctx.signal, opened)
     return opened
   }
-}
-
-/** Also rejects what would be misread: `content: 'false'` must not turn content on. */
-function checked(options: TracingOptions): TracingOptions {
-  checkOptions('tracing', options, {
-    tracer: having('a tracer', 'startSpan'),
-    meter: having('a meter', 'createHistogram'),
-    content: optionTypes.any,
-    hooks: choiceOf('decisions', 'none'),
-    agentName: optionTypes.any,
-  })
-  return options
 }

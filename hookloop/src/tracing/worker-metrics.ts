@@ -3,7 +3,7 @@ import { checkOptions } from '../values/check-options.ts'
 import { having, optionTypes } from '../values/option-types.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import { attributes, OTHER_ERROR, workerMetricNames as names } from './conventions.ts'
-import { SECONDS } from './instruments.ts'
+import { SECONDS } from './telemetry.ts'
 
 /** Options of `workerMetrics`. */
 export type WorkerMetricsOptions = {
