@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { checkArgument, checkNoOptions } from '../values/check-options.ts'
 
 /**
  * A listener for `node:http` from a function of web standards. A response is written as fast as the client reads it. When the
@@ -10,10 +9,7 @@ import { checkArgument, checkNoOptions } from '../values/check-options.ts'
  */
 export function toNodeListener(
   handle: (request: Request) => Response | Promise<Response>,
-  ...more: []
 ): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
-  checkNoOptions('toNodeListener', more)
-  checkArgument('toNodeListener', ['handle', handle], typeof handle === 'function', 'a function of a Request')
   return (incoming, outgoing) => {
     respond(handle, incoming, outgoing).catch(() => {
       if (outgoing.headersSent) outgoing.destroy()

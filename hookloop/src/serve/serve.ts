@@ -1,6 +1,6 @@
 import { isAgent } from '../core/agent/agent-parts.ts'
 import type { Agent } from '../core/agent/agent.ts'
-import { checkArgument, checkChoice, checkPositiveIntegers, readOptions } from '../values/check-options.ts'
+import { checkArgument, readOptions } from '../values/check-options.ts'
 import type { JsonObject } from '../values/json.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import { agUiRoutes } from './ag-ui/routes.ts'
@@ -73,7 +73,6 @@ export function serve(
   options: ServeOptions,
 ): (request: Request) => Promise<Response> {
   const given = readOptions('serve', options, defaults)
-  checkServeOptions(given)
   const { user: userOf, onError: report } = given
   const runner = runnerFor(agent, given.store)
   const rules: ChatRules = {
@@ -111,22 +110,7 @@ export function serve(
 }
 
 function runnerFor(agent: Agent<unknown> | SessionRunner, store: SessionStore | undefined): SessionRunner {
-  if (!isAgent(agent)) {
-    const isRunner = ['send', 'resume', 'stop'].every((name) => typeof Object(agent)[name] === 'function')
-    checkArgument('serve', ['agent', agent], isRunner, 'an agent made by createAgent, or a runner')
-    return agent as SessionRunner
-  }
+  if (!isAgent(agent)) return agent as SessionRunner
   checkArgument('serve', ['store', store], store !== undefined, "a store, such as sqliteStore('sessions.db')")
   return agentRunner(agent as Agent<unknown>, store!)
-}
-
-function checkServeOptions(given: Omit<ServeOptions, 'store'>): void {
-  const { user, path, onNewInput, showHooks } = given
-  checkArgument('serve', ['user', user], typeof user === 'function', 'a function that returns the id of the user')
-  for (const name of ['approvers', 'metadata', 'onError'] as const)
-    checkArgument('serve', [name, given[name]], typeof given[name] === 'function', 'a function')
-  checkArgument('serve', ['showHooks', showHooks], typeof showHooks === 'boolean', 'true or false')
-  checkArgument('serve', ['path', path], typeof path === 'string' && path.startsWith('/'), 'a path such as /api')
-  checkChoice('serve', 'onNewInput', onNewInput, ['block', 'reject'])
-  checkPositiveIntegers('serve', given, ['keepAliveMs', 'idleMs'])
 }

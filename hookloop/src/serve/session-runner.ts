@@ -1,11 +1,9 @@
-import { isAgent, partsOf } from '../core/agent/agent-parts.ts'
+import { partsOf } from '../core/agent/agent-parts.ts'
 import type { Agent } from '../core/agent/agent.ts'
 import type { RunStream } from '../core/agent/run-stream.ts'
 import type { Session } from '../core/agent/session.ts'
 import { BoundedMap } from '../values/bounded-map.ts'
-import { checkArgument, checkNoOptions, checkOptions } from '../values/check-options.ts'
 import type { AgentEvent } from '../core/state/event.ts'
-import { optionTypes } from '../values/option-types.ts'
 import type { JsonObject } from '../values/json.ts'
 import type { Message } from '../core/state/message.ts'
 import { stopError } from '../core/state/stop-request.ts'
@@ -61,9 +59,7 @@ export interface AgentRunner extends SessionRunner {
  * const handle = serve(runner, { user })
  * process.once('SIGTERM', () => void runner.close())
  */
-export function agentRunner(agent: Agent<unknown>, store: SessionStore, ...more: []): AgentRunner {
-  checkNoOptions('agentRunner', more)
-  checkArgument('agentRunner', ['agent', agent], isAgent(agent), 'an agent made by createAgent')
+export function agentRunner(agent: Agent<unknown>, store: SessionStore): AgentRunner {
   const parts = partsOf(agent)
   const port = sessionPort(store)
   const active = new Map<string, { readonly cancel: (by?: string) => void; readonly ended: Promise<void> }>()
@@ -86,21 +82,17 @@ export function agentRunner(agent: Agent<unknown>, store: SessionStore, ...more:
   return {
     store,
     send: (id, input, options = {}) => start(id, (signals) => handleOf(id).stream(input, { ...options, ...signals })),
-    resume: async (id, ...none: readonly unknown[]) => {
-      checkNoOptions('runner.resume', none)
+    resume: async (id) => {
       if (!active.has(id)) await start(id, (signals) => handleOf(id).resumeStream(signals))
     },
-    stop: async (id, options = {}) => {
-      checkOptions('runner.stop', options, { by: optionTypes.any })
-      const { by } = options
+    stop: async (id, { by } = {}) => {
       const own = active.get(id)
       own?.cancel(by)
       if (own !== undefined) return own.ended
       const { status } = (await store.read(id, { after: Infinity }))?.head ?? {}
       if (status === 'running') await handleOf(id).stop({ ...(by !== undefined && { by }) })
     },
-    close: async (...none: readonly unknown[]) => {
-      checkNoOptions('runner.close', none)
+    close: async () => {
       closing.abort()
       while (active.size > 0) await Promise.all([...active.values()].map(({ ended }) => ended))
     },

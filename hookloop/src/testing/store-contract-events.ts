@@ -55,7 +55,7 @@ export const eventsContract: readonly Case[] = [
       await writer.append(['0', '1', '2'])
       await writer.append(['3', '4'])
       for (const each of [mine, other])
-        for (const after of [-1, 0, 1, 2, 3, 4, 7])
+        for (const after of [-1, 0, 1, 2, 3, 4, 7, Infinity])
           for (const before of [0, 1, 2, 3, 4, 5, 9]) {
             const lines = (await each.read('range', { after, before }))?.lines
             same([after, before, lines], [after, before, ['0', '1', '2', '3', '4'].slice(after + 1, before)])

@@ -18,26 +18,6 @@ export const partsContract: readonly Case[] = [
     },
   ],
   [
-    'only the lines after a number are read if it is given, also of several appends and by another store',
-    async ({ store }) => {
-      const sessions = await store()
-      const writer = await sessions.open('part', { create: true })
-      const lines = Array.from({ length: 12 }, (_, i) => `line ${i}`)
-      for (const [from, to] of [
-        [0, 1],
-        [1, 5],
-        [5, 6],
-        [6, 12],
-      ] as const)
-        await writer.append(lines.slice(from, to), { head: { to } })
-      for (const after of [-1, 0, 1, 3, 4, 5, 10, 11, 12, Infinity]) {
-        const part = { head: { to: 12 }, lines: lines.slice(after + 1) }
-        for (const each of [sessions, await store()]) same([after, await each.read('part', { after })], [after, part])
-      }
-      same(await sessions.read('none', { after: 3 }), undefined)
-    },
-  ],
-  [
     'sessions are listed in pages, also if some were written in the meantime',
     async ({ store }) => {
       const sessions = await store()

@@ -18,54 +18,15 @@ export const badIds = [
   [undefined, null, 1, {}, ['a']] as unknown as string[],
 ].flat()
 
-/** Ids that could be taken for paths, queries, devices or each other. */
+/** Ids that could be taken for paths, queries, patterns, devices or each other. */
 export const oddIds = [
-  [
-    '.',
-    '..',
-    '../x',
-    '../../o/x',
-    'a/b',
-    'a\\b',
-    '/etc/passwd',
-    '%2e%2e',
-    '%2E%2E',
-    'a.jsonl',
-    '-rf',
-    '_a',
-    'a b',
-    ' a',
-  ],
-  ['é', 'e\u0301', '会', 'a:b', "a'--", 'ann@acme.example|chat:1', 'CON', 'con', 'Con', 'nul', 'com1', 'A', 'a', '😀'],
-  [
-    'x'.repeat(129),
-    '会'.repeat(200),
-    `${'会'.repeat(199)}!`,
-    '😀'.repeat(128),
-    'a.',
-    'a ',
-    'A.',
-    '.deleted-x',
-    'head.json',
-  ],
-  [
-    '*',
-    '%',
-    '%-',
-    '__proto__',
-    'constructor',
-    'ﬁ',
-    'fi',
-    '\u212a',
-    'K',
-    'k',
-    'ß',
-    'SS',
-    'İ',
-    'i',
-    '👩\u200d👩\u200d👧',
-  ],
-].flat()
+  ...'. .. ../x ../../o/x a/b a\\b /etc/passwd %2e%2e %2E%2E a.jsonl -rf _a a. A. .deleted-x head.json'.split(' '),
+  ...'é e\u0301 会 a:b ann@acme.example|chat:1 CON con Con nul com1 A a 😀 * % %- x_ xy __proto__ constructor'.split(
+    ' ',
+  ),
+  ...'ﬁ fi \u212a K k ß SS İ i 👩\u200d👩\u200d👧'.split(' '),
+  ...['a b', ' a', 'a ', "a'--", 'x'.repeat(129), '会'.repeat(200), `${'会'.repeat(199)}!`, '😀'.repeat(128)],
+]
 
 export const oddLines = [
   '',

@@ -1,7 +1,6 @@
-import { optionTypes } from '../values/option-types.ts'
 import { AgentError } from '../errors.ts'
 import { isId } from '../core/agent/run-options.ts'
-import { checkArgument, checkNoOptions, checkOptions } from '../values/check-options.ts'
+import { checkArgument, checkOptions } from '../values/check-options.ts'
 import type { AgentEvent } from '../core/state/event.ts'
 import type { JsonObject } from '../values/json.ts'
 import type { Message } from '../core/state/message.ts'
@@ -71,8 +70,7 @@ const WAIT_MS = 5_000
 
 /** A fleet on an engine. */
 export function createFleet({ store, agent, enqueue, resultOf }: Engine): Fleet {
-  const resume = async (session: string, ...more: []): Promise<void> => {
-    checkNoOptions('resume', more)
+  const resume = async (session: string): Promise<void> => {
     await enqueue({ session: checkSessionId(session), turn: crypto.randomUUID(), sentAt: Date.now() })
   }
   return {
@@ -83,11 +81,8 @@ export function createFleet({ store, agent, enqueue, resultOf }: Engine): Fleet 
       checkArgument('send', ['turn', turn], isId(turn), 'a text of 1 to 256 characters')
       const named = agent === undefined ? options : { agent, ...options }
       await enqueue({ ...named, session: checkSessionId(session), turn, input, sentAt: Date.now() })
-      const result: SentTurn['result'] = async (given = {}) => {
-        checkOptions('result', given, { signal: optionTypes.any })
-        const { signal } = given
-        return accepted(await whenReached(() => resultOf({ session, turn }, signal), signal))
-      }
+      const result: SentTurn['result'] = async ({ signal } = {}) =>
+        accepted(await whenReached(() => resultOf({ session, turn }, signal), signal))
       return { session, turn, result }
     },
     answer: async (session, given) => {

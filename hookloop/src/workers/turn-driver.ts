@@ -1,4 +1,4 @@
-import { isAgent, partsOf, storeOf } from '../core/agent/agent-parts.ts'
+import { partsOf, storeOf } from '../core/agent/agent-parts.ts'
 import type { Agent } from '../core/agent/agent.ts'
 import type { Run } from '../core/agent/run.ts'
 import type { Session } from '../core/agent/session.ts'
@@ -42,7 +42,27 @@ export type TurnReport = {
   readonly error?: { readonly code?: ErrorCode; readonly message: string }
 }
 
-/** Waiting long a worker waits for a session that another one has not released yet, before the engine tries again. */
+/** A worker that serves sessions. */
+export interface SessionWorker {
+  /** The number of turns that it drives now. */
+  readonly running: number
+  /** Whether `close` was called. */
+  readonly isDraining: boolean
+  /** Rejects if the store or the queue cannot be reached. Restate calls the worker, so it is not asked. */
+  check(): Promise<void>
+  /** Takes no new turns and suspends its runs at the end of their steps; other workers continue them. Resolves when none runs. */
+  close(): Promise<void>
+}
+
+/** An id that no session has: reading it shows whether the store can be reached, at the cost of one lookup. */
+const NO_SESSION = 'hookloop/worker/check'
+
+/** Rejects if the store cannot be reached. */
+export async function checkReachable(store: SessionStore): Promise<void> {
+  await store.read(NO_SESSION, { after: Infinity })
+}
+
+/** A worker waits so long for a session that another one has not released yet, before the engine tries again. */
 const WAIT_MS = 2_000
 
 /** Errors after which the same call can succeed. STATE_VERSION: on a worker that has the newer version. */
@@ -61,20 +81,41 @@ export class TurnDriver {
     const all = agents ?? (agent === undefined ? {} : { agent })
     const isOne = (agent === undefined) !== (agents === undefined)
     checkArgument(caller, ['agent', agent ?? agents], isOne, 'an agent, or agents by key')
-    const areAgents = Object.keys(all).length > 0 && Object.values(all).every(isAgent)
-    checkArgument(caller, ['agent', agent ?? agents], areAgents, 'an agent, or agents by key')
     const names = Object.values(all).map((each) => partsOf(each).name)
     const areDistinct = new Set(names).size === names.length // a session stores the name of its agent
     checkArgument(caller, ['agents', names], areDistinct, 'agents with different names')
-    checkArgument(caller, ['onTurn', onTurn], typeof onTurn === 'function', 'a function')
     this.#agents = all
     this.#onTurn = onTurn
     this.store = storeOfAll(caller, all)
   }
 
-  /** The number of turns that are driven now. */
-  get running(): number {
-    return this.#running.size
+  /** The worker on an engine, which adds what it checks and closes itself. */
+  worker(engine: { readonly check: () => Promise<unknown>; readonly close: () => Promise<unknown> }): SessionWorker {
+    const [running, isDraining] = [() => this.#running.size, () => this.isDraining]
+    return {
+      get running() {
+        return running()
+      },
+      get isDraining() {
+        return isDraining()
+      },
+      check: async () => {
+        await Promise.all([checkReachable(this.store), engine.check()])
+      },
+      close: async () => {
+        await Promise.all([engine.close(), this.close()])
+      },
+    }
+  }
+
+  /** How far the clock of the store is ahead of the clock of this process. */
+  async clockOffsetMs(): Promise<number> {
+    let offset = 0
+    await this.store.update(NO_SESSION, (value = null, now = Date.now()) => {
+      offset = now - Date.now()
+      return value
+    })
+    return Math.round(offset)
   }
 
   get isDraining(): boolean {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import type { SessionWorker } from './session-worker.ts'
+import type { SessionWorker } from './turn-driver.ts'
 import { workerHealth } from './worker-health.ts'
 
 type Listener = ReturnType<typeof workerHealth>

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AgentError } from '../errors.ts'
-import { checkArgument, checkOptions } from '../values/check-options.ts'
-import type { SessionWorker } from './session-worker.ts'
+import { checkOptions } from '../values/check-options.ts'
+import type { SessionWorker } from './turn-driver.ts'
 
 /** Options of `workerHealth`. */
 export type WorkerHealthOptions = {
@@ -37,8 +37,6 @@ export function workerHealth(
 ): (request: IncomingMessage, response: ServerResponse) => void {
   checkOptions('workerHealth', options, ['onError'])
   const { onError = () => undefined } = options
-  const isWorker = ['check', 'then'].some((name) => typeof Object(worker)[name] === 'function')
-  checkArgument('workerHealth', ['worker', worker], isWorker, 'a worker of serveSessions, or a promise of one')
   let state: SessionWorker | 'starting' | 'failed' = 'starting'
   Promise.resolve(worker).then(
     (started) => (state = started),

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { AgentError, messageOf, clause } from '../../errors.ts'
-import { checkReachable, type SessionWorker } from '../../workers/session-worker.ts'
+import { checkReachable, type SessionWorker } from '../../workers/turn-driver.ts'
 import type { SessionStore } from '../../sessions/stores/store.ts'
 import type { TurnReport } from '../../workers/turn-driver.ts'
 import { workerHealth } from '../../workers/worker-health.ts'

@@ -42,7 +42,7 @@ function errorInBody(thrown: unknown): JsonObject | undefined {
 }
 
 function classify(thrown: unknown): ErrorCode {
-  if (isOurs(thrown)) return thrown.code
+  if (thrown instanceof AgentError) return thrown.code
   if (/ended without a finish reason/i.test(wordsOf(thrown))) return 'MODEL_UNREACHABLE'
   const byName = codesByName.get(nameOf(thrown))
   if (byName !== undefined) return byName
@@ -58,14 +58,6 @@ function classify(thrown: unknown): ErrorCode {
   const byWords = codesByWords.find(([, pattern]) => pattern.test(text))?.[0]
   if (status !== undefined && status >= 400) return codeOfStatus(status, byWords)
   return byWords ?? (status === undefined ? 'MODEL_FAILED' : 'MODEL_REPLY_INVALID')
-}
-
-function isOurs(thrown: unknown): thrown is AgentError {
-  try {
-    return thrown instanceof AgentError
-  } catch {
-    return false // a proxy that throws on access
-  }
 }
 
 function codeOfStatus(status: number, byWords: ErrorCode | undefined): ErrorCode {
@@ -160,20 +152,19 @@ function causesOf(thrown: unknown): readonly unknown[] {
   return causes
 }
 
-const fieldNames = ['message', 'error', 'name', 'statusCode', 'responseBody', 'code', 'type', 'cause'] as const
-type Fields = { [K in (typeof fieldNames)[number]]?: unknown }
+type Field =
+  | 'message'
+  | 'error'
+  | 'name'
+  | 'statusCode'
+  | 'responseBody'
+  | 'responseHeaders'
+  | 'code'
+  | 'type'
+  | 'cause'
 
-/** The fields that can be read: a getter may throw, and that error is not the failure. */
-function fieldsOf(thrown: unknown): Fields {
-  const fields: Fields = {}
-  for (const name of fieldNames) {
-    try {
-      if (isJsonObject(thrown)) fields[name] = (thrown as Fields)[name]
-    } catch {
-      // treated as missing
-    }
-  }
-  return fields
+function fieldsOf(thrown: unknown): { readonly [K in Field]?: unknown } {
+  return isJsonObject(thrown) ? thrown : {}
 }
 
 /** Not repeated if the provider named the variable already; Ollama has no keys. */
@@ -184,21 +175,11 @@ function hintFor(code: ErrorCode, provider: string, words: string): string {
 
 /** How long the provider asks to wait, in milliseconds: from the headers or, for Google, from the body. */
 export function retryAfterOf(thrown: unknown): number | undefined {
-  try {
-    return readRetryAfter(thrown)
-  } catch {
-    return undefined // a getter threw
-  }
-}
-
-function readRetryAfter(thrown: unknown): number | undefined {
-  const { responseHeaders, responseBody } = (thrown ?? {}) as {
-    readonly responseHeaders?: { readonly [name: string]: string | undefined } | null
-    readonly responseBody?: unknown
-  }
-  const milliseconds = Number.parseFloat(responseHeaders?.['retry-after-ms'] ?? '')
+  const { responseHeaders, responseBody } = fieldsOf(thrown)
+  const headers = (responseHeaders ?? {}) as { readonly [name: string]: string | undefined }
+  const milliseconds = Number.parseFloat(headers['retry-after-ms'] ?? '')
   if (milliseconds >= 0) return milliseconds
-  const header = responseHeaders?.['retry-after']
+  const header = headers['retry-after']
   if (header !== undefined) {
     const seconds = Number(header)
     const ms = Number.isNaN(seconds) ? Date.parse(header) - Date.now() : seconds * 1_000

@@ -1,7 +1,6 @@
 import type { PgBoss } from 'pg-boss'
-import { checkNoOptions, checkOptions, checkPositiveIntegers } from '../../values/check-options.ts'
-import { checkReachable, type SessionWorker } from '../session-worker.ts'
-import { TurnDriver, type WorkerOptions } from '../turn-driver.ts'
+import { checkOptions, checkPositiveIntegers } from '../../values/check-options.ts'
+import { TurnDriver, type SessionWorker, type WorkerOptions } from '../turn-driver.ts'
 import { expiryOf, type RejectedTurn, type Turn, type TurnResult } from '../turn.ts'
 import {
   fromStored,
@@ -53,21 +52,10 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Sess
     return toStored(result)
   }
   await takeTurns(boss, drive, () => (driver.isDraining ? 0 : maxRuns))
-  return {
-    get running() {
-      return driver.running
-    },
-    get isDraining() {
-      return driver.isDraining
-    },
-    check: async () => {
-      await Promise.all([checkReachable(driver.store), boss.schemaVersion()])
-    },
-    close: async (...more: readonly unknown[]) => {
-      checkNoOptions('worker.close', more)
-      await Promise.all([driver.close(), boss.stop({ graceful: true, timeout: 600_000 })])
-    },
-  }
+  return driver.worker({
+    check: () => boss.schemaVersion(),
+    close: () => boss.stop({ graceful: true, timeout: 600_000 }),
+  })
 }
 
 type Drive = (jobs: readonly TurnJob[]) => Promise<Stored<TurnResult | RejectedTurn>>

@@ -3,7 +3,6 @@
 export { serveSessions, type RestateLog, type RestateWorker, type ServeSessionsOptions } from './serve-sessions.ts'
 export { fleet, type FleetOptions } from './fleet.ts'
 export type { Fleet, SendTurnOptions, SentTurn } from '../fleet.ts'
-export type { SessionWorker } from '../session-worker.ts'
 export { workerHealth, type WorkerHealthOptions } from '../worker-health.ts'
-export type { Agents, TurnReport, WorkerOptions } from '../turn-driver.ts'
+export type { Agents, SessionWorker, TurnReport, WorkerOptions } from '../turn-driver.ts'
 export type { TurnResult } from '../turn.ts'

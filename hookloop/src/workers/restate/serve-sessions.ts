@@ -2,9 +2,8 @@ import type { LoggerTransport, ObjectContext } from '@restatedev/restate-sdk'
 import type { Http2Server, ServerHttp2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { AgentError, messageOf } from '../../errors.ts'
-import { checkArgument, checkNoOptions, checkOptions, optionNames } from '../../values/check-options.ts'
-import { checkReachable, clockOffsetMs, type SessionWorker } from '../session-worker.ts'
-import { TurnDriver, type WorkerOptions } from '../turn-driver.ts'
+import { checkArgument, checkOptions, optionNames } from '../../values/check-options.ts'
+import { TurnDriver, type SessionWorker, type WorkerOptions } from '../turn-driver.ts'
 import { expiryOf, type RejectedTurn, type Turn, type TurnResult } from '../turn.ts'
 import { HANDLER, SERVICE, unreachable, type Continued } from './protocol.ts'
 
@@ -64,7 +63,6 @@ const retries = { initialRetryInterval: 50, maxRetryInterval: 2_000 }
 export async function serveSessions(options: ServeSessionsOptions): Promise<RestateWorker> {
   checkOptions('serveSessions', options, optionsOfWorker)
   const { port = 9080, host, service = SERVICE, identityKeys, onLog } = options
-  checkArgument('serveSessions', ['onLog', onLog], onLog === undefined || typeof onLog === 'function', 'a function')
   if (identityKeys !== undefined) checkKeys(identityKeys)
   const driver = new TurnDriver('serveSessions', options)
   const { endpoint, object, handlers, rpc, CancelledError } = await loadSdk()
@@ -90,7 +88,7 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Rest
     const expiry = expiryOf(turn, driven)
     if (expiry !== undefined) {
       // The SDK adds the delay to the clock of this worker, and Restate compares the sum with its own.
-      const delayMs = async (): Promise<number> => expiry.delayMs(Date.now()) + (await clockOffsetMs(driver.store))
+      const delayMs = async (): Promise<number> => expiry.delayMs(Date.now()) + (await driver.clockOffsetMs())
       const delay = Math.max(0, Math.round(await context.run('delay', delayMs, retries)))
       self[HANDLER](expiry.due, rpc.sendOpts({ delay }))
     }
@@ -131,24 +129,16 @@ export async function serveSessions(options: ServeSessionsOptions): Promise<Rest
   const bound = await listen(server, { port, host })
   const { admin, address = `http://localhost:${bound}` } = options
   if (admin !== undefined) await register(admin, address).catch(closeAndThrow(server))
-  return {
-    port: bound,
-    get running() {
-      return driver.running
-    },
-    get isDraining() {
-      return driver.isDraining
-    },
+  const worker = driver.worker({
     // Not the admin API: turns come without it, and Restate knows whether it reaches the worker.
-    check: () => checkReachable(driver.store),
-    close: async (...more: readonly unknown[]) => {
-      checkNoOptions('worker.close', more)
+    check: async () => undefined,
+    close: async () => {
       const ended = new Promise((resolve) => server.close(resolve))
       leave()
-      await driver.close()
       await ended
     },
-  }
+  })
+  return Object.assign(worker, { port: bound })
 }
 
 /** Otherwise Restate would use it again for the next turn, and a worker that has started since would get none. */
