@@ -14,7 +14,7 @@ const SHORT_LEASE = { LEASE_MS: '1000' }
 // Most of the time is spent on waiting, so the engines are tested at the same time.
 suite('takeover', { concurrency: engines.length }, () => {
   for (const engine of engines) {
-    suite(`a run on ${engine}`, async () => {
+    suite(`a run on ${engine}`, { concurrency: 1 }, async () => {
       const fleet = await TestFleet.start(engine)
       const networks: Network[] = []
       afterEach(async () => {

@@ -1,5 +1,5 @@
 import type { TimedLedgerEntry } from '../../core/state/ledger.ts'
-import { noTokens } from '../../core/state/usage.ts'
+import { noTokens, noUsage } from '../../core/state/usage.ts'
 import type { Column, EmbeddedRun, Question, Row, RowDetail, RunInfo, Span } from '../run.types.ts'
 
 // A run with every kind of decision.
@@ -43,137 +43,70 @@ export const question: Question = {
   asks: [{ by: 'ask-rm', message: 'Deletes files that are not in git.' }],
   askedAt: START + 40_000,
 }
+const model = (step: number, text: string, ms: number, more: Partial<Line> = {}): Line => ({
+  kind: 'model',
+  step,
+  name: 'claude-sonnet-5-5',
+  text,
+  ms,
+  ...more,
+})
+const call = (place: readonly [step: number, name: string], text: string, more: Partial<Line>): Line => {
+  const [step, name] = place
+  return { kind: 'call', step, name, text, status: 'ok', ms: 12, ...more }
+}
+const bash = (step: number, command: string, more: Partial<Line>): Line =>
+  call([step, 'bash'], command, { ...more, more: { args: { command }, ...more.more } })
+const change = (path: string, after: string, before?: string): NonNullable<Said['changes']> => [
+  { path, after, ...(before !== undefined && { before }) },
+]
+
+const INPUT = 'Clean up the folder, run the tests, then publish.'
+const PUSH = 'Agents never push. Open a pull request instead.'
+const DELETE = 'Deletes files that are not in git.'
+const FAILED = 'The last test run failed. Run the tests again.'
+const STOPS = 'The model called no more tools.'
+const REDACTED = '{\n  "registry": "https://npm.example",\n  "token": "[redacted]"\n}'
+const RELEASES = 'How are releases published in this repository?'
+
 const lines: readonly Line[] = [
-  {
-    kind: 'input',
-    text: 'Clean up the folder, run the tests, then publish.',
-    more: { text: 'Clean up the folder, run the tests, then publish.' },
-  },
-  {
-    kind: 'model',
-    step: 0,
-    name: 'claude-sonnet-5-5',
-    text: 'Let me look at what is there first.',
-    ms: 1_812,
-    forkAt: 4,
-  },
-  {
-    kind: 'call',
-    step: 0,
-    name: 'bash',
-    text: 'ls -la',
-    status: 'ok',
-    ms: 12,
+  { kind: 'input', text: INPUT, more: { text: INPUT } },
+  model(0, 'Let me look at what is there first.', 1_812, { forkAt: 4 }),
+  bash(0, 'ls -la', {
     said: [{ hook: 'no-ls', cell: 'x', decision: 'block', message: 'Use the files tool to list folders.' }],
     more: {
-      args: { command: 'ls -la' },
       output:
         'total 48\ndrwxr-xr-x  7 dev dev 4096 build\n-rw-r--r--  1 dev dev  812 old-notes.md\n-rw-r--r--  1 dev dev 2210 package.json',
     },
-  },
-  {
-    kind: 'call',
-    step: 0,
-    name: 'read_file',
-    text: './src/../config.json',
-    status: 'ok',
+  }),
+  call([0, 'read_file'], './src/../config.json', {
     ms: 4,
     said: [
       {
         hook: 'normalize-paths',
         cell: '~',
-        changes: [{ path: 'toolCall.args.path', before: './src/../config.json', after: 'config.json' }],
+        changes: change('toolCall.args.path', 'config.json', './src/../config.json'),
       },
-      {
-        hook: 'redact-secrets',
-        cell: '~',
-        changes: [
-          {
-            path: 'toolExecution.output',
-            after: '{\n  "registry": "https://npm.example",\n  "token": "[redacted]"\n}',
-          },
-        ],
-      },
+      { hook: 'redact-secrets', cell: '~', changes: change('toolExecution.output', REDACTED) },
     ],
-    more: {
-      args: { path: 'config.json' },
-      originalArgs: { path: './src/../config.json' },
-      output: '{\n  "registry": "https://npm.example",\n  "token": "[redacted]"\n}',
-    },
-  },
-  {
-    kind: 'model',
-    step: 1,
-    name: 'claude-sonnet-5-5',
-    text: 'The build is ready. I publish it.',
-    ms: 2_204,
-    forkAt: 11,
-  },
-  {
-    kind: 'call',
-    step: 1,
-    name: 'bash',
-    text: 'git push origin main',
+    more: { args: { path: 'config.json' }, originalArgs: { path: './src/../config.json' }, output: REDACTED },
+  }),
+  model(1, 'The build is ready. I publish it.', 2_204, { forkAt: 11 }),
+  bash(1, 'git push origin main', {
     status: 'blocked',
     ms: 0,
-    said: [
-      { hook: 'no-push', cell: 'x', decision: 'block', message: 'Agents never push. Open a pull request instead.' },
-    ],
-    more: {
-      args: { command: 'git push origin main' },
-      output: 'Blocked by no-push: Agents never push. Open a pull request instead.',
-    },
-  },
-  {
-    kind: 'model',
-    step: 2,
-    name: 'claude-sonnet-5-5',
-    text: 'I ask a researcher how releases are made here.',
-    ms: 1_402,
-    forkAt: 17,
-  },
-  {
-    kind: 'call',
-    step: 2,
-    name: 'researcher',
-    text: 'How are releases published in this repository?',
-    status: 'ok',
+    said: [{ hook: 'no-push', cell: 'x', decision: 'block', message: PUSH }],
+    more: { output: `Blocked by no-push: ${PUSH}` },
+  }),
+  model(2, 'I ask a researcher how releases are made here.', 1_402, { forkAt: 17 }),
+  call([2, 'researcher'], RELEASES, {
     ms: 5_310,
-    more: {
-      args: { task: 'How are releases published in this repository?' },
-      output: 'By a workflow on tags. See .github/workflows/release.yml.',
-    },
-  },
-  {
-    kind: 'model',
-    step: 0,
-    name: 'claude-haiku-5',
-    text: 'I search the workflows.',
-    ms: 902,
-    path: ['researcher'],
-  },
-  {
-    kind: 'call',
-    step: 0,
-    name: 'grep',
-    text: 'npm publish',
-    status: 'ok',
-    ms: 31,
-    path: ['researcher'],
-  },
-  {
-    kind: 'model',
-    step: 3,
-    name: 'claude-sonnet-5-5',
-    text: 'First I run the tests.',
-    ms: 1_190,
-    forkAt: 23,
-  },
-  {
-    kind: 'call',
-    step: 3,
-    name: 'bash',
-    text: 'npm test',
+    more: { args: { task: RELEASES }, output: 'By a workflow on tags. See .github/workflows/release.yml.' },
+  }),
+  model(0, 'I search the workflows.', 902, { name: 'claude-haiku-5', path: ['researcher'] }),
+  call([0, 'grep'], 'npm publish', { ms: 31, path: ['researcher'] }),
+  model(3, 'First I run the tests.', 1_190, { forkAt: 23 }),
+  bash(3, 'npm test', {
     status: 'failed',
     ms: 8_420,
     said: [
@@ -184,28 +117,16 @@ const lines: readonly Line[] = [
         warnings: [{ code: 'ACTION_WARNING', message: 'The entry was not written.' }],
       },
     ],
-    more: { args: { command: 'npm test' }, output: '3 passed, 1 failed\n  ✖ publish.test.ts: the tag exists' },
-  },
-  {
-    kind: 'model',
-    step: 4,
-    name: 'claude-sonnet-5-5',
-    text: 'The tests fail because of an old tag. I fixed the test.',
-    ms: 3_114,
-    forkAt: 29,
-  },
+    more: { output: '3 passed, 1 failed\n  ✖ publish.test.ts: the tag exists' },
+  }),
+  model(4, 'The tests fail because of an old tag. I fixed the test.', 3_114, { forkAt: 29 }),
   {
     kind: 'votes',
     step: 4,
     text: 'continues (tests-must-pass)',
     said: [
-      { hook: 'completion', cell: 's', decision: 'allowStop', message: 'The model called no more tools.' },
-      {
-        hook: 'tests-must-pass',
-        cell: 'c',
-        decision: 'requestContinuation',
-        message: 'The last test run failed. Run the tests again.',
-      },
+      { hook: 'completion', cell: 's', decision: 'allowStop', message: STOPS },
+      { hook: 'tests-must-pass', cell: 'c', decision: 'requestContinuation', message: FAILED },
     ],
     more: {
       votes: {
@@ -213,33 +134,20 @@ const lines: readonly Line[] = [
         resolvedBy: 'tests-must-pass',
         how: '"tests-must-pass" decided by requestContinuation: forbidContinuation beats requestContinuation beats allowStop beats allowContinuation.',
         evaluations: [
-          {
-            decision: 'allowStop',
-            reason: 'completed',
-            message: 'The model called no more tools.',
-            source: 'completion',
-          },
-          {
-            decision: 'requestContinuation',
-            reason: 'stopRequested',
-            message: 'The last test run failed. Run the tests again.',
-            source: 'tests-must-pass',
-          },
+          { decision: 'allowStop', reason: 'completed', message: STOPS, source: 'completion' },
+          { decision: 'requestContinuation', reason: 'stopRequested', message: FAILED, source: 'tests-must-pass' },
         ],
       },
     },
   },
-  { kind: 'model', step: 5, name: 'claude-sonnet-5-5', text: 'Now the clean-up.', ms: 988, forkAt: 34 },
-  {
-    kind: 'call',
-    step: 5,
-    name: 'bash',
-    text: 'rm -r build/ old-notes.md',
+  model(5, 'Now the clean-up.', 988, { forkAt: 34 }),
+  bash(5, 'rm -r build/ old-notes.md', {
     status: 'asked',
+    ms: undefined,
     question: question.id,
-    said: [{ hook: 'ask-rm', cell: '?', decision: 'ask', message: 'Deletes files that are not in git.' }],
+    said: [{ hook: 'ask-rm', cell: '?', decision: 'ask', message: DELETE }],
     more: { args: question.toolCall.args, question },
-  },
+  }),
 ]
 
 const columns: readonly Column[] = names.map(([hook, mode, group, more], id) => {
@@ -296,26 +204,13 @@ const runInfo: RunInfo = {
   index: 1,
   runs: 2,
   id: 'run-2',
-  input: 'Clean up the folder, run the tests, then publish.',
+  input: INPUT,
   status: 'suspended',
   live: false,
   startedAt: START,
   endedAt: START + 64_000,
-  usage: {
-    inputTokens: 24_720,
-    outputTokens: 960,
-    cachedInputTokens: 18_000,
-    cacheWriteTokens: 0,
-    reasoningTokens: 120,
-    costUsd: 0.0486,
-    steps: 6,
-    toolCalls: 6,
-  },
-  decided: {
-    by: 'ask-rm',
-    definedAt: '.hookloop/hooks.json:8',
-    message: 'Deletes files that are not in git.',
-  },
+  usage: { ...noUsage, inputTokens: 24_720, outputTokens: 960, costUsd: 0.0486, steps: 6, toolCalls: 6 },
+  decided: { by: 'ask-rm', definedAt: '.hookloop/hooks.json:8', message: DELETE },
   wayOn: 'Answer the question, then resume.',
   columns,
   rows: lines.length,
