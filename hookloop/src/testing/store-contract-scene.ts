@@ -25,7 +25,14 @@ export const oddIds = [
     ' ',
   ),
   ...'ﬁ fi \u212a K k ß SS İ i 👩\u200d👩\u200d👧'.split(' '),
-  ...['a b', ' a', 'a ', "a'--", 'x'.repeat(129), '会'.repeat(200), `${'会'.repeat(199)}!`, '😀'.repeat(128)],
+  'a b',
+  ' a',
+  'a ',
+  "a'--",
+  'x'.repeat(129),
+  '会'.repeat(200),
+  `${'会'.repeat(199)}!`,
+  '😀'.repeat(128),
 ]
 
 export const oddLines = [

@@ -61,17 +61,17 @@ export function tracing(options: TracingOptions = {}): Capability {
   checkOptions('tracing', options, {
     tracer: having('a tracer', 'startSpan'),
     meter: having('a meter', 'createHistogram'),
-    content: optionTypes.any,
+    content: [(value) => typeof value === 'boolean', 'true or false'],
     hooks: choiceOf('decisions', 'none'),
     agentName: optionTypes.any,
   })
   const { content = false, hooks = 'decisions', agentName, tracer = trace.getTracer('hookloop'), meter } = options
-  const spans = new Spans(tracer, content === true)
+  const spans = new Spans(tracer, content)
   const live = new LiveTraces({ spans, instruments: new Instruments(meter), shown: hooks, agentName })
   return {
     name: TRACING,
     hooks: [observe(watched, (ctx) => live.see(ctx), { name: TRACING, priority: PRIORITY })],
-    notes: [`Tracing: content ${content === true ? 'on' : 'off'}, hooks: ${hooks}.`],
+    notes: [`Tracing: content ${content ? 'on' : 'off'}, hooks: ${hooks}.`],
   }
 }
 
