@@ -1,6 +1,5 @@
 import type { AgentState } from '../../core/state/agent-state.ts'
-import type { Entry, RunLog } from '../../core/effects/log.ts'
-import { pathId, rootPath } from '../../core/effects/keys.ts'
+import type { RunLog } from '../../core/effects/log.ts'
 import type { Circumstances } from '../../core/effects/records.ts'
 import { isOfRun, type NumberedRecord, type SessionStart } from './session-records.ts'
 
@@ -24,15 +23,12 @@ export type RecordedRun = {
   readonly circumstances: Circumstances
   /** Where each step begins in `records`, by its index: behind the checkpoint that closed the step before. */
   readonly stepStarts: readonly number[]
-  /** The effects of each closed step, and, behind them, those of subagents in the open one that are part of their steps. */
-  readonly closed: readonly (readonly Entry[])[]
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-type GrowingRun = Mutable<Omit<RecordedRun, 'records' | 'stepStarts' | 'closed'>> & {
+type GrowingRun = Mutable<Omit<RecordedRun, 'records' | 'stepStarts'>> & {
   readonly records: NumberedRecord[]
   readonly stepStarts: number[]
-  readonly closed: Entry[][]
 }
 
 type Followed = Pick<RecordedRun, 'state' | 'log'> & {
@@ -49,22 +45,11 @@ export class RecordedRuns {
     return this.#runs
   }
 
-  /** Called with each record before the reader follows it: a record that closes a step ends what the log knows of its effects. */
-  close(record: NumberedRecord, log: RunLog): void {
-    if (record.t !== 'step' && record.t !== 'final') return
-    const scopes = log.scopesIn(pathId((record.t === 'step' ? record.path : undefined) ?? rootPath))
-    for (const { entries } of scopes)
-      this.#runs
-        .at(-1)
-        ?.closed.at(-1)!
-        .push(...entries.values())
-  }
-
   /** Called with each record after the reader has followed it. */
   add(record: NumberedRecord, { start, runs, state, log }: Followed): void {
     if (record.t === 'input') {
       const begin = { start: start!, index: runs - 1, input: record, before: state, records: [], state, log }
-      this.#runs.push({ ...begin, circumstances: circumstancesIn(record), stepStarts: [0], closed: [[]] })
+      this.#runs.push({ ...begin, circumstances: circumstancesIn(record), stepStarts: [0] })
       return
     }
     if (record.t === 'rewound') this.rewound.push(record)
@@ -79,10 +64,7 @@ export class RecordedRuns {
     }
     if (record.t !== 'step' || record.path !== undefined) return
     const closed = state?.stepCount ?? 0
-    while (stepStarts.length <= closed) {
-      stepStarts.push(records.length)
-      last.closed.push([])
-    }
+    while (stepStarts.length <= closed) stepStarts.push(records.length)
   }
 }
 

@@ -103,7 +103,6 @@ export class SessionReader {
     try {
       if (record.t === 'input') this.beginRun()
       if (isOfRun(record)) {
-        if (this.#collects) this.recorded.close(record, this.log)
         this.log.apply(record)
         if (this.log.root.state !== undefined) this.state = this.log.root.state
       }

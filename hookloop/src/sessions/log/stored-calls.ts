@@ -4,12 +4,21 @@ import type { Part } from '../../core/state/message.ts'
 import type { ModelUsage, StoredCall, StoredCallKind, StoredToolCall } from '../../core/state/stored-run.ts'
 import type { Approval, ToolExecution } from '../../core/state/tool-call.ts'
 import { addTokens, noTokens, type TokenUsage } from '../../core/state/usage.ts'
-import type { EffectKey } from '../../core/effects/keys.ts'
-import type { Entry } from '../../core/effects/log.ts'
-import type { EndRecord } from '../../core/effects/records.ts'
+import { keyId, pathId, type EffectKey, type EffectPath } from '../../core/effects/keys.ts'
+import type { BeginRecord, EndRecord } from '../../core/effects/records.ts'
+import type { NumberedRecord } from './session-records.ts'
+
+/** An effect as it is recorded. */
+type Effect = {
+  readonly key: EffectKey
+  readonly path: EffectPath
+  readonly first: Numbered<BeginRecord | EndRecord>
+  end?: Pick<EndRecord, 'value' | 'error' | 'at'>
+}
+type Numbered<T> = T & { readonly seq: number }
 
 /** An effect as a call. */
-type Made = { readonly call: StoredCall; readonly entry: Entry }
+type Made = { readonly call: StoredCall; readonly effect: Effect }
 
 type Answer = { readonly content: readonly Part[]; readonly finishReason: FinishReason; readonly usage: TokenUsage }
 
@@ -26,29 +35,29 @@ const kinds: { readonly [kind in EffectKey['kind']]?: StoredCallKind } = {
 
 /** The calls of a run to the outside, in the order of their records. */
 export class StoredCalls {
+  readonly #made: readonly Made[]
   /** By the step that they are part of, in the agent itself or a subagent. */
   readonly #steps: ReadonlyMap<string, readonly Made[]>
 
-  constructor(entries: readonly Entry[]) {
-    const made = entries.filter(({ key }) => key.kind !== 'timeout').map((entry) => ({ entry, call: toCall(entry) }))
-    const sorted = made.toSorted((a, b) => a.call.seq - b.call.seq)
-    this.#steps = Map.groupBy(sorted, ({ entry: { scope, key } }) => `${scope.id} ${key.step}`)
+  constructor(records: readonly NumberedRecord[]) {
+    const effects = [...effectsIn(records)].filter(([, { key }]) => key.kind !== 'timeout')
+    this.#made = effects.map(([id, effect]) => ({ effect, call: toCall(id, effect) }))
+    this.#steps = Map.groupBy(this.#made, ({ effect: { path, key } }) => `${pathId(path)} ${key.step}`)
   }
 
   /** The calls of a subagent are those that it makes. */
   get all(): readonly StoredCall[] {
-    const made = [...this.#steps.values()].flat().filter(({ entry }) => entry.key.kind !== 'child')
-    return made.map(({ call }) => call).toSorted((a, b) => a.seq - b.seq)
+    return this.#made.filter(({ effect }) => effect.key.kind !== 'child').map(({ call }) => call)
   }
 
   /** What the models have cost, by model. A call with attempts inside it counts only for what they leave over. */
   models(): readonly ModelUsage[] {
     const models = new Map<string, ModelUsage>()
     for (const made of this.#steps.values()) {
-      for (const { call, entry } of made) {
+      for (const { call, effect } of made) {
         const { kind, model, usage = noTokens } = call
         if (kind !== 'inference' || model === undefined) continue
-        const inside = attemptsAt(entry.key, made)
+        const inside = attemptsAt(effect.key, made)
         const known = models.get(model) ?? { model, calls: 0, ...noTokens }
         const cost = inside.reduce((left, each) => leftOver(left, each.call.usage ?? noTokens), usage)
         models.set(model, { model, calls: known.calls + (inside.length > 0 ? 0 : 1), ...addTokens(known, cost) })
@@ -62,27 +71,46 @@ export class StoredCalls {
     const made = this.#steps.get(` ${index}`) ?? []
     const inferences = made.filter(({ call: { kind, hook } }) => kind === 'inference' && hook === undefined)
     if (inferences.length === 0) return undefined
-    const models = inferences.filter(({ entry }) => entry.key.kind === 'model')
+    const models = inferences.filter(({ effect }) => effect.key.kind === 'model')
     const last = models.at(-1)
-    const tried = last === undefined ? inferences : attemptsAt(last.entry.key, made)
+    const tried = last === undefined ? inferences : attemptsAt(last.effect.key, made)
     const { model } = (tried.findLast(({ call }) => call.error === undefined) ?? tried.at(-1) ?? last!).call
     const began = Math.min(...inferences.map(({ call }) => call.began ?? Infinity))
     const answered = models.findLast(({ call }) => call.output !== undefined)
     const facts = { ...(model !== undefined && { model }), ...(began < Infinity && { began }) }
-    return { facts, answer: answered?.entry.end?.value as Answer | undefined, made }
+    return { facts, answer: answered?.effect.end?.value as Answer | undefined, made }
   }
 }
 
-function toCall({ id, scope, key, begin, end }: Entry): StoredCall {
+function effectsIn(records: readonly NumberedRecord[]): ReadonlyMap<string, Effect> {
+  const effects = new Map<string, Effect>()
+  for (const record of records) {
+    if (record.t === 'answer') {
+      const asked = [...effects.values()].findLast((each) => asksFor(each, record.approval))
+      if (asked !== undefined) asked.end ??= { value: record.answer, at: record.at }
+    }
+    if (record.t !== 'begin' && record.t !== 'end') continue
+    const { key, path = [] } = record
+    const id = `${pathId(path)} ${keyId(key)}`
+    const effect: Effect = effects.get(id) ?? { key, path, first: record }
+    effects.set(id, effect)
+    if (record.t === 'end') effect.end ??= record
+  }
+  return effects
+}
+
+function asksFor({ key, first }: Effect, approval: string): boolean {
+  return key.kind === 'ask' && (first.input as Approval | undefined)?.id === approval
+}
+
+function toCall(id: string, { key, path, first, end }: Effect): StoredCall {
   const { step, call: of, trigger, hook } = key
-  const { path } = scope
+  const { input = null, seq } = first
   const kind = key.kind === 'attempt' && of !== undefined ? 'tool' : kinds[key.kind]!
-  const input = begin?.input ?? end?.input ?? null
-  const began = begin?.at ?? end?.began
+  const began = first.t === 'begin' ? first.at : first.began
   const model = kinds[key.kind] === 'inference' && isJsonObject(input) ? input['model'] : undefined
-  const { seq } = (begin ?? end) as unknown as { readonly seq: number } // it was read from a line
   return {
-    key: `${scope.id} ${id}`,
+    key: id,
     kind,
     step,
     ...(of !== undefined && { call: of }),
@@ -96,7 +124,7 @@ function toCall({ id, scope, key, begin, end }: Entry): StoredCall {
   }
 }
 
-function resultOf(kind: StoredCallKind, { value = null, error }: EndRecord): Partial<StoredCall> {
+function resultOf(kind: StoredCallKind, { value = null, error }: Effect['end'] & {}): Partial<StoredCall> {
   if (error !== undefined) return { error: { code: error.code, message: error.message } }
   if (!isJsonObject(value)) return kind === 'inference' ? {} : { output: value }
   if (kind === 'tool') return { output: value['execution'] ?? value }
@@ -116,7 +144,8 @@ function resultOf(kind: StoredCallKind, { value = null, error }: EndRecord): Par
 function attemptsAt({ kind, n }: EffectKey, made: readonly Made[]): readonly Made[] {
   if (kind !== 'model') return []
   return made.filter(
-    ({ entry: { key }, call }) => key.kind === 'attempt' && call.kind === 'inference' && `${key.n}`.startsWith(`${n}.`),
+    ({ effect: { key }, call }) =>
+      key.kind === 'attempt' && call.kind === 'inference' && `${key.n}`.startsWith(`${n}.`),
   )
 }
 
@@ -131,8 +160,8 @@ export function storedToolCall(
   made: readonly Made[] = [],
   closed?: { readonly args: Json; readonly result: ToolExecution },
 ): StoredToolCall {
-  const runs = made.filter(({ entry: { key } }) => key.call === id && (key.kind === 'tool' || key.kind === 'child'))
-  const asked = made.findLast(({ entry: { key } }) => key.call === id && key.kind === 'ask')?.call
+  const runs = made.filter(({ effect: { key } }) => key.call === id && (key.kind === 'tool' || key.kind === 'child'))
+  const asked = made.findLast(({ effect: { key } }) => key.call === id && key.kind === 'ask')?.call
   const question = asked?.input as Approval | undefined
   const { began } = runs[0]?.call ?? {}
   const { ended, output, input } = runs.at(-1)?.call ?? {}

@@ -14,11 +14,10 @@ import { StoredCalls, storedToolCall } from './stored-calls.ts'
  * one on, with their calls, ledger, models, warnings and events, and costs as much as they do; all else is of the whole run.
  */
 export function toStoredRun(recorded: RecordedRun, rewound: readonly RewoundRecord[] = [], from = 0): StoredRun {
-  const { start, index, input, records, log, stepStarts, closed } = recorded
+  const { start, index, input, records, log, stepStarts } = recorded
   const execution = executionOf(recorded)
   const recent = records.slice(stepStarts[from])
-  const open = [...log.scopes.values()].flatMap(({ entries }) => [...entries.values()])
-  const calls = new StoredCalls([...closed.slice(from).flat(), ...open])
+  const calls = new StoredCalls(recent)
   const final = execution?.final ?? finalIn(recent)
   const isOpen = final === undefined && !log.isOver
   const isSuspended = isOpen && log.pending !== undefined
