@@ -175,7 +175,7 @@ test('with any tool name and any arguments the run continues, and no prototype i
       const { run, execution, entries } = await useOnce({ name, args: args as Json }, make)
       assert.equal(run.status, 'completed')
       assert.equal(execution.status === 'ok' || entries.length === 1, true)
-      const saved: unknown = JSON.parse(JSON.stringify(run.state))
+      const saved = JSON.parse(JSON.stringify(run.state)) as JsonObject
       assert.deepEqual(JSON.parse(JSON.stringify(fromStateJson(saved))), saved)
     }),
     { numRuns: 150 },

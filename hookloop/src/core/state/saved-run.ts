@@ -40,14 +40,14 @@ export type SavedRun = {
 
 /** Reads a saved run. Throws STATE_INVALID with the path of what is wrong, or STATE_VERSION if it is of a newer version. */
 export function fromSavedRun(saved: unknown): { state: AgentState; ledger: readonly TimedLedgerEntry[] } {
-  const json = versioned(saved, 'saved run', SAVED_VERSION)
+  const json = versioned(jsonOf(saved), 'saved run', SAVED_VERSION)
   const ledger = json['ledger'] ?? []
   check(listOf(ledgerEntry)(ledger, 'ledger'))
   return { state: fromStateJson(json['state']), ledger: ledger as unknown as readonly TimedLedgerEntry[] }
 }
 
-/** Reads the JSON of a state. */
-export function fromStateJson(value: unknown): AgentState {
+/** Reads the JSON of a state: a value that `storedJson` or `parsedJson` has returned. */
+export function fromStateJson(value: Json | undefined): AgentState {
   const json = versioned(value, 'state', STATE_VERSION)
   check(state(json, ''))
   const { version: _version, messages, metadata, execution: run, ...rest } = json
@@ -106,14 +106,16 @@ function toExecution(json: JsonObject): ExecutionFields {
   return Object.freeze({ ...json, steps: List.from(json['steps'] as unknown as Step[]) }) as unknown as ExecutionFields
 }
 
-/** A frozen copy of an object whose version can be read; the version is checked before anything else. */
-function versioned(value: unknown, what: string, known: number): JsonObject {
-  let json: Json
+function jsonOf(value: unknown): Json {
   try {
-    json = storedJson(value, 'state')
+    return storedJson(value, 'state')
   } catch (error) {
     throw invalid((error as Error).message)
   }
+}
+
+/** An object whose version can be read; the version is checked before anything else. */
+function versioned(json: Json | undefined, what: string, known: number): JsonObject {
   if (!isJsonObject(json)) throw invalid(`the ${what} must be an object`)
   checkVersion(json['version'], known, what)
   return json

@@ -2,37 +2,45 @@ import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import { corruptLine } from './session-log.ts'
 import type { SessionRecord } from './session-records.ts'
 
-/** A value of an earlier record: the number of its line, and where it is in the record. */
+/** A value of an earlier record: how many lines it is back, and where it is in the record. */
 type Place = readonly (string | number)[]
 /** A value with places, or the value itself if it has the key. */
 type Reference = { readonly [KEY]: Place | JsonObject }
 
 const KEY = '$'
-/** What is shorter is stored again. */
-const MIN_CHARS = 40
+/** What is shorter, such as an id, is stored again. */
+const MIN_CHARS = 48
 /** `value.content[0].input` */
 const MAX_DEPTH = 5
-const repeated: ReadonlySet<string> = new Set(['input', 'begin', 'end'])
+/** What later records repeat of a record. */
+const parts = ['message', 'hooks', 'input', 'value'] as const
 
 /**
  * The change of a step contains what its effects have ended with: the same objects, and the same texts. Its line refers to
- * their lines: `{ "$": [12, "value", "content"] }`. No reference leads to a line before the last checkpoint.
+ * their lines: `{ "$": [3, "value", "content"] }`, if it is 3 lines back. No reference leads to a line before the last checkpoint,
+ * so there is no snapshot in between, and an export without snapshots has the same references.
  */
 export class References {
+  /** The records since the last checkpoint, by their lines. */
   readonly #records = new Map<number, JsonObject>()
+  /** Where their values are. */
   readonly #places = new Map<unknown, Place>()
+  /** The lines of records whose values are not among the places yet: only what writes needs them. */
+  #unread: number[] = []
 
   /** The record as it is stored in a line. */
   write(record: SessionRecord, line: number): JsonObject {
+    for (const each of this.#unread) this.#remember(each)
+    this.#unread = []
     const json = record as unknown as JsonObject
-    const stored = this.#places.size === 0 ? json : (this.#withReferences(json) as JsonObject)
+    const stored = this.#places.size === 0 ? json : (this.#withReferences(json, line) as JsonObject)
     this.#follow(record, line)
     return stored
   }
 
-  /** The record that was stored in a line. */
-  read(stored: JsonObject, line: number): JsonObject {
-    const record = this.#resolved(stored, line) as JsonObject
+  /** The record that was stored in a line, given its text. */
+  read(stored: JsonObject, text: string, line: number): JsonObject {
+    const record = text.includes(`"${KEY}":`) ? (this.#resolved(stored, line) as JsonObject) : stored
     this.#follow(record as unknown as SessionRecord, line)
     return record
   }
@@ -42,28 +50,37 @@ export class References {
     if (t === 'step' ? record.path === undefined : t === 'input' || t === 'final' || t === 'rewound') {
       this.#records.clear()
       this.#places.clear()
+      this.#unread = []
     }
-    if (!repeated.has(t)) return
+    if (t !== 'input' && t !== 'begin' && t !== 'end') return
     this.#records.set(line, record as unknown as JsonObject)
-    this.#remember(record as unknown as Json, [line])
+    this.#unread.push(line)
+  }
+
+  #remember(line: number): void {
+    const record = this.#records.get(line)!
+    for (const part of parts) if (record[part] !== undefined) this.#place(record[part], [line, part])
   }
 
   /** Returns about how long the text of the value is: a short one is not worth a reference. */
-  #remember(value: Json | undefined, place: Place): number {
-    let length = typeof value === 'string' ? value.length : 8
+  #place(value: Json | undefined, place: Place): number {
+    let length = typeof value === 'string' ? value.length : 4
     if (typeof value === 'object' && value !== null && place.length <= MAX_DEPTH) {
       const entries = Array.isArray(value) ? value.entries() : Object.entries(value)
-      for (const [key, item] of entries) length += this.#remember(item as Json | undefined, [...place, key])
+      for (const [key, item] of entries) {
+        const ofKey = typeof key === 'string' ? key.length + 3 : 1
+        length += ofKey + this.#place(item as Json | undefined, [...place, key])
+      }
     }
-    if (length >= MIN_CHARS && place.length > 1) this.#places.set(value, place)
+    if (length >= MIN_CHARS) this.#places.set(value, place)
     return length
   }
 
-  #withReferences(value: Json): Json {
+  #withReferences(value: Json, line: number): Json {
     if (typeof value === 'string' && value.length < MIN_CHARS) return value
-    const place = this.#places.get(value)
-    if (place !== undefined) return { [KEY]: place }
-    const replaced = mapped(value, (item) => this.#withReferences(item))
+    const [first, ...path] = this.#places.get(value) ?? []
+    if (first !== undefined) return { [KEY]: [line - (first as number), ...path] }
+    const replaced = mapped(value, (item) => this.#withReferences(item, line))
     return isReference(replaced) ? { [KEY]: replaced } : replaced
   }
 
@@ -71,8 +88,8 @@ export class References {
     if (!isReference(value)) return mapped(value, (item) => this.#resolved(item, line))
     const place = value[KEY]
     if (!Array.isArray(place)) return mapped(place, (item) => this.#resolved(item, line))
-    const [first, ...path] = place as Place
-    let found: unknown = this.#records.get(first as number)
+    const [back, ...path] = place as Place
+    let found: unknown = this.#records.get(line - (back as number))
     for (const key of path) found = (found as { readonly [key: string]: Json } | undefined)?.[key]
     if (found === undefined) throw corruptLine(line, `it refers to ${JSON.stringify(place)}, which is not recorded`)
     return found as Json

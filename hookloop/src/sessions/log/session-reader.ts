@@ -92,7 +92,7 @@ export class SessionReader {
     if (this.end.seq < 0) checkVersion(lines[0])
     for (const line of lines) {
       const { record: value, end } = decodeLine(line, this.end)
-      const record = toRecord(this.#references.read(value, end.seq), end.seq) as NumberedRecord
+      const record = toRecord(this.#references.read(value, line, end.seq), end.seq) as NumberedRecord
       this.#passed(record, line, end)
       yield record
     }
@@ -214,7 +214,7 @@ export class SessionReader {
       log.waits = open.waits
     }
     log.ledger = [...ledger]
-    Object.assign(this, { run, isSuspended, runs, turns })
+    Object.assign(this, { run, isSuspended, runs, turns, checkpoint: this.end.seq })
   }
 }
 
