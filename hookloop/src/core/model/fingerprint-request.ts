@@ -10,8 +10,7 @@ export function fingerprintRequest(request: InferenceRequest): Json {
   return {
     model: `${model.provider}/${model.modelId}`,
     messages: messages.length,
-    conversation: fingerprintConversation(messages),
-    rest: fingerprintRest(rest),
+    hash: hashText(`${fingerprintConversation(messages)}${fingerprintRest(rest)}`),
   }
 }
 

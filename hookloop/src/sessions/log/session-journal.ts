@@ -9,7 +9,7 @@ import { endInHead } from './read-session.ts'
 import type { SessionReader } from './session-reader.ts'
 import type { RewoundRecord, SessionRecord } from './session-records.ts'
 
-/** A snapshot is taken when so many characters of lines have come since the last one, or as many as it had. */
+/** A snapshot is taken when so many characters of lines have come since the last one, or twice as many as it had. */
 const SNAPSHOT_CHARS = 65_536
 /** How long events wait for each other: an answer has hundreds of pieces. */
 const EVENTS_MS = 20
@@ -83,7 +83,7 @@ export class SessionJournal {
   /** Between two steps: a snapshot keeps reading as fast as it is, however long the session is. */
   takeSnapshotIfDue(): void {
     const { state, tailChars, snapshotChars, end } = this.reader
-    if (state === undefined || tailChars < Math.max(SNAPSHOT_CHARS, snapshotChars)) return
+    if (state === undefined || tailChars < Math.max(SNAPSHOT_CHARS, 2 * snapshotChars)) return
     this.append(this.reader.snapshot())
     this.#head = { ...this.#head, snapshot: { line: end.seq + 1, sum: end.sum } }
   }
