@@ -14,7 +14,6 @@ export type CliContext = {
   readonly command: string
 }
 
-/** Whether a user at a terminal can answer questions. */
 export function isInteractive({ stdin, err }: Pick<CliContext, 'stdin' | 'err'>): boolean {
   return stdin.isTTY === true && err.isTTY === true
 }

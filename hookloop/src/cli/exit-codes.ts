@@ -27,7 +27,6 @@ export const exitCodeTable: readonly (readonly [code: ExitCode, meaning: string]
   [exitCodes.terminated, 'terminated with SIGTERM'],
 ]
 
-/** Why a run was cancelled from outside. */
 export type Interruption = 'SIGINT' | 'SIGTERM' | 'EPIPE'
 
 const interruptionCodes: { readonly [I in Interruption]: ExitCode } = {

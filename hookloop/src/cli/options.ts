@@ -4,14 +4,12 @@ import type { ListOptions } from '../sessions/stores/store.ts'
 
 const STORE = ['--store <where>', 'session store: a file (sessions.db) or postgres://…'] as const
 
-/** Options of commands that read sessions. */
 export function storeOptions(command: Command): Command {
   return jsonOption(
     command.option(...STORE).option('-a, --agent <file>', 'agent module; its store is used if it has one'),
   )
 }
 
-/** Options that select sessions. */
 export function filterOptions(command: Command): Command {
   return command
     .option('--status <status>', 'only sessions with this status; can be repeated', collectStatus)
@@ -43,7 +41,6 @@ export function duration(text: string): number {
   throw new InvalidArgumentError('It must be a number and m, h, d or w, such as 12h or 30d.')
 }
 
-/** Options that select and limit the agent. */
 export function agentOptions(command: Command): Command {
   return command
     .option('-m, --model <name>', 'provider/model (default: the model of the agent, or HOOKLOOP_MODEL)')
@@ -57,7 +54,6 @@ export function agentOptions(command: Command): Command {
     .option(...STORE)
 }
 
-/** Options about hooks from files. */
 export function hooksOptions(command: Command): Command {
   return command
     .option('--no-hooks', 'ignore the hooks in files of this project; your own hooks still apply')
@@ -75,7 +71,6 @@ export function runOptions(command: Command): Command {
     .option('--json', 'print each event, then the result, as a line of JSON')
 }
 
-/** The session of `run` and `chat`. */
 export function sessionOptions(command: Command): Command {
   return command
     .option('--session <id>', 'continue this session, or start it with this id (default: a new session)')

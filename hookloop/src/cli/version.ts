@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 
-/** The version of this package. */
 export function version(): string {
   const file = new URL('../../package.json', import.meta.url) // the same place from src/ and from dist/
   return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version

@@ -17,7 +17,6 @@ export function ownerIsActive({ kind, name }: { readonly kind: string; readonly 
   }
 }
 
-/** The name of the subagent that runs. */
 function agentOf({ metadata }: AgentState): string | undefined {
   const who = metadata[SUBAGENT_KEY]
   return isJsonObject(who) && typeof who['name'] === 'string' ? who['name'] : undefined

@@ -9,7 +9,6 @@ import { realPath } from './trust/fingerprint.ts'
 export type Head = {
   readonly kind: 'skill' | 'agent'
   readonly file: string
-  /** Its folder. */
   readonly root: string
   readonly name: string
 }
@@ -23,7 +22,6 @@ export function headsIn(folder: string): readonly Head[] {
   return [...skills, ...others].map(headAt)
 }
 
-/** Whether a file is a skill, a command or an agent, by its path. */
 export function headAt(file: string): Head {
   const root = dirname(file)
   if (basename(file) === 'SKILL.md') return { kind: 'skill', file, root, name: basename(root) }

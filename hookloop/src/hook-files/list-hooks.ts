@@ -19,7 +19,6 @@ export type ListedHook = {
   readonly trigger: HookTrigger | undefined
   readonly mode: 'guard' | 'hook' | 'observe'
   readonly name: string
-  /** The complete command, URL or prompt. */
   readonly runs: string
   /** The other options of its action. */
   readonly more?: JsonObject
@@ -27,14 +26,11 @@ export type ListedHook = {
   readonly priority: number
   readonly source: string
   readonly kind: string
-  /** The skill or the agent it belongs to. */
   readonly owner?: string
   readonly trust: TrustStatus | 'own'
-  /** The Claude Code event it was written for. */
   readonly event?: string
   /** Environment variables of the user that it gets. */
   readonly sends?: readonly string[]
-  /** What is wrong with it. */
   readonly problem?: string
 }
 

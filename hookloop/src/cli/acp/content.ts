@@ -5,7 +5,6 @@ import type { ToolExecution } from '../../core/state/tool-call.ts'
 
 const MAX_OUTPUT_CHARS = 20_000
 
-/** The prompt of an editor as a message. */
 export function toMessage(prompt: readonly ContentBlock[]): Message {
   return { role: 'user', content: prompt.map(toPart) }
 }
@@ -29,12 +28,10 @@ function toPart(block: ContentBlock): Part {
   }
 }
 
-/** A piece of text of the user or of the agent. */
 export function chunk(kind: 'user_message' | 'agent_message' | 'agent_thought', text: string): SessionUpdate {
   return { sessionUpdate: `${kind}_chunk`, content: { type: 'text', text } }
 }
 
-/** The result of a tool as an editor shows it. */
 export function resultUpdate(toolCallId: string, { status, output, by, withheld }: ToolExecution): SessionUpdate {
   const said = typeof output === 'string' ? output : JSON.stringify(output, undefined, 2)
   const text = said.length <= MAX_OUTPUT_CHARS ? said : `${said.slice(0, MAX_OUTPUT_CHARS)}…`

@@ -21,7 +21,6 @@ const MODEL_NAME = /^[\w./:@+-]+$/
 /** Whether a provider can be used on this machine. It contains names of variables, never their values. */
 export type Availability = {
   readonly provider: string
-  /** Whether it can be used as it is. */
   readonly ready: boolean
   readonly package: string
   readonly installed: boolean

@@ -16,7 +16,6 @@ import { suggestModels } from './available-providers.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { loadAgent, type CreateAgentOptions } from './load-agent.ts'
 
-/** The options of the command line that describe the agent. */
 export type AgentFlags = {
   readonly model?: string
   readonly agent?: string
@@ -40,7 +39,6 @@ type CliAgentOptions = {
 
 type CliAgent = {
   readonly agent: Agent<unknown>
-  /** Whether the given approver is asked. */
   readonly usesApprover: boolean
   /** Warnings about hooks in files, which were printed already. */
   readonly reported: readonly string[]

@@ -3,10 +3,8 @@ import { basename, dirname, join, resolve } from 'node:path'
 import type { SettingsPlaces } from '../../hook-files/claude/load/read-settings.ts'
 import { UsageError } from '../usage-error.ts'
 
-/** What `--dir` names. */
 export type HookPlace = {
   readonly settings: Pick<SettingsPlaces, 'dir' | 'plugins'>
-  /** The folder of the plugin. */
   readonly plugin?: string
   /** Whether it has hooks that belong to a project, and not to a plugin. */
   readonly isProject: boolean

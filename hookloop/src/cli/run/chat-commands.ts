@@ -2,10 +2,8 @@ import { nearestName } from '../../values/nearest-name.ts'
 import type { Conversation } from './conversation.ts'
 
 type ChatCommand = {
-  /** Its arguments, as the help shows them. */
   readonly args?: string
   readonly summary: string
-  /** Returns the text to print. */
   readonly run: (conversation: Conversation, argument: string) => string | Promise<string>
 }
 

@@ -57,7 +57,6 @@ export class Conversation {
     return slashCommandsOf(partsOf(this.#prepared.agent))
   }
 
-  /** Whether a run has ended in this process. */
   get hasRun(): boolean {
     return this.#last !== undefined
   }

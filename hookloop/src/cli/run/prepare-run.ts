@@ -17,10 +17,8 @@ import type { SessionRef } from './next-steps.ts'
 import { restoreOptions, SESSION_OPTIONS_KEY, signedOptions } from './session-options.ts'
 import type { ShowFlags } from './watch-run.ts'
 
-/** The options of commands that run an agent. */
 export type CommandFlags = AgentFlags & StoreFlags & HooksFlags & Partial<ShowFlags>
 
-/** The session that a command runs in. */
 export type SessionTarget = OpenStore & {
   readonly session: string
   /** Its content, if it exists already. */

@@ -17,7 +17,6 @@ import type { TerminalApprover } from './ask-approval.ts'
 import { explainRun } from './explain-run.ts'
 import { nextSteps, type SessionRef } from './next-steps.ts'
 
-/** How a run is shown. */
 export type ShowFlags = {
   readonly stream: boolean
   readonly json?: boolean
@@ -122,7 +121,6 @@ function answerOf(run: Run<unknown>): string {
   return typeof run.output === 'string' ? run.output : jsonText(run.output, 2)
 }
 
-/** Whether the text that was shown contains the answer. */
 function isAnswerInText(run: Run<unknown>): boolean {
   if (run.status !== 'completed' || run.output === run.text) return true
   return typeof run.output !== 'string' && /^\s*[[{]/.test(run.text)

@@ -11,7 +11,6 @@ import type { CliContext } from '../cli-context.ts'
 import { shellQuote } from '../terminal/shell-quote.ts'
 import { UsageError } from '../usage-error.ts'
 
-/** The options of commands that read sessions. */
 export type StoreFlags = {
   /** `--no-store` is `false`. */
   readonly store?: string | false

@@ -19,7 +19,6 @@ type LiveViewOptions = {
   readonly now: () => number
   /** Whether approvals are asked on this screen, by an approver that waits for `reached`. */
   readonly asksHere: boolean
-  /** Whether bookkeeping of capabilities is shown. */
   readonly verbose: boolean
   /** Warnings that are on the screen already. */
   readonly reported: readonly string[]
@@ -41,7 +40,6 @@ export class LiveView {
   #activity = ''
   #isThinking = false
   #isCancelling = false
-  /** Whether a part of the current answer was shown. */
   #isAnswering = false
 
   constructor(screen: Screen, options: Partial<LiveViewOptions> = {}) {
@@ -80,7 +78,6 @@ export class LiveView {
     this.#activity = 'cancelling; press Ctrl-C again to exit at once'
   }
 
-  /** Whether a message was shown already. */
   hasShown(message: string): boolean {
     return this.#shown.has(message)
   }

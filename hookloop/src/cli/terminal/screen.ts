@@ -14,7 +14,6 @@ type ScreenOptions = {
   readonly out: Output
   readonly err: Output
   readonly env: Environment
-  /** The text of the spinner. */
   readonly status?: () => string
 }
 
@@ -30,7 +29,6 @@ export class Screen {
   readonly #err: Output
   readonly #isShared: boolean
   readonly #spinner: Spinner | undefined
-  /** Whether the last line lacks its line end. */
   #isOutOpen = false
   #isErrOpen = false
   /** The first half of a surrogate pair whose second half is in the next piece. */

@@ -8,7 +8,6 @@ type SpinnerOptions = {
   /** Its text, without colours. */
   readonly line: () => string
   readonly paint: (line: string) => string
-  /** Whether the cursor is at the start of a line. */
   readonly mayDraw: () => boolean
 }
 

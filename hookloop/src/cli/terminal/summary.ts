@@ -8,7 +8,6 @@ import { oneLine } from './printable.ts'
 type SummaryOptions = {
   readonly elapsedMs: number
   readonly colors: Colors
-  /** Whether a message was shown already. */
   readonly hasShown?: (message: string) => boolean
 }
 

@@ -7,7 +7,6 @@ import { colorsFor } from '../terminal/colors.ts'
 import { jsonText } from '../terminal/json.ts'
 import { oneLine } from '../terminal/printable.ts'
 
-/** What a worker logs. */
 export type WorkerEvent =
   | {
       readonly event: 'ready'

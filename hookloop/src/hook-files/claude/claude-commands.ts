@@ -61,7 +61,6 @@ function expandHook(commands: ReadonlyMap<string, CommandFile>): Hook {
 
 /** Commands that Claude Code runs in a shell before it sends the text. */
 const SHELL = /!`[^`\n]+`/
-/** Whether arguments are counted from 0. */
 const FROM_ZERO = /\$0(?!\d|[.,]\d)|\$ARGUMENTS\[/
 
 function expanded(body: string, given: string): string {

@@ -109,11 +109,14 @@ describe('claudeHooks in a run', { concurrency: 2 }, () => {
   for (const [what, change] of [
     ['another text', (path: string) => writeFileSync(path, '#!/bin/sh\nexit 0\n')],
     ['gone', (path: string) => rmSync(path)],
+    ['beside a new file that its command names', (path: string) => writeFileSync(path.replace('check', 'late'), '')],
   ] as const) {
     test(`a script that is ${what} after the agent was created is not run, and the call is denied`, async () => {
       using project = new HookProject()
       const script = project.write('.claude/hooks/check.sh', '#!/bin/sh\nexit 0\n# first\n', 0o755)
-      project.handlers('PreToolUse', [{ type: 'command', command: '"$CLAUDE_PROJECT_DIR"/.claude/hooks/check.sh' }])
+      project.handlers('PreToolUse', [
+        { type: 'command', command: '"$CLAUDE_PROJECT_DIR"/.claude/hooks/check.sh .claude/hooks/late.sh' },
+      ])
       const { agent, ran } = agentIn(project, { replies: [call('a'), 'Done.', call('b'), 'Done.'] })
       await agent.run('Go.')
       change(script)

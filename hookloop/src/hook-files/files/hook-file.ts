@@ -31,7 +31,6 @@ export type FileHook = {
   readonly source: FileSource
   readonly entry: JsonObject
   readonly line: number
-  /** The working directory of its commands. */
   readonly cwd: string
 }
 
@@ -39,12 +38,10 @@ export type FileHook = {
 export type Allowed = {
   /** Environment variables that their hooks may read or send. */
   readonly env: readonly string[] | 'all'
-  /** Whether their hooks may send requests to this machine and its network. */
   readonly privateAddresses: boolean
 }
 
 export type ReadHooksOptions = {
-  /** The working directory of commands. */
   readonly cwd: string
   /** The project of the agent, which commands get as a variable. */
   readonly projectDir: string
@@ -67,7 +64,6 @@ export type ReadHooks = {
   readonly mistakes: readonly AgentError[]
 }
 
-/** What is wrong with an entry, and where in it. */
 class InvalidEntry extends Error {
   readonly path: Path
 

@@ -44,10 +44,8 @@ export type ProjectHooksOptions = {
 type UntrustedHookFile = UntrustedFile & { readonly isConfig: boolean }
 
 export type FoundHooks = {
-  /** The hooks that apply. */
   readonly hooks: readonly FileHook[]
   readonly untrusted: readonly UntrustedHookFile[]
-  /** The files that contain the hooks. */
   readonly files: readonly Fingerprint[]
   /** Invalid observers, which are left out. */
   readonly mistakes: readonly AgentError[]
@@ -183,7 +181,6 @@ type Kind = Exclude<FileSource['kind'], 'user'>
 /** A file with hooks that is not the user file. */
 type Source = {
   readonly kind: Kind
-  /** The working directory of its commands. */
   readonly root: string
   readonly config: ConfigFile
   /** The name of the skill or agent, unless the hooks always apply. */

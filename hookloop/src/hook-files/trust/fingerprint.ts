@@ -8,7 +8,6 @@ export type Fingerprint = {
   readonly path: string
   /** Empty if it cannot be trusted. */
   readonly hash: string
-  /** Why it cannot be trusted. */
   readonly problem?: string
 }
 

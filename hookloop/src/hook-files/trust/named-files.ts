@@ -3,7 +3,6 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fingerprint, isInside, realPath, uniqueByPath, type Fingerprint } from './fingerprint.ts'
 
-/** Values of variables. */
 type Variables = Readonly<Record<string, string>>
 
 const MAX_LOOK_UPS = 20_000

@@ -11,7 +11,6 @@ export type PostOptions = {
   readonly signal?: AbortSignal
   /** Maximum size of the answer; a longer one is an error. */
   readonly maxBytes: number
-  /** Whether addresses of this machine and its network are allowed. */
   readonly allowPrivate: boolean
   /** DNS lookup where private addresses are not allowed. */
   readonly resolve?: Resolve

@@ -1,4 +1,3 @@
-/** How many bytes of the start and of the end of a stream are stored. */
 export type OutputCap = { readonly head: number; readonly tail: number }
 
 /**

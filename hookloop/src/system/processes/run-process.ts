@@ -68,7 +68,6 @@ export async function runProcess(command: Command, options: ProcessOptions): Pro
 type Ending = Partial<ProcessResult> & { readonly ended: ProcessResult['ended'] }
 type Exit = { readonly exitCode: number | null; readonly signal: string | null }
 
-/** One running process. */
 class Running {
   readonly #options: ProcessOptions
   readonly #stored: { readonly stdout: CappedOutput; readonly stderr: CappedOutput }

@@ -1,7 +1,6 @@
 import type { Json, JsonObject } from '../../../values/json.ts'
 import type { TokenUsage } from '../../../core/state/usage.ts'
 
-/** How a handler failed. `problem` has the message. */
 export type Failure =
   | 'timedOut'
   | 'cancelled'
@@ -41,9 +40,7 @@ export type HandlerAnswer = {
   readonly failed?: Failure
   /** A valid answer with an exit code other than 0 and 2. It blocks if the handler has `onFailure: "block"`. */
   readonly otherExitCode?: true
-  /** Of a command. */
   readonly exitCode?: number
-  /** What an agent has spent. */
   readonly spent?: TokenUsage
 }
 

@@ -1,7 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../../values/json.ts'
 import { claudeEventNames, eventSpec, type ClaudeEvent } from '../events/claude-events.ts'
 
-/** How a PermissionRequest hook decides. */
 export const requestForm =
   'Answer with "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": { "behavior": "allow" or "deny" } }.'
 

@@ -91,7 +91,6 @@ function mergedOther(answers: readonly HandlerAnswer[]): JsonObject {
   }
 }
 
-/** The last updated input. */
 function lastInput(answers: readonly HandlerAnswer[], event: ClaudeEvent): JsonObject | undefined {
   if (event !== 'PermissionRequest') {
     return answers.findLast((answer) => answer.updatedInput !== undefined)?.updatedInput

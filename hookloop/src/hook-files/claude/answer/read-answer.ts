@@ -115,7 +115,6 @@ function blockedBy(
   }
 }
 
-/** Whether a text on standard error is a JSON answer. */
 function isAnswerText(text: string): boolean {
   const { value } = parsed(text)
   return isJsonObject(value) && isAnswer(value)

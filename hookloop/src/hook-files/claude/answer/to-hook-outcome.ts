@@ -212,7 +212,6 @@ function mergedVariables(...both: readonly [HookOutcome, HookOutcome]): JsonObje
   return { [ENVIRONMENT_KEY]: setSessionVariables(Object.assign({}, ...names.map(getSessionVariables))) }
 }
 
-/** What agents of handlers have spent. */
 export function spentOn(ran: EventResult['ran']): Pick<HookOutcome, 'spent'> {
   const spent = ran.flatMap(({ answer }) => answer.spent ?? [])
   return spent.length === 0 ? {} : { spent: spent.map(toTokens).reduce(addTokens) }

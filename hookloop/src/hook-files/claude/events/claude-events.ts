@@ -19,7 +19,6 @@ export type BlockEffect =
   /** Nothing. */
   | 'ignored'
 
-/** The types of handlers. */
 export const handlerTypes = ['command', 'http', 'mcp_tool', 'prompt', 'agent'] as const
 export type HandlerType = (typeof handlerTypes)[number]
 
@@ -28,16 +27,12 @@ type EventSpec = {
   readonly matches?: string
   /** A matcher with anything but letters, digits, `_` and `|` is a regular expression. */
   readonly isNarrow?: true
-  /** The trigger at which it fires. */
   readonly trigger?: PlainTrigger
   /** It fires only on request, by a command or an option. */
   readonly isOnDemand?: true
-  /** Another trigger at which it fires. */
   readonly alsoAt?: PlainTrigger
   readonly block: BlockEffect
-  /** Whether `decision: "block"` has an effect. */
   readonly decides?: true
-  /** Whether `continue: false` has an effect. */
   readonly stops?: true
   /** Fields of `hookSpecificOutput` that have an effect. Undefined: the event has no such output. */
   readonly specific?: readonly string[]
@@ -208,11 +203,10 @@ export function eventSpec(event: ClaudeEvent): EventSpec {
   return claudeEvents[event]
 }
 
-/** The triggers of Setup hooks. */
 export const setupTriggers = ['init', 'maintenance'] as const
 export type SetupTrigger = (typeof setupTriggers)[number]
 
-/** Default timeouts in seconds. */
+/** In seconds. */
 export const typeTimeouts: { readonly [T in HandlerType]: number } = {
   command: 600,
   http: 600,

@@ -4,7 +4,6 @@ import { isJsonObject, type Json, type JsonObject } from '../../../values/json.t
 import type { ClaudeEvent } from './claude-events.ts'
 import type { Transcripts } from './transcripts.ts'
 
-/** What a handler reads for an event. */
 export type Payload = {
   readonly event: ClaudeEvent
   /** The JSON on standard input. */

@@ -115,7 +115,6 @@ export function notificationPayload(make: MakePayload, call: ToolCall<Json>, { c
   return make('Notification', { ...text, notification_type: type }, type)
 }
 
-/** For a call that starts a subagent. */
 function subagentStartPayloads(make: MakePayload, call: ToolCall<Json>, { cwd }: PayloadOptions): readonly Payload[] {
   const { name, input } = toClaudeCall(call.name, call.args, cwd)
   const { subagent_type: type } = input
@@ -184,7 +183,6 @@ function shortenMiddle(text: string): string {
   return `${text.slice(0, half)}\n[… ${text.length - MAX_ERROR} characters left out …]\n${text.slice(-half)}`
 }
 
-/** For a text of the model. */
 function displayPayloads(
   make: MakePayload,
   content: readonly Part[],
@@ -197,7 +195,6 @@ function displayPayloads(
   return [make('MessageDisplay', { ...ids, index: 0, final: true, delta })]
 }
 
-/** For a step with tool calls. */
 function batchPayloads(make: MakePayload, step: Step, { cwd }: PayloadOptions): readonly Payload[] {
   if (step.toolCalls.length === 0) return []
   const calls = step.toolCalls.map((call, i) => {

@@ -15,7 +15,6 @@ import {
   type HandlerType,
 } from '../events/claude-events.ts'
 
-/** Where a hook comes from. */
 export type HookSource = {
   readonly kind: 'managed' | 'user' | 'project' | 'local' | 'plugin' | 'skill' | 'agent' | 'given'
   /** The file, or a description of settings in code. */
@@ -38,7 +37,6 @@ type Common = {
   readonly if?: string
   /** In milliseconds. */
   readonly timeoutMs: number
-  /** Whether the handler sets its timeout itself. */
   readonly hasOwnTimeout: boolean
   readonly once: boolean
   readonly statusMessage?: string

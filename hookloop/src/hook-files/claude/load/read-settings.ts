@@ -9,7 +9,6 @@ import { readConfig } from '../../read-config.ts'
 import { configDir } from '../run/hook-environment.ts'
 import { readGroups, type ConfigProblem, type HookGroup, type HookSource } from './handlers.ts'
 
-/** Where settings are read from. */
 export type SettingsPlaces = {
   /** The project. */
   readonly dir: string

@@ -9,7 +9,6 @@ import type { Payload } from '../events/common-payload.ts'
 import { fitsRule } from '../events/permission-rule.ts'
 import { runHandler, type HandlerContext } from './run-handler.ts'
 
-/** A handler with its source and matcher. */
 export type PlacedHandler = {
   readonly handler: Handler
   readonly source: HookSource
@@ -32,11 +31,8 @@ type Selection = {
 }
 type ReadGroup = HookGroup & { readonly reading: Matcher }
 
-/** The handlers of each event, with compiled matchers. */
 export class HookTable {
-  /** Whether any handler runs in the background. */
   readonly hasAsync: boolean
-  /** Whether any handler calls a model. */
   readonly asksModels: boolean
   readonly #groups: ReadonlyMap<ClaudeEvent, readonly ReadGroup[]>
 
@@ -53,7 +49,6 @@ export class HookTable {
     return [...this.#groups.keys()]
   }
 
-  /** Whether an event has handlers. */
   has(event: ClaudeEvent): boolean {
     return this.#groups.has(event)
   }
@@ -76,7 +71,6 @@ export class HookTable {
   }
 }
 
-/** Whether hooks of a source apply now. Those of a skill or agent do not always apply. */
 export type IsActive = (source: HookSource) => boolean
 
 function appliesAlways({ kind }: HookSource): boolean {

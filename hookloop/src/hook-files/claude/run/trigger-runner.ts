@@ -74,7 +74,6 @@ export class TriggerRunner {
     }
   }
 
-  /** Runs the events of a trigger. */
   async perform(ctx: BaseContext, signal: AbortSignal): Promise<HookOutcome> {
     const session = sessionOf(ctx)
     if (ctx.trigger === 'onSessionEnd') this.#memory.stopBackground(session)
@@ -300,7 +299,6 @@ export class TriggerRunner {
   }
 }
 
-/** What is stored in the state for Claude Code hooks. */
 function storedIn({ state }: BaseContext): JsonObject {
   const stored = state.metadata[SESSION_KEY]
   return isJsonObject(stored) ? stored : {}
