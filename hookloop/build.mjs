@@ -59,7 +59,9 @@ function fewChunks() {
     ),
   )
   const starts = new Set([...inputs.map((file) => resolve(file)), ...later])
-  const core = sources.filter((file) => /^src.(index\.ts|system.(?!files))/.test(file)).map((file) => resolve(file))
+  const core = sources
+    .filter((file) => /^src.((index|plugin)\.ts|system.(?!files))/.test(file))
+    .map((file) => resolve(file))
   const hookFiles = resolve('src/hook-files/index.ts')
   return {
     name: 'few-chunks',

@@ -15,7 +15,8 @@ const layers: readonly (readonly string[])[] = [
   ['values'],
   ['system'],
   ['core'],
-  ['capabilities', 'actions', 'models', 'sessions'],
+  ['plugin.ts'],
+  ['capabilities', 'actions', 'models', 'sessions', 'typed-output.ts'],
   ['create-agent.ts', 'hook-files'],
   ['testing', 'tracing', 'serve', 'workers', 'index.ts'],
   ['studio'],
@@ -48,6 +49,9 @@ const usedByOthers = [
   'core/model/fingerprint-request.ts',
 ]
 
+/** Folders that import the core only through `plugin.ts` and `index.ts`. */
+const throughPlugin = ['capabilities']
+
 const files = globSync(`${SOURCE}/**/*.{ts,tsx}`)
   .filter((file) => !/\.(test|fixture|d)\.ts$/.test(file))
   .map((file) => file.slice(SOURCE.length + 1))
@@ -67,6 +71,10 @@ suite('imports', () => {
 
   test('a folder imports only lower layers', () => {
     refuse(({ file, to }) => folderOf(to) !== folderOf(file) && layerOf(to) >= layerOf(file))
+  })
+
+  test('capabilities import the core as a user of the package does: through the entry point hookloop/plugin', () => {
+    refuse(({ file, to }) => throughPlugin.includes(folderOf(file)) && folderOf(to) === 'core')
   })
 
   test('capabilities do not import each other', () => {

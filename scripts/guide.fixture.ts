@@ -9,7 +9,10 @@ export type Guide = {
 
 export function readGuide(path: string): Guide {
   const text = readFileSync(path, 'utf8')
-  const files = [...text.matchAll(/`(\w+\.\w+)`[^\n]*:\n\n```\w+\n([^]*?)```/g)].map(([, name, code]) => [name!, code!])
+  const files = [...text.matchAll(/`(\w+(?:\.\w+)+)`[^\n]*:\n\n```\w+\n([^]*?)```/g)].map(([, name, code]) => [
+    name!,
+    code!,
+  ])
   const commands = [...text.matchAll(/```sh\n([^]*?)```/g)].flatMap(([, lines]) => lines!.trim().split('\n'))
   return { files: Object.fromEntries(files) as Guide['files'], commands }
 }

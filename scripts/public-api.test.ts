@@ -5,7 +5,7 @@ import { suite, test } from 'node:test'
 
 // The size and the documentation of what users import. Reading the source is enough: index files re-export by name.
 
-const MAX_ENTRY_POINTS = 19
+const MAX_ENTRY_POINTS = 20
 const MAX_MAIN_NAMES = 130
 
 const read = (file: string): string => readFileSync(file, 'utf8')

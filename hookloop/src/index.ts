@@ -31,7 +31,7 @@ export { errorPolicies, errorPolicy, type ErrorPolicy } from './capabilities/err
 export { fallback, fallbackErrorCodes } from './capabilities/fallback.ts'
 export { guards, type Limits } from './capabilities/guards.ts'
 export { getMetadata, metadata, type MetadataOptions } from './capabilities/metadata.ts'
-export type { OutputOptions } from './capabilities/output.ts'
+export type { OutputOptions } from './typed-output.ts'
 export { redactSecrets, type RedactSecretsOptions } from './capabilities/redact-secrets.ts'
 export { responseContent } from './capabilities/response-content.ts'
 export { retry, retryableErrorCodes, type RetryOptions } from './capabilities/retry.ts'

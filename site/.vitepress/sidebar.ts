@@ -18,6 +18,7 @@ export const parts: readonly {
       'guides/survive-a-crash',
       'guides/claude-code-hooks',
       'guides/test-your-hooks',
+      'guides/write-your-own-capability',
       'guides/studio',
       'guides/production',
       'guides/from-the-ai-sdk',

@@ -1,8 +1,6 @@
 import { choiceOf, optionTypes, type OptionType } from '../values/option-types.ts'
-import type { ApprovalPolicy, Capability } from '../core/agent/capability.ts'
+import { toNameTest, type ApprovalPolicy, type Capability, type NamePattern, type OnUnknownOutcome } from '../plugin.ts'
 import { checkArgument, checkNoOptions, checkOptions } from '../values/check-options.ts'
-import type { OnUnknownOutcome } from '../core/agent/tool.ts'
-import { toNameTest, type NamePattern } from '../core/hooks/patterns.ts'
 
 /**
  * Asks an approver about one tool call. Returns `'allow'`, `{ allow: args }` to run it with other arguments,

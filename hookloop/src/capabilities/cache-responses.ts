@@ -1,12 +1,16 @@
 import { having, optionTypes } from '../values/option-types.ts'
-import type { Capability } from '../core/agent/capability.ts'
-import { fingerprintRequest } from '../core/model/fingerprint-request.ts'
+import {
+  fingerprintRequest,
+  hook,
+  isFinishReason,
+  isReplyPart,
+  toResponse,
+  type Capability,
+  type InferenceResponse,
+} from '../plugin.ts'
 import { BoundedMap } from '../values/bounded-map.ts'
 import { checkOptions } from '../values/check-options.ts'
-import { isFinishReason, toResponse, type InferenceResponse } from '../core/state/inference.ts'
 import { hashJson, isJsonObject, toJson, type Json } from '../values/json.ts'
-import { isReplyPart } from '../core/state/message.ts'
-import { hook } from '../core/hooks/hook.ts'
 import { waitAtMost } from '../system/timeout.ts'
 
 /** Where `cacheResponses` stores responses. A store that fails or takes longer than 5 s is treated as empty. */

@@ -1,6 +1,5 @@
 import { checkNoOptions } from '../values/check-options.ts'
-import type { Capability } from '../core/agent/capability.ts'
-import { guard } from '../core/hooks/hook.ts'
+import { guard, type Capability } from '../plugin.ts'
 
 /**
  * Ends a run when the model calls no more tools. Every agent has it by default; an agent that brings a capability of this

@@ -1,7 +1,6 @@
-import type { Capability } from '../core/agent/capability.ts'
+import { hook, type Capability } from '../plugin.ts'
 import { checkArgument, checkOptions } from '../values/check-options.ts'
 import { isJsonObject, type JsonObject } from '../values/json.ts'
-import { hook } from '../core/hooks/hook.ts'
 
 /**
  * Sets the system prompt and the response format at the start of each run. An empty value leaves the current one.

@@ -1,7 +1,6 @@
 import { choiceOf, optionTypes } from '../values/option-types.ts'
-import type { Capability } from '../core/agent/capability.ts'
+import { guard, hook, type Capability } from '../plugin.ts'
 import { checkChoice, checkNoOptions, checkOptions, definedOptions } from '../values/check-options.ts'
-import { guard, hook } from '../core/hooks/hook.ts'
 
 /** Options of `errorPolicy`. The defaults are those of the preset `patient`. */
 export type ErrorPolicy = {

@@ -1,8 +1,6 @@
-import type { Capability } from '../core/agent/capability.ts'
+import { hook, type Capability, type ModelSource } from '../plugin.ts'
 import { checkCodes, checkOptions, invalidOption } from '../values/check-options.ts'
-import type { ModelSource } from '../core/state/inference.ts'
 import { toAgentError, type ErrorCode } from '../errors.ts'
-import { hook } from '../core/hooks/hook.ts'
 
 /** Error codes after which `fallback` calls another model. `MODEL_CONTENT_FILTERED` is not one: the model did reply. */
 export const fallbackErrorCodes: readonly ErrorCode[] = [

@@ -1,11 +1,16 @@
-import type { Budget, Capability } from '../core/agent/capability.ts'
+import {
+  guard,
+  isFinishReason,
+  totalTokens,
+  type Budget,
+  type Capability,
+  type FinishReason,
+  type GuardContext,
+  type Hook,
+  type LanguageModel,
+  type StopReason,
+} from '../plugin.ts'
 import { checkOptions, definedOptions, invalidOption } from '../values/check-options.ts'
-import type { StopReason } from '../core/state/continuation.ts'
-import { isFinishReason, type FinishReason, type LanguageModel } from '../core/state/inference.ts'
-import { totalTokens } from '../core/state/usage.ts'
-import type { GuardContext } from '../core/hooks/context.ts'
-import { BaseContext } from '../core/hooks/base-context.ts'
-import { guard, type Hook } from '../core/hooks/hook.ts'
 
 /** Options of `guards`: limits of one execution. An omitted limit has its default; `null` turns it off. */
 export type Limits = {
@@ -59,7 +64,7 @@ const limits = {
   maxTimeMs: {
     on: ['beforeStep', 'beforeInference', 'beforeToolUse'],
     reason: 'timeLimit',
-    value: (ctx) => BaseContext.workedMs(ctx as unknown as BaseContext),
+    value: (ctx) => ctx.workedMs,
     message: (value, max) => `Time limit reached: ${value}/${max} ms.`,
   },
   maxCost: {

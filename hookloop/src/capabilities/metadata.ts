@@ -1,8 +1,6 @@
-import type { Capability } from '../core/agent/capability.ts'
+import { hook, toNameTest, tool, type AgentState, type Capability, type Tool } from '../plugin.ts'
 import { invalidOption, readOptions } from '../values/check-options.ts'
 import { isStringList } from '../values/option-types.ts'
-import { tool, type Tool } from '../core/agent/tool.ts'
-import { checkState, type AgentState } from '../core/state/agent-state.ts'
 import type { Json, JsonObject } from '../values/json.ts'
 import {
   nameProblem,
@@ -12,8 +10,6 @@ import {
   type NamedValues,
   type NamingLimits,
 } from '../values/named-values.ts'
-import { hook } from '../core/hooks/hook.ts'
-import { toNameTest } from '../core/hooks/patterns.ts'
 import { shorten } from '../values/text.ts'
 import { objectSchema } from '../values/schema.ts'
 
@@ -81,7 +77,6 @@ export function metadata(options: MetadataOptions = {}): Capability {
 
 /** The values that the model has stored, by key. A guard must not rely on them: the model wrote them. */
 export function getMetadata(state: AgentState): JsonObject {
-  checkState('getMetadata', state)
   return readNamed(state.metadata[METADATA_KEY])
 }
 

@@ -1,5 +1,5 @@
 import { optionTypes } from '../values/option-types.ts'
-import type { Capability } from '../core/agent/capability.ts'
+import type { Capability } from '../plugin.ts'
 import { checkOptions } from '../values/check-options.ts'
 import { keyPatterns, redactor } from '../values/secrets.ts'
 

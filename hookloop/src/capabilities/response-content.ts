@@ -1,7 +1,6 @@
-import type { Capability } from '../core/agent/capability.ts'
+import { guard, type Capability } from '../plugin.ts'
 import { checkArgument, checkOptions, invalidOption } from '../values/check-options.ts'
 import { describeValue, isPlainObject } from '../values/describe-value.ts'
-import { guard } from '../core/hooks/hook.ts'
 
 /** What an answer means for the run: no opinion, it may stop, or it must continue with this message to the model. */
 export type ContentVerdict = undefined | 'stop' | { readonly continue: string }

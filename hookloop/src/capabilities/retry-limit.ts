@@ -1,9 +1,6 @@
-import type { Capability } from '../core/agent/capability.ts'
-import { AgentState } from '../core/state/agent-state.ts'
+import { guard, type Capability, type Step } from '../plugin.ts'
 import { readOptions } from '../values/check-options.ts'
-import type { Step } from '../core/state/execution.ts'
 import { canonicalText } from '../values/json.ts'
-import { guard } from '../core/hooks/hook.ts'
 
 /**
  * Stops a run that repeats the same failing tool calls with the same arguments.
@@ -18,7 +15,7 @@ export function retryLimit(options: { readonly maxRetries?: number } = {}): Capa
   const check = guard(
     'afterStep',
     (ctx) => {
-      const { steps } = AgentState.fieldsOf(ctx.state).execution!
+      const { steps } = ctx.state.execution!
       const latest = steps.slice(-maxRetries - 1)
       const [first] = latest
       if (latest.length <= maxRetries || first === undefined || first.toolCalls.length === 0) return ctx

@@ -1,11 +1,9 @@
 import { optionTypes } from '../values/option-types.ts'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Capability } from '../core/agent/capability.ts'
+import { getModelFailure, hook, type Capability } from '../plugin.ts'
 import { checkCodes, readOptions } from '../values/check-options.ts'
-import { getModelFailure } from '../core/state/inference.ts'
 import { MAX_TIMER_MS } from '../system/timeout.ts'
 import { toAgentError, type ErrorCode } from '../errors.ts'
-import { hook } from '../core/hooks/hook.ts'
 
 /** Options of `retry`. */
 export type RetryOptions = {

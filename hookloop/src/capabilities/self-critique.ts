@@ -1,14 +1,8 @@
 import { optionTypes } from '../values/option-types.ts'
-import type { Capability } from '../core/agent/capability.ts'
+import { guard, hook, textOf, type AgentState, type Capability, type Hook, type ModelSource } from '../plugin.ts'
 import { checkChoice, invalidOption, readOptions, type Filled } from '../values/check-options.ts'
-import { checkState, type AgentState } from '../core/state/agent-state.ts'
-import type { ModelSource } from '../core/state/inference.ts'
 import { isJsonObject, type Json, type JsonObject } from '../values/json.ts'
-import { textOf } from '../core/state/message.ts'
 import { AgentError, messageOf } from '../errors.ts'
-import { BaseContext } from '../core/hooks/base-context.ts'
-import type { HookContext } from '../core/hooks/context.ts'
-import { guard, hook, type Hook } from '../core/hooks/hook.ts'
 import { shorten } from '../values/text.ts'
 import { objectSchema } from '../values/schema.ts'
 
@@ -86,7 +80,6 @@ export function selfCritique(options: SelfCritiqueOptions = {}): Capability {
 
 /** The latest verdict of `selfCritique` in the current execution, if there is one. */
 export function getCritique(state: AgentState): SelfCritique | undefined {
-  checkState('getCritique', state)
   const stored: Json | undefined = state.metadata[SELF_CRITIQUE_KEY]
   if (!isJsonObject(stored) || stored['execution'] !== state.execution?.id) return undefined
   return stored as SelfCritique
@@ -130,7 +123,8 @@ function judgeAnswer({ model, instructions = DEFAULT_INSTRUCTIONS, maxRetries, o
       } catch (thrown) {
         const failed = { ...current, failure: messageOf(thrown), isForbidden: isForbidden(thrown) }
         const next = ctx.withState((state) => withCritique(state, failed))
-        return onFailure === 'stop' || failed.isForbidden ? next : withWarning(next, failed.failure)
+        if (onFailure === 'stop' || failed.isForbidden) return next
+        return next.warn(`The critic gave no verdict, so the answer was not judged: ${failed.failure}`, 'HOOK_FAILED')
       }
       const sentBack = critique.verdict === 'revise' && rounds < maxRetries
       const judged = { ...current, rounds: rounds + Number(sentBack), critique, sentBack }
@@ -166,12 +160,6 @@ function decide({ maxRetries, onFailure }: Policy): Hook {
     },
     { name: 'selfCritique.decide' },
   )
-}
-
-/** An answer that was approved only because its critic failed. */
-function withWarning<C extends HookContext<'onStop'>>(ctx: C, why: string): C {
-  const message = `The critic gave no verdict, so the answer was not judged: ${why}`
-  return BaseContext.change(ctx as never, { warnings: [{ code: 'HOOK_FAILED', message }] }) as never
 }
 
 function isForbidden(thrown: unknown): boolean {

@@ -1,5 +1,4 @@
-import type { ToolRun } from '../../core/agent/tool.ts'
-import { ENVIRONMENT_KEY } from '../../core/state/agent-state.ts'
+import { metadataKeys, type ToolRun } from '../../plugin.ts'
 import { getSessionVariables } from '../../system/processes/session-variables.ts'
 import { minimalEnvironment } from '../../system/processes/minimal-environment.ts'
 import { runProcess } from '../../system/processes/run-process.ts'
@@ -28,7 +27,7 @@ export async function runCommand(
   { signal, progress, state }: Pick<ToolRun, 'signal' | 'progress' | 'state'>,
 ): Promise<string> {
   const { cwd, shell, env, sandbox, window } = context
-  const variables = getSessionVariables(state.metadata[ENVIRONMENT_KEY])
+  const variables = getSessionVariables(state.metadata[metadataKeys.environment])
   const sandboxed = sandbox.active ? await wrapCommand(command, { sandbox, cwd, signal }) : undefined
   const { onOutput, end } = streamProgress(progress)
   try {

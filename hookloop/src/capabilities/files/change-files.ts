@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Stats } from 'node:fs'
-import { tool, type Tool, type ToolRun } from '../../core/agent/tool.ts'
+import { tool, type Tool, type ToolRun } from '../../plugin.ts'
 import { decodeUtf8, isBinary, openFile, readAll } from './open-file.ts'
 import type { FilesSettings } from './options.ts'
 import { PathRefused } from './paths.ts'

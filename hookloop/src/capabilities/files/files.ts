@@ -1,6 +1,4 @@
-import type { Capability } from '../../core/agent/capability.ts'
-import type { Tool } from '../../core/agent/tool.ts'
-import { guard, type Hook } from '../../core/hooks/hook.ts'
+import { guard, type Capability, type Hook, type Tool } from '../../plugin.ts'
 import { editFileTool, writeFileTool, type ApprovedPaths } from './change-files.ts'
 import { listDirTool } from './list-dir.ts'
 import { bestLookup } from './open-folder.ts'

@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs'
-import { tool, type Tool } from '../../core/agent/tool.ts'
+import { tool, type Tool } from '../../plugin.ts'
 import type { FilesSettings } from './options.ts'
 import { showName } from './paths.ts'
 import { walk, WorkLimit, type Entry } from './walk.ts'

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
-import { tool, type Tool } from '../../core/agent/tool.ts'
+import { tool, type Tool } from '../../plugin.ts'
 import { trimCutEnd } from '../../system/processes/capped-output.ts'
 import { isBinary, openFile } from './open-file.ts'
 import type { FilesSettings } from './options.ts'

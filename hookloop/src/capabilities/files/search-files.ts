@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync } from 'node:fs'
-import { tool, type Tool } from '../../core/agent/tool.ts'
+import { tool, type Tool } from '../../plugin.ts'
 import { messageOf, clause } from '../../errors.ts'
 import { readBytes } from '../../system/files/read-text.ts'
 import { toPathTest } from './glob.ts'

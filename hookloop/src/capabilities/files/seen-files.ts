@@ -1,6 +1,5 @@
-import type { AgentState } from '../../core/state/agent-state.ts'
+import { hook, type AgentState, type Hook } from '../../plugin.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
-import { hook, type Hook } from '../../core/hooks/hook.ts'
 
 // The state of a run has a hash of each file it has read or written, by real path, so that an edit applies to the content that
 // was read.

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
-import type { FilePart, TextPart } from '../../core/state/message.ts'
+import type { FilePart, TextPart } from '../../plugin.ts'
 import { cleanText } from './clean-text.ts'
 
 const MAX_PARTS = 10_000

@@ -1,10 +1,15 @@
-import type { Capability } from '../../core/agent/capability.ts'
+import {
+  hook,
+  type Capability,
+  type FilePart,
+  type Hook,
+  type Message,
+  type TextPart,
+  type Tool,
+} from '../../plugin.ts'
 import { invalidOption } from '../../values/check-options.ts'
-import type { Tool } from '../../core/agent/tool.ts'
 import type { JsonObject } from '../../values/json.ts'
-import type { FilePart, Message, TextPart } from '../../core/state/message.ts'
 import { AgentError, messageOf } from '../../errors.ts'
-import { hook, type Hook } from '../../core/hooks/hook.ts'
 import { Connection } from './connection.ts'
 import { cleanText } from './clean-text.ts'
 import { objectsIn } from './content.ts'

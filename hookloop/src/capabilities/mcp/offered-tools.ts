@@ -1,4 +1,4 @@
-import { tool, type Tool } from '../../core/agent/tool.ts'
+import { tool, type Tool } from '../../plugin.ts'
 import type { Json, JsonObject } from '../../values/json.ts'
 import type { Schema } from '../../values/schema.ts'
 import { Deadline } from '../../system/timeout.ts'

@@ -1,6 +1,5 @@
-import { tool, type Tool } from '../../core/agent/tool.ts'
+import { tool, type FilePart, type Message, type TextPart, type Tool } from '../../plugin.ts'
 import type { JsonObject } from '../../values/json.ts'
-import type { FilePart, Message, TextPart } from '../../core/state/message.ts'
 import type { CallOptions, Connection } from './connection.ts'
 import { firstOf, label, objectsIn, partText, toParts, toResourceParts } from './content.ts'
 import type { Listed } from './pages.ts'

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { checkOptions, definedOptions, invalidOption } from '../../values/check-options.ts'
-import { toNameTest, type NamePattern } from '../../core/hooks/patterns.ts'
+import { toNameTest, type NamePattern } from '../../plugin.ts'
 
 export const mcpDefaults: Required<McpServerOptions> = Object.freeze({
   tools: Object.freeze(['*']),

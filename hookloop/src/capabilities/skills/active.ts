@@ -1,4 +1,4 @@
-import { SUBAGENT_KEY, type AgentState } from '../../core/state/agent-state.ts'
+import { metadataKeys, type AgentState } from '../../plugin.ts'
 import { isJsonObject, type Json } from '../../values/json.ts'
 import type { AllowedTool } from './allowed-tools.ts'
 
@@ -36,7 +36,7 @@ function isExpired({ depth, execution }: Stored, state: AgentState, now: number)
 
 /** The nesting depth of this agent. A subagent starts with the metadata of its parent. */
 function depthOf({ metadata }: AgentState): number {
-  const who = metadata[SUBAGENT_KEY]
+  const who = metadata[metadataKeys.subagent]
   const depth = isJsonObject(who) ? who['depth'] : 0
   return typeof depth === 'number' ? depth : 0
 }

@@ -1,4 +1,4 @@
-import { toNameTest } from '../../core/hooks/patterns.ts'
+import { toNameTest } from '../../plugin.ts'
 
 /** A tool that a skill allows: by name, in which `*` matches anything, and optionally only for some commands. */
 export type AllowedTool = { readonly tool: string; readonly command?: string }

@@ -1,5 +1,5 @@
 import { readOptions } from '../../values/check-options.ts'
-import type { ModelSource } from '../../core/state/inference.ts'
+import type { ModelSource } from '../../plugin.ts'
 import type { Skill, SkillDefinition } from './skill.ts'
 
 /** Options of `skills`. */

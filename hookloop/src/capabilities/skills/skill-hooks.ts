@@ -1,7 +1,4 @@
-import { typedCommand } from '../../core/agent/slash-commands.ts'
-import type { Message } from '../../core/state/message.ts'
-import { guard, hook, type Hook } from '../../core/hooks/hook.ts'
-import { toNameTest } from '../../core/hooks/patterns.ts'
+import { guard, hook, toNameTest, typedCommand, type Hook, type Message } from '../../plugin.ts'
 import { activate, activeIn, forgetOld } from './active.ts'
 import { allowsCall, describeAllowed } from './allowed-tools.ts'
 import type { SkillsPolicy } from './options.ts'

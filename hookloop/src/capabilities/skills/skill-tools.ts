@@ -1,4 +1,4 @@
-import { tool, type Tool } from '../../core/agent/tool.ts'
+import { tool, type Tool } from '../../plugin.ts'
 import type { JsonObject } from '../../values/json.ts'
 import type { SkillsPolicy } from './options.ts'
 import { renderSkill } from './render-skill.ts'

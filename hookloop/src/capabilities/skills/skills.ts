@@ -1,6 +1,5 @@
-import type { Capability, SlashCommand } from '../../core/agent/capability.ts'
+import type { AgentState, Capability, SlashCommand } from '../../plugin.ts'
 import { invalidOption } from '../../values/check-options.ts'
-import type { AgentState } from '../../core/state/agent-state.ts'
 import { activeIn } from './active.ts'
 import { readSkillFolders, type FoundSkills } from './find-skills.ts'
 import { readSkillsOptions, type SkillsOptions, type SkillsPolicy } from './options.ts'

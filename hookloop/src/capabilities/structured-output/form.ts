@@ -1,7 +1,7 @@
 import { andThen } from '../../values/thenable.ts'
 import { invalidOption } from '../../values/check-options.ts'
 import { parserOf, toJsonSchema, type Parsed, type Parser } from '../../values/parse-schema.ts'
-import { tool, type Tool, type ToolRun } from '../../core/agent/tool.ts'
+import { tool, type Tool, type ToolRun } from '../../plugin.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import { sizeProblem } from '../../values/named-values.ts'
 import type { OutputOf, Schema } from '../../values/schema.ts'

@@ -1,11 +1,9 @@
-import type { Capability } from '../../core/agent/capability.ts'
+import { guard, hook, type AgentState, type Capability, type Hook } from '../../plugin.ts'
 import { readOptions } from '../../values/check-options.ts'
 import { parserOf } from '../../values/parse-schema.ts'
-import type { AgentState } from '../../core/state/agent-state.ts'
 import { isJsonObject, textOfJson, type Json, type JsonObject } from '../../values/json.ts'
 import { nameValue, readNamed, type NamedValues, type Naming, type NamingLimits } from '../../values/named-values.ts'
 import { AgentError, clause } from '../../errors.ts'
-import { guard, hook, type Hook } from '../../core/hooks/hook.ts'
 import { formTool, formTools, schemaOf, toForms, type DataOf, type Form, type Schemas } from './form.ts'
 
 /** Options of `structuredOutput`. */

@@ -1,7 +1,7 @@
 import { checkArgument } from '../../values/check-options.ts'
 import { readdirSync, realpathSync, type Dirent } from 'node:fs'
 import { join, relative } from 'node:path'
-import { defineAgent, definitionLimits, type AgentDefinition } from '../../core/state/agent-definition.ts'
+import { defineAgent, definitionLimits, type AgentDefinition } from './agent-definition.ts'
 import type { Json, JsonObject } from '../../values/json.ts'
 import { AgentError, messageOf, clause } from '../../errors.ts'
 import { readFrontMatter } from '../../system/files/front-matter.ts'

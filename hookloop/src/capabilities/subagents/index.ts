@@ -1,5 +1,5 @@
 export { subagents, type SubagentDefinition, type SubagentsOptions } from './subagents.ts'
-export { defineAgent, type AgentDefinition } from '../../core/state/agent-definition.ts'
+export { defineAgent, type AgentDefinition } from './agent-definition.ts'
 export {
   fromAgentMarkdown,
   readAgents,

@@ -1,13 +1,18 @@
-import type { Agent } from '../../core/agent/agent.ts'
+import {
+  agentTool,
+  isAgent,
+  type Agent,
+  type AgentSpec,
+  type Capability,
+  type Delegation,
+  type ModelSettings,
+  type ModelSource,
+  type Use,
+} from '../../plugin.ts'
 import { isJsonObject } from '../../values/json.ts'
-import { agentTool, type AgentSpec, type Delegation } from '../../core/agent/agent-tool.ts'
-import type { Capability, Use } from '../../core/agent/capability.ts'
-import { flatUse, isAgent } from '../../core/agent/agent-parts.ts'
-import { checkedSettings } from '../../core/state/model-settings.ts'
 import { optionTypes } from '../../values/option-types.ts'
 import { checkOptions, definedOptions, invalidOption, readOptions } from '../../values/check-options.ts'
-import { defineAgent, definitionLimits, type AgentDefinition } from '../../core/state/agent-definition.ts'
-import type { ModelSettings, ModelSource } from '../../core/state/inference.ts'
+import { defineAgent, definitionLimits, type AgentDefinition } from './agent-definition.ts'
 import { objectSchema } from '../../values/schema.ts'
 
 /** A subagent defined in code. What is omitted is inherited from the parent. */
@@ -194,9 +199,7 @@ function toMember(name: string, given: SubagentsOptions['agents'][string]): Memb
   }
   checkOptions(where, given, [...definitionFields, ...definitionLimits])
   const definition = definedOptions(given as SubagentDefinition)
-  const { model, settings, use, instructions = '', ...rest } = definition
-  if (settings !== undefined) checkedSettings(where, settings)
-  if (use !== undefined) flatUse(use)
+  const { model, settings: _settings, use: _use, instructions = '', ...rest } = definition
   defineAgent({ ...rest, name, instructions, ...(typeof model === 'string' && { model }) })
   return { description: definition.description, to: definition }
 }

@@ -1,12 +1,15 @@
-import type { Capability } from '../../core/agent/capability.ts'
+import {
+  hook,
+  metadataKeys,
+  type AgentState,
+  type Capability,
+  type CompactOptions,
+  type Hook,
+  type Message,
+  type ModelSource,
+} from '../../plugin.ts'
 import { invalidOption, readOptions, type Filled } from '../../values/check-options.ts'
-import { AgentState, COMPACT_KEY } from '../../core/state/agent-state.ts'
-import { messagesOf, type ModelSource } from '../../core/state/inference.ts'
 import { isJsonObject, type Json } from '../../values/json.ts'
-import type { Message } from '../../core/state/message.ts'
-import { noTokens } from '../../core/state/usage.ts'
-import type { CompactOptions } from '../../core/hooks/compaction.ts'
-import { hook, type Hook } from '../../core/hooks/hook.ts'
 import { TokenCounter } from './token-counter.ts'
 import { summarizeWithModel } from './summarize-with-model.ts'
 
@@ -78,16 +81,16 @@ function compactHook(policy: Policy, counter: TokenCounter): Hook {
     'beforeStep',
     (ctx) => {
       const { state } = ctx
-      const { messages } = AgentState.fieldsOf(state)
+      const { messages } = state
       const stored = storedIn(state)
       const tokens = countTokens(state, stored, counter)
-      const requested = state.metadata[COMPACT_KEY] === true
+      const requested = state.metadata[metadataKeys.compact] === true
       const forced = requested || stored.overflowed === true
       const isTime = tokens > maxMessageTokens + maxBufferTokens && tokens >= (stored.notBefore ?? 0)
       if (!forced && !isTime) return ctx
       const budget = forced ? Math.min(maxMessageTokens, tokens / 2) : maxMessageTokens
       const { keep, going } = counter.split(messages, { tokens, budget })
-      const accepted = ctx.withState((each) => each.withoutMetadata(COMPACT_KEY))
+      const accepted = ctx.withState((each) => each.withoutMetadata(metadataKeys.compact))
       if (forced && keep === messages.length) return accepted
       // Too small a part would invalidate the prompt cache and gain nothing.
       if (!forced && going < maxBufferTokens / 2) return ctx
@@ -117,9 +120,7 @@ function countHook(counter: TokenCounter): Hook {
       const { inputTokens } = ctx.response.usage
       const isNew = stored.fixed === undefined && inputTokens > 0
       if (!isNew && overflowed === undefined) return ctx
-      const fixed = isNew
-        ? Math.max(0, Math.round(inputTokens - counter.sum(messagesOf(ctx.request)).all))
-        : stored.fixed
+      const fixed = isNew ? Math.max(0, Math.round(inputTokens - counter.sum(ctx.request.messages).all)) : stored.fixed
       return ctx.withState((state) => store(state, { ...stored, ...(fixed !== undefined && { fixed }) }))
     },
     { name: 'summarization.count', bookkeeping: true, priority: -300, stream: 'after', onFailure: 'continue' },
@@ -181,10 +182,10 @@ function store(state: AgentState, stored: Stored): AgentState {
  * since. All of it is estimated if there is no step yet, the provider does not count, or the conversation was replaced.
  */
 function countTokens(state: AgentState, { fixed }: Stored, counter: TokenCounter): number {
-  const { lastStep } = state
-  const { messages } = AgentState.fieldsOf(state)
-  const { inputTokens, outputTokens, reasoningTokens } = lastStep?.usage ?? noTokens
-  const seen = (lastStep?.messageCount ?? 0) + 1 // and the answer
+  const { lastStep, messages } = state
+  if (lastStep === undefined) return counter.sum(messages).all
+  const { inputTokens, outputTokens, reasoningTokens } = lastStep.usage
+  const seen = lastStep.messageCount + 1 // and the answer
   if (inputTokens === 0 || fixed === undefined || seen > messages.length) return counter.sum(messages).all
   const counted = Math.max(0, inputTokens - fixed) + Math.max(0, outputTokens - reasoningTokens)
   return messages.slice(seen).reduce((sum, message) => sum + counter.count(message), counted)

@@ -1,7 +1,5 @@
-import type { ModelSource } from '../../core/state/inference.ts'
+import type { CompactOptions, Message, ModelSource, Part } from '../../plugin.ts'
 import { textOfJson } from '../../values/json.ts'
-import type { Message, Part } from '../../core/state/message.ts'
-import type { CompactOptions } from '../../core/hooks/compaction.ts'
 
 type Options = {
   readonly maxBufferTokens: number

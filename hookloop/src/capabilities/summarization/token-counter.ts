@@ -1,20 +1,14 @@
-import { estimateTokens } from '../../core/model/estimate-usage.ts'
-import type { FoldCache, List } from '../../core/state/list.ts'
-import type { Message } from '../../core/state/message.ts'
+import { estimateTokens, type Message } from '../../plugin.ts'
 
 type Sum = { readonly all: number; readonly pinned: number }
 
 const nothing: Sum = { all: 0, pinned: 0 }
 
-/**
- * Counts the tokens of messages, each once: they never change. Counting a conversation that has grown costs only what is
- * new, so that a step costs the same however long the run is.
- */
+/** Counts the tokens of messages, each once: they never change. */
 export class TokenCounter {
   readonly #count: (message: Message) => number
   readonly #pin: ((message: Message) => boolean) | undefined
   readonly #counts = new WeakMap<Message, number>()
-  readonly #sums: FoldCache<Message, Sum> = new WeakMap()
 
   constructor(options: {
     readonly countTokens: ((message: Message) => number) | undefined
@@ -34,13 +28,13 @@ export class TokenCounter {
   }
 
   /** The tokens of a conversation, and of its pinned messages. */
-  sum(messages: List<Message>): Sum {
-    return messages.fold(this.#sums, nothing, (sum, message) => this.#add(sum, message))
+  sum(messages: readonly Message[]): Sum {
+    return messages.reduce((sum, message) => this.#add(sum, message), nothing)
   }
 
   /** How many of the latest messages fit into a budget, at least one, and the tokens of unpinned messages before them. */
   split(
-    messages: List<Message>,
+    messages: readonly Message[],
     { tokens, budget }: { tokens: number; budget: number },
   ): { keep: number; going: number } {
     const total = this.sum(messages)

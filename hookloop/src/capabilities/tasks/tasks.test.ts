@@ -11,7 +11,7 @@ import { scriptedModel, type Script, type ScriptedCall, type ScriptedTurn } from
 import { recordEvents } from '../../testing/record-events.ts'
 import { tool } from '../../core/agent/tool.ts'
 import { guards } from '../guards.ts'
-import type { Task } from '../../core/state/tasks.ts'
+import type { Task } from '../../values/tasks.ts'
 import { renderTasks, tasks, getEventTasks, getTasks, withTasks, type TasksOptions } from './tasks.ts'
 
 const todo = (todos: Json): ScriptedCall => ({ name: 'todo_write', args: { todos } })

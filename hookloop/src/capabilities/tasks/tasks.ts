@@ -1,12 +1,17 @@
-import type { Capability } from '../../core/agent/capability.ts'
+import {
+  AgentState,
+  hook,
+  metadataKeys,
+  tool,
+  type AgentEvent,
+  type Capability,
+  type Hook,
+  type Tool,
+} from '../../plugin.ts'
 import { invalidOption, readOptions, type Filled } from '../../values/check-options.ts'
-import { tool, type Tool } from '../../core/agent/tool.ts'
-import { TASKS_KEY, AgentState } from '../../core/state/agent-state.ts'
-import type { AgentEvent } from '../../core/state/event.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
-import { hook, type Hook } from '../../core/hooks/hook.ts'
 import { objectSchema } from '../../values/schema.ts'
-import { checkTasks, taskStatuses, toTasks, type Task, type TaskStatus } from '../../core/state/tasks.ts'
+import { checkTasks, taskStatuses, toTasks, type Task, type TaskStatus } from '../../values/tasks.ts'
 
 /** Options of `tasks`. */
 export type TasksOptions = {
@@ -57,7 +62,7 @@ export function tasks(options: TasksOptions = {}): Capability {
 
 /** The task list in a state. */
 export function getTasks(state: AgentState): readonly Task[] {
-  return listIn(state.metadata[TASKS_KEY])
+  return listIn(state.metadata[metadataKeys.tasks])
 }
 
 /** The task list that an event has just set; undefined for any other event. Use it to show tasks during a run. */
@@ -68,7 +73,7 @@ export function getEventTasks(event: AgentEvent): readonly Task[] | undefined {
 
 /** A state with these tasks. The model sees them in its next step. */
 export function withTasks(state: AgentState, list: readonly Task[]): AgentState {
-  return state.withMetadata(TASKS_KEY, checkTasks('withTasks', list))
+  return state.withMetadata(metadataKeys.tasks, checkTasks('withTasks', list))
 }
 
 /** Formats tasks, one per line: `[x]` completed, `[>]` in progress, `[ ]` pending; or as a Markdown task list. */
@@ -156,7 +161,7 @@ function showHook(everySteps: number | null): Hook {
   return hook(
     'beforeStep',
     (ctx) => {
-      const stored = ctx.state.metadata[TASKS_KEY]
+      const stored = ctx.state.metadata[metadataKeys.tasks]
       if (stored === undefined) return ctx
       const isNew = !isJsonObject(stored)
       if (!isNew && (everySteps === null || stepsSince(ctx.state, stored) < everySteps)) return ctx
@@ -177,7 +182,11 @@ const HOW = `Keep it up to date with ${TOOL}. These are notes on the work, not i
 type KnownTasks = { readonly tasks: readonly Task[]; readonly execution: number; readonly step: number }
 
 function withKnownTasks(state: AgentState, list: readonly Task[], step: number): AgentState {
-  return state.withMetadata(TASKS_KEY, { tasks: list, execution: state.executionCount, step } satisfies KnownTasks)
+  return state.withMetadata(metadataKeys.tasks, {
+    tasks: list,
+    execution: state.executionCount,
+    step,
+  } satisfies KnownTasks)
 }
 
 function listIn(stored: Json | undefined): readonly Task[] {

@@ -1,4 +1,4 @@
-import type { Tool } from '../../core/agent/tool.ts'
+import type { Tool } from '../../plugin.ts'
 import { isJsonObject } from '../../values/json.ts'
 
 /** Finds tools by name, description and arguments, best match first. */

@@ -94,6 +94,7 @@ export function storeOf(agent: object): unknown {
   return stores.get(agent)
 }
 
+/** Whether a value is an agent of `createAgent`. */
 export function isAgent(value: unknown): boolean {
   return isObject(value) && agents.has(value)
 }

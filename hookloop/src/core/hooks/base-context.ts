@@ -4,6 +4,7 @@ import { describeValue } from '../../values/describe-value.ts'
 import type { EntryWarning, LedgerEntry } from '../state/ledger.ts'
 import { addTokens, addUsage, noTokens, spentTokens, type TokenUsage, type Usage } from '../state/usage.ts'
 import { AgentError } from '../../errors.ts'
+import type { WarningCode } from '../state/warning.ts'
 import type { CompactOptions } from './compaction.ts'
 import type { HookHost } from './hook-host.ts'
 import type { InferOptions } from './infer.ts'
@@ -86,6 +87,11 @@ export class BaseContext {
   get now(): number {
     return this.#origin.host.now
   }
+  get workedMs(): number {
+    const { level } = this.#draft
+    const { ancestors, workedMs: own } = this.#origin.host
+    return level === undefined ? own : own + (ancestors?.[level]?.workedMs ?? 0)
+  }
   get signal(): AbortSignal {
     return this.#origin.signalFor(this.#turn)
   }
@@ -97,19 +103,16 @@ export class BaseContext {
     return BaseContext.change(this, { spent: addTokens(this.#draft.spent ?? noTokens, spentTokens(usage)) })
   }
 
+  warn(message: string, code: WarningCode = 'HOOK_WARNING'): BaseContext {
+    return BaseContext.change(this, { warnings: [...(this.#draft.warnings ?? []), { code, message }] })
+  }
+
   static hostOf(context: BaseContext): HookHost {
     return context.#origin.host
   }
 
   static draftOf(context: BaseContext): Draft {
     return context.#draft
-  }
-
-  /** How long the run has been working, counted from the agent that the hook comes from. */
-  static workedMs(context: BaseContext): number {
-    const { level } = context.#draft
-    const { ancestors, workedMs: own } = context.#origin.host
-    return level === undefined ? own : own + (ancestors?.[level]?.workedMs ?? 0)
   }
 
   /** A copy of a context with some of its draft changed. */

@@ -4,6 +4,7 @@ import type { RequestChange, ResponseChange } from '../state/inference.ts'
 import type { Json, JsonObject } from '../../values/json.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../state/ledger.ts'
 import type { Message } from '../state/message.ts'
+import type { WarningCode } from '../state/warning.ts'
 import type { TokenUsage, Usage } from '../state/usage.ts'
 import type { AskOptions } from './base-context.ts'
 import type { Infers } from './infer.ts'
@@ -20,6 +21,8 @@ export interface Always<T> {
   readonly spent: Usage
   /** The time of the last effect, in milliseconds since 1970. It is the same in a replay. */
   readonly now: number
+  /** How long the run has worked, in milliseconds, without the time spent waiting for approval. The same in a replay. */
+  readonly workedMs: number
   readonly signal: AbortSignal
   /** Every hook that ran before. */
   readonly ledger: readonly LedgerEntry[]
@@ -28,6 +31,10 @@ export interface Always<T> {
 export interface Spends {
   /** Adds the usage of model calls that the hook made itself, so that limits include it. */
   spend(usage: Partial<TokenUsage>): this
+}
+export interface Warns {
+  /** Reports a problem that stops nothing. `run.warnings` has it. */
+  warn(message: string, code?: WarningCode): this
 }
 /** Around hooks return no context, so their usage is counted at once. */
 export interface SpendsAtOnce {
@@ -149,10 +156,10 @@ export type ObserveContext<T extends HookTrigger, A = JsonObject> = T extends T 
 
 /** The context of a hook at a trigger, with the methods to change it. A method returns a changed copy. */
 export type HookContext<T extends PlainTrigger, A = JsonObject> = T extends T
-  ? SeenContext<T, A> & Spends & Infers & AllOf<A, HookAbility<T>>
+  ? SeenContext<T, A> & Spends & Warns & Infers & AllOf<A, HookAbility<T>>
   : never
 
 /** The context of a guard at a trigger, with the methods to decide. At `beforeInference` it cannot call models itself. */
 export type GuardContext<T extends GuardTrigger, A = JsonObject> = T extends T
-  ? SeenContext<T, A> & Spends & (T extends 'beforeInference' ? unknown : Infers) & AllOf<A, GuardAbility<T>>
+  ? SeenContext<T, A> & Spends & Warns & (T extends 'beforeInference' ? unknown : Infers) & AllOf<A, GuardAbility<T>>
   : never

@@ -11,14 +11,25 @@ import type { GuardTrigger, HookTrigger, PlainTrigger } from './triggers.ts'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 type Holds<T extends true> = T
-/** What a context can do beyond `spend` and `infer`, which hooks and guards have. */
+/** What a context can do beyond `spend`, `warn` and `infer`, which hooks and guards have. */
 type Methods<C> = Exclude<
   { [K in keyof C]-?: C[K] extends (...args: never[]) => unknown ? K : never }[keyof C],
-  'spend' | 'infer'
+  'spend' | 'warn' | 'infer'
 >
 type FactsOf<C> = Exclude<
   keyof C,
-  Methods<C> | 'spend' | 'infer' | 'durationMs' | 'trigger' | 'state' | 'spent' | 'now' | 'signal' | 'ledger'
+  | Methods<C>
+  | 'spend'
+  | 'warn'
+  | 'infer'
+  | 'durationMs'
+  | 'trigger'
+  | 'state'
+  | 'spent'
+  | 'now'
+  | 'workedMs'
+  | 'signal'
+  | 'ledger'
 >
 
 type Vote = 'stop' | 'requestContinuation' | 'allowStop' | 'allowContinuation'

@@ -1,6 +1,7 @@
 import { AgentError, messageOf } from '../../errors.ts'
 import { linearTest } from '../../values/linear-pattern.ts'
 
+/** A name, in which `*` matches any characters, or a RegExp. */
 export type NamePattern = string | RegExp
 
 /**

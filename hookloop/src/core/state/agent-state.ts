@@ -1,4 +1,3 @@
-import { checkArgument } from '../../values/check-options.ts'
 import { AgentError } from '../../errors.ts'
 import { shownExecution, type Execution, type ExecutionFields, type Step } from './execution.ts'
 import { exactJson, type Json, type JsonObject } from '../../values/json.ts'
@@ -29,6 +28,20 @@ export const SUBAGENT_KEY = 'hookloop.subagent'
 
 /** Metadata: the id of environment variables for commands. */
 export const ENVIRONMENT_KEY = 'hookloop.environment'
+
+/** The keys of the state's metadata that more than one capability reads. */
+export const metadataKeys = {
+  /** `true` requests a summary before the next step. */
+  compact: COMPACT_KEY,
+  /** The id of environment variables for commands. */
+  environment: ENVIRONMENT_KEY,
+  /** In a subagent, its name and depth. */
+  subagent: SUBAGENT_KEY,
+  /** The task list. */
+  tasks: TASKS_KEY,
+  /** The title of the conversation, for lists. */
+  title: TITLE_KEY,
+} as const
 
 export type StateFields = {
   readonly agentId: string
@@ -192,11 +205,6 @@ export class AgentState {
       ...(execution !== undefined && { execution: { ...execution, steps: execution.steps.items } }),
     }
   }
-}
-
-/** Throws unless an argument is a state. */
-export function checkState(where: string, state: unknown): asserts state is AgentState {
-  checkArgument(where, ['state', state], state instanceof AgentState, 'an AgentState, such as run.state')
 }
 
 /** Without a prototype, so that a guard that reads `metadata['constructor']` gets undefined. */

@@ -218,6 +218,7 @@ function textPart(text: string): Part {
   return Object.freeze({ type: 'text', text })
 }
 
+/** Whether a value is the reason why a model ended its answer. */
 export function isFinishReason(value: Json | undefined): value is FinishReason {
   return finishReasons.includes(value as FinishReason)
 }

@@ -8,6 +8,7 @@ import type { List } from './list.ts'
  */
 type ForProviders = { readonly providerOptions?: JsonObject }
 
+/** A text in a message. */
 export type TextPart = ForProviders & { readonly type: 'text'; readonly text: string }
 export type ReasoningPart = ForProviders & { readonly type: 'reasoning'; readonly text: string }
 /** An image, a document, audio. `data` is base64 or a URL (`https:`, `data:`). */

@@ -65,6 +65,7 @@ export function addTokens(a: TokenUsage, b: TokenUsage): TokenUsage {
   })
 }
 
+/** Input and output tokens together. */
 export function totalTokens(usage: TokenUsage): number {
   return usage.inputTokens + usage.outputTokens
 }

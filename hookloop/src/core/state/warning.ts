@@ -6,6 +6,7 @@ export const warningCodes = {
   ACTION_WARNING:
     'A hook of a file, such as a Claude Code hook, failed or reported a problem, and nothing was blocked.',
   COMPACTION_FAILED: 'The conversation was to be summarized, and was not.',
+  HOOK_WARNING: 'A hook reported a problem with `ctx.warn`, and nothing was blocked.',
   LEFT_OUT:
     'Hooks, skills or servers are left out: a file is not trusted or cannot be read, a server cannot be connected.',
   LIMIT_WAITED:

@@ -1,5 +1,5 @@
 import { checkOptions, invalidOption } from '../../../values/check-options.ts'
-import { matchesWildcard } from '../../../core/hooks/patterns.ts'
+import { matchesWildcard } from '../../../plugin.ts'
 import { grammarOf } from './grammar.ts'
 import { textOf, type ParsedWord } from './understand-word.ts'
 

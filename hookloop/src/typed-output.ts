@@ -1,14 +1,14 @@
-import type { Capability } from '../core/agent/capability.ts'
-import type { AnswerReader, OutputPlan } from '../core/agent/agent-parts.ts'
-import { tool } from '../core/agent/tool.ts'
-import type { AgentState } from '../core/state/agent-state.ts'
-import type { Step } from '../core/state/execution.ts'
-import type { LanguageModel } from '../core/state/inference.ts'
-import type { JsonObject } from '../values/json.ts'
-import type { Schema } from '../values/schema.ts'
-import { AgentError, clause } from '../errors.ts'
-import { checkChoice, readOptions } from '../values/check-options.ts'
-import { guard, hook, type Hook } from '../core/hooks/hook.ts'
+import type { Capability } from './core/agent/capability.ts'
+import type { AnswerReader, OutputPlan } from './core/agent/agent-parts.ts'
+import { tool } from './core/agent/tool.ts'
+import type { AgentState } from './core/state/agent-state.ts'
+import type { Step } from './core/state/execution.ts'
+import type { LanguageModel } from './core/state/inference.ts'
+import type { JsonObject } from './values/json.ts'
+import type { Schema } from './values/schema.ts'
+import { AgentError, clause } from './errors.ts'
+import { checkChoice, readOptions } from './values/check-options.ts'
+import { guard, hook, type Hook } from './core/hooks/hook.ts'
 import {
   ANSWER_TOOL,
   askInForm,
@@ -17,8 +17,8 @@ import {
   otherTools,
   type AnswerForm,
   type Wanted,
-} from '../core/output/answer-form.ts'
-import { answerSchema, answerShape, readJson, type AnswerShape } from '../core/output/answer-shape.ts'
+} from './core/output/answer-form.ts'
+import { answerSchema, answerShape, readJson, type AnswerShape } from './core/output/answer-shape.ts'
 
 /** Options of a typed answer: `createAgent({ output, outputOptions })`. */
 export type OutputOptions = {

@@ -1,6 +1,6 @@
-import { checkArgument, checkOptions, invalidOption } from '../../values/check-options.ts'
-import { describeValue } from '../../values/describe-value.ts'
-import { isJsonObject, type Json } from '../../values/json.ts'
+import { checkArgument, checkOptions, invalidOption } from './check-options.ts'
+import { describeValue } from './describe-value.ts'
+import { isJsonObject, type Json } from './json.ts'
 
 export const taskStatuses = ['pending', 'in_progress', 'completed'] as const
 

@@ -1,0 +1,42 @@
+// What capabilities, actions and servers are written with: everything that this package's own ones import from the core.
+
+// Hooks, tools and capabilities.
+export { agentTool, type AgentSpec, type Delegation } from './core/agent/agent-tool.ts'
+export type { ApprovalPolicy, Budget, Capability, SlashCommand, Use } from './core/agent/capability.ts'
+export { tool, type OnUnknownOutcome, type Tool, type ToolRun } from './core/agent/tool.ts'
+export type { CompactOptions } from './core/hooks/compaction.ts'
+export type { GuardContext, HookContext, ObserveContext } from './core/hooks/context.ts'
+export { guard, hook, observe, type Hook } from './core/hooks/hook.ts'
+export { matchesWildcard, toNameTest, type NamePattern } from './core/hooks/patterns.ts'
+
+// Agents and their inputs.
+export type { Agent } from './core/agent/agent.ts'
+export { isAgent } from './core/agent/agent-parts.ts'
+export { typedCommand } from './core/agent/slash-commands.ts'
+
+// The state of a run.
+export { AgentState, metadataKeys } from './core/state/agent-state.ts'
+export type { StopReason } from './core/state/continuation.ts'
+export type { AgentEvent } from './core/state/event.ts'
+export type { Step } from './core/state/execution.ts'
+export { isReplyPart, textOf, type FilePart, type Message, type Part, type TextPart } from './core/state/message.ts'
+export { totalTokens } from './core/state/usage.ts'
+
+// Requests to models and their answers.
+export { estimateTokens } from './core/model/estimate-usage.ts'
+export { fingerprintRequest } from './core/model/fingerprint-request.ts'
+export {
+  getModelFailure,
+  isFinishReason,
+  toResponse,
+  type FinishReason,
+  type InferenceResponse,
+  type LanguageModel,
+  type ModelSettings,
+  type ModelSource,
+} from './core/state/inference.ts'
+
+// Options, errors and warnings.
+export { checkOptions } from './values/check-options.ts'
+export type { WarningCode } from './core/state/warning.ts'
+export { AgentError, type ErrorCode } from './errors.ts'
