@@ -11,23 +11,11 @@ import type { GuardTrigger, HookTrigger, PlainTrigger } from './triggers.ts'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 type Holds<T extends true> = T
-/** What a context can do beyond `spend`, `warn` and `infer`, which hooks and guards have. */
+/** What a context can do beyond what all hooks and guards can do. */
 type Common = 'spend' | 'warn' | 'infer'
 type Methods<C> = Exclude<{ [K in keyof C]-?: C[K] extends (...args: never[]) => unknown ? K : never }[keyof C], Common>
 type Seen = 'durationMs' | 'trigger' | 'state' | 'spent' | 'now' | 'workedMs' | 'signal' | 'ledger'
 type FactsOf<C> = Exclude<keyof C, Methods<C> | Common | Seen>
-  | 'spend'
-  | 'warn'
-  | 'infer'
-  | 'durationMs'
-  | 'trigger'
-  | 'state'
-  | 'spent'
-  | 'now'
-  | 'workedMs'
-  | 'signal'
-  | 'ledger'
->
 
 type Vote = 'stop' | 'requestContinuation' | 'allowStop' | 'allowContinuation'
 
