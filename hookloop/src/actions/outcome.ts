@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { changeResponse, type InferenceResponse } from '../core/state/inference.ts'
-import { isJsonObject, quoteInexactNumbers, type Json, type JsonObject } from '../values/json.ts'
+import { isJsonObject, parseExactly, type Json, type JsonObject } from '../values/json.ts'
 import { textMessage, toInput, toMessage, type Message } from '../core/state/message.ts'
 import { AgentError, messageOf, clause } from '../errors.ts'
 import { BaseContext, type Vote } from '../core/hooks/base-context.ts'
@@ -195,7 +195,7 @@ export function parseAnswer(text: string, label: string): unknown {
   const trimmed = text.trim()
   if (trimmed === '') return {}
   try {
-    return JSON.parse(quoteInexactNumbers(trimmed))
+    return parseExactly(trimmed)
   } catch {
     const message = `The answer of "${label}" is not JSON: ${redact(trimmed.slice(0, 200)) as string}`
     const value: FailedAction = { how: 'did not answer with JSON' }

@@ -57,7 +57,7 @@ test('an integer beyond 2^53 that the package of a provider may have rounded fai
       assert.equal(status, 'failed')
       assert.equal(
         output,
-        `The arguments contain an integer beyond 2^53, which may have been rounded: ${rounded}. Write it as a string.`,
+        `The arguments contain a number that cannot be represented exactly: ${rounded}. Write it as a string.`,
       )
     }
 })

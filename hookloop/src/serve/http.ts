@@ -1,4 +1,4 @@
-import { isJsonObject, quoteInexactNumbers, type Json, type JsonObject } from '../values/json.ts'
+import { isJsonObject, parseExactly, type Json, type JsonObject } from '../values/json.ts'
 import { AgentError, type ErrorCode } from '../errors.ts'
 
 /** An answer that is not a success. Its message is for the client. */
@@ -61,7 +61,7 @@ export async function readJson(request: Request, maxBytes: number): Promise<Json
   const text = await readText(request, maxBytes)
   let value: Json
   try {
-    value = JSON.parse(quoteInexactNumbers(text)) as Json // an approver's arguments must not be rounded
+    value = parseExactly(text) as Json // an approver's arguments must not be rounded
   } catch {
     throw new HttpError(400, 'The request is not valid JSON.')
   }

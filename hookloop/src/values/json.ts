@@ -101,26 +101,6 @@ export function sameJson(a: Json, b: Json): boolean {
   return a === b || canonicalText(a) === canonicalText(b)
 }
 
-/** Whether two JSON values are equal and have the same text: the order of keys matters. */
-export function identicalJson(a: Json | undefined, b: Json | undefined): boolean {
-  if (a === b) return true
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
-  if (Array.isArray(a)) {
-    if (!Array.isArray(b) || a.length !== b.length) return false
-    for (let i = 0; i < a.length; i++) if (!identicalJson(a[i] as Json, b[i] as Json)) return false
-    return true
-  }
-  if (Array.isArray(b)) return false
-  return haveSameEntries(a as JsonObject, b as JsonObject)
-}
-
-function haveSameEntries(a: JsonObject, b: JsonObject): boolean {
-  const keys = Object.keys(b)
-  let i = 0
-  for (const key in a) if (key !== keys[i++] || !identicalJson(a[key], b[key])) return false
-  return i === keys.length
-}
-
 class Copy {
   characters = 0
   #values = 0
@@ -242,100 +222,35 @@ function nameOf(value: object): string {
   return value.constructor?.name || 'an object'
 }
 
-const MAY_BE_INEXACT = /\d{16}|\d[eE]/
-const NUMBER = /-?\d[\d.eE+-]*/y
-
-/** The first number in a JSON text that JavaScript cannot represent: an integer that it would write differently, or one that is too large. */
-export function inexactNumber(text: string): string | undefined {
-  return MAY_BE_INEXACT.test(text) ? inexactNumbersIn(text).next().value?.token : undefined
-}
+const MANY_DIGITS = /\d{16}|\d[eE]/
 
 /**
- * The first integer beyond 2^53 in a JSON text that `JSON.stringify` wrote: the parser before it may have rounded the integer.
- * Some providers parse the arguments of a call, and write them again.
+ * Parses JSON. A whole number beyond 2^53, and one that is too large, becomes a string: JavaScript would round it, or the
+ * program that wrote the text already has.
  */
-export function roundedInteger(text: string): string | undefined {
-  if (!MAY_BE_INEXACT.test(text) || !isWrittenByJavaScript(text)) return undefined
-  for (const { token } of numbersIn(text)) if (mayBeRounded(token)) return token
-  return undefined
+export function parseExactly(text: string): unknown {
+  if (!MANY_DIGITS.test(text)) return JSON.parse(text)
+  return JSON.parse(text, (_key, value: unknown, { source = '' }: { readonly source?: string } = {}) =>
+    typeof value === 'number' && isInexact(value, source) ? source : value,
+  )
 }
 
-function isWrittenByJavaScript(text: string): boolean {
+/** The first number in a JSON text that `parseExactly` does not parse as a number. */
+export function inexactNumber(text: string): string | undefined {
+  if (!MANY_DIGITS.test(text)) return undefined
+  let found: string | undefined
   try {
-    return JSON.stringify(JSON.parse(text)) === text
+    JSON.parse(text, (_key, value: unknown, { source = '' }: { readonly source?: string } = {}) => {
+      if (typeof value === 'number' && isInexact(value, source)) found ??= source
+    })
   } catch {
-    return false
+    return undefined // not JSON
   }
+  return found
 }
 
-/** With an exponent, a short number is one that was meant as written. */
-function mayBeRounded(token: string): boolean {
-  const number = Number(token)
-  if (!Number.isInteger(number) || Number.isSafeInteger(number)) return false
-  return !token.includes('e') || decimalOf(token).digits.length >= 16
-}
-
-/** The JSON text with inexact numbers as strings, so that parsing it loses nothing. The same text if there are none. */
-export function quoteInexactNumbers(text: string): string {
-  if (!MAY_BE_INEXACT.test(text)) return text
-  const parts: string[] = []
-  let from = 0
-  for (const { at, token } of inexactNumbersIn(text)) {
-    parts.push(text.slice(from, at), `"${token}"`)
-    from = at + token.length
-  }
-  return from === 0 ? text : [...parts, text.slice(from)].join('')
-}
-
-type NumberToken = { readonly at: number; readonly token: string }
-
-function* inexactNumbersIn(text: string): Generator<NumberToken, undefined> {
-  for (const number of numbersIn(text)) if (isInexact(number.token)) yield number
-}
-
-function* numbersIn(text: string): Generator<NumberToken, undefined> {
-  // Without a regular expression for strings: one of several megabytes exceeds its stack.
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === QUOTE) at = endOfString(text, at)
-    if (code !== MINUS && (code < DIGIT_0 || code > DIGIT_9)) continue
-    NUMBER.lastIndex = at
-    const token = NUMBER.exec(text)?.[0]
-    if (token === undefined) continue
-    yield { at, token }
-    at += token.length - 1
-  }
-}
-
-const [QUOTE, BACKSLASH, MINUS, DIGIT_0, DIGIT_9] = [34, 92, 45, 48, 57]
-/** No number that JavaScript writes is longer. */
-const MAX_NUMBER_CHARS = 1_100
-
-function isInexact(token: string): boolean {
-  if (token.length > MAX_NUMBER_CHARS) return true
-  const number = Number(token)
-  if (Number.isNaN(number)) return false // not JSON at all
-  if (!Number.isFinite(number)) return true
-  if (token.length < 16) return false
-  const { digits, zeros } = decimalOf(token)
-  if (digits.length < 16 || zeros < 0) return false // short, or no integer
-  const written = decimalOf(String(number))
-  return written.digits !== digits || written.zeros !== zeros
-}
-
-/** The digits of a number without zeros at its ends, and how many zeros follow them. */
-function decimalOf(token: string): { readonly digits: string; readonly zeros: number } {
-  const [, whole = '', fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(token) ?? []
-  const digits = (whole + fraction).replace(/0+$/, '')
-  return { digits: digits.replace(/^0+/, ''), zeros: Number(exponent) + whole.length - digits.length }
-}
-
-/** The index of the closing quote of a string that starts here. */
-export function endOfString(text: string, start: number): number {
-  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
-    let before = at
-    while (text.charCodeAt(before - 1) === BACKSLASH) before--
-    if ((at - before) % 2 === 0) return at
-  }
-  return text.length
+/** A number with an exponent and few digits is meant as it is written. */
+function isInexact(value: number, source: string): boolean {
+  if (!Number.isInteger(value)) return !Number.isFinite(value)
+  return !Number.isSafeInteger(value) && /\d{16}/.test(source.replace('.', ''))
 }

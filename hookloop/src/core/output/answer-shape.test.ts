@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import * as v from 'valibot'
 import * as z from 'zod'
 import { tool } from '../agent/tool.ts'
-import { isJsonObject, toJson, type Json, type JsonObject } from '../../values/json.ts'
+import { isJsonObject, parseExactly, toJson, type Json, type JsonObject } from '../../values/json.ts'
 import type { Schema } from '../../values/schema.ts'
 import { answerShape, readJson } from './answer-shape.ts'
 
@@ -114,8 +114,8 @@ test('a schema that throws says that the value does not fit', async () => {
 // ── the JSON in a text
 
 // As stored: `__proto__` is not allowed as a key.
-const anyJson = fc.jsonValue({ maxDepth: 4 }).map((value) => toJson(JSON.parse(JSON.stringify(value))))
-const anyObject = fc.dictionary(fc.string(), anyJson).map((value) => toJson(JSON.parse(JSON.stringify(value))))
+const anyJson = fc.jsonValue({ maxDepth: 4 }).map((value) => toJson(parseExactly(JSON.stringify(value))))
+const anyObject = fc.dictionary(fc.string(), anyJson).map((value) => toJson(parseExactly(JSON.stringify(value))))
 
 test('a JSON text is parsed', () => {
   fc.assert(

@@ -1,5 +1,5 @@
 import { parserOf, toJsonSchema, type Parsed } from '../../values/parse-schema.ts'
-import { isJsonObject, quoteInexactNumbers, toJson, type Json, type JsonObject } from '../../values/json.ts'
+import { isJsonObject, parseExactly, toJson, type Json, type JsonObject } from '../../values/json.ts'
 import type { Schema } from '../../values/schema.ts'
 import { AgentError, messageOf, clause } from '../../errors.ts'
 
@@ -112,7 +112,7 @@ export function readJson(text: string): Json | undefined {
   for (const candidate of [text, fenced(text), bracketed]) {
     if (candidate === undefined) continue
     try {
-      return toJson(JSON.parse(quoteInexactNumbers(candidate))) // limits the depth and rejects `__proto__`
+      return toJson(parseExactly(candidate)) // limits the depth and rejects `__proto__`
     } catch {
       // try the next candidate
     }

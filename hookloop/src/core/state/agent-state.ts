@@ -202,9 +202,14 @@ export class AgentState {
       metadata,
       spentBefore,
       executionCount,
-      ...(execution !== undefined && { execution: { ...execution, steps: execution.steps.items } }),
+      ...(execution !== undefined && { execution: executionJson(execution) }),
     }
   }
+}
+
+/** The steps come last, wherever they were set. */
+function executionJson({ steps, ...fields }: ExecutionFields): JsonObject {
+  return { ...fields, steps: steps.items }
 }
 
 /** Without a prototype, so that a guard that reads `metadata['constructor']` gets undefined. */

@@ -60,10 +60,7 @@ export function fromStateJson(value: Json | undefined): AgentState {
   return AgentState.create(fields as unknown as StateFields)
 }
 
-/** A list that was changed, and the items that are new in it. */
-export type ChangedList<T> = { readonly list: List<T>; readonly added: readonly T[] }
-
-/** A state from parts that were changed since it was last checked. Only what is new is checked. */
+/** A state from parts that were changed since it was last checked, and lists whose items are checked. */
 export function checkedState({
   plain,
   metadata,
@@ -74,32 +71,33 @@ export function checkedState({
 }: {
   readonly plain: JsonObject
   readonly metadata: JsonObject
-  readonly messages: ChangedList<Message>
+  readonly messages: List<Message>
   /** Undefined if it has not changed. Its steps are in `steps`. */
   readonly execution: JsonObject | undefined
-  readonly steps: ChangedList<Step>
+  readonly steps: List<Step>
   readonly before: StateFields | undefined
 }): AgentState {
   checkVersion(plain['version'], STATE_VERSION, 'state')
-  check(
-    stateWithoutLists(plain, '', before) ??
-      listOf(message)(messages.added, 'messages') ??
-      listOf(step)(steps.added, 'execution.steps') ??
-      (run && executionWithoutSteps(run, 'execution', before?.execution)),
-  )
+  check(stateWithoutLists(plain, '', before))
+  if (run !== undefined) check(executionWithoutSteps(run, 'execution', before?.execution))
   const { version: _version, ...rest } = plain
   const fields = {
     ...rest,
-    messages: messages.list,
+    messages,
     metadata: metadata === before?.metadata ? metadata : metadataOf(metadata),
-    execution: run === undefined ? before?.execution : Object.freeze({ ...run, steps: steps.list }),
+    execution: run === undefined ? before?.execution : Object.freeze({ ...run, steps }),
   }
   return AgentState.create(fields as unknown as StateFields)
 }
 
+/** Throws STATE_INVALID unless all values are messages. */
+export function checkMessages(messages: readonly unknown[]): void {
+  check(listOf(message)(messages as Json, 'messages'))
+}
+
 /** Throws STATE_INVALID unless all values are steps. */
-export function checkSteps(steps: readonly Step[]): void {
-  check(listOf(step)(steps, 'execution.steps'))
+export function checkSteps(steps: readonly unknown[]): void {
+  check(listOf(step)(steps as Json, 'execution.steps'))
 }
 
 function toExecution(json: JsonObject): ExecutionFields {

@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
 import type { Change } from './ledger.ts'
 import { List } from './list.ts'
 import type { Message } from './message.ts'
-import { checkedState, type ChangedList } from './saved-run.ts'
+import { checkedState, checkMessages, checkSteps } from './saved-run.ts'
 import type { Usage } from './usage.ts'
 
 // Every difference between two states is computed here, in three forms: a StateChange (the part that hooks can write,
@@ -25,16 +25,8 @@ export type StateChange = {
   readonly responseFormat?: JsonObject | null
 }
 
-/**
- * How a list changed: its first `keep` items stay and `add` follows. With `from`, the earlier items from that index on
- * come next, and then `more`: that is how a summary that replaces the first messages stays small.
- */
-export type ListDiff<T> = {
-  readonly keep: number
-  readonly add: readonly T[]
-  readonly from?: number
-  readonly more?: readonly T[]
-}
+/** How a list changed: its first `keep` items stay and `add` follows. */
+export type ListDiff<T> = { readonly keep: number; readonly add: readonly T[] }
 
 type ObjectDiff = { readonly unset?: readonly string[]; readonly set?: JsonObject }
 
@@ -108,7 +100,7 @@ export function diffState(before: AgentState | undefined, after: AgentState): St
     if (earlier?.[field] !== later[field]) Object.assign(diff, { [field]: later[field] ?? null })
   const messages = diffList(earlier?.messages ?? List.from<Message>([]), later.messages)
   if (messages !== undefined) diff.messages = messages
-  const metadata = diffInOrder(earlier?.metadata ?? {}, later.metadata)
+  const metadata = diffObject(earlier?.metadata ?? {}, later.metadata)
   if (metadata?.set !== undefined) diff.metadata = metadata.set
   if (metadata?.unset !== undefined) diff.removed = metadata.unset
   const execution = diffExecution(earlier?.execution, later.execution)
@@ -116,30 +108,21 @@ export function diffState(before: AgentState | undefined, after: AgentState): St
   return diff
 }
 
-/** Stands for the steps among the fields of an execution, so that their place in its text stays the same. */
-const stepsPlace: { readonly steps: readonly Json[] } = { steps: [] }
-
 function diffExecution(
   before: ExecutionFields | undefined,
   after: ExecutionFields | undefined,
 ): StateDiff['execution'] {
   if (after === undefined || before === after) return undefined
-  const earlier = before === undefined ? {} : { ...before, ...stepsPlace }
-  const diff: Mutable<NonNullable<StateDiff['execution']>> = diffInOrder(earlier, { ...after, ...stepsPlace }) ?? {}
-  const steps = diffList(before?.steps ?? List.from<Step>([]), after.steps)
-  if (steps !== undefined) diff.steps = steps
-  return diff
+  const { steps: earlier = List.from<Step>([]), ...old } = before ?? ({} as Partial<ExecutionFields>)
+  const { steps: later, ...now } = after
+  const steps = diffList(earlier, later)
+  return { ...diffObject(old, now), ...(steps !== undefined && { steps }) }
 }
 
 function diffList<T extends Json>(before: List<T>, after: List<T>, same: Same = Object.is): ListDiff<T> | undefined {
   if (before === after) return undefined
   const keep = after.extends(before) ? before.length : sharedLength(before, after, same)
-  if (keep === before.length && keep === after.length) return undefined
-  const moved = keep === before.length ? undefined : movedEnd(before, after, keep)
-  if (moved === undefined) return { keep, add: after.slice(keep) }
-  const { from, at } = moved
-  const more = after.slice(at + before.length - from)
-  return { keep, add: after.take(at).slice(keep), from, ...(more.length > 0 && { more }) }
+  return keep === before.length && keep === after.length ? undefined : { keep, add: after.slice(keep) }
 }
 
 function sharedLength<T extends Json>(before: List<T>, after: List<T>, same: Same): number {
@@ -148,43 +131,16 @@ function sharedLength<T extends Json>(before: List<T>, after: List<T>, same: Sam
   return length
 }
 
-/** The end of a list inside a later one: the index it was moved from and the index it was moved to. */
-function movedEnd<T>(before: List<T>, after: List<T>, keep: number): { from: number; at: number } | undefined {
-  let last = after.length - 1
-  while (last >= keep && after.at(last) !== before.at(-1)) last--
-  let length = 0
-  const isSame = (): boolean => after.at(last - length) === before.at(before.length - 1 - length)
-  while (last - length >= keep && before.length - length > keep && isSame()) length++
-  return length === 0 ? undefined : { from: before.length - length, at: last - length + 1 }
-}
-
-export function diffObject(before: JsonObject, after: JsonObject, same: Same = Object.is): ObjectDiff | undefined {
+function diffObject(before: JsonObject, after: JsonObject, same: Same = Object.is): ObjectDiff | undefined {
   if (before === after) return undefined
-  const isChanged = (key: string): boolean => !Object.hasOwn(before, key) || !same(before[key]!, after[key]!)
+  const set: { [key: string]: Json } = {}
+  for (const key of Object.keys(after))
+    if (!Object.hasOwn(before, key) || !same(before[key]!, after[key]!)) set[key] = after[key]!
   const unset = Object.keys(before).filter((key) => !Object.hasOwn(after, key))
-  return toObjectDiff(after, Object.keys(after).filter(isChanged), unset)
-}
-
-/** The same, but the order of the keys is restored as well: the text of a stored state is the same when it is read. */
-function diffInOrder(before: JsonObject, after: JsonObject): ObjectDiff | undefined {
-  if (before === after) return undefined
-  const [earlier, later] = [Object.keys(before), Object.keys(after)]
-  if (earlier.length === later.length && later.every((key, i) => key === earlier[i])) {
-    const set = later.filter((key) => before[key] !== after[key])
-    return toObjectDiff(after, set, []) // most steps end here, so no other list is made for them
+  return {
+    ...(unset.length > 0 && { unset }),
+    ...(Object.keys(set).length > 0 && { set }),
   }
-  const isKept = (key: string): boolean => Object.hasOwn(after, key)
-  const isNew = (key: string): boolean => !Object.hasOwn(before, key)
-  const order = [...earlier.filter(isKept), ...later.filter(isNew)]
-  const isMoved = later.some((key, i) => key !== order[i]) // a key was removed and set again
-  return isMoved ? toObjectDiff(after, later, earlier) : diffObject(before, after)
-}
-
-function toObjectDiff(after: JsonObject, set: readonly string[], unset: readonly string[]): ObjectDiff | undefined {
-  if (set.length === 0) return unset.length === 0 ? undefined : { unset }
-  const values: { [key: string]: Json } = {}
-  for (const key of set) values[key] = after[key]!
-  return unset.length === 0 ? { set: values } : { unset, set: values }
 }
 
 /** The state that a diff leads to. Throws STATE_INVALID if the result is not one. Only what changed is checked. */
@@ -193,12 +149,13 @@ export function applyDiff(before: AgentState | undefined, diff: StateDiff): Agen
   const { messages, metadata, removed, execution, ...plain } = diff
   if (execution !== undefined && !isJsonObject(execution))
     throw malformed('the change of an execution is not an object')
+  const run = execution && applyObject((earlier?.execution ?? {}) as JsonObject, execution)
   return checkedState({
     plain: plainParts(earlier, plain),
     metadata: applyObject(earlier?.metadata ?? {}, { set: metadata, unset: removed }),
-    messages: applyList(earlier?.messages ?? List.from<never>([]), messages),
-    execution: execution && applyObject((earlier?.execution ?? {}) as JsonObject, execution),
-    steps: applyList(earlier?.execution?.steps ?? List.from<never>([]), execution?.steps),
+    messages: applyList(earlier?.messages ?? List.from<Message>([]), messages, checkMessages),
+    execution: run,
+    steps: applyList(earlier?.execution?.steps ?? List.from<Step>([]), execution?.steps, checkSteps),
     before: earlier,
   })
 }
@@ -213,13 +170,6 @@ function plainParts(earlier: StateFields | undefined, changed: JsonObject): Json
   return parts
 }
 
-/** The state that a series of diffs leads to; none if there are no diffs. */
-export function buildState(diffs: Iterable<StateDiff>): AgentState | undefined {
-  let state: AgentState | undefined
-  for (const diff of diffs) state = applyDiff(state, diff)
-  return state
-}
-
 export function applyObject(
   before: JsonObject,
   { unset = [], set = {} }: { readonly [K in keyof ObjectDiff]: ObjectDiff[K] | undefined },
@@ -232,18 +182,13 @@ export function applyObject(
   return { ...after, ...set }
 }
 
-/** The changed list, and which of its items are new. */
-function applyList<T extends Json>(list: List<T>, diff: ListDiff<T> | undefined): ChangedList<T> {
-  if (diff === undefined) return { list, added: [] }
-  const { keep, add, from = list.length, more = [] } = isJsonObject(diff) ? diff : ({} as Partial<ListDiff<T>>)
-  const isIndex = (index: unknown): index is number => Number.isInteger(index) && Number(index) <= list.length
-  if (!isIndex(keep) || !isIndex(from) || keep < 0 || keep > from || !Array.isArray(add) || !Array.isArray(more))
+function applyList<T>(list: List<T>, diff: ListDiff<T> | undefined, check: (added: readonly T[]) => void): List<T> {
+  if (diff === undefined) return list
+  const { keep, add } = isJsonObject(diff) ? diff : ({} as Partial<ListDiff<T>>)
+  if (!Number.isInteger(keep) || keep! < 0 || keep! > list.length || !Array.isArray(add))
     throw malformed(`a list of ${list.length} items cannot keep ${String(keep)}`)
-  const parts = [add, from === list.length ? [] : list.slice(from), more] as readonly (readonly T[])[]
-  return {
-    list: parts.reduce((changed, items) => changed.concat(items), list.take(keep)),
-    added: [...add, ...more] as T[],
-  }
+  check(add as T[])
+  return list.take(keep!).concat(add as T[])
 }
 
 function malformed(why: string): AgentError {

@@ -1,5 +1,5 @@
 import { freezeParsed, type Parsed } from '../../values/parse-schema.ts'
-import { inexactNumber, isJsonObject, roundedInteger, type Json } from '../../values/json.ts'
+import { inexactNumber, isJsonObject, type Json } from '../../values/json.ts'
 import { shorten } from '../../values/text.ts'
 import {
   blockedExecution,
@@ -203,13 +203,9 @@ export function refused(judged: Judged, result: ToolExecution, by = 'hookloop'):
 }
 
 function argsProblem(args: Json): string {
-  const text = typeof args === 'string' ? args : ''
-  const inexact = inexactNumber(text)
-  if (inexact !== undefined)
-    return `The arguments contain a number that cannot be represented exactly: ${shorten(inexact, 40)}. Write it as a string.`
-  const rounded = roundedInteger(text)
-  if (rounded === undefined) return 'The arguments must be a JSON object.'
-  return `The arguments contain an integer beyond 2^53, which may have been rounded: ${rounded}. Write it as a string.`
+  const inexact = typeof args === 'string' ? inexactNumber(args) : undefined
+  if (inexact === undefined) return 'The arguments must be a JSON object.'
+  return `The arguments contain a number that cannot be represented exactly: ${shorten(inexact, 40)}. Write it as a string.`
 }
 
 function isValid(parsed: Parsed): boolean {

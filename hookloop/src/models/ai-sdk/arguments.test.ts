@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { roundedInteger } from '../../values/json.ts'
+import { inexactNumber } from '../../values/json.ts'
 import { readArguments } from './arguments.ts'
 
 test('valid JSON arguments are parsed without repair, unless a number may have been rounded', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (args) => {
       const text = JSON.stringify(args)
-      if (roundedInteger(text) !== undefined) return assert.deepEqual(readArguments(text), { input: text })
+      if (inexactNumber(text) !== undefined) return assert.deepEqual(readArguments(text), { input: text })
       assert.deepEqual(readArguments(text), { input: JSON.parse(text) })
     }),
   )

@@ -1,4 +1,4 @@
-import { inexactNumber, isJsonObject, roundedInteger, type Json } from '../../values/json.ts'
+import { inexactNumber, isJsonObject, type Json } from '../../values/json.ts'
 
 /** The arguments of a call as the model wrote them. */
 export type ReadArguments = {
@@ -68,7 +68,7 @@ function closesNext(text: string, from: number): boolean {
 
 /** Arguments with a number that would be rounded, or may be rounded already, are not used: the text itself fails the call. */
 function parseExact(text: string): Json | undefined {
-  return inexactNumber(text) === undefined && roundedInteger(text) === undefined ? parseJson(text) : undefined
+  return inexactNumber(text) === undefined ? parseJson(text) : undefined
 }
 
 /** The value of a JSON text, or undefined if it is not JSON. */

@@ -1,4 +1,4 @@
-import { isJsonObject, quoteInexactNumbers, type Json } from '../../../values/json.ts'
+import { isJsonObject, parseExactly, type Json } from '../../../values/json.ts'
 import { messageOf } from '../../../errors.ts'
 import { redactor, secretPatterns } from '../../../values/secrets.ts'
 import type { ProcessResult } from '../../../system/processes/run-process.ts'
@@ -76,7 +76,7 @@ const lookAlike = 'its output looks like JSON but is not a JSON object: an answe
 
 function parsed(text: string): { readonly value?: unknown; readonly problem?: string } {
   try {
-    return { value: JSON.parse(quoteInexactNumbers(text)) }
+    return { value: parseExactly(text) }
   } catch (error) {
     return { problem: messageOf(error) }
   }
