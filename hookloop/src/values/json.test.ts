@@ -54,18 +54,6 @@ test('what is JSON is copied exactly, and the copy is frozen through and through
   )
 })
 
-test('minus zero becomes zero wherever it stands, as it does in a JSON text', () => {
-  assert.deepEqual(toJson([-0, { a: -0, b: [-0] }]), [0, { a: 0, b: [0] }])
-})
-
-test('a copy is not touched by what happens to the original', () => {
-  const original = { list: [{ deep: 1 }] }
-  const copy = exactJson(original, 'value')
-  original.list[0]!.deep = 2
-  original.list.push({ deep: 3 })
-  assert.deepEqual(copy, { list: [{ deep: 1 }] })
-})
-
 test('the lossy copy loses what JSON.stringify loses, and nothing else', () => {
   const anything = fc.anything({
     withDate: true,
@@ -106,13 +94,6 @@ test('an error becomes its name and message, with its own properties', () => {
   assert.deepEqual(toJson({ error }), { error: { code: 'E1', name: 'TypeError', message: 'no' } })
 })
 
-test('holes, undefined and functions in a list count toward its size', () => {
-  const holes: unknown[] = []
-  holes.length = 1_000
-  for (const list of [holes, Array.from(holes), Array.from(holes, () => () => 1)])
-    assert.ok(toSizedJson(list).size * 8 >= JSON.stringify(list).length)
-})
-
 test('a list that is too long throws before it is copied', () => {
   const list: unknown[] = []
   list[4_294_967_294] = 1
@@ -138,10 +119,6 @@ test('a whole number beyond 2^53 and one that is too large become strings, and n
     assert.equal(inexactNumber(`{"a":${form}}`), undefined)
     assert.deepEqual(parseExactly(`{"a":${form}}`), JSON.parse(`{"a":${form}}`))
   }
-})
-
-test('undefined, a function and a symbol on their own become null in a lossy copy', () => {
-  assert.deepEqual([undefined, () => 1, Symbol('s')].map(toJson), [null, null, null])
 })
 
 const notExact: { readonly [what: string]: unknown } = {
@@ -181,30 +158,10 @@ test('a value that JSON cannot represent is rejected even by a lossy copy', () =
   }
 })
 
-test('a long list of short values counts toward the limit on size', () => {
-  assert.ok(toSizedJson(Array(1000).fill(null)).size >= 1000)
-})
-
 test('a value with too many parts is rejected before it is copied, also if they are holes or one part many times', () => {
   let twice: unknown = ['x']
   for (let i = 0; i < 60; i++) twice = [twice, twice]
   for (const value of [{ a: [Array(5e7)] }, twice]) assert.throws(() => toJson(value), /more than 4 Mi values/)
-})
-
-test('an object whose content is not in its properties is rejected', () => {
-  class Account {
-    readonly #balance = 5
-    get balance(): number {
-      return this.#balance
-    }
-  }
-  assert.throws(() => toJson({ account: new Account() }), /Account is not JSON; convert it/)
-  const { runInNewContext } = process.getBuiltinModule('node:vm')
-  assert.deepEqual(toJson(runInNewContext('({ a: {} })')), { a: {} })
-})
-
-test('400 levels of nesting are accepted', () => {
-  assert.equal(JSON.stringify(exactJson(nested(400), 'value')), JSON.stringify(nested(400)))
 })
 
 test('a key "__proto__" changes no prototype', () => {
@@ -233,22 +190,6 @@ test('equal values have equal texts and fingerprints, whatever the order of thei
       assert.ok(sameJson(shuffled, value))
     }),
   )
-})
-
-test('values that differ have different texts and fingerprints', () => {
-  fc.assert(
-    fc.property(jsonValue, jsonValue, (a, b) => {
-      const same = canonicalText(a) === canonicalText(b)
-      assert.equal(hashJson(a) === hashJson(b), same)
-      assert.equal(sameJson(a, b), same)
-    }),
-  )
-  assert.equal(sameJson({ a: [1, 2] }, { a: [2, 1] }), false)
-  assert.equal(sameJson({ a: null }, {}), false)
-})
-
-test('a list and null are not JSON objects', () => {
-  assert.deepEqual([{}, [], null, 'x'].map(isJsonObject), [true, false, false, false])
 })
 
 function shuffle(value: Json, ranks: Iterator<number>): Json {

@@ -68,25 +68,6 @@ test('describe lists the parts of an agent before it runs', () => {
   ])
 })
 
-test('no approver is asked by default', () => {
-  const model = scriptedModel([])
-  const { approval: policy, notes } = createAgent({ model }).describe()
-  assert.equal(policy, 'block')
-  assert.match(notes.join(' '), /There is no approver.*approval\('suspend'\) or approval\(handler\)/)
-  assert.equal(createAgent({ model, use: [approval(() => 'allow')] }).describe().approval, 'ask')
-})
-
-test('describe marks the tools that need approval', () => {
-  const use = [read, approval({ answer: 'suspend', tools: ['re*'] })]
-  const [described] = createAgent({ model: scriptedModel([]), use }).describe().tools
-  assert.equal(described!.asks, true)
-})
-
-test('a description is plain JSON', () => {
-  const description = createAgent({ model: scriptedModel([]), use: [read, guards(), errorPolicy()] }).describe()
-  assert.deepEqual(JSON.parse(JSON.stringify(description)), description)
-})
-
 test('an agent that is extended leaves the original unchanged', () => {
   const first = createAgent({ model: scriptedModel([]) })
   const before = first.describe()

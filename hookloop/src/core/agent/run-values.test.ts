@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { approval } from '../../capabilities/approval.ts'
-import { bash } from '../../capabilities/bash/index.ts'
+import { guards } from '../../capabilities/guards.ts'
+import type { SavedRun } from '../state/saved-run.ts'
 import { subagents } from '../../capabilities/subagents/index.ts'
-import { getTasks, tasks } from '../../capabilities/tasks/index.ts'
 import { createAgent } from '../../create-agent.ts'
 import { guard } from '../hooks/hook.ts'
 import { triggerNames, triggers, type HookTrigger } from '../hooks/triggers.ts'
@@ -29,6 +29,29 @@ test('run.reason is there for every status, and undefined while the run is suspe
   assert.equal(failed.reason, 'errorForbade')
   const suspended = await createAgent({ model: twoSteps(), use: [asking, approval('suspend')] }).run('go')
   assert.deepEqual([suspended.status, suspended.reason], ['suspended', undefined])
+})
+
+test('only a completed run has an output: not one that ended at a tool step, with a blank answer, or that is suspended', async () => {
+  const suspended = createAgent({ model: twoSteps(), use: [asking, approval('suspend')] })
+  const runs = [
+    await createAgent({ model: twoSteps(), use: [asking, guards({ maxSteps: 1 })] }).run('go'),
+    await createAgent({ model: scriptedModel(['']) }).run('go'),
+    await suspended.run('go'),
+  ]
+  for (const run of runs) assert.deepEqual(['output' in run, run.text], [false, ''])
+})
+
+test('a run from an ended state starts a new execution, and executions are counted', async () => {
+  const agent = createAgent({ model: scriptedModel(['one', 'two', 'three']) })
+  const first = await agent.run('go')
+  const second = await agent.run('go', { from: first })
+  const third = await agent.run('go', { from: JSON.parse(JSON.stringify(second)) as SavedRun })
+  const states = [first, second, third].map(({ state }) => state)
+  assert.deepEqual(
+    states.map(({ executionCount }) => executionCount),
+    [1, 2, 3],
+  )
+  assert.equal(new Set(states.map(({ execution }) => execution!.id)).size, 3)
 })
 
 test('triggers can be iterated with its types', () => {
@@ -57,18 +80,6 @@ for (const inSession of [false, true]) {
     assert.deepEqual([seen, end.status], [[1, 1], 'suspended'])
   })
 }
-
-test('bash takes sandbox: false', () => {
-  const notes = (sandbox: false | 'off') =>
-    createAgent({ model: scriptedModel([]), use: [bash({ sandbox })] }).describe().notes
-  assert.deepEqual(notes(false), notes('off'))
-})
-
-test('a task without a status is pending', async () => {
-  const model = scriptedModel([{ toolCalls: [{ name: 'todo_write', args: { todos: [{ content: 'a' }] } }] }, 'done'])
-  const run = await createAgent({ model, use: [tasks()] }).run('go')
-  assert.deepEqual(getTasks(run.state), [{ content: 'a', status: 'pending' }])
-})
 
 test('a stop of an inherited guard inside a child ends the child, and its parent decides what follows', async () => {
   const child = { description: 'Works.', instructions: 'Work.' }

@@ -148,24 +148,6 @@ test('the tool gets the parsed arguments, and the state has the JSON before pars
 
 const odd = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf']
 
-for (const name of odd) {
-  test(`a call of the unknown tool "${name}" fails with a message to the model`, async () => {
-    const { run, execution, read, entries } = await useOnce(
-      { name, args: {} },
-      returning(() => 1),
-    )
-    assert.deepEqual([run.status, execution.status], ['completed', 'failed'])
-    assert.match(read, /There is no tool .* Use one of: make/)
-    assert.equal(entries[0]?.decision, 'failed')
-  })
-
-  test(`a tool may be called "${name}"`, async () => {
-    const named = tool({ name, description: 'Has an odd name.', input: anything, execute: () => `this is ${name}` })
-    const { run, read } = await useOnce({ name, args: {} }, named)
-    assert.deepEqual([run.status, read], ['completed', `this is ${name}`])
-  })
-}
-
 test('with any tool name and any arguments the run continues, and no prototype is polluted', async () => {
   const before = Reflect.ownKeys(Object.prototype).length
   const names = fc.oneof(fc.string(), fc.constantFrom(...odd, '', 'make'))
@@ -277,14 +259,6 @@ for (const [what, value] of bulky) {
   })
 }
 
-test('output just within maxOutputChars is unchanged', async () => {
-  const { execution } = await useOnce(
-    { name: 'make' },
-    returning(() => 'x'.repeat(1000), { maxOutputChars: 1000 }),
-  )
-  assert.deepEqual(execution, { name: 'make', status: 'ok', output: 'x'.repeat(1000) })
-})
-
 const notable: readonly [string, () => unknown][] = [
   ['a thrown error', () => raise(new Error('disk full'))],
   ['output that cannot be shown', () => circular],
@@ -315,11 +289,6 @@ for (const [what, declare, words] of unusable) {
     )
   })
 }
-
-test('two tools with the same name are rejected before anything runs', () => {
-  const use = [returning(() => 1), returning(() => 2)]
-  assert.throws(() => createAgent({ model: scriptedModel([]), use }), { code: 'TOOL_DUPLICATE', value: 'make' })
-})
 
 test('duplicate and empty call ids are replaced, so that each result belongs to one call', async () => {
   const toolCalls = ['same', 'same', '', '', 'same-1'].map((id, n) => ({ name: 'echo', id, args: { n } }))
@@ -359,26 +328,3 @@ for (const [how, around] of [
     assert.deepEqual(seen, [0, 1])
   })
 }
-
-test('the error for an unknown tool lists the tools of the request, not those that were removed from it', async () => {
-  const [shown, hidden] = ['shown', 'hidden'].map((name) =>
-    tool({ name, description: 'Does.', input: anything, execute: () => 'done' }),
-  ) as [Use, Use]
-  const reduce = hook('beforeInference', (ctx) => ctx.withRequest({ tools: ['shown'] }))
-  const { read } = await useOnce({ name: 'made_up' }, shown, hidden, reduce)
-  assert.equal(read, 'There is no tool "made_up". Use one of: shown.')
-})
-
-test('an error of a tool is truncated like its output', async () => {
-  const shouts = tool({
-    name: 'shouts',
-    description: 'Fails at length.',
-    input: { type: 'object' },
-    maxOutputChars: 100,
-    execute: () => Promise.reject(new Error('no'.repeat(1_000_000))),
-  })
-  const model = scriptedModel([{ toolCalls: [{ name: 'shouts' }] }, 'done'])
-  const run = await createAgent({ model, use: [shouts] }).run('go')
-  const [{ status, output, truncated }] = run.state.execution!.steps.at(0)!.toolExecutions as [ToolExecution]
-  assert.deepEqual([status, truncated, JSON.stringify(output).length < 200], ['failed', true, true])
-})

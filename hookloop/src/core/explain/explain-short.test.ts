@@ -10,7 +10,7 @@ import { guards } from '../../capabilities/guards.ts'
 import { subagents } from '../../capabilities/subagents/subagents.ts'
 import { summarization } from '../../capabilities/summarization/summarization.ts'
 import { createAgent } from '../../create-agent.ts'
-import { guard, hook, observe } from '../hooks/hook.ts'
+import { guard, hook } from '../hooks/hook.ts'
 import { scriptedModel, type Script, type ScriptedTurn } from '../../models/scripted.ts'
 import type { AgentEvent } from '../state/event.ts'
 import { tool } from '../agent/tool.ts'
@@ -117,14 +117,6 @@ for (const trigger of ['onUserInput', 'beforeStep', 'beforeInference', 'afterSte
   })
 }
 
-test('explain keeps a warning whose text contains the reason of the end', async () => {
-  const observer = observe('beforeStep', () => Promise.reject(new Error('failed to send')), { name: 'sender' })
-  const decides = guard('beforeStep', (ctx) => ctx.stop('failed'), { name: 'decides' })
-  const run = await createAgent({ model: scriptedModel(['x']), use: [decides, observer] }).run('Go.')
-  assert.match(explain(run), /^The run was stopped: failed\n/)
-  assert.match(explain(run), /Observer "sender" failed/)
-})
-
 test('explain keeps an earlier failure of the hook that failed and ended the run', async () => {
   let steps = 0
   const twice = hook('afterStep', () => Promise.reject(new Error(steps++ === 0 ? 'first' : 'second')), {
@@ -171,15 +163,4 @@ test('explain shows many subagents with many blocks in ten lines, each with its 
   assert.equal(many.filter((line) => line.includes('scout completed')).length, 9)
   assert.match(many.at(-1)!, /… and \d+ more, with verbose/)
   assert.ok((await explainRunOf(14, true)).length > 60)
-})
-
-test('explain counts subagents that did the same, and prints a reason with several lines on one', async () => {
-  const spawn = { toolCalls: [{ name: 'spawn_subagent', args: { subagent: 'scout', prompt: 'Look.' } }] }
-  let spawned = 0
-  const model = scriptedModel(({ system }) => (system.includes('scout') ? 'Seen.' : spawned++ < 12 ? spawn : 'Done.'))
-  const agents = { scout: { description: 'Looks.', instructions: 'You are a scout.' } }
-  const enough = guard('afterStep', (ctx) => (ctx.state.stepCount === 12 ? ctx.stop('Enough.\nReally.') : ctx))
-  const run = await createAgent({ model, use: [subagents({ agents }), guards({ maxTokens: null }), enough] }).run('Go.')
-  assert.match(explain(run), /^The run was stopped: Enough\. ⏎ Really\.\n/)
-  assert.match(explain(run), /subagents +step 1, scout completed: .* tokens \(12 times\)\n/)
 })

@@ -27,16 +27,6 @@ function codes(warnings: readonly Warning[]): readonly string[] {
   return warnings.map(({ code, hook: name = '' }) => `${code} ${name}`)
 }
 
-test('a guard whose "when" is asynchronous is a warning that names the option', async () => {
-  for (const when of [async () => true, async () => Promise.reject(new Error('too late'))]) {
-    const late = guard('beforeStep', (ctx) => ctx, { name: 'late', when: when as never })
-    const run = await createAgent({ model: scriptedModel(['Done.']), use: [late] }).run('Go.')
-    const [warning] = run.warnings
-    assert.equal(warning?.code, 'HOOK_INVALID_OPTION')
-    assert.match(warning?.message ?? '', /"late" failed at beforeStep.*"when" returned a promise/)
-  }
-})
-
 test('a guard that forgets to return is a warning of the completed run, counted once per message', async () => {
   const run = await agentWith([call, call, call, 'done'], forgets).run('go')
   assert.equal(run.status, 'completed')
@@ -97,13 +87,6 @@ test('an around hook that fails by itself is a warning, and one that passes an e
   const passing = hook('aroundInference', (_ctx, next) => next(), { name: 'passing' })
   const run = await agentWith([call, { error: 'down' }], broken, passing).run('go')
   assert.deepEqual(codes(run.warnings), ['HOOK_FAILED broken'])
-})
-
-test('a run without problems has no warnings', async () => {
-  const polite = guard('beforeToolUse', (ctx) => ctx.block('No.'), { name: 'polite' })
-  const run = await agentWith([call, 'done'], polite).run('go')
-  assert.deepEqual(run.warnings, [])
-  assert.doesNotMatch(explain(run), /warnings/)
 })
 
 test('the warnings of a subagent reach the run of its parent, with its path', async () => {

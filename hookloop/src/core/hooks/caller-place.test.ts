@@ -64,11 +64,3 @@ test('the ledger, explain and events name the file and line of the hook that blo
   assert.ok(!JSON.stringify(requests).includes('agent.mjs'))
   assert.ok(!JSON.stringify(run.state).includes('agent.mjs'))
 })
-
-test('a warning names the file and line of the hook that failed, and the model does not get them', async () => {
-  const broken = await defineIn(folderOfUser(), [`guard('beforeToolUse', () => undefined, { name: 'broken' })`])
-  const { run, requests } = await runWith(broken)
-  assert.equal(run.warnings[0]!.definedAt, broken.definedAt())
-  assert.ok(explain(run).includes(`Guard "broken" (${broken.definedAt()}) failed at beforeToolUse`))
-  assert.ok(!JSON.stringify(requests).includes('agent.mjs'))
-})

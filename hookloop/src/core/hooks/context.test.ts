@@ -74,26 +74,6 @@ for (const trigger of plain) {
   })
 }
 
-test('a guard at beforeStep has no block, and one at onStop cannot change the state', async () => {
-  const seen: string[] = []
-  const judge = guard(['beforeStep', 'onStop', 'beforeToolUse'], (ctx) => {
-    for (const word of ['block', 'stop', 'withState']) if (word in ctx) seen.push(`${ctx.trigger}.${word}`)
-    return ctx
-  })
-  for (const trigger of ['beforeStep', 'onStop', 'beforeToolUse'] as const) await fire(judge, trigger)
-  assert.deepEqual(seen, ['beforeStep.stop', 'onStop.stop', 'beforeToolUse.block', 'beforeToolUse.stop'])
-})
-
-test('a context of an around hook can report usage, and nothing else', async () => {
-  const seen: ReadonlySet<string>[] = []
-  await tour(
-    hook('aroundInference', (ctx, next) => (seen.push(methodsOf(ctx)), next())),
-    hook('aroundToolUse', (ctx, next) => (seen.push(methodsOf(ctx)), next())),
-  )
-  const spend = new Set(['spend'])
-  assert.deepEqual(seen, [spend, spend, spend, spend])
-})
-
 test('every method returns a changed copy and leaves its context unchanged', async () => {
   const seen: unknown[] = []
   const change = hook('beforeToolUse', (ctx) => {
@@ -127,26 +107,6 @@ test('all values of a context are read-only', async () => {
   assert.deepEqual([...found], [])
 })
 
-test('properties of a context cannot be assigned', async () => {
-  const assigned: string[] = []
-  const assign = (ctx: object & { readonly trigger: string }): void => {
-    for (const [key, value] of Object.entries({ state: undefined, trigger: 'onStop', now: 0 })) {
-      if (Reflect.set(ctx, key, value)) assigned.push(`${ctx.trigger}.${key}`)
-    }
-  }
-  await tour(
-    observe('*', assign),
-    guard('beforeToolUse', (ctx) => (assign(ctx), ctx)),
-  )
-  assert.deepEqual(assigned, [])
-})
-
-test('properties cannot be added to a context', async () => {
-  const added: string[] = []
-  await tour(observe('*', (ctx) => Reflect.defineProperty(ctx, 'note', { value: 'psst' }) && added.push(ctx.trigger)))
-  assert.deepEqual(added, [])
-})
-
 test('a guard cannot disable the next guard through its context', async () => {
   const sly = guard('beforeToolUse', (ctx) => (Reflect.defineProperty(ctx, 'block', { value: () => ctx }), ctx), {
     priority: 1,
@@ -154,14 +114,4 @@ test('a guard cannot disable the next guard through its context', async () => {
   const strict = guard('beforeToolUse', (ctx) => ctx.block('never'), { name: 'strict' })
   const run = await tour(sly, strict)
   assert.equal(run.state.execution!.steps.at(0)!.toolExecutions[0]!.by, 'strict')
-})
-
-test('an observer changes nothing, whatever it returns', async () => {
-  const watched = await tour(
-    observe('*', (ctx) => ctx),
-    observe('*', () => ({ decision: 'block', votes: [{ decision: 'forbidContinuation' }] })),
-    observe('*', () => Promise.reject(new Error('ignored'))),
-  )
-  const alone = await tour()
-  assert.deepEqual([watched.status, watched.state.messages], [alone.status, alone.state.messages])
 })

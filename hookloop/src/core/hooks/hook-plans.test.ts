@@ -7,7 +7,6 @@ import { createAgent } from '../../create-agent.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { guard, hook, observe, type Hook } from './hook.ts'
 import { HookPlans } from './hook-plans.ts'
-import { triggerNames } from './triggers.ts'
 
 const namesOf = (hooks: readonly { readonly name: string }[]): string[] => hooks.map(({ name }) => name)
 
@@ -18,15 +17,6 @@ async function orderOf(declare: (log: (name: string) => void) => readonly Use[])
   return log
 }
 
-test('hooks of one mode run by priority, higher first, ties in order of registration', async () => {
-  const order = await orderOf((log) =>
-    [-100, 0, 200, 0, 50, 200].map((priority, i) =>
-      hook('beforeStep', (ctx) => (log(`${priority}/${i}`), ctx), { priority, name: `h${i}` }),
-    ),
-  )
-  assert.deepEqual(order, ['200/2', '200/5', '50/4', '0/1', '0/3', '-100/0'])
-})
-
 test('transforms run before guards and guards before observers, whatever their priority', async () => {
   const order = await orderOf((log) => [
     observe('beforeStep', () => log('observe'), { priority: 900 }),
@@ -34,14 +24,6 @@ test('transforms run before guards and guards before observers, whatever their p
     hook('beforeStep', (ctx) => (log('hook'), ctx), { priority: -500 }),
   ])
   assert.deepEqual(order, ['hook', 'guard', 'observe'])
-})
-
-test('hooks of capabilities and single hooks have one order of registration', async () => {
-  const order = await orderOf((log) => {
-    const make = (name: string): Hook => hook('beforeStep', (ctx) => (log(name), ctx), { name })
-    return [make('a'), { name: 'capability', hooks: [make('b'), make('c')] }, make('d')]
-  })
-  assert.deepEqual(order, ['a', 'b', 'c', 'd'])
 })
 
 test('the order is a stable sort by priority, for any hooks', () => {
@@ -53,32 +35,6 @@ test('the order is a stable sort by priority, for any hooks', () => {
       assert.deepEqual(namesOf(new HookPlans(hooks).of('beforeStep').guards), namesOf(expected))
     }),
   )
-})
-
-test('no hooks have plans without anything at any trigger', () => {
-  const plans = new HookPlans()
-  assert.deepEqual(
-    triggerNames.filter((trigger) => !plans.of(trigger).empty),
-    [],
-  )
-})
-
-test('adding hooks returns other plans and leaves these unchanged', () => {
-  const one = new HookPlans([guard('beforeStep', (ctx) => ctx, { name: 'a' })])
-  const two = one.with(guard('beforeStep', (ctx) => ctx, { name: 'b', priority: 1 }))
-  assert.deepEqual([namesOf(one.of('beforeStep').guards), namesOf(two.of('beforeStep').guards)], [['a'], ['b', 'a']])
-})
-
-test('generated names are made unique by a number', () => {
-  const make = (): Hook => guard('beforeStep', (ctx) => ctx)
-  const plans = new HookPlans([make(), make(), make()])
-  assert.deepEqual(namesOf(plans.hooks), ['guard:beforeStep', 'guard:beforeStep#2', 'guard:beforeStep#3'])
-})
-
-test('a generated name yields to a given one, in any order', () => {
-  const madeUp = guard('beforeStep', (ctx) => ctx)
-  const given = guard('beforeStep', (ctx) => ctx, { name: 'guard:beforeStep' })
-  assert.deepEqual(namesOf(new HookPlans([madeUp, given]).hooks), ['guard:beforeStep#2', 'guard:beforeStep'])
 })
 
 test('names are unique, for any mixture of given and generated ones', () => {
@@ -98,12 +54,6 @@ test('the same hook twice is rejected, also when it is added later', () => {
   const unnamed = guard('beforeStep', (ctx) => ctx)
   assert.throws(() => new HookPlans([unnamed, unnamed]), { code: 'HOOK_DUPLICATE' })
   assert.throws(() => new HookPlans([unnamed]).with(unnamed), { code: 'HOOK_DUPLICATE' })
-})
-
-test('a generated name still yields to a given one when hooks are added', () => {
-  const madeUp = guard('beforeStep', (ctx) => ctx)
-  const given = guard('beforeStep', (ctx) => ctx, { name: 'guard:beforeStep' })
-  assert.equal(new HookPlans([madeUp]).with(given).hooks.length, 2)
 })
 
 test('agents can be extended without conflicts of generated names', () => {

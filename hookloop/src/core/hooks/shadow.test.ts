@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fire } from '../../testing/fire.ts'
 import { guard, hook, isHook, observe, shadow, type Hook } from './hook.ts'
 import { HookPlans } from './hook-plans.ts'
 import type { PlainTrigger } from './triggers.ts'
@@ -11,10 +10,6 @@ test('shadow() returns a marked copy, and the hook itself stays active', () => {
   const made = shadow(no)
   assert.deepEqual({ ...made, shadow: false }, { ...no })
   assert.deepEqual([isHook(made), made.shadow, no.shadow, Object.isFrozen(made)], [true, true, false, true])
-})
-
-test('a shadow hook may have its own name', () => {
-  assert.deepEqual([shadow(no, { name: 'next' }).name, shadow(shadow(no)).name], ['next', 'no'])
 })
 
 for (const [what, made] of Object.entries({
@@ -43,15 +38,4 @@ test('a shadow hook cannot have the name of an active hook', () => {
   assert.throws(() => new HookPlans([hook('beforeStep', (ctx) => ctx), shadow(no, { name: 'hook:beforeStep' })]), {
     code: 'HOOK_DUPLICATE',
   })
-})
-
-test('a trigger with only shadow hooks has no active hook', () => {
-  const plans = new HookPlans([shadow(no)], ['bash'])
-  const { empty, shadowed } = plans.of('beforeToolUse', 'bash')
-  assert.deepEqual([empty, shadowed, plans.records, plans.of('beforeStep').shadowed], [true, true, [], false])
-})
-
-test('fire() reports what a shadow hook would do', async () => {
-  const outcome = await fire(shadow(no), 'beforeToolUse', { toolCall: { name: 'bash' } })
-  assert.deepEqual(outcome, { decision: 'block', message: 'No.' })
 })

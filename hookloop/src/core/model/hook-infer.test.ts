@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as z from 'zod'
-import { approval } from '../../capabilities/approval.ts'
 import { guards } from '../../capabilities/guards.ts'
 import { createAgent } from '../../create-agent.ts'
 import { textOf } from '../state/message.ts'
@@ -40,17 +39,6 @@ test('a hook calls a model, and its usage is counted in the run', async () => {
   const run = await agent.run('go')
   assert.deepEqual([run.state.metadata['said'], totalTokens(run.state.usage)], ['fine 30', 30])
   assert.deepEqual([critic.requests[0]!.system, critic.requests[0]!.tools], ['Judge.', []])
-})
-
-test('ctx.infer calls the model of the agent by default', async () => {
-  const model = scriptedModel(['done', 'asked'])
-  const agent = createAgent({
-    model,
-    use: [
-      hook('afterStep', async (ctx) => ((await ctx.infer({ prompt: 'hm' })).text === 'asked' ? ctx.stop('ok') : ctx)),
-    ],
-  })
-  assert.equal((await agent.run('go')).status, 'stopped')
 })
 
 test('ctx.infer takes messages and a prompt', async () => {
@@ -165,17 +153,6 @@ describe('limits', () => {
     await createAgent({ model: scriptedModel([]), use: [both, guards({ maxTokens: 5_000 })] }).run('go')
     assert.equal(critic.requests.length, 2) // the second is judged with an estimate of the first, the third with both
   })
-
-  test('at onUserInput do not count an earlier run of the conversation', async () => {
-    const { critic, agent } = withCritic(
-      ['a', 'b'],
-      hook('onUserInput', async (ctx) => ctx.withInput((await ctx.infer({ model: critic, prompt: 'x' })).text)),
-      guards({ maxTimeMs: 10_000, maxTokens: 40 }),
-    )
-    const first = await agent.run('go')
-    const second = await agent.run('go', { from: first })
-    assert.deepEqual([second.status, totalTokens(second.state.execution!.usage)], ['completed', 30])
-  })
 })
 
 test('a failed call rejects with its error, and is in the ledger and in the events', async () => {
@@ -276,32 +253,6 @@ test('a call that is aborted because the hook failed is counted with an estimate
   assert.ok(totalTokens(run.state.usage) > 4_000)
 })
 
-test('a call counts once if the run is suspended before its own model call', async () => {
-  const { critic, agent } = withCritic(
-    ['x'],
-    hook('beforeInference', async (ctx) => (await ctx.infer({ model: critic, prompt: 'x' })) && ctx),
-    guard('beforeInference', (ctx) => ctx.ask('Really?')),
-    approval('suspend'),
-  )
-  const run = await agent.run('go')
-  assert.ok(run.status === 'suspended')
-  const resumed = await agent.resume(run, { answers: { [run.pending[0]!.id]: 'allow' } })
-  assert.deepEqual([resumed.status, totalTokens(resumed.state.usage), critic.requests.length], ['completed', 30, 1])
-})
-
-test('a call that is aborted because the hook threw at once is counted with an estimate', async () => {
-  const { critic, agent } = withCritic(
-    [{ text: 'x', delayMs: 60_000 }],
-    hook('beforeStep', (ctx) => {
-      void ctx.infer({ model: critic, prompt: 'slow' })
-      throw new Error('oops')
-    }),
-  )
-  const run = await agent.run('go')
-  assert.equal(run.status === 'failed' && run.error.code, 'HOOK_FAILED')
-  assert.ok(totalTokens(run.state.usage) > 4_000)
-})
-
 test('a hook that has ended, a hook with an effect, a shadow hook and a check of a partial answer call no model', async () => {
   const why: string[] = []
   const keep = (error: unknown): void => void why.push((error as Error).message)
@@ -330,23 +281,6 @@ test('a hook that has ended, a hook with an effect, a shadow hook and a check of
     why.map((each) => /effect|ended|shadow/.exec(each)?.[0]),
     ['effect', 'ended', 'shadow'],
   )
-})
-
-test('a thousand concurrent runs call the model independently', async () => {
-  const critic = scriptedModel(({ messages }) => textOf(messages.at(-1)!.content).replace('q', 'a'), {
-    modelId: 'critic',
-  })
-  const agent = createAgent({
-    model: scriptedModel(() => 'done'),
-    use: [
-      hook('onUserInput', async (ctx) => {
-        const { text } = await ctx.infer({ model: critic, prompt: ctx.input })
-        return ctx.withState((state) => state.withMetadata('answer', text))
-      }),
-    ],
-  })
-  const runs = await Promise.all(Array.from({ length: 1_000 }, (_, i) => agent.run(`q${i}`)))
-  assert.ok(runs.every((run, i) => run.state.metadata['answer'] === `a${i}` && totalTokens(run.state.usage) === 30))
 })
 
 test('fire() lets a hook call the given model', async () => {

@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import {
   countVotes,
   decidingVote,
-  noVotes,
   isForbidden,
   stopReasons,
   type ContinuationDecision,
@@ -41,11 +40,6 @@ function strongest(cast: readonly ContinuationEvaluation[]): ContinuationDecisio
 function of(decision: ContinuationDecision, reason: StopReason, source: string): ContinuationEvaluation {
   return { decision, reason, message: source, source }
 }
-
-test('a run without votes continues', () => {
-  assert.deepEqual(countVotes([]), { shouldContinue: true, evaluations: [] })
-  assert.equal(countVotes([]), noVotes)
-})
 
 test('forbid beats request beats allowStop beats allowContinuation', () => {
   fc.assert(
@@ -115,27 +109,5 @@ test('counting is pure: the same votes give the same frozen outcome, with every 
       assert.notEqual(outcome.evaluations, cast)
       assert.ok(Object.isFrozen(outcome) && Object.isFrozen(outcome.evaluations))
     }),
-  )
-})
-
-test('a request to continue overrides an allowed stop and names its hook', () => {
-  const outcome = countVotes([
-    of('allowStop', 'completed', 'completion'),
-    of('requestContinuation', 'completed', 'critic'),
-    of('allowContinuation', 'completed', 'nobody'),
-  ])
-  assert.equal(outcome.shouldContinue, true)
-  assert.equal(outcome.resolvedBy, 'critic')
-  assert.equal('stopReason' in outcome, false)
-})
-
-test('reasons are ordered from an error that forbade to completed', () => {
-  const outcome = countVotes(stopReasons.toReversed().map((reason) => of('forbidContinuation', reason, reason)))
-  assert.equal(outcome.stopReason, 'errorForbade')
-  assert.deepEqual(
-    [...stopReasons],
-    'errorForbade persistenceFailed stopRequested userRequested inputBlocked stepsLimit tokenLimit timeLimit costLimit toolCallLimit retryLimit continuationLimit finishReason completed'.split(
-      ' ',
-    ),
   )
 })

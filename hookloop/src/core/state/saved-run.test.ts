@@ -61,20 +61,6 @@ function tell({
   return agent.run(input, { metadata })
 }
 
-test('the JSON of a state reads back to a state with the same JSON, byte for byte', async () => {
-  const seen = new Set<string>()
-  await fc.assert(
-    fc.asyncProperty(story, async (each) => {
-      const { state, status } = await tell(each)
-      seen.add(status)
-      const text = JSON.stringify(state)
-      assert.equal(JSON.stringify(fromStateJson(JSON.parse(text))), text)
-    }),
-    { numRuns: 150 },
-  )
-  assert.ok(['completed', 'stopped', 'suspended'].every((status) => seen.has(status)))
-})
-
 test('the JSON of a state reads back to a state that is equal in every field', async () => {
   await fc.assert(
     fc.asyncProperty(story, async (each) => {
