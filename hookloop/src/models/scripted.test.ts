@@ -30,14 +30,6 @@ async function stream(turn: ScriptedTurn): Promise<{ deltas: InferenceDelta[]; e
   return { deltas, end }
 }
 
-test('a string is a final answer', async () => {
-  assert.deepEqual(await say('Hello.'), {
-    content: [{ type: 'text', text: 'Hello.' }],
-    finishReason: 'stop',
-    usage: { inputTokens: 10, outputTokens: 5 },
-  })
-})
-
 test('a turn may have reasoning, text and tool calls, in this order', async () => {
   const { content, finishReason } = await say({
     toolCalls: [{ name: 'add', args: { a: 1 }, id: 'mine' }, { name: 'now' }],
@@ -75,17 +67,13 @@ test('usage and finish reason come from the script, with defaults', async () => 
   assert.deepEqual(second.usage, { inputTokens: 100, outputTokens: 5 })
 })
 
-test('a text is streamed word by word and complete in the reply', async () => {
-  const text = '  Two  words\nand more. '
-  const { deltas, end } = await stream(text)
+test('a text is streamed word by word, chunks unchanged, and both are complete in the reply', async () => {
+  const words = await stream('  Two  words\nand more. ')
   assert.deepEqual(
-    deltas.map((each) => each.delta),
+    words.deltas.map((each) => each.delta),
     ['  ', 'Two  ', 'words\n', 'and ', 'more. '],
   )
-  assert.deepEqual((end as ModelReply).content, [{ type: 'text', text }])
-})
-
-test('chunks are streamed unchanged and add up to the text', async () => {
+  assert.deepEqual((words.end as ModelReply).content, [{ type: 'text', text: '  Two  words\nand more. ' }])
   const turn = { reasoning: 'Hm.', chunks: ['Hel', 'lo', '.'] }
   const { deltas, end } = await stream(turn)
   assert.deepEqual(deltas, [

@@ -14,15 +14,9 @@ test('valid JSON arguments are parsed without repair, unless a number may have b
   )
 })
 
-test('missing arguments are read as an empty object', () => {
-  assert.deepEqual(
-    ['', '  \n', undefined, null].map((text) => readArguments(text)),
-    [{ input: {} }, { input: {} }, { input: {} }, { input: {} }],
-  )
-})
-
-test('arguments that are parsed already are not changed', () => {
-  assert.deepEqual(readArguments({ path: 'a' }), { input: { path: 'a' } })
+test('missing arguments are an empty object; parsed ones, and a text that is not JSON, stay as they are', () => {
+  for (const none of ['', '  \n', undefined, null]) assert.deepEqual(readArguments(none), { input: {} })
+  for (const input of [{ path: 'a' }, 'rm -rf build']) assert.deepEqual(readArguments(input), { input })
 })
 
 const repaired: readonly (readonly [string, string])[] = [
@@ -34,16 +28,13 @@ const repaired: readonly (readonly [string, string])[] = [
   ['"{\\"path\\":\\"a\\"}"', 'JSON inside a JSON string'],
 ]
 
-for (const [text, why] of repaired) {
-  test(`${JSON.stringify(text)} is repaired, and the reason is reported`, () => {
+test('almost valid arguments are repaired, and the reason is reported', () => {
+  for (const [text, why] of repaired) {
     const read = readArguments(text)
-    assert.match(read.repaired ?? '', new RegExp(why))
-    assert.match((read.input as { path: string }).path, /^a(\nb)?$/)
-  })
-}
-
-test('a comma inside a string is not removed', () => {
-  assert.deepEqual(readArguments('{"say":"a,}",}').input, { say: 'a,}' })
+    assert.match(read.repaired ?? '', new RegExp(why), text)
+    assert.match((read.input as { path: string }).path, /^a(\nb)?$/, text)
+  }
+  assert.deepEqual(readArguments('{"say":"a,}",}').input, { say: 'a,}' }, 'a comma inside a string is not removed')
 })
 
 test('truncated arguments are never completed', () => {
@@ -54,8 +45,4 @@ test('truncated arguments are never completed', () => {
       assert.deepEqual(readArguments(half), { input: half })
     }),
   )
-})
-
-test('text that is not JSON is returned unchanged', () => {
-  assert.deepEqual(readArguments('rm -rf build'), { input: 'rm -rf build' })
 })

@@ -5,7 +5,7 @@ import type { RowDetail } from '../../run.types.ts'
 import { Arguments, Changes, Diff } from './diff.tsx'
 import { duration, modeName, moment, money, shortCount } from './format.ts'
 import { Icon } from './icons.tsx'
-import { Status, Warnings } from './load.tsx'
+import { Status, Table, Warnings } from './load.tsx'
 import { QuestionCard } from './question.tsx'
 import type { RunModel } from './run-model.ts'
 import { dialog } from './studio.ts'
@@ -117,27 +117,18 @@ function Votes({ votes }: { readonly votes: NonNullable<RowDetail['votes']> }) {
     <section class="vote-count">
       <h3>{votes.shouldContinue ? 'The run continues' : 'The run stops'}</h3>
       <p class="why">{safe(votes.how)}</p>
-      <table>
-        <thead>
-          <tr>
-            <th>hook</th>
-            <th>vote</th>
-            <th>why</th>
+      <Table heads={['hook', 'vote', 'why']}>
+        {votes.evaluations.map((vote, i) => (
+          <tr key={i} class={vote.source === votes.resolvedBy ? 'winner' : ''}>
+            <td>{safe(vote.source)}</td>
+            <td class="mono">{vote.decision}</td>
+            <td>
+              {safe(vote.message)}
+              <span class="quiet">{` ${vote.reason}`}</span>
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {votes.evaluations.map((vote, i) => (
-            <tr key={i} class={vote.source === votes.resolvedBy ? 'winner' : ''}>
-              <td>{safe(vote.source)}</td>
-              <td class="mono">{vote.decision}</td>
-              <td>
-                {safe(vote.message)}
-                <span class="quiet">{` ${vote.reason}`}</span>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </Table>
     </section>
   )
 }

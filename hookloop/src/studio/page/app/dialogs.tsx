@@ -59,42 +59,39 @@ export function HelpDialog() {
       <div class="help">
         <dl>
           {KEYS.map(([keys, what]) => (
-            <div key={keys}>
-              <dt>
-                <kbd>{keys}</kbd>
-              </dt>
-              <dd>{what}</dd>
-            </div>
+            <Term key={keys} means={what}>
+              <kbd>{keys}</kbd>
+            </Term>
           ))}
         </dl>
         <dl>
           {legend.map(({ word, icon, tone }) => (
-            <div key={word}>
-              <dt>
-                <span class={`mark ${tone}`}>
-                  <Icon name={icon} />
-                </span>
-              </dt>
-              <dd>{word}</dd>
-            </div>
-          ))}
-          <div>
-            <dt>
-              <i class="dot" />
-            </dt>
-            <dd>no opinion</dd>
-          </div>
-          <div>
-            <dt>
-              <span class="mark bad shadow">
-                <Icon name="blocked" />
+            <Term key={word} means={word}>
+              <span class={`mark ${tone}`}>
+                <Icon name={icon} />
               </span>
-            </dt>
-            <dd>shadow: recorded, not applied</dd>
-          </div>
+            </Term>
+          ))}
+          <Term means="no opinion">
+            <i class="dot" />
+          </Term>
+          <Term means="shadow: recorded, not applied">
+            <span class="mark bad shadow">
+              <Icon name="blocked" />
+            </span>
+          </Term>
         </dl>
       </div>
     </Dialog>
+  )
+}
+
+function Term({ means, children }: { readonly means: string; readonly children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{children}</dt>
+      <dd>{means}</dd>
+    </div>
   )
 }
 

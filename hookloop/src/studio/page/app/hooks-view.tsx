@@ -1,7 +1,7 @@
 import type { HookCounts, HooksReport } from '../../api.types.ts'
 import { call } from './api.ts'
 import { count, modeName } from './format.ts'
-import { Loaded, useLoaded, Warnings } from './load.tsx'
+import { Loaded, Table, useLoaded, Warnings } from './load.tsx'
 import { link } from './router.ts'
 import { safe } from './text.tsx'
 
@@ -32,48 +32,28 @@ function Report({ report }: { readonly report: HooksReport }) {
             <code>.claude/settings.json</code> appear here.
           </p>
         ) : (
-          <table class="list">
-            <thead>
-              <tr>
-                <th>trust</th>
-                <th>hook</th>
-                <th>fires at</th>
-                <th>runs</th>
-                <th>file</th>
-              </tr>
-            </thead>
-            <tbody>
-              {files.map((hook, i) => (
-                <FileHook key={i} hook={hook} />
-              ))}
-            </tbody>
-          </table>
+          <Table list heads={['trust', 'hook', 'fires at', 'runs', 'file']}>
+            {files.map((hook, i) => (
+              <FileHook key={i} hook={hook} />
+            ))}
+          </Table>
         )}
       </section>
       {agent.length > 0 && (
         <section>
           <h2>Of the agent</h2>
-          <table class="list">
-            <thead>
-              <tr>
-                <th>hook</th>
-                <th>mode</th>
-                <th>fires at</th>
+          <Table list heads={['hook', 'mode', 'fires at']}>
+            {agent.map(({ name, mode, triggers, shadow }, i) => (
+              <tr key={i}>
+                <td class="mono">{safe(name)}</td>
+                <td>
+                  {modeName(mode)}
+                  {shadow === true && <span class="chip plain shadow">shadow</span>}
+                </td>
+                <td>{triggers.join(', ')}</td>
               </tr>
-            </thead>
-            <tbody>
-              {agent.map(({ name, mode, triggers, shadow }, i) => (
-                <tr key={i}>
-                  <td class="mono">{safe(name)}</td>
-                  <td>
-                    {modeName(mode)}
-                    {shadow === true && <span class="chip plain shadow">shadow</span>}
-                  </td>
-                  <td>{triggers.join(', ')}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+            ))}
+          </Table>
         </section>
       )}
       <section>
@@ -127,40 +107,27 @@ const KINDS = ['blocked', 'asked', 'changed', 'stopped', 'failed'] as const
 function Counts({ counts }: { readonly counts: readonly HookCounts[] }) {
   if (counts.length === 0) return <p class="quiet">No run has been recorded yet.</p>
   return (
-    <table class="list">
-      <thead>
-        <tr>
-          <th>hook</th>
+    <Table list heads={['hook', ...KINDS.map((name) => `#${name}`), 'latest']}>
+      {counts.map((each) => (
+        <tr key={each.hook}>
+          <td class="mono">
+            {safe(each.hook)}
+            {each.definedAt !== undefined && <span class="quiet sub">{safe(each.definedAt)}</span>}
+          </td>
           {KINDS.map((name) => (
-            <th class="number" key={name}>
-              {name}
-            </th>
+            <td class={`number${each[name] === 0 ? ' zero' : ''}`} data-unit={name} key={name}>
+              {count(each[name])}
+            </td>
           ))}
-          <th>latest</th>
-        </tr>
-      </thead>
-      <tbody>
-        {counts.map((each) => (
-          <tr key={each.hook}>
-            <td class="mono">
-              {safe(each.hook)}
-              {each.definedAt !== undefined && <span class="quiet sub">{safe(each.definedAt)}</span>}
-            </td>
-            {KINDS.map((name) => (
-              <td class={`number${each[name] === 0 ? ' zero' : ''}`} data-unit={name} key={name}>
-                {count(each[name])}
-              </td>
+          <td class="main">
+            {each.latest.slice(0, 2).map(({ session, run, decision, text }, i) => (
+              <a key={i} class="sub" href={link({ view: 'run', session, run, tab: 'decisions' })}>
+                {safe(`${decision}: ${text}`)}
+              </a>
             ))}
-            <td class="main">
-              {each.latest.slice(0, 2).map(({ session, run, decision, text }, i) => (
-                <a key={i} class="sub" href={link({ view: 'run', session, run, tab: 'decisions' })}>
-                  {safe(`${decision}: ${text}`)}
-                </a>
-              ))}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+          </td>
+        </tr>
+      ))}
+    </Table>
   )
 }

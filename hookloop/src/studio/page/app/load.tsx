@@ -58,6 +58,32 @@ export function Warnings({ texts }: { readonly texts: readonly (string | undefin
   )
 }
 
+/** A table with these heads. Those that start with `#` are of columns with numbers. */
+export function Table({
+  heads,
+  children,
+  list = false,
+}: {
+  readonly heads: readonly string[]
+  readonly children: ComponentChildren
+  readonly list?: boolean
+}) {
+  return (
+    <table class={list ? 'list' : ''}>
+      <thead>
+        <tr>
+          {heads.map((head) => (
+            <th key={head} class={head.startsWith('#') ? 'number' : ''}>
+              {head.replace('#', '')}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </table>
+  )
+}
+
 export function Status({ of: status }: { readonly of: string }) {
   return <span class={`chip ${toneOf(status)}`}>{status}</span>
 }

@@ -10,7 +10,7 @@ import type {
 import { call, type CallError, follow, stream, toCallError } from './api.ts'
 import { shortCount, count, moment, money, since } from './format.ts'
 import { useKeys } from './keys.ts'
-import { Problem, Status } from './load.tsx'
+import { Problem, Status, Table } from './load.tsx'
 import { download } from './download.ts'
 import { go, link } from './router.ts'
 import { now, studio } from './studio.ts'
@@ -88,8 +88,6 @@ export function SessionsView() {
     chosen.value = others.length < chosen.value.length ? others : [...others, id].slice(-2)
   }
   const all = sessions.value
-  const unique = (values: readonly (string | undefined)[]) =>
-    [...new Set(values)].filter((value) => value !== undefined && value !== '')
 
   return (
     <main class="page wide" aria-busy={isLoadingMore.value}>
@@ -121,30 +119,12 @@ export function SessionsView() {
             <option key={status}>{status}</option>
           ))}
         </select>
-        <input
-          type="text"
-          list="agents"
-          aria-label="Filter by agent"
-          placeholder="agent"
-          onChange={(event) => change({ agent: event.currentTarget.value })}
+        <Choice name="agent" values={(all ?? []).map(({ agent }) => agent)} change={(agent) => change({ agent })} />
+        <Choice
+          name="folder"
+          values={[studio.value?.dir, ...(all ?? []).map(({ cwd }) => cwd)]}
+          change={(cwd) => change({ cwd })}
         />
-        <datalist id="agents">
-          {unique((all ?? []).map(({ agent }) => agent)).map((agent) => (
-            <option key={agent} value={agent} />
-          ))}
-        </datalist>
-        <input
-          type="text"
-          list="folders"
-          aria-label="Filter by folder"
-          placeholder="folder"
-          onChange={(event) => change({ cwd: event.currentTarget.value })}
-        />
-        <datalist id="folders">
-          {unique([studio.value?.dir, ...(all ?? []).map(({ cwd }) => cwd)]).map((cwd) => (
-            <option key={cwd} value={cwd} />
-          ))}
-        </datalist>
         <input
           type="number"
           min="0"
@@ -173,32 +153,11 @@ export function SessionsView() {
         </div>
       )}
       {all !== undefined && all.length > 0 && (
-        <table class="list">
-          <thead>
-            <tr>
-              <th>
-                <span class="hidden">compare</span>
-              </th>
-              <th>status</th>
-              <th>session</th>
-              <th>agent</th>
-              <th class="number">steps</th>
-              <th class="number">tokens</th>
-              <th class="number">cost</th>
-              <th class="number">updated</th>
-            </tr>
-          </thead>
-          <tbody>
-            {all.map((session) => (
-              <SessionRow
-                key={session.id}
-                session={session}
-                chosen={chosen.value.includes(session.id)}
-                choose={choose}
-              />
-            ))}
-          </tbody>
-        </table>
+        <Table list heads={['', 'status', 'session', 'agent', '#steps', '#tokens', '#cost', '#updated']}>
+          {all.map((session) => (
+            <SessionRow key={session.id} session={session} chosen={chosen.value.includes(session.id)} choose={choose} />
+          ))}
+        </Table>
       )}
       {next.value !== undefined && (
         <>
@@ -213,6 +172,31 @@ export function SessionsView() {
         </>
       )}
     </main>
+  )
+}
+
+/** A filter with suggestions. */
+function Choice(props: {
+  readonly name: string
+  readonly values: readonly (string | undefined)[]
+  readonly change: (value: string) => void
+}) {
+  const { name, values, change } = props
+  return (
+    <>
+      <input
+        type="text"
+        list={`${name}s`}
+        aria-label={`Filter by ${name}`}
+        placeholder={name}
+        onChange={(event) => change(event.currentTarget.value)}
+      />
+      <datalist id={`${name}s`}>
+        {[...new Set(values)].map(
+          (value) => value !== undefined && value !== '' && <option key={value} value={value} />,
+        )}
+      </datalist>
+    </>
   )
 }
 

@@ -1,7 +1,7 @@
 import type { RunInfo, Span, TimeReport } from '../../run.types.ts'
 import { shortCount, count, duration, money } from './format.ts'
 import { Gauges } from './gauges.tsx'
-import { Loaded, useLoaded } from './load.tsx'
+import { Loaded, Table, useLoaded } from './load.tsx'
 import type { RunModel } from './run-model.ts'
 import { safe, visible } from './text.tsx'
 import { Virtual } from './virtual.tsx'
@@ -84,28 +84,17 @@ function Shares({ report }: { readonly report: TimeReport }) {
 function Models({ report }: { readonly report: TimeReport }) {
   if (report.models.length === 0) return <p class="quiet">No model was called.</p>
   return (
-    <table>
-      <thead>
-        <tr>
-          <th>model</th>
-          <th class="number">calls</th>
-          <th class="number">input</th>
-          <th class="number">output</th>
-          <th class="number">cost</th>
+    <Table heads={['model', '#calls', '#input', '#output', '#cost']}>
+      {report.models.map(({ model, calls, inputTokens, outputTokens, costUsd }) => (
+        <tr key={model}>
+          <td class="mono">{safe(model)}</td>
+          <td class="number">{count(calls)}</td>
+          <td class="number">{shortCount(inputTokens)}</td>
+          <td class="number">{shortCount(outputTokens)}</td>
+          <td class="number">{money(costUsd)}</td>
         </tr>
-      </thead>
-      <tbody>
-        {report.models.map(({ model, calls, inputTokens, outputTokens, costUsd }) => (
-          <tr key={model}>
-            <td class="mono">{safe(model)}</td>
-            <td class="number">{count(calls)}</td>
-            <td class="number">{shortCount(inputTokens)}</td>
-            <td class="number">{shortCount(outputTokens)}</td>
-            <td class="number">{money(costUsd)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+    </Table>
   )
 }
 
