@@ -361,6 +361,21 @@ suite('streams', () => {
   })
 })
 
+test('POST /api/chat takes one message as "message", and answers it once', async () => {
+  const server = await serving()
+  const single = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Hello.' }] }
+  const send = (body: object): Promise<Response> =>
+    server.fetch('ann', 'chat', { method: 'POST', body: JSON.stringify({ id: 'c', ...body }) })
+  assert.match(await (await send({ message: single })).text(), /"delta":"Hello\."/)
+  assert.match(await (await send({ message: single })).text(), /"delta":"Hello\."/)
+  const shown = (await (await server.fetch('ann', 'chat/c')).json()) as { readonly role: string }[]
+  assert.deepEqual(
+    shown.map(({ role }) => role),
+    ['user', 'assistant'],
+  )
+  for (const wrong of [{ message: 'Hello.' }, { message: null }, {}]) assert.equal((await send(wrong)).status, 400)
+})
+
 test('the same function works in Hono, below another path', async () => {
   const agent = createAgent({ model: scriptedModel(['Hi.']) })
   const handle = serve(agent, { store: memoryStore(), user: () => 'ann', path: '/v1/agents' })

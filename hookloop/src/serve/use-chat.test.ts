@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { DefaultChatTransport, type UIMessage } from 'ai'
 import { guard } from '../core/hooks/hook.ts'
-import { scriptedModel } from '../models/scripted.ts'
 import { paid, pay, payingBoth, serving, slowModel, TestChat, type Served } from './chat-server.fixture.ts'
 import { plain } from './turn.fixture.ts'
 
@@ -25,17 +24,6 @@ test('a message is answered, and the next one continues the conversation', async
   await chat.sendMessage({ text: 'Again.' })
   assert.deepEqual([chat.texts, chat.status], [['Hello.', '1: Hello.', 'Again.', '2: Again.'], 'ready'])
   await checkLoaded(server, chat)
-})
-
-test('text, reasoning and calls of earlier turns are loaded again', async () => {
-  const model = scriptedModel(({ messages }) => ({ reasoning: `Hm, ${messages.length}.`, text: 'Hi.' }))
-  const server = await serving({ model })
-  const chat = new TestChat(server)
-  for (const text of ['One.', 'Two.', 'Three.']) await chat.sendMessage({ text })
-  const reasoned = (messages: readonly UIMessage[]): readonly string[] =>
-    messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'reasoning' ? [part.text] : [])))
-  assert.deepEqual(reasoned(await loaded(server, chat.id)), ['Hm, 1.', 'Hm, 3.', 'Hm, 5.'])
-  assert.deepEqual(reasoned(chat.messages), ['Hm, 1.', 'Hm, 3.', 'Hm, 5.'])
 })
 
 test('the conversation is that of the session: what a page claims was said before is ignored', async () => {
@@ -180,16 +168,6 @@ suite('another answer', () => {
     await chat.regenerate()
     assert.equal(chat.texts.at(-1), '2: Two.')
     await checkLoaded(server, chat)
-  })
-
-  test('a message that is sent twice is answered once', async () => {
-    const model = scriptedModel(() => 'Hi.')
-    const server = await serving({ model })
-    const chat = new TestChat(server)
-    await chat.sendMessage({ text: 'One.' })
-    const tab = new TestChat(server, { id: chat.id, messages: chat.messages.slice(0, 1) })
-    await tab.sendMessage()
-    assert.deepEqual([tab.texts, model.requests.length], [['One.', 'Hi.'], 1])
   })
 })
 

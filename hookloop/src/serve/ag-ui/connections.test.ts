@@ -7,8 +7,6 @@ import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { paid, serving, slowModel } from '../chat-server.fixture.ts'
 import { checkLoaded, Client } from './client.fixture.ts'
 
-const status = (error: unknown): number | undefined => (error as { status?: number }).status
-
 test('a client that leaves does not stop the run, and a page that is loaded in the middle continues it', async () => {
   const { model, finish } = slowModel()
   const server = await serving({ model })
@@ -26,22 +24,6 @@ test('a client that leaves does not stop the run, and a page that is loaded in t
   await checkLoaded(server, page)
 })
 
-test('a message that is sent twice is answered once, and another one meanwhile is answered with 409', async () => {
-  const { model, finish } = slowModel()
-  const server = await serving({ model })
-  const [client, tab] = [new Client(server), new Client(server)]
-  const said = client.say('Go.', 'm')
-  await client.until(({ texts }) => texts.at(-1) === 'assistant: One ')
-  const again = tab.say('Go.', 'm')
-  await tab.until(({ texts }) => texts.at(-1) === 'assistant: One ')
-  await assert.rejects(new Client(server).say('Me too.'), (error) => status(error) === 409)
-  finish()
-  await Promise.all([said, again])
-  assert.deepEqual([client.texts, tab.texts], [client.texts, client.texts])
-  assert.deepEqual(client.texts, ['user: Go.', 'assistant: One two.'])
-  await checkLoaded(server, client)
-})
-
 test('a message that is sent again after its question was answered gets the whole answer, and asks nothing', async () => {
   const server = await serving()
   const [client, tab, later] = [new Client(server), new Client(server), new Client(server)]
@@ -51,17 +33,6 @@ test('a message that is sent again after its question was answered gets the whol
   await client.answer({ approved: true })
   await later.say('Pay ann', 'm')
   assert.deepEqual([later.messages, later.pendingInterrupts, paid.splice(0)], [client.messages, [], ['ann']])
-})
-
-test('a second user has another conversation under the same id', async () => {
-  const server = await serving()
-  const [client, other] = [new Client(server), new Client(server, 'c', 'bob')]
-  await client.say('Pay ann')
-  await other.runAgent()
-  assert.deepEqual([other.messages, other.pendingInterrupts], [[], []])
-  await other.say('Hello.')
-  assert.deepEqual(other.texts, ['user: Hello.', 'assistant: 1: Hello.'])
-  await checkLoaded(server, client)
 })
 
 test('a run that is paused because its server closes is continued by a page that another server loads', async () => {

@@ -13,7 +13,6 @@ import type { Agent } from '../../core/agent/agent.ts'
 import type { Use } from '../../core/agent/capability.ts'
 import { tool } from '../../core/agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
-import { redactSecrets } from '../../capabilities/redact-secrets.ts'
 import { retry } from '../../capabilities/retry.ts'
 import { createAgent } from '../../create-agent.ts'
 import { AgentError } from '../../errors.ts'
@@ -193,11 +192,7 @@ test('what was said and done is in the message', async () => {
     ],
   )
   assert.deepEqual([message.id, message.metadata], ['run-1', { status: 'completed', reason: 'completed' }])
-})
-
-test('a call that a guard blocks is shown as denied automatically, with the reason', async () => {
-  const { events } = await worlds['tools that run, fail, and are blocked']!()
-  const blocked = (await read(chunksOf(events))).parts.find((part) => 'state' in part && part.state === 'output-denied')
+  const blocked = message.parts.find((part) => 'state' in part && part.state === 'output-denied')
   const { isAutomatic, approved, reason } = (blocked as { approval: { [field: string]: unknown } }).approval
   assert.deepEqual([isAutomatic, approved, reason], [true, false, 'Not those.'])
 })
@@ -322,24 +317,4 @@ test('decisions of hooks are sent only if they are asked for, as transient parts
   const blocks = shown.flatMap((chunk) => ('data' in chunk && chunk.transient ? [chunk.data] : []))
   assert.ok(blocks.some((data) => JSON.stringify(data).includes('"no-secrets"')))
   assert.doesNotMatch(JSON.stringify(shown), /definedAt|\.ts:/)
-})
-
-test('a secret that is redacted for the model is in no chunk', async () => {
-  const leak = tool({
-    name: 'leak',
-    description: 'Reads a file.',
-    input: z.object({}),
-    execute: (_input, { progress }) => {
-      progress('half of hunter2')
-      return 'the password is hunter2'
-    },
-  })
-  const { events } = await play(
-    createAgent({
-      model: scriptedModel([{ toolCalls: [call('leak', {})] }, 'Done.']),
-      store: memoryStore(),
-      use: [leak, redactSecrets({ also: ['hunter2'] })],
-    }),
-  )
-  assert.doesNotMatch(JSON.stringify(chunksOf(events, { showHooks: true })), /hunter2/)
 })
