@@ -16,7 +16,7 @@ test('every price is a number of at least 0, and cached input is not more expens
   const isWrong = (amount: unknown): boolean => typeof amount !== 'number' || !(amount >= 0 && amount < Infinity)
   assert.deepEqual(
     rates.filter(
-      ({ model: _, ...amounts }) =>
+      ({ model: _model, ...amounts }) =>
         Object.values(amounts).some(isWrong) || (amounts.cachedInput ?? amounts.input) > amounts.input,
     ),
     [],

@@ -9,20 +9,16 @@ import type { RecordedRun, RewoundRecord } from './recorded-run.ts'
 import { rewoundAt, type NumberedRecord } from './session-records.ts'
 import { StoredCalls, storedToolCall } from './stored-calls.ts'
 
-/**
- * A recorded run as `readRuns` returns it. `rewound` are the rewinds of its session. With `from`, it has only the steps from that
- * one on, with their calls, ledger, models, warnings and events, and costs as much as they do; all else is of the whole run.
- */
-export function toStoredRun(recorded: RecordedRun, rewound: readonly RewoundRecord[] = [], from = 0): StoredRun {
-  const { start, index, input, records, log, stepStarts } = recorded
+/** A recorded run as `readRuns` returns it. `rewound` are the rewinds of its session. */
+export function toStoredRun(recorded: RecordedRun, rewound: readonly RewoundRecord[] = []): StoredRun {
+  const { start, index, input, records, log } = recorded
   const execution = executionOf(recorded)
-  const recent = records.slice(stepStarts[from])
-  const calls = new StoredCalls(recent)
-  const final = execution?.final ?? finalIn(recent)
+  const calls = new StoredCalls(records)
+  const final = execution?.final ?? finalIn(records)
   const isOpen = final === undefined && !log.isOver
   const isSuspended = isOpen && log.pending !== undefined
-  const paused = isSuspended ? recent.findLast(({ t }) => t === 'pause') : undefined
-  const ledger = recent.flatMap((record) => {
+  const paused = isSuspended ? records.findLast(({ t }) => t === 'pause') : undefined
+  const ledger = records.flatMap((record) => {
     if (record.t === 'pause') return record === paused ? (record.ledger ?? []) : ofPause(record)
     return isCheckpoint(record) || record.t === 'resume' ? (record.ledger ?? []) : []
   })
@@ -43,7 +39,7 @@ export function toStoredRun(recorded: RecordedRun, rewound: readonly RewoundReco
     status: final?.status ?? (isSuspended ? 'suspended' : 'running'),
     lines: { first: input.seq, last: records.at(-1)?.seq ?? input.seq },
     steps: [
-      ...closedSteps(recorded, execution?.steps.slice(from) ?? [], { calls, rewound }),
+      ...closedSteps(recorded, execution?.steps ?? [], { calls, rewound }),
       ...(isOpen ? openStep(execution, calls) : []),
     ],
     calls: calls.all,
@@ -52,7 +48,7 @@ export function toStoredRun(recorded: RecordedRun, rewound: readonly RewoundReco
     usage: addUsage(execution?.usage ?? noUsage, isOpen ? log.openUsage('') : {}),
     models: calls.models(),
     pending: isOpen ? log.questions() : [],
-    events: eventsOf(recorded, from),
+    events: eventsOf(recorded),
     ...(final !== undefined && { final }),
   }
 }
@@ -114,13 +110,12 @@ function callsIn(content: readonly Part[] = []): readonly ToolCallPart[] {
   return content.filter((part) => part.type === 'tool-call')
 }
 
-function eventsOf({ records, input, stepStarts }: RecordedRun, from: number): readonly StoredRunEvent[] {
+function eventsOf({ records, input }: RecordedRun): readonly StoredRunEvent[] {
   const events: StoredRunEvent[] = []
-  const first = stepStarts[from]!
-  let [step, last, isPaused] = [from, records[first - 1]?.at ?? input.at, false]
-  let isPrepared = from === 0 && input.hooks === undefined // a fork or a rewind has stored the input: it has not started
+  let [step, last, isPaused] = [0, input.at, false]
+  let isPrepared = input.hooks === undefined // a fork or a rewind has stored the input: it has not started
   let answers: Answers = {}
-  for (const record of records.slice(first)) {
+  for (const record of records) {
     const { at, seq } = record
     const place = { at, step, seq }
     const event = eventIn(record)
