@@ -1,3 +1,4 @@
+import { stringIn } from '../../hook-files/text.ts'
 import { Option } from 'commander'
 import { isJsonObject } from '../../values/json.ts'
 import type { SessionHead } from '../../sessions/session/session-head.ts'
@@ -94,7 +95,7 @@ const openTable: SessionTable = {
 function questionOf({ head: { pending }, problem = '' }: ListedSession): string {
   const [first] = Array.isArray(pending) ? pending.filter(isJsonObject) : []
   const { name } = isJsonObject(first?.['toolCall']) ? first['toolCall'] : {}
-  return first === undefined ? problem : `${text(name)}: ${text(first['message'])}`
+  return first === undefined ? problem : `${stringIn(name)}: ${stringIn(first['message'])}`
 }
 
 /** A table as wide as the terminal. The last column is cut, or omitted where the terminal is too narrow. */
@@ -113,22 +114,18 @@ function row({ id, head, updatedAt, problem }: ListedSession, colors: Colors): r
   const when = ago(Date.now() - updatedAt)
   if (problem !== undefined) return [id, when, colors.red('corrupt'), '', '', '', '', oneLine(problem)]
   const pending = head['pending']
-  const status = text(head['status']) || 'empty'
+  const status = stringIn(head['status']) || 'empty'
   const waiting = Array.isArray(pending) && pending.length > 0 ? ` (${pending.length})` : ''
   return [
     oneLine(id),
     colors.dim(when),
     colors[statusColors.get(status) ?? 'reset'](`${oneLine(status, 12)}${waiting}`),
-    oneLine(text(head['agent']), 20),
+    oneLine(stringIn(head['agent']), 20),
     amount(head['steps'], grouped),
     amount(head['tokens'], grouped),
     amount(head['costUsd'], (cost) => (cost > 0 ? dollars(cost) : '')),
-    text(head['title']),
+    stringIn(head['title']),
   ]
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }
 
 function amount(value: unknown, format: (value: number) => string): string {

@@ -1,3 +1,4 @@
+import { stringIn } from '../../hook-files/text.ts'
 import { SUBAGENT_KEY } from '../../core/state/agent-state.ts'
 import { SKILLS_WITH_HOOKS_KEY } from '../../hook-files/active-owners.ts'
 import type { HandlerAnswer } from '../../hook-files/claude/answer/handler-answer.ts'
@@ -81,12 +82,12 @@ function inOrder(hooks: readonly FileHook[]): readonly FileHook[] {
 }
 
 function factsOf({ event, input }: Payload): { [name: string]: unknown } {
-  const name = ownName(text(input['tool_name']))
+  const name = ownName(stringIn(input['tool_name']))
   const args = isJsonObject(input['tool_input']) ? fromClaudeInput(name, input['tool_input']) : {}
-  const toolCall = { id: text(input['tool_use_id']) || 'call', name, args }
+  const toolCall = { id: stringIn(input['tool_use_id']) || 'call', name, args }
   switch (event) {
     case 'UserPromptSubmit':
-      return { input: textMessage('user', text(input['prompt'])) }
+      return { input: textMessage('user', stringIn(input['prompt'])) }
     case 'PreToolUse':
     case 'PermissionRequest':
       return { toolCall }
@@ -95,9 +96,9 @@ function factsOf({ event, input }: Payload): { [name: string]: unknown } {
     case 'PostToolUseFailure':
       return { toolCall, toolExecution: { status: 'failed', output: input['error'] ?? null } }
     case 'SessionStart':
-      return { source: text(input['source']) }
+      return { source: stringIn(input['source']) }
     case 'SessionEnd':
-      return { reason: text(input['reason']) }
+      return { reason: stringIn(input['reason']) }
     default:
       return {}
   }
@@ -118,7 +119,7 @@ function answerOf(
     ...(more !== undefined && { block: { reason: more.message } }),
     ...(stop !== undefined && { stop: { reason: stop.message } }),
     ...(args !== undefined &&
-      call !== undefined && { updatedInput: toClaudeCall(call.name, args, text(input['cwd'])).input }),
+      call !== undefined && { updatedInput: toClaudeCall(call.name, args, stringIn(input['cwd'])).input }),
     ...(output !== undefined && { updatedOutput: output }),
     ...(context !== '' && { context }),
   }
@@ -128,8 +129,4 @@ function verdictOf(event: ClaudeEvent, decision: HookOutcome['decision'], reason
   if (decision === undefined) return {}
   if (event === 'PreToolUse') return { permission: { decision: decision === 'block' ? 'deny' : decision, reason } }
   return decision === 'block' ? { block: { reason } } : {}
-}
-
-function text(value: Json | undefined): string {
-  return typeof value === 'string' ? value : ''
 }

@@ -21,7 +21,6 @@ const model = scriptedModel(({ messages, tools }) => {
   const ok = !said.includes('"to":"production"')
   const verdict = ok ? { ok } : { ok, reason: 'Never to production.' }
   if (tools.some(({ name }) => name === 'final_answer')) return { toolCalls: [{ name: 'final_answer', args: verdict }] }
-  if (said.includes('End with nothing but a JSON object')) return JSON.stringify(verdict)
   return last.role === 'tool' ? 'It says: ' + said : { toolCalls: [{ name: 'work', args: { to: said } }] }
 })
 export default { model, use: [work, ${use}] }
@@ -36,17 +35,14 @@ function projectWith(handler: object, use = ''): ProjectWithHooks {
 }
 
 describe('handlers that call a model or an MCP server', { concurrency: 2 }, () => {
-  const stops = { prompt: 3, agent: 0 } // a no of the one ends the turn, a no of the other denies the call
-  for (const [type, ended] of Object.entries(stops)) {
-    test(`of the type ${type} are answered by the model of the conversation, whatever model they name`, async () => {
-      const project = projectWith({ type, prompt: 'Is it safe? $ARGUMENTS', model: 'claude-haiku-4-5' })
-      await project.trust('--yes')
-      const no = await project.run('production')
-      const yes = await project.run('staging')
-      assert.deepEqual([no.code, yes.code, project.marked()], [ended, 0, ['worked staging']])
-      assert.match(`${no.stdout}${no.stderr}`, /Never to production\./)
-    })
-  }
+  test('of the type prompt are answered by the model of the conversation, whatever model they name', async () => {
+    const project = projectWith({ type: 'prompt', prompt: 'Is it safe? $ARGUMENTS', model: 'claude-haiku-4-5' })
+    await project.trust('--yes')
+    const no = await project.run('production')
+    const yes = await project.run('staging')
+    assert.deepEqual([no.code, yes.code, project.marked()], [3, 0, ['worked staging']])
+    assert.match(`${no.stdout}${no.stderr}`, /Never to production\./)
+  })
 
   test('of the type mcp_tool call servers that the agent has connected', async () => {
     const decision = { hookEventName: 'PreToolUse', permissionDecision: 'deny' }

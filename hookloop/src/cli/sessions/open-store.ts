@@ -32,19 +32,23 @@ type Location = { readonly kind: 'sqlite' | 'postgres'; readonly at: string }
  * Opens the session store: `--store`, else the store of the agent in `--agent`, else HOOKLOOP_STORE, else the database of
  * this user. Returns undefined if sessions are not to be stored.
  */
-export async function openStore(flags: StoreFlags, env: Environment): Promise<OpenStore | undefined> {
+export async function openStore(
+  flags: StoreFlags,
+  env: Environment,
+  { mustExist = false }: { readonly mustExist?: boolean } = {},
+): Promise<OpenStore | undefined> {
   if (flags.store === false) return undefined
   if (flags.store !== undefined) {
     const location = parseLocation(flags.store, '--store')
     const shown = location.kind === 'postgres' ? shownUrl(location.at, env) : shellQuote(location.at)
-    return { store: await openAt(location), isDefault: false, options: ` --store ${shown}` }
+    return { store: await openAt(location, mustExist), isDefault: false, options: ` --store ${shown}` }
   }
   const own = flags.agent === undefined ? undefined : await storeIn(flags.agent)
   if (own !== undefined) return { store: own, isDefault: false, options: ` --agent ${shellQuote(flags.agent!)}` }
   const named = env['HOOKLOOP_STORE'] ?? ''
   if (named === 'none') return undefined
   if (named !== '')
-    return { store: await openAt(parseLocation(named, 'HOOKLOOP_STORE')), isDefault: false, options: '' }
+    return { store: await openAt(parseLocation(named, 'HOOKLOOP_STORE'), mustExist), isDefault: false, options: '' }
   return { store: sqliteStore(join(dataFolder(env), 'sessions.db')), isDefault: true, options: '' }
 }
 
@@ -62,18 +66,13 @@ function shownUrl(url: string, env: Environment): string {
   return variable === undefined ? '…' : `"$${variable}"`
 }
 
-/** Opens the store for a command that reads sessions, and closes it afterwards. The store must exist by default. */
+/** Opens the store for a command that reads sessions, and closes it afterwards. A store that is named must exist. */
 export async function withStore<T>(
   flags: StoreFlags & { readonly createStore?: boolean },
   { env }: Pick<CliContext, 'env'>,
   use: (opened: OpenStore) => Promise<T>,
 ): Promise<T> {
-  const named = typeof flags.store === 'string' ? flags.store : flags.agent === undefined ? env['HOOKLOOP_STORE'] : ''
-  if (flags.createStore !== true && named !== undefined && named !== '' && named !== 'none') {
-    const { kind, at } = parseLocation(named, flags.store === named ? '--store' : 'HOOKLOOP_STORE')
-    if (kind !== 'postgres' && pathKind(at) === undefined) throw new UsageError(`No session store found at ${at}.`)
-  }
-  const opened = await openStore(flags, env)
+  const opened = await openStore(flags, env, { mustExist: flags.createStore !== true })
   if (opened === undefined) throw new UsageError('HOOKLOOP_STORE is "none". Name a session store with --store.')
   try {
     return await use(opened)
@@ -111,7 +110,9 @@ function pathKind(path: string): 'file' | 'folder' | undefined {
 }
 
 /** A database that cannot be reached is reported before anything starts. */
-async function openAt(location: Location): Promise<SessionStore> {
+async function openAt(location: Location, mustExist: boolean): Promise<SessionStore> {
+  if (mustExist && location.kind === 'sqlite' && pathKind(location.at) === undefined)
+    throw new UsageError(`No session store found at ${location.at}.`)
   const store = open(location)
   try {
     if (location.kind === 'postgres') await store.list({ limit: 1 })

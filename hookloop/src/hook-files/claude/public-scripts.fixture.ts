@@ -53,22 +53,6 @@ exit 0
     ],
   },
   {
-    title: 'a bash script that opens its input by name for each field',
-    event: 'PreToolUse',
-    file: 'by-name.sh',
-    command: 'bash FILE',
-    source: `INPUT_FILE="\${HOOK_INPUT_FILE:-/dev/stdin}"
-TOOL_NAME=$(jq -r '.tool_name // "unknown"' < "$INPUT_FILE")
-SESSION_ID=$(jq -r '.session_id // "unknown"' < "$INPUT_FILE")
-[[ "$TOOL_NAME" == "Bash" && -n "$SESSION_ID" ]] && { echo "each look finds the event" >&2; exit 2; }
-exit 0
-`,
-    cases: [
-      ['a command is denied', bash('ls'), { decision: 'deny', reason: 'each look finds the event' }],
-      ['another tool passes', file('Read', '/a'), none],
-    ],
-  },
-  {
     title: 'a Node script that reads /dev/stdin',
     event: 'PreToolUse',
     file: 'by-name.cjs',
@@ -123,48 +107,6 @@ main()
         file('Write', '/p/package-lock.json'),
         { decision: 'ask', reason: 'generated file' },
       ],
-    ],
-  },
-  {
-    title: 'a Python script that loads context when a session starts',
-    event: 'SessionStart',
-    file: 'load_context.py',
-    command: 'python3 "$CLAUDE_PROJECT_DIR/.claude/hooks/load_context.py"',
-    source: `import json, os, sys
-event = json.load(sys.stdin)
-if os.environ.get("CLAUDE_ENV_FILE"):
-    with open(os.environ["CLAUDE_ENV_FILE"], "a") as f:
-        f.write("export NODE_ENV=development\\n")
-print(json.dumps({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": f"started by {event['source']}"}}))
-`,
-    cases: [
-      [
-        'context and a variable',
-        { source: 'resume' },
-        {
-          decision: 'context',
-          additionalContext: 'started by resume',
-          other: { environment: { NODE_ENV: 'development' } },
-        },
-      ],
-    ],
-  },
-  {
-    title: 'a bash script that prevents the stop until the tests pass, once',
-    event: 'Stop',
-    file: 'stop.sh',
-    command: 'FILE',
-    mode: 0o755,
-    source: `#!/bin/bash
-input=$(cat)
-if [ "$(jq -r '.stop_hook_active' <<< "$input")" = "true" ]; then exit 0; fi
-transcript=$(jq -r '.transcript_path' <<< "$input")
-[ -f "$transcript" ] || { echo "no transcript" >&2; exit 1; }
-jq -n '{decision:"block", reason:"Run the tests before you stop."}'
-`,
-    cases: [
-      ['the first time', { stop_hook_active: false }, { decision: 'block', reason: 'Run the tests before you stop.' }],
-      ['the second time', { stop_hook_active: true }, none],
     ],
   },
 ]
