@@ -18,7 +18,8 @@ const layers: readonly (readonly string[])[] = [
   ['plugin.ts'],
   ['capabilities', 'actions', 'models', 'sessions', 'typed-output.ts'],
   ['create-agent.ts', 'hook-files'],
-  ['testing', 'tracing', 'serve', 'workers', 'index.ts'],
+  ['index.ts'],
+  ['testing', 'tracing', 'serve', 'workers'],
   ['studio'],
   ['cli'],
 ]
@@ -50,7 +51,7 @@ const usedByOthers = [
 ]
 
 /** Folders that import the core only through `plugin.ts` and `index.ts`. */
-const throughPlugin = ['capabilities']
+const throughPlugin = ['capabilities', 'serve', 'workers']
 
 const files = globSync(`${SOURCE}/**/*.{ts,tsx}`)
   .filter((file) => !/\.(test|fixture|d)\.ts$/.test(file))
@@ -73,7 +74,7 @@ suite('imports', () => {
     refuse(({ file, to }) => folderOf(to) !== folderOf(file) && layerOf(to) >= layerOf(file))
   })
 
-  test('capabilities import the core as a user of the package does: through the entry point hookloop/plugin', () => {
+  test('capabilities, servers and workers import the core as a user of the package does: through its entry points', () => {
     refuse(({ file, to }) => throughPlugin.includes(folderOf(file)) && folderOf(to) === 'core')
   })
 

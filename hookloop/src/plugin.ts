@@ -11,15 +11,18 @@ export { matchesWildcard, toNameTest, type NamePattern } from './core/hooks/patt
 
 // Agents and their inputs.
 export type { Agent } from './core/agent/agent.ts'
-export { isAgent } from './core/agent/agent-parts.ts'
+export { isAgent, storeOf } from './core/agent/agent-parts.ts'
 export { typedCommand } from './core/agent/slash-commands.ts'
 
 // The state of a run.
 export { AgentState, metadataKeys } from './core/state/agent-state.ts'
 export type { StopReason } from './core/state/continuation.ts'
-export type { AgentEvent } from './core/state/event.ts'
+export type { AgentEvent, OwnEvent } from './core/state/event.ts'
 export type { Step } from './core/state/execution.ts'
 export { isReplyPart, textOf, type FilePart, type Message, type Part, type TextPart } from './core/state/message.ts'
+export { stopError } from './core/state/stop-request.ts'
+export type { AgentPath } from './core/state/subagent.ts'
+export type { Answer } from './core/state/tool-call.ts'
 export { totalTokens } from './core/state/usage.ts'
 
 // Requests to models and their answers.

@@ -1,4 +1,4 @@
-import type { Answer } from '../core/state/tool-call.ts'
+import type { Answer } from '../plugin.ts'
 import { listApprovals } from '../sessions/session/approvals.ts'
 import { Chat } from './chat.ts'
 import { emptyResponse, HttpError, jsonResponse } from './http.ts'

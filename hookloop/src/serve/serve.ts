@@ -1,5 +1,4 @@
-import { isAgent } from '../core/agent/agent-parts.ts'
-import type { Agent } from '../core/agent/agent.ts'
+import { isAgent, type Agent } from '../plugin.ts'
 import { checkArgument, readOptions } from '../values/check-options.ts'
 import type { JsonObject } from '../values/json.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'

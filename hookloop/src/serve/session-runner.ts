@@ -1,13 +1,8 @@
-import { partsOf } from '../core/agent/agent-parts.ts'
-import type { Agent } from '../core/agent/agent.ts'
-import type { RunStream } from '../core/agent/run-stream.ts'
-import type { Session } from '../core/agent/session.ts'
+import { stopError, type Agent, type AgentEvent, type Message } from '../plugin.ts'
+import type { RunStream, Session } from '../index.ts'
 import { BoundedMap } from '../values/bounded-map.ts'
-import type { AgentEvent } from '../core/state/event.ts'
 import type { JsonObject } from '../values/json.ts'
-import type { Message } from '../core/state/message.ts'
-import { stopError } from '../core/state/stop-request.ts'
-import { sessionPort } from '../sessions/session/session.ts'
+import { sessionOf } from '../sessions/session/session.ts'
 import { sessionBusy, type SessionStore } from '../sessions/stores/store.ts'
 
 /** How a turn is sent. */
@@ -60,12 +55,10 @@ export interface AgentRunner extends SessionRunner {
  * process.once('SIGTERM', () => void runner.close())
  */
 export function agentRunner(agent: Agent<unknown>, store: SessionStore): AgentRunner {
-  const parts = partsOf(agent)
-  const port = sessionPort(store)
   const active = new Map<string, { readonly cancel: (by?: string) => void; readonly ended: Promise<void> }>()
   const closing = new AbortController()
   const handles = new BoundedMap<string, Session>() // a handle fires `onSessionStart` once
-  const handleOf = (id: string): Session => handles.getOrAdd(id, () => port.session(parts, id))
+  const handleOf = (id: string): Session => handles.getOrAdd(id, () => sessionOf(store, agent, id))
 
   const start = async (id: string, begin: (signals: Signals) => RunStream<AgentEvent>): Promise<undefined> => {
     if (active.has(id)) throw sessionBusy(id, 'another run in this process')

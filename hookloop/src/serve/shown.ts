@@ -1,8 +1,6 @@
-import type { FinalRecord } from '../core/state/execution.ts'
+import type { AgentPath } from '../plugin.ts'
+import type { Approval, FinalRecord, TimedLedgerEntry, ToolExecution } from '../index.ts'
 import type { Json, JsonObject } from '../values/json.ts'
-import type { TimedLedgerEntry } from '../core/state/ledger.ts'
-import type { AgentPath } from '../core/state/subagent.ts'
-import type { Approval, ToolExecution } from '../core/state/tool-call.ts'
 import { errorCodes, type ErrorCode } from '../errors.ts'
 
 // What a page may know of a run, whatever protocol it uses.

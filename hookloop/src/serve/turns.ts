@@ -1,6 +1,5 @@
 import { BoundedMap } from '../values/bounded-map.ts'
-import type { AgentEvent } from '../core/state/event.ts'
-import type { Message } from '../core/state/message.ts'
+import type { AgentEvent, Message } from '../plugin.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import { HttpError } from './http.ts'
 import { openReader, type EventReader } from '../sessions/log/watch-session.ts'

@@ -1,11 +1,8 @@
-import { partsOf, storeOf } from '../core/agent/agent-parts.ts'
-import type { Agent } from '../core/agent/agent.ts'
-import type { Run } from '../core/agent/run.ts'
-import type { Session } from '../core/agent/session.ts'
+import { storeOf, type Agent } from '../plugin.ts'
+import type { Answers, Run, Session } from '../index.ts'
 import { AgentError, messageOf, type ErrorCode } from '../errors.ts'
 import { BoundedMap } from '../values/bounded-map.ts'
 import { checkArgument } from '../values/check-options.ts'
-import type { Answers } from '../core/state/tool-call.ts'
 import { wasInterrupted } from '../sessions/session/session-lock.ts'
 import type { SessionHead } from '../sessions/session/session-head.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
@@ -81,7 +78,7 @@ export class TurnDriver {
     const all = agents ?? (agent === undefined ? {} : { agent })
     const isOne = (agent === undefined) !== (agents === undefined)
     checkArgument(caller, ['agent', agent ?? agents], isOne, 'an agent, or agents by key')
-    const names = Object.values(all).map((each) => partsOf(each).name)
+    const names = Object.values(all).map((each) => each.describe().name)
     const areDistinct = new Set(names).size === names.length // a session stores the name of its agent
     checkArgument(caller, ['agents', names], areDistinct, 'agents with different names')
     this.#agents = all
@@ -191,7 +188,7 @@ export class TurnDriver {
   #agentFor({ session, agent: key }: Turn, { agent: name }: Partial<SessionHead>): Agent<unknown> {
     const all = Object.entries(this.#agents)
     if (all.length === 1) return all[0]![1]
-    const found = name === undefined ? undefined : all.find(([, agent]) => partsOf(agent).name === name)?.[1]
+    const found = name === undefined ? undefined : all.find(([, agent]) => agent.describe().name === name)?.[1]
     const chosen = found ?? all.find(([each]) => each === key)?.[1]
     if (chosen !== undefined) return chosen
     const known = Object.keys(this.#agents).join(', ')

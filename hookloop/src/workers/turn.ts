@@ -1,9 +1,7 @@
-import type { Run } from '../core/agent/run.ts'
+import type { Message } from '../plugin.ts'
+import type { Approval, FinalRecord, Run } from '../index.ts'
 import type { ErrorCode } from '../errors.ts'
-import type { FinalRecord } from '../core/state/execution.ts'
 import type { JsonObject } from '../values/json.ts'
-import type { Message } from '../core/state/message.ts'
-import type { Approval } from '../core/state/tool-call.ts'
 
 /** What a worker is asked to do: to take a message, or to resume a run. As JSON, so that any queue can carry it. */
 export type Turn = {

@@ -1,3 +1,4 @@
+import { isId } from '../../values/is-id.ts'
 import type { EffectsOptions } from '../effects/effects.ts'
 import type { AgentState } from '../state/agent-state.ts'
 import type { JsonObject } from '../../values/json.ts'
@@ -62,9 +63,4 @@ export function checkRunOptions(where: keyof typeof names, options: object): voi
   const { turn }: { readonly turn?: string } = options // often from a request
   if (turn !== undefined && !isId(turn))
     throw invalidOption(where, '"turn" must be a text of 1 to 256 characters', turn)
-}
-
-/** Whether a text can be the id of a turn. */
-export function isId(value: unknown): boolean {
-  return typeof value === 'string' && value !== '' && value.length <= 256 && value.isWellFormed()
 }

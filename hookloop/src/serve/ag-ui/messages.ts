@@ -1,6 +1,5 @@
-import type { AgentEvent } from '../../core/state/event.ts'
+import type { AgentEvent, FilePart, Message } from '../../plugin.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
-import type { FilePart, Message } from '../../core/state/message.ts'
 import { fromUserParts } from '../ai-sdk/ui-message.ts'
 import { turnId } from '../turns.ts'
 import type { AgUiEvent, AgUiMessage } from './event.ts'

@@ -1,6 +1,6 @@
-import type { AgentEvent } from '../../core/state/event.ts'
+import type { AgentEvent, Answer } from '../../plugin.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
-import type { Answer, Answers } from '../../core/state/tool-call.ts'
+import type { Answers } from '../../index.ts'
 import { denial, type Chat, type Following } from '../chat.ts'
 import { HttpError, toHttpError } from '../http.ts'
 import type { Route, UserRequest } from '../route.ts'

@@ -1,8 +1,6 @@
-import type { AgentEvent, OwnEvent } from '../../core/state/event.ts'
-import type { FinalRecord } from '../../core/state/execution.ts'
+import type { AgentEvent, AgentPath, OwnEvent } from '../../plugin.ts'
+import type { Approval, FinalRecord, ToolCall, ToolExecution } from '../../index.ts'
 import { sameJson, textOfJson, type Json, type JsonObject } from '../../values/json.ts'
-import type { AgentPath } from '../../core/state/subagent.ts'
-import type { Approval, ToolCall, ToolExecution } from '../../core/state/tool-call.ts'
 import type { ErrorCode } from '../../errors.ts'
 import {
   callKey,

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../values/json.ts'
-import type { Answers } from '../../core/state/tool-call.ts'
+import type { Answers } from '../../index.ts'
 import { denial, type Chat, type Following } from '../chat.ts'
 import { emptyResponse, HttpError, jsonResponse, toHttpError } from '../http.ts'
 import type { Route, UserRequest } from '../route.ts'

@@ -1,6 +1,6 @@
 import { sameJson, textOfJson, type Json } from '../../values/json.ts'
-import type { AgentPath } from '../../core/state/subagent.ts'
-import type { Answer, Approval, ToolCall, ToolExecution } from '../../core/state/tool-call.ts'
+import type { AgentPath, Answer } from '../../plugin.ts'
+import type { Approval, ToolCall, ToolExecution } from '../../index.ts'
 import { callKey, parsedArgs, shownApproval } from '../shown.ts'
 import type { UiChunk } from './ui-chunk.ts'
 

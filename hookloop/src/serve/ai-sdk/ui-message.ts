@@ -1,6 +1,5 @@
-import type { AgentEvent } from '../../core/state/event.ts'
+import type { AgentEvent, FilePart, Message, TextPart } from '../../plugin.ts'
 import type { Json, JsonObject } from '../../values/json.ts'
-import type { FilePart, Message, TextPart } from '../../core/state/message.ts'
 import type { ShownOptions } from '../shown.ts'
 import { turnId } from '../turns.ts'
 import { ChunkMapper } from './to-chunks.ts'

@@ -6,7 +6,7 @@ import { inputFor, stateFor } from '../../core/loop/drive.ts'
 import type { Run } from '../../core/agent/run.ts'
 import { streamRun } from '../../core/agent/run-stream.ts'
 import { RunContext } from '../../core/context/run-context.ts'
-import type { AgentParts } from '../../core/agent/agent-parts.ts'
+import { partsOf, type AgentParts } from '../../core/agent/agent-parts.ts'
 import { fireInSession, type SendOptions, type Session } from '../../core/agent/session.ts'
 import type { ResumeOptions } from '../../core/loop/resume.ts'
 import { COMPACT_KEY, ENVIRONMENT_KEY, MODEL_KEY, TASKS_KEY, type AgentState } from '../../core/state/agent-state.ts'
@@ -37,6 +37,11 @@ export function sessionPort(store: SessionStore): SessionPort {
     resume: (parts, options) => resumeSession(store, { parts, options }),
     session: (parts, id = crypto.randomUUID()) => new SessionHandle(store, parts, checkSessionId(id)),
   }
+}
+
+/** A session of an agent in any store. */
+export function sessionOf(store: SessionStore, agent: object, id: string): Session {
+  return sessionPort(store).session(partsOf(agent), id)
 }
 
 /** How long `session.stop` waits for another process. */
