@@ -3,11 +3,8 @@ import { suite, test } from 'node:test'
 import { explain } from '../../core/explain/explain.ts'
 import { explanation } from '../../core/explain/explanation.ts'
 import type { Use } from '../../core/agent/capability.ts'
-import type { RunOptions } from '../../core/agent/run-options.ts'
 import { tool } from '../../core/agent/tool.ts'
 import { approval } from '../../capabilities/approval.ts'
-import { errorPolicy } from '../../capabilities/error-policy.ts'
-import { guards } from '../../capabilities/guards.ts'
 import { createAgent } from '../../create-agent.ts'
 import { AgentError } from '../../errors.ts'
 import { guard, hook } from '../../core/hooks/hook.ts'
@@ -24,31 +21,22 @@ const calls = { toolCalls: [{ name: 'echo', args: { a: 1 } }] }
 const asks = guard('beforeToolUse', (ctx) => ctx.ask('Really?'), { name: 'asks', tool: 'echo' })
 const overloaded = { error: new AgentError('MODEL_OVERLOADED', 'Too much to do.') }
 
-type Case = { readonly script: Script; readonly use?: readonly Use[]; readonly options?: RunOptions }
+type Case = { readonly script: Script; readonly use?: readonly Use[] }
 
 const cases: { readonly [what: string]: Case } = {
-  completed: { script: [calls, 'Done.'] },
-  'stopped by a limit': { script: [calls, calls, calls], use: [guards({ maxSteps: 2 })] },
   'stopped by a vote': {
     script: [calls, 'Done.'],
     use: [guard('afterStep', (ctx) => ctx.stop('Enough.', { value: { files: 7 } }), { name: 'enough' })],
   },
   'failed with a model error': { script: [calls, overloaded] },
-  'recovered from an error': { script: [overloaded, 'Done.'], use: [errorPolicy('tolerant')] },
   'failed because of a hook': {
     script: ['Done.'],
     use: [hook('beforeStep', () => assert.fail('boom'), { name: 'broken' })],
   },
-  cancelled: { script: ['Done.'], options: { signal: AbortSignal.abort() } },
   'whose input was blocked': {
     script: ['Done.'],
     use: [guard('onUserInput', (ctx) => ctx.block('Rude.'), { name: 'manners' })],
   },
-  'with a blocked call': {
-    script: [calls, 'Done.'],
-    use: [guard('beforeToolUse', (ctx) => ctx.block('Never.'), { name: 'never' })],
-  },
-  'that waits for an approval': { script: [calls, 'Done.'], use: [asks, approval('suspend')] },
   'that waits for an approval while another call was blocked': {
     script: [{ toolCalls: [{ name: 'echo', args: { a: 1 } }, { name: 'other' }] }, 'Done.'],
     use: [
@@ -58,7 +46,6 @@ const cases: { readonly [what: string]: Case } = {
       approval('suspend'),
     ],
   },
-  'with an approval that was blocked': { script: [calls, 'Done.'], use: [asks, approval(() => ({ block: 'No.' }))] },
   'with a request for another step': {
     script: ['Done.', 'Really done.'],
     use: [
@@ -70,11 +57,10 @@ const cases: { readonly [what: string]: Case } = {
 }
 
 suite('the explanation of a stored run is that of the run itself, if it is', () => {
-  for (const [what, { script, use = [], options }] of Object.entries(cases))
+  for (const [what, { script, use = [] }] of Object.entries(cases))
     test(what, async () => {
       const store = memoryStore()
       const run = await createAgent({ model: scriptedModel(script), store, use: [echo, ...use] }).run('Go.', {
-        ...options,
         session: 's',
       })
       const [stored] = await readRuns(store, 's')

@@ -4,8 +4,6 @@ import { tool } from '../../core/agent/tool.ts'
 import { guards } from '../../capabilities/guards.ts'
 import { createAgent } from '../../create-agent.ts'
 import { scriptedModel } from '../../models/scripted.ts'
-import { storeOf } from '../session/dying-store.fixture.ts'
-import { rewindSession } from '../session/rewind-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { StoredRun } from '../../core/state/stored-run.ts'
 import type { ReadOptions, SessionStore } from '../stores/store.ts'
@@ -71,15 +69,6 @@ suite('one run of a long session', () => {
     const all = (await store.read('s'))!.lines.length
     assert.equal(run!.index, 5)
     assert.ok(lines() < all / 2, `${lines()} of ${all} lines`)
-  })
-
-  test('is marked as rewound by a line after it', async () => {
-    const copy = await storeOf('s', (await store.read('s'))!.lines)
-    const [, second] = await readRuns(copy, 's')
-    await rewindSession(copy, 's', { at: second!.steps[9]!.seq! })
-    const [run] = await readRuns(fresh(copy).store, 's', { run: 1 })
-    assert.deepEqual(run!.steps.filter(({ isRewound }) => isRewound !== true).length, 10)
-    assert.deepEqual((await readRuns(fresh(copy).store, 's'))[1], run)
   })
 })
 

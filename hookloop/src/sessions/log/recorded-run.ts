@@ -1,6 +1,5 @@
 import type { AgentState } from '../../core/state/agent-state.ts'
 import type { RunLog } from '../../core/effects/log.ts'
-import type { Circumstances } from '../../core/effects/records.ts'
 import { isOfRun, type NumberedRecord, type SessionStart } from './session-records.ts'
 
 type Numbered<T> = T & { readonly seq: number }
@@ -19,8 +18,6 @@ export type RecordedRun = {
   /** What they amount to. */
   readonly state: AgentState | undefined
   readonly log: RunLog
-  /** Where it started, and the limits that it had last. */
-  readonly circumstances: Circumstances
   /** Where each step begins in `records`, by its index: behind the checkpoint that closed the step before. */
   readonly stepStarts: readonly number[]
 }
@@ -49,7 +46,7 @@ export class RecordedRuns {
   add(record: NumberedRecord, { start, runs, state, log }: Followed): void {
     if (record.t === 'input') {
       const begin = { start: start!, index: runs - 1, input: record, before: state, records: [], state, log }
-      this.#runs.push({ ...begin, circumstances: circumstancesIn(record), stepStarts: [0] })
+      this.#runs.push({ ...begin, stepStarts: [0] })
       return
     }
     if (record.t === 'rewound') this.rewound.push(record)
@@ -58,18 +55,8 @@ export class RecordedRuns {
     const { records, stepStarts } = last
     records.push(record)
     if (isOfRun(record)) last.state = state
-    if (record.t === 'resume') {
-      const { limits = last.circumstances.limits, cwd } = record
-      last.circumstances = circumstancesIn({ cwd: last.circumstances.cwd ?? cwd, limits })
-    }
     if (record.t !== 'step' || record.path !== undefined) return
     const closed = state?.stepCount ?? 0
     while (stepStarts.length <= closed) stepStarts.push(records.length)
   }
-}
-
-type Known = { readonly [K in keyof Circumstances]: Circumstances[K] | undefined }
-
-function circumstancesIn({ cwd, limits }: Known): Circumstances {
-  return { ...(cwd !== undefined && { cwd }), ...(limits !== undefined && { limits }) }
 }

@@ -89,10 +89,10 @@ export class References {
     const place = value[KEY]
     if (!Array.isArray(place)) return mapped(place, (item) => this.#resolved(item, line))
     const [back, ...path] = place as Place
-    let found: unknown = this.#records.get(line - (back as number))
-    for (const key of path) found = (found as { readonly [key: string]: Json } | undefined)?.[key]
+    let found: Json | undefined = this.#records.get(line - (back as number))
+    for (const key of path) found = Object.hasOwn(Object(found) as object, key) ? (found as JsonObject)[key] : undefined
     if (found === undefined) throw corruptLine(line, `it refers to ${JSON.stringify(place)}, which is not recorded`)
-    return found as Json
+    return found
   }
 }
 

@@ -5,6 +5,7 @@ import type { Answers } from '../../core/state/tool-call.ts'
 import { addUsage, noTokens, noUsage } from '../../core/state/usage.ts'
 import { warningsOf } from '../../core/explain/warnings.ts'
 import { ofPause } from '../../core/effects/log.ts'
+import type { Circumstances } from '../../core/effects/records.ts'
 import type { RecordedRun, RewoundRecord } from './recorded-run.ts'
 import { rewoundAt, type NumberedRecord } from './session-records.ts'
 import { StoredCalls, storedToolCall } from './stored-calls.ts'
@@ -31,7 +32,7 @@ export function toStoredRun(recorded: RecordedRun, rewound: readonly RewoundReco
     input: input.message,
     ...(input.metadata !== undefined && { metadata: input.metadata }),
     ...(input.turn !== undefined && { turn: input.turn }),
-    ...recorded.circumstances,
+    ...circumstancesOf(recorded),
     hooks: execution?.hooks ?? (isOpen ? log.hooks : []),
     at: input.at,
     ...(final !== undefined && { endedAt: final.at }),
@@ -51,6 +52,14 @@ export function toStoredRun(recorded: RecordedRun, rewound: readonly RewoundReco
     events: eventsOf(recorded),
     ...(final !== undefined && { final }),
   }
+}
+
+/** Where it started, and the limits that it had last. */
+function circumstancesOf({ input, records }: RecordedRun): Circumstances {
+  const all = [input, ...records.filter(({ t }) => t === 'resume')] as readonly Circumstances[]
+  const cwd = all.find((each) => each.cwd !== undefined)?.cwd
+  const limits = all.findLast((each) => each.limits !== undefined)?.limits
+  return { ...(cwd !== undefined && { cwd }), ...(limits !== undefined && { limits }) }
 }
 
 /** Whether a record closes a step of the agent itself, or ends the run. */
