@@ -4,15 +4,16 @@ import { fromSavedRun, type SavedRun } from '../state/saved-run.ts'
 import type { Approval } from '../state/tool-call.ts'
 import { diffState } from '../state/state-diff.ts'
 import { AgentError } from '../../errors.ts'
-import { RunLog, type Entry } from './log.ts'
-import { runRecordShapes, type CancelRecord, type RunRecord, type StepRecord } from './records.ts'
+import type { HookRecord } from '../state/execution.ts'
+import { RunLog, type Entry, type Wait } from './log.ts'
+import { runRecordShapes, type CancelRecord, type InputRecord, type RunRecord, type StepRecord } from './records.ts'
 
 /** A suspended run as JSON: its state at the last checkpoint, and the records since then. It is a small log. */
 export function saveRun(
   log: RunLog,
   { state, pending }: { readonly state: AgentState; readonly pending: readonly Approval[] },
 ): SavedRun {
-  const run = contentOf(log)
+  const run = openRun(log)
   const content = { state: state.toJSON(), run: storedJson(JSON.parse(JSON.stringify(run)), 'run') as JsonObject }
   const ledger = log.ledger as unknown as readonly JsonObject[]
   return { version: SAVED_VERSION, status: 'suspended', pending, ...content, ledger, sum: hashJson(content) }
@@ -24,27 +25,46 @@ export function loadRun(saved: SavedRun): { readonly log: RunLog; readonly state
   const { run, sum, state: stateJson } = storedJson(saved, 'saved run') as unknown as SavedRun
   if (run === undefined) throw notSuspended(saved.status)
   if (sum !== hashJson({ state: stateJson, run })) throw invalid('it was changed since it was saved')
-  const { input, hooks, at, since, waits, pending = [], records } = run as unknown as ReturnType<typeof contentOf>
+  const log = loadLog({ pending: [], ...(run as unknown as OpenRun) }, openState(state))
+  log.ledger = [...ledger]
+  log.settleCalls()
+  return { log, state: log.root.state! }
+}
+
+/** A run that has not ended, as JSON: with its state at the last checkpoint and its ledger, all of it. */
+export type OpenRun = {
+  readonly input: InputRecord
+  readonly hooks: readonly HookRecord[]
+  readonly at: number
+  /** The time of its last checkpoint. */
+  readonly since: number
+  readonly waits: readonly Wait[]
+  readonly pending?: readonly string[]
+  /** What has happened since then. */
+  readonly records: readonly RunRecord[]
+}
+
+export function openRun(log: RunLog): OpenRun {
+  const { input, hooks, at, root, waits, pending } = log
+  const records = openRecords(log)
+  return { input: input!, hooks, at, since: root.at, waits, ...(pending !== undefined && { pending }), records }
+}
+
+/** The log of an open run, given its state at the last checkpoint. Throws STATE_INVALID. */
+export function loadLog({ input, hooks, at, since, waits, pending, records }: OpenRun, state: AgentState): RunLog {
   const log = new RunLog()
   log.apply(checked(input))
-  log.root.state = openState(state)
+  log.root.state = state
   log.root.at = since
-  log.ledger = [...ledger]
   log.hooks = hooks
   for (const record of records) log.apply(checked(record as unknown as Json))
   log.at = at
   log.waits = waits
   log.pending = pending
-  log.settleCalls()
-  return { log, state: log.root.state }
+  return log
 }
 
-function contentOf(log: RunLog) {
-  const { input, hooks, at, root, waits, pending } = log
-  return { input: input!, hooks, at, since: root.at, waits, pending, records: openRecords(log) }
-}
-
-/** The records that lead from the last checkpoint to the current state: with the state, the run as JSON. */
+/** The records that lead from the last checkpoint to the current state. */
 export function openRecords({ scopes, deferred, at: last }: RunLog): readonly RunRecord[] {
   const children: StepRecord[] = []
   const entries: Entry[] = []

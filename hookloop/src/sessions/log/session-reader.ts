@@ -4,6 +4,7 @@ import { hashText } from '../../values/json.ts'
 import { fromStateJson } from '../../core/state/saved-run.ts'
 import { applyDiff } from '../../core/state/state-diff.ts'
 import { RunLog } from '../../core/effects/log.ts'
+import { loadLog, openRun } from '../../core/effects/save-run.ts'
 import { AgentError } from '../../errors.ts'
 import { sessionCorrupt } from '../stores/store.ts'
 import { RecordedRuns } from './recorded-run.ts'
@@ -188,13 +189,12 @@ export class SessionReader {
 
   snapshot(): SnapshotRecord {
     const { log, start, state, run, isSuspended, runs, turns, at, open } = this
-    const { input, hooks, root, waits } = log
     return {
       t: 'snapshot',
       at,
       start: start!,
       state: state!.toJSON(),
-      ...(open !== undefined && { open: { input: input!, hooks, since: root.at, waits } }),
+      ...(open !== undefined && { open: openRun(open) }),
       run,
       ledger: log.ledger,
       isSuspended,
@@ -206,14 +206,9 @@ export class SessionReader {
   #restore({ start, state, open, run = '', ledger, isSuspended, runs, turns }: SnapshotRecord): void {
     this.#begin(start)
     this.state = fromStateJson(state)
-    const log = this.beginRun()
-    if (open !== undefined) {
-      log.apply(open.input)
-      log.hooks = open.hooks
-      log.root.at = open.since
-      log.waits = open.waits
-    }
-    log.ledger = [...ledger]
+    if (open === undefined) this.beginRun()
+    else this.log = loadLog(open, this.state)
+    this.log.ledger = [...ledger]
     Object.assign(this, { run, isSuspended, runs, turns, checkpoint: this.end.seq })
   }
 }

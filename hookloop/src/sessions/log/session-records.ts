@@ -12,11 +12,11 @@ import {
   string,
   type Shape,
 } from '../../values/shape.ts'
-import type { FinalRecord, HookRecord } from '../../core/state/execution.ts'
+import type { FinalRecord } from '../../core/state/execution.ts'
 import type { StateDiff } from '../../core/state/state-diff.ts'
 import type { AgentPath } from '../../core/state/subagent.ts'
-import type { Wait } from '../../core/effects/log.ts'
-import { runRecordShapes, time, type InputRecord, type RunRecord } from '../../core/effects/records.ts'
+import { runRecordShapes, time, type RunRecord } from '../../core/effects/records.ts'
+import type { OpenRun } from '../../core/effects/save-run.ts'
 import { AgentError } from '../../errors.ts'
 import { corruptLine } from './session-log.ts'
 
@@ -39,13 +39,8 @@ export type SnapshotRecord = {
   readonly at: number
   readonly start: SessionStart
   readonly state: JsonObject
-  /** The run that has not ended: its input, the hooks in force, and when its last step was closed. */
-  readonly open?: {
-    readonly input: InputRecord
-    readonly hooks: readonly HookRecord[]
-    readonly since: number
-    readonly waits: readonly Wait[]
-  }
+  /** The run that has not ended. */
+  readonly open?: OpenRun
   /** The latest run, and its ledger. */
   readonly run?: string
   readonly ledger: readonly TimedLedgerEntry[]
@@ -151,7 +146,14 @@ const shapes: { readonly [t in SessionRecord['t']]: Shape } = {
     start,
     state: object,
     open: optional(
-      shapeOf({ input: runRecordShapes.input, hooks: listOf(object), since: time, waits: listOf(object) }),
+      shapeOf({
+        input: object,
+        hooks: listOf(object),
+        at: time,
+        since: time,
+        waits: listOf(object),
+        records: listOf(object),
+      }),
     ),
     run: optional(string),
     ledger: listOf(object),
