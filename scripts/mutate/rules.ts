@@ -161,7 +161,11 @@ const lost: readonly RuleMutant[] = [
   ),
   mutant(
     ['6 §3', 'a lost call runs again against a guard'],
-    [calls, 'if (refusal !== undefined) return refusal.result\n  if (!isSame)', 'if (!isSame)'],
+    [
+      calls,
+      'if (refusal !== undefined) return refusal.result\n  if (!isSame)',
+      'if (refusal !== undefined) return undefined\n  if (!isSame)',
+    ],
     ['A:idem', 'crash'],
   ),
   mutant(

@@ -123,7 +123,7 @@ const families: readonly RuleMutant[] = [
       "const did = made.length === 0 ? 'It had made no calls.'",
       "const did = made.length >= 0 ? 'It had made no calls.'",
     ],
-    ['sub(plain)+output', 'crash'],
+    ['sub(plain)+output & sub(plain) by agent & sub(idem)+output & sub(again)+output', 'crash'],
   ),
 ]
 
@@ -230,7 +230,7 @@ const time: readonly RuleMutant[] = [
   mutant(
     ['waits', 'the time for which a question is open counts as working time'],
     [log, "if (record.key.kind === 'ask') this.#wait(record.at)", ''],
-    ['A:ask', 'whole crash'],
+    ['A:ask', 'live'],
   ),
   mutant(
     ['waits', 'waiting time is forgotten when a step is closed'],

@@ -15,7 +15,7 @@ import { subagents } from '../capabilities/subagents/index.ts'
 import type { SessionStore } from '../sessions/index.ts'
 import { scriptedModel, type ScriptedTurn } from '../testing/index.ts'
 import { addedHooks, changesQuestions, STOPS_FIRST_STEP, stopsModels, stopsTools } from './changes.fixture.ts'
-import { checkConversation, resultsIn } from './conversation.fixture.ts'
+import { checkConversation } from './conversation.fixture.ts'
 import { answersIn, hooksOf } from './hooks.fixture.ts'
 import { FAIL, type Child, type Part, type Spec, type ToolKind } from './specs.fixture.ts'
 import { canonical, hangUntil, LIMIT_MS, type Answer, type InForce, type Process } from './world.fixture.ts'
@@ -59,12 +59,14 @@ function approverOf(
   process: Process,
   change: string,
   { approve }: Making,
-): 'block' | 'suspend' | ((question: Approval) => Answer) {
+): 'block' | 'suspend' | ((question: Approval) => Promise<Answer>) {
   if (change === 'approver-blocks') return 'block'
   if (approve === undefined) return 'suspend'
-  return (question) => {
+  return async (question) => {
     if (process.isDead()) throw new Error('The process has ended.')
     process.world.asked(question, descriptionOf(change))
+    await process.world.clock.advance(process.world.pauseMs) // longer than the run may work
+    if (process.isDead()) throw new Error('The process has ended.')
     const answer = approve(question)
     process.world.answeredLive(question, answer)
     return answer
@@ -189,7 +191,6 @@ function modelOf(process: Process, part: Part, change: string): LanguageModel {
         if (stopsModels.has(change)) world.violate('a model is called after a stop')
         world.modelCalled(process)
         checkConversation(world, all)
-        for (const id of resultsIn(all)) world.told.add(id)
       }
       const answers = answersIn(all)
       const turn = part.script[answers % part.script.length]!

@@ -6,7 +6,7 @@ import { finalsIn } from './crashing-store.fixture.ts'
 import { observedName } from './hooks.fixture.ts'
 import { historyOf, openProcess, SESSION, storedRuns, type Life } from './drive.fixture.ts'
 import { summaryOf, type Summary } from './summary.fixture.ts'
-import type { World } from './world.fixture.ts'
+import { canonical, type Recorded, type World } from './world.fixture.ts'
 
 // What must be true of a session, whatever became of the processes that worked on it.
 
@@ -20,10 +20,11 @@ export async function leftBehind(life: Life): Promise<void> {
     if (!begun.includes(name)) world.violate(`${name} is called after its process failed to store it`)
   for (const { id: run, calls } of runs)
     for (const each of calls) {
-      const { kind, ended, call, path } = each
+      const { kind, ended, call, step, path } = each
       if (kind !== 'tool' || call === undefined || isAttempt(each)) continue
       const status = ended === undefined ? undefined : statusOf(each)
-      world.recorded.push({ run, name: nameOf(each), call, isChild: path !== undefined, status })
+      const by = path && { path: canonical(path) }
+      world.recorded.push({ run, name: nameOf(each), call, step, ...by, status })
     }
 }
 
@@ -78,10 +79,11 @@ function checkResults({ world, change }: Life, { runs, messages }: Ended): void 
   const text = JSON.stringify(messages)
   if (text.includes('There were ')) return
   const inMessages = new Set(resultsIn(messages))
-  for (const { run, name, call, isChild, status } of world.recorded) {
-    if (isChild) {
+  for (const each of world.recorded) {
+    const { run, name, call, path, status } = each
+    if (path !== undefined) {
       const listed = change === 'sub-removed' ? `- ${name} ` : name
-      if (!world.told.has(call) && !text.includes(listed)) world.violate(`the result of ${name} in a subagent is lost`)
+      if (!isTold(each, runs) && !text.includes(listed)) world.violate(`the result of ${name} in a subagent is lost`)
       continue
     }
     if (!inMessages.has(call)) {
@@ -96,6 +98,15 @@ function checkResults({ world, change }: Life, { runs, messages }: Ended): void 
     if (status !== undefined && found?.result?.status !== status && !isRepeated)
       world.violate(`the result of ${name} was ${status} and is ${found?.result?.status}`)
   }
+}
+
+/** Whether the model of a subagent has answered to the result of a call. */
+function isTold({ run, step, path }: Recorded, runs: readonly StoredRun[]): boolean {
+  const calls = runs.find(({ id }) => id === run)?.calls ?? []
+  const answers = calls.filter(
+    ({ kind, hook, ended }) => kind === 'inference' && hook === undefined && ended !== undefined,
+  )
+  return answers.some((each) => each.step > step && canonical(each.path ?? '') === path)
 }
 
 function checkLimits({ world, spec: { limits = {} } }: Life, runs: readonly StoredRun[]): void {
@@ -169,7 +180,7 @@ function checkLost({ world, spec }: Life, runs: readonly StoredRun[]): void {
 /** Observers see what has happened, and only once if no process has died. */
 function checkObserved(world: World, runs: readonly StoredRun[], agent: string): void {
   for (const [index, { steps, final }] of runs.entries()) {
-    if (final?.reason === 'inputBlocked') continue
+    if (final?.reason === 'inputBlocked' || (final?.status === 'failed' && steps.length === 0)) continue
     const see = (what: Omit<Parameters<typeof observedName>[1], 'agent'>): void => {
       const name = observedName(index + 1, { ...what, agent })
       if (!world.observed.has(name)) world.violate(`no observer has seen ${what.trigger}`)

@@ -182,9 +182,9 @@ export async function shared(place: Place, what: string, happen: () => Promise<v
 async function foundBy({ world, store }: Life): Promise<string> {
   const { lines = [] } = (await store.read(SESSION)) ?? {}
   const records = lines.map((line) => line.replaceAll(/"(?:at|sum|durationMs|waitedMs)":[^,}]+/g, ''))
-  const { executions, answers, recorded, told, observed, violations } = world
+  const { executions, answers, recorded, observed, violations } = world
   const tools = executions.map(({ process: _process, ...execution }) => execution)
-  return JSON.stringify([records, tools, answers, recorded, [...told], [...observed], violations])
+  return JSON.stringify([records, tools, answers, recorded, [...observed], violations])
 }
 
 /** Whether the same agent has found the same before: then all happens again that has happened then. */
@@ -244,7 +244,7 @@ async function die(
 export async function conclude(life: Life, end: Summary | undefined): Promise<void> {
   await checkEnded(life)
   if (life.change === 'none' || life.change === 'tool-added') await checkSame(life)
-  if (life.change === 'schema') await checkSeen(life)
+  else if (life.change !== 'hooks-removed') await checkSeen(life)
   checkEnd(life, end, await endOf(life))
 }
 

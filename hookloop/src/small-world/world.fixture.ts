@@ -43,7 +43,9 @@ export type Recorded = {
   readonly run: string
   readonly name: string
   readonly call: string
-  readonly isChild: boolean
+  readonly step: number
+  /** The subagent that made it. */
+  readonly path?: string
   readonly status: string | undefined
 }
 
@@ -66,8 +68,6 @@ export class World {
   readonly late: string[] = []
   /** The calls that had ended when a process died. */
   readonly recorded: Recorded[] = []
-  /** The results that a model has received, by the id of the call. */
-  readonly told = new Set<string>()
   /** The last verdict of each guard, by process, guard, tool and arguments. */
   readonly verdicts = new Map<string, Verdict>()
   /** How often observers have seen something. */

@@ -103,6 +103,7 @@ async function closeStep(run: RunContext, open: OpenStep): Promise<ContinuationO
   })
   if (open.calls.length > 0) run.state = AgentState.patch(run.state, { messages: withResults(messages, open) })
   if (step.type !== 'error') setRequested(run)
+  run.effects.journal.setLive() // also if something is recorded that this step has not asked for
   await fireTrigger(run, 'afterStep', { step })
   // A cancel that came with the last effect is part of this count, and so is the time limit if hooks were left behind.
   if (run.stillRunning.length === 0) run.noticeCancel()
