@@ -51,7 +51,7 @@ const usedByOthers = [
 ]
 
 /** Folders that import the core only through `plugin.ts` and `index.ts`. */
-const throughPlugin = ['capabilities', 'serve', 'workers']
+const throughPlugin = ['actions', 'capabilities', 'serve', 'workers']
 
 const files = globSync(`${SOURCE}/**/*.{ts,tsx}`)
   .filter((file) => !/\.(test|fixture|d)\.ts$/.test(file))
@@ -74,7 +74,7 @@ suite('imports', () => {
     refuse(({ file, to }) => folderOf(to) !== folderOf(file) && layerOf(to) >= layerOf(file))
   })
 
-  test('capabilities, servers and workers import the core as a user of the package does: through its entry points', () => {
+  test('capabilities, actions, servers and workers import the core as a user of the package does: through its entry points', () => {
     refuse(({ file, to }) => throughPlugin.includes(folderOf(file)) && folderOf(to) === 'core')
   })
 

@@ -68,7 +68,8 @@ function namesIn(file: string): readonly ExportedName[] {
   return [...reexported, ...new Map(defined.map((each) => [each.name, each])).values()]
 }
 
-/** Whether a comment ends on the line above the definition. */
+/** Whether a comment ends on the line above the definition, which may be in a file that this one exports from. */
 function isDocumented({ name, file }: ExportedName): boolean {
+  if (file.endsWith('plugin.ts')) return namesIn(file).some((each) => each.name === name && isDocumented(each))
   return new RegExp(`\\*/\\nexport (?:async )?(?:function|const|class|interface|type) ${name}\\b`).test(read(file))
 }

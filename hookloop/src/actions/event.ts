@@ -1,10 +1,6 @@
-import { messagesOf, type InferenceRequest } from '../core/state/inference.ts'
+import { factsOf, textOf, triggers, type ActionContext, type InferenceRequest, type Message } from '../plugin.ts'
 import { toJson, type JsonObject } from '../values/json.ts'
-import { List } from '../core/state/list.ts'
-import { textOf, type Message } from '../core/state/message.ts'
 import { AgentError } from '../errors.ts'
-import { BaseContext } from '../core/hooks/base-context.ts'
-import { specOf } from '../core/hooks/triggers.ts'
 
 type EventOptions = {
   /** Whether the event contains complete conversations instead of their length and last message. */
@@ -20,17 +16,22 @@ const MAX_CHARS = 16 * 1024 * 1024
  * The event that an action reads, as JSON: the run, the step, and what the trigger provides, under the names of the hook
  * context. Nothing is truncated: an event that is too long is an error.
  */
-export function eventText(ctx: BaseContext, { maxChars = MAX_CHARS, conversation = false }: EventOptions = {}): string {
+export function eventText(
+  ctx: ActionContext,
+  { maxChars = MAX_CHARS, conversation = false }: EventOptions = {},
+): string {
   const text = JSON.stringify(eventOf(ctx, conversation))
   if (text.length <= maxChars) return text
   const message = `The event has ${text.length} characters; the maximum is ${maxChars}.`
   throw new AgentError('HOOK_FAILED', message, { value: text.length })
 }
 
-function eventOf(ctx: BaseContext, conversation: boolean): JsonObject {
+function eventOf(ctx: ActionContext, conversation: boolean): JsonObject {
   const { state, trigger, now } = ctx
-  const { facts } = BaseContext.draftOf(ctx)
-  const carried = specOf(trigger).carries.map((name) => [name, toEventValue(name, facts[name], conversation)] as const)
+  const facts = factsOf(ctx)
+  const carried = triggers[trigger].carries.map(
+    (name) => [name, toEventValue(name, facts[name], conversation)] as const,
+  )
   return toJson({
     trigger,
     now,
@@ -52,7 +53,7 @@ function shared(metadata: JsonObject): JsonObject {
 
 /** A conversation grows with every step, so it is sent only on request. */
 function toEventValue(name: string, value: unknown, conversation: boolean): unknown {
-  if (name === 'messages') return toEventMessages(List.from(value as readonly Message[]), conversation)
+  if (name === 'messages') return toEventMessages(value as readonly Message[], conversation)
   if (!isRequest(value)) return value
   const { model, tools, system, settings } = value
   return {
@@ -60,12 +61,12 @@ function toEventValue(name: string, value: unknown, conversation: boolean): unkn
     system,
     tools,
     ...(settings !== undefined && { settings }),
-    messages: toEventMessages(messagesOf(value), conversation),
+    messages: toEventMessages(value.messages, conversation),
   }
 }
 
-function toEventMessages(messages: List<Message>, conversation: boolean): unknown {
-  if (conversation) return messages.items
+function toEventMessages(messages: readonly Message[], conversation: boolean): unknown {
+  if (conversation) return messages
   const last = messages.at(-1)
   return { count: messages.length, last: last === undefined ? '' : textOf(last.content) }
 }

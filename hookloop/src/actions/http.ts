@@ -1,6 +1,6 @@
 import { checkOptions, invalidOption } from '../values/check-options.ts'
 import { AgentError, messageOf, clause } from '../errors.ts'
-import { action, type Action } from '../core/hooks/action.ts'
+import { action, type Action } from '../plugin.ts'
 import { PostTimeout, postJson } from '../system/network/post-json.ts'
 import { eventText } from './event.ts'
 import { actionFailed, parseAnswer, readOutcome } from './outcome.ts'

@@ -1,17 +1,21 @@
-import { readJson } from '../core/output/answer-shape.ts'
-import { runForHook, type HookAgent } from '../core/agent/hook-agent.ts'
-import type { Run } from '../core/agent/run.ts'
+import {
+  readJson,
+  runForHook,
+  toTokens,
+  type ActionContext,
+  type HookAgent,
+  type Run,
+  type TokenUsage,
+} from '../plugin.ts'
 import { isJsonObject } from '../values/json.ts'
-import { toTokens, type TokenUsage } from '../core/state/usage.ts'
 import { AgentError } from '../errors.ts'
-import { BaseContext } from '../core/hooks/base-context.ts'
 
 /** The JSON that an agent ended with, or why there is none, and what the agent spent. */
 export type Inspection = { readonly result: unknown; readonly problem?: string; readonly spent: TokenUsage }
 
 /** Runs an agent that inspects the event of a hook. */
-export async function inspect(ctx: BaseContext, agent: HookAgent): Promise<Inspection> {
-  const run = await runForHook(BaseContext.hostOf(ctx), agent)
+export async function inspect(ctx: ActionContext, agent: HookAgent): Promise<Inspection> {
+  const run = await runForHook(ctx, agent)
   if (run === undefined) throw new AgentError('HOOK_FAILED', `"${agent.name}" has no run to inspect.`)
   const spent = toTokens(run.state.usage)
   if (run.status !== 'completed') return { result: undefined, problem: problemOf(run), spent }

@@ -1,14 +1,23 @@
 import { createHash } from 'node:crypto'
-import { changeResponse, type InferenceResponse } from '../core/state/inference.ts'
+import {
+  changeResponse,
+  factsOf,
+  textMessage,
+  toInput,
+  toMessage,
+  specOf,
+  type ActionContext,
+  type FailedAction,
+  type HookOutcome,
+  type HookTrigger,
+  type InferenceResponse,
+  type Message,
+  type StateChange,
+  type Vote,
+} from '../plugin.ts'
 import { isJsonObject, parseExactly, type Json, type JsonObject } from '../values/json.ts'
-import { textMessage, toInput, toMessage, type Message } from '../core/state/message.ts'
 import { AgentError, messageOf, clause } from '../errors.ts'
-import { BaseContext, type Vote } from '../core/hooks/base-context.ts'
-import type { HookOutcome } from '../core/hooks/outcome.ts'
-import type { FailedAction } from '../core/hooks/failure-text.ts'
 import { redactor, secretPatterns } from '../values/secrets.ts'
-import type { StateChange } from '../core/state/state-diff.ts'
-import { specOf, type HookTrigger } from '../core/hooks/triggers.ts'
 
 /**
  * The JSON that an action answers with, whether it is a command, a URL, a model or an agent. All fields are optional, and
@@ -40,7 +49,7 @@ export type ActionOutcome = {
 const MAX_CONTEXT = 10_000
 
 /** Reads the answer of an action. Throws an error that says what is wrong with an invalid one. */
-export function readOutcome(answer: unknown, ctx: BaseContext, by: string): HookOutcome {
+export function readOutcome(answer: unknown, ctx: ActionContext, by: string): HookOutcome {
   if (!isJsonObject(answer)) throw invalid('The answer is not a JSON object', answer)
   for (const [key, value] of Object.entries(answer)) {
     const check: ((value: Json) => boolean) | undefined = Object.hasOwn(fields, key)
@@ -127,7 +136,7 @@ function votesOf({ decision, reason, stop, continue: again }: ActionOutcome): re
   return votes
 }
 
-function changeOf(given: ActionOutcome, ctx: BaseContext): Partial<HookOutcome> {
+function changeOf(given: ActionOutcome, ctx: ActionContext): Partial<HookOutcome> {
   const { trigger } = ctx
   const { updatedInput, updatedOutput } = given
   const change: { -readonly [K in keyof HookOutcome]?: HookOutcome[K] } = {}
@@ -138,7 +147,7 @@ function changeOf(given: ActionOutcome, ctx: BaseContext): Partial<HookOutcome> 
   if (updatedOutput === undefined) return change
   if (trigger !== 'afterInference') return { ...change, output: updatedOutput }
   if (!isText(updatedOutput)) throw invalid('"updatedOutput" at afterInference must be a string', given)
-  const { response } = BaseContext.draftOf(ctx).facts as { readonly response: InferenceResponse }
+  const { response } = factsOf(ctx) as { readonly response: InferenceResponse }
   return { ...change, response: changeResponse(response, { text: updatedOutput }) }
 }
 

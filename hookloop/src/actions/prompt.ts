@@ -1,9 +1,6 @@
 import { checkOptions } from '../values/check-options.ts'
 import { shorten } from '../values/text.ts'
-import type { ModelSettings, ModelSource } from '../core/state/inference.ts'
-import { action, type Action } from '../core/hooks/action.ts'
-import type { Inferred } from '../core/hooks/infer.ts'
-import { BaseContext } from '../core/hooks/base-context.ts'
+import { action, askModel, type Action, type ModelSettings, type ModelSource } from '../plugin.ts'
 import { JUDGE, MAX_EVENT_CHARS, questionAbout, readAnswer, schemaFor, type AnswerKind } from './verdict.ts'
 
 /** Options of `prompt`. */
@@ -52,7 +49,7 @@ export function prompt(options: PromptOptions): Action {
         ...(model !== undefined && { model }),
         ...(settings !== undefined && { settings }),
       }
-      const { output } = (await BaseContext.infer(ctx, request)) as Inferred & { readonly output: unknown }
+      const { output } = (await askModel(ctx, request)) as { readonly output: unknown }
       return readAnswer(output, answer, { ctx, by: label })
     },
   })

@@ -1,7 +1,6 @@
 import { isJsonObject, type JsonObject } from '../values/json.ts'
 import { AgentError } from '../errors.ts'
-import type { BaseContext } from '../core/hooks/base-context.ts'
-import type { HookOutcome } from '../core/hooks/outcome.ts'
+import type { ActionContext, HookOutcome } from '../plugin.ts'
 import { eventText } from './event.ts'
 import { blockAt, fenced, outcomeDecisions, readOutcome } from './outcome.ts'
 
@@ -20,7 +19,7 @@ export const JUDGE =
 
 /** The question, followed by the event as data. */
 export function questionAbout(
-  ctx: BaseContext,
+  ctx: ActionContext,
   question: string,
   options: { maxChars: number; conversation: boolean },
 ): string {
@@ -57,7 +56,7 @@ const outcomeSchema: JsonObject = {
 export function readAnswer(
   answer: unknown,
   kind: AnswerKind,
-  { ctx, by }: { ctx: BaseContext; by: string },
+  { ctx, by }: { ctx: ActionContext; by: string },
 ): HookOutcome {
   if (kind === 'outcome') return readOutcome(answer, ctx, by)
   const { ok, reason = '' } = isJsonObject(answer) ? answer : {}

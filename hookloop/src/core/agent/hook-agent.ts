@@ -1,7 +1,8 @@
 import { AgentState } from '../state/agent-state.ts'
 import { toInput } from '../state/message.ts'
 import { looseEffects } from '../effects/effects.ts'
-import type { HookHost } from '../hooks/hook-host.ts'
+import type { ActionContext } from '../hooks/action.ts'
+import { BaseContext } from '../hooks/base-context.ts'
 import { guard, type Hook } from '../hooks/hook.ts'
 import { HookPlans, type PlannedHook } from '../hooks/hook-plans.ts'
 import type { AgentParts } from './agent-parts.ts'
@@ -35,7 +36,8 @@ export type HookAgent = {
  * start agents themselves would recurse, so what they would decide on is blocked there. Its effects are not recorded; the
  * caller records the result. Undefined where there is no run.
  */
-export async function runForHook(host: HookHost, { name, to, input, signal }: HookAgent): Promise<Run | undefined> {
+export async function runForHook(ctx: ActionContext, { name, to, input, signal }: HookAgent): Promise<Run | undefined> {
+  const host = BaseContext.hostOf(ctx)
   if (!(host instanceof RunContext)) return undefined
   const parts = childParts(withoutHookAgents(host.parts), { to, name })
   const effects = looseEffects({ signal })

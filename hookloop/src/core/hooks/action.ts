@@ -1,6 +1,7 @@
 import { optionTypes, type OptionType } from '../../values/option-types.ts'
 import { checkOptions } from '../../values/check-options.ts'
-import type { BaseContext, Mode } from './base-context.ts'
+import { BaseContext, type FactValues, type Mode } from './base-context.ts'
+import type { InferOptions } from './infer.ts'
 import type { HookOutcome } from './outcome.ts'
 
 /**
@@ -27,7 +28,20 @@ export type Action = {
   /** With a hook at `beforeToolUse`: it gets only calls whose arguments fit the tool. */
   readonly fitting?: true
   /** Does the work. An outcome that its trigger does not know is a failure of the hook, so a guard blocks. */
-  readonly perform: (ctx: BaseContext, run: ActionRun) => Promise<HookOutcome>
+  readonly perform: (ctx: ActionContext, run: ActionRun) => Promise<HookOutcome>
+}
+
+/** What an action gets, at any trigger: what every context has. It decides with the outcome that it returns. */
+export type ActionContext = BaseContext
+
+/** What the trigger of an action carries, such as `toolCall`, by name. */
+export function factsOf(ctx: ActionContext): FactValues {
+  return BaseContext.draftOf(ctx).facts
+}
+
+/** Calls a model for an action with `asks`. The answer is recorded. */
+export function askModel(ctx: ActionContext, options: InferOptions): Promise<unknown> {
+  return BaseContext.infer(ctx, options)
 }
 
 /** The second argument of `perform`. */

@@ -13,6 +13,7 @@ import type { HookTrigger } from './triggers.ts'
 export type Mode = 'transform' | 'guard' | 'observe'
 
 export type FactValues = { readonly [fact: string]: unknown }
+/** What a hook votes on whether the run continues. */
 export type Vote = Omit<ContinuationEvaluation, 'source'>
 /** Options of `ctx.ask`. */
 export type AskOptions = {

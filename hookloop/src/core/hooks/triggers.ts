@@ -170,6 +170,7 @@ export function isAround(trigger: HookTrigger): trigger is AroundTrigger {
   return triggers[trigger].hook === 'around'
 }
 
+/** What is declared about a trigger: what it carries, and what hooks and guards can do there. */
 export function specOf(trigger: HookTrigger): TriggerSpec<Record<string, unknown>> {
   return triggers[trigger]
 }

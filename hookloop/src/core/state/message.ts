@@ -40,6 +40,7 @@ export type Message = {
   readonly content: readonly Part[]
 }
 
+/** A message with one text. */
 export function textMessage(role: Message['role'], text: string): Message {
   return Object.freeze({ role, content: Object.freeze([Object.freeze({ type: 'text' as const, text })]) })
 }
