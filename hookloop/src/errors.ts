@@ -70,25 +70,16 @@ export class AgentError extends Error {
   readonly value: unknown
 
   constructor(code: ErrorCode, message: string, details: { value?: unknown; cause?: unknown } = {}) {
-    const given = typeof details === 'object' && details !== null ? details : {}
-    super(typeof message === 'symbol' ? 'a symbol' : message, 'cause' in given ? { cause: given.cause } : undefined)
+    super(message, 'cause' in details ? { cause: details.cause } : undefined)
     this.code = code
-    this.value = given.value
+    this.value = details.value
   }
 }
 
 /** A thrown value as an AgentError: itself if it is one, otherwise wrapped with the given code. */
 export function toAgentError(thrown: unknown, code: ErrorCode): AgentError {
-  if (isAgentError(thrown)) return thrown
+  if (thrown instanceof AgentError) return thrown
   return new AgentError(code, messageOf(thrown), { cause: thrown })
-}
-
-function isAgentError(thrown: unknown): thrown is AgentError {
-  try {
-    return thrown instanceof AgentError
-  } catch {
-    return false // a proxy may throw
-  }
 }
 
 /** The message of a thrown value, which may be anything, even an object that throws when it is read. */

@@ -8,7 +8,6 @@ import type { Use } from './core/agent/capability.ts'
 import type { Run } from './core/agent/run.ts'
 import { tool, type ToolRun } from './core/agent/tool.ts'
 import { approval } from './capabilities/approval.ts'
-import { subagents } from './capabilities/subagents/index.ts'
 import { subagent } from './actions/subagent.ts'
 import { createAgent } from './create-agent.ts'
 import { AgentError } from './errors.ts'
@@ -135,7 +134,7 @@ type Call = (...args: readonly unknown[]) => unknown
 const publicFunctions = new Map<string, Call>()
 for (const [entry, target] of Object.entries(entries)) {
   const source = typeof target === 'string' ? undefined : target['hookloop-source']
-  if (source === undefined) continue
+  if (source === undefined || entry === './plugin') continue // for authors of capabilities, whose own options are checked
   const exported = (await import(new URL(`../${source}`, import.meta.url).href)) as { readonly [name: string]: unknown }
   for (const [name, value] of Object.entries(exported)) {
     if (typeof value === 'function') publicFunctions.set(`${entry} ${name}`, value as Call)
@@ -157,7 +156,6 @@ const calls: { readonly [name: string]: (options: Options) => unknown } = {
     }),
   ),
   settings: (options) => createAgent({ model, settings: options }),
-  'settings of a subagent': (options) => subagents({ agents: { a: { description: 'b', settings: options } } }),
   'settings of ask': (options) => languageModel(model).ask('x', { settings: options }),
   outputOptions: (options) => createAgent({ model, output: schema, outputOptions: options }),
   'agent.run': (options) => agent.run('go', options),
@@ -246,7 +244,6 @@ const hints: readonly (readonly [name: string, given: string, hint: string])[] =
   ['./skills skills', 'maxCommandOutput', 'It is called "maxCommandOutputBytes" here.'],
   ['./actions prompt', 'maxEventCharacters', 'It is called "maxEventChars" here.'],
   ['settings', 'max_tokens', 'It is called "maxOutputTokens" here.'],
-  ['settings of a subagent', 'top_p', 'It is called "topP" here.'],
   ['settings of ask', 'temprature', 'Did you mean "temperature"?'],
   ['agent.run', 'abortSignal', 'It is called "signal" here.'],
   ['agent.run', 'threadId', 'It is called "session" here.'],

@@ -1,6 +1,6 @@
 import { choiceOf, optionTypes, type OptionType } from '../values/option-types.ts'
 import { toNameTest, type ApprovalPolicy, type Capability, type NamePattern, type OnUnknownOutcome } from '../plugin.ts'
-import { checkArgument, checkNoOptions, checkOptions } from '../values/check-options.ts'
+import { checkArgument, checkOptions } from '../values/check-options.ts'
 
 /**
  * Asks an approver about one tool call. Returns `'allow'`, `{ allow: args }` to run it with other arguments,
@@ -32,8 +32,7 @@ export type ApprovalOptions = {
  * @example
  * approval({ answer: (question) => (confirm(question.message) ? 'allow' : { block: 'Blocked.' }), tools: ['bash'] })
  */
-export function approval(given: ApprovalOptions['answer'] | ApprovalOptions, ...more: []): Capability {
-  checkNoOptions('approval', more)
+export function approval(given: ApprovalOptions['answer'] | ApprovalOptions): Capability {
   const options: ApprovalOptions = typeof given === 'object' && given !== null ? given : { answer: given }
   checkOptions('approval', options, types)
   const { answer, tools = [], expiresInMs, onUnknownOutcome = 'tell' } = options

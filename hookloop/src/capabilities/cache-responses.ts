@@ -1,4 +1,4 @@
-import { having, optionTypes } from '../values/option-types.ts'
+import { optionTypes } from '../values/option-types.ts'
 import {
   fingerprintRequest,
   hook,
@@ -35,7 +35,7 @@ export type CacheResponsesOptions = {
  * createAgent({ model, use: [cacheResponses({ ttlMs: 60_000 })] })
  */
 export function cacheResponses(options: CacheResponsesOptions = {}): Capability {
-  checkOptions('cacheResponses', options, { store: having('a store', 'get', 'set'), ttlMs: optionTypes.positive })
+  checkOptions('cacheResponses', options, { store: optionTypes.any, ttlMs: optionTypes.positive })
   const { store = memoryStore(), ttlMs = Infinity } = options
   const cached = hook(
     'aroundInference',

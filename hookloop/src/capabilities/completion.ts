@@ -1,12 +1,10 @@
-import { checkNoOptions } from '../values/check-options.ts'
 import { guard, type Capability } from '../plugin.ts'
 
 /**
  * Ends a run when the model calls no more tools. Every agent has it by default; an agent that brings a capability of this
  * name has that one instead. A run is `completed` only if the finish reason is `stop` and the answer is not empty.
  */
-export function completion(...more: []): Capability {
-  checkNoOptions('completion', more)
+export function completion(): Capability {
   const done = guard(
     'afterStep',
     (ctx) => {

@@ -1,6 +1,6 @@
 import { choiceOf, optionTypes } from '../values/option-types.ts'
 import { guard, hook, type Capability } from '../plugin.ts'
-import { checkChoice, checkNoOptions, checkOptions, definedOptions } from '../values/check-options.ts'
+import { checkChoice, checkOptions, definedOptions } from '../values/check-options.ts'
 
 /** Options of `errorPolicy`. The defaults are those of the preset `patient`. */
 export type ErrorPolicy = {
@@ -32,11 +32,7 @@ export const errorPolicies = {
  * createAgent({ model, use: [errorPolicy('strict')] })
  * createAgent({ model, use: [errorPolicy({ maxRetries: 1, backoffMs: 1_000 })] })
  */
-export function errorPolicy(
-  chosen: keyof typeof errorPolicies | Partial<ErrorPolicy> = 'patient',
-  ...more: []
-): Capability {
-  checkNoOptions('errorPolicy', more)
+export function errorPolicy(chosen: keyof typeof errorPolicies | Partial<ErrorPolicy> = 'patient'): Capability {
   const policy = typeof chosen === 'string' ? presetOf(chosen) : withDefaults(chosen)
   const { onError, maxRetries, backoffMs, maxBackoffMs } = policy
   const limitReached = (

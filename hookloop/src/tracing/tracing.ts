@@ -1,4 +1,4 @@
-import { having, choiceOf, optionTypes } from '../values/option-types.ts'
+import { choiceOf, optionTypes } from '../values/option-types.ts'
 import { trace, type Meter, type SpanContext, type Tracer } from '@opentelemetry/api'
 import type { Capability } from '../core/agent/capability.ts'
 import { BoundedMap } from '../values/bounded-map.ts'
@@ -59,8 +59,8 @@ const MAX_SUSPENDED = 1000
  */
 export function tracing(options: TracingOptions = {}): Capability {
   checkOptions('tracing', options, {
-    tracer: having('a tracer', 'startSpan'),
-    meter: having('a meter', 'createHistogram'),
+    tracer: optionTypes.any,
+    meter: optionTypes.any,
     content: [(value) => typeof value === 'boolean', 'true or false'],
     hooks: choiceOf('decisions', 'none'),
     agentName: optionTypes.any,

@@ -1,6 +1,5 @@
 import { metrics, type Meter } from '@opentelemetry/api'
 import { checkOptions } from '../values/check-options.ts'
-import { having, optionTypes } from '../values/option-types.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
 import { attributes, OTHER_ERROR, workerMetricNames as names } from './conventions.ts'
 import { SECONDS } from './telemetry.ts'
@@ -32,7 +31,7 @@ const openStatuses = ['running', 'suspended', 'interrupted'] as const
  * await serveSessions({ agent, connectionString, onTurn: workerMetrics({ store }) })
  */
 export function workerMetrics(options: WorkerMetricsOptions = {}): (report: Report) => void {
-  checkOptions('workerMetrics', options, { meter: meterType, store: optionTypes.any })
+  checkOptions('workerMetrics', options, ['meter', 'store'])
   const { meter = metrics.getMeter('hookloop'), store } = options
   if (store !== undefined) countOpen(meter, store)
   const seconds = { unit: 's', advice: { explicitBucketBoundaries: SECONDS } }
@@ -50,8 +49,6 @@ export function workerMetrics(options: WorkerMetricsOptions = {}): (report: Repo
     if (takenOver === true) takeovers.add(1)
   }
 }
-
-const meterType = having('a meter', 'createUpDownCounter', 'createHistogram', 'createCounter', 'createObservableGauge')
 
 function countOpen(meter: Meter, store: SessionStore): void {
   const description = 'Sessions with a run that has not ended.'

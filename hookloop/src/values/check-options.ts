@@ -38,11 +38,6 @@ export function checkOptions(
   }
 }
 
-/** Throws for options after the last argument: a function that does not take them would silently ignore them. */
-export function checkNoOptions(where: string, more: readonly unknown[], code?: ErrorCode): void {
-  for (const each of more) if (typeof each === 'object' && each !== null) checkOptions(where, each, [], code)
-}
-
 function isNames(known: readonly string[] | OptionTypes): known is readonly string[] {
   return Array.isArray(known)
 }

@@ -27,15 +27,6 @@ export function choiceOf(...values: readonly string[]): OptionType {
   return [(value) => values.includes(value as string), expected]
 }
 
-/** An object with these methods. */
-export function having(what: string, ...methods: readonly string[]): OptionType {
-  const hasAll = (value: unknown): boolean =>
-    typeof value === 'object' &&
-    value !== null &&
-    methods.every((name) => typeof Reflect.get(value, name) === 'function')
-  return [hasAll, `${what} with ${methods.map((name) => `${name}()`).join(' and ')}`]
-}
-
 /** Whether a value is a list of strings. */
 export function isStringList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((each) => typeof each === 'string')

@@ -1,4 +1,4 @@
-import { optionTypes, type OptionType } from '../../values/option-types.ts'
+import { optionTypes } from '../../values/option-types.ts'
 import { checkOptions } from '../../values/check-options.ts'
 import { BaseContext, type FactValues, type Mode } from './base-context.ts'
 import type { InferOptions } from './infer.ts'
@@ -61,16 +61,8 @@ export function action(definition: Action): Action {
   return frozen
 }
 
-const types = {
-  kind: optionTypes.any,
-  label: optionTypes.any,
-  asks: optionTypes.any,
-  timeoutMs: optionTypes.positive,
-  limitsItself: optionTypes.any,
-  inherited: optionTypes.any,
-  fitting: optionTypes.any,
-  perform: optionTypes.any,
-} satisfies { readonly [K in keyof Required<Action>]: OptionType }
+const names = ['kind', 'label', 'asks', 'limitsItself', 'inherited', 'fitting', 'perform'] as const
+const types = { ...Object.fromEntries(names.map((name) => [name, optionTypes.any])), timeoutMs: optionTypes.positive }
 
 export function isAction(value: unknown): value is Action {
   return typeof value === 'object' && value !== null && actions.has(value)

@@ -1,4 +1,3 @@
-import { checkNoOptions } from '../../values/check-options.ts'
 import { exactJson, type Json, type JsonObject } from '../../values/json.ts'
 import type { StopRequest } from '../../core/state/stop-request.ts'
 import { describeLockOwner, newLockOwner } from './lock-owner.ts'
@@ -40,8 +39,7 @@ type MemorySession = {
  * const agent = createAgent({ model, store: memoryStore() })
  * await agent.run('Hello.', { session: 'chat-1' })
  */
-export function memoryStore(...more: []): SessionStore {
-  checkNoOptions('memoryStore', more)
+export function memoryStore(): SessionStore {
   const sessions = new Map<string, MemorySession>()
   const values = new Map<string, string>()
   const watchers = new SessionWatchers()
