@@ -23,12 +23,9 @@ export type EventResult = {
   readonly problems: readonly string[]
 }
 
-type Selection = {
-  readonly handlers: readonly PlacedHandler[]
-  readonly problems: readonly string[]
-  /** The problems without the names of files, for the model. */
-  readonly reasons: readonly string[]
-}
+/** A matcher that cannot be used. The model does not get the file. */
+type MatcherProblem = { readonly file: string; readonly message: string }
+type Selection = { readonly handlers: readonly PlacedHandler[]; readonly problems: readonly MatcherProblem[] }
 type ReadGroup = HookGroup & { readonly reading: Matcher }
 
 export class HookTable {
@@ -55,19 +52,18 @@ export class HookTable {
 
   /** The handlers that match a payload, each once, in the order of the settings. */
   select(payload: Payload, cwd: string, isActive: IsActive): Selection {
-    const problems: string[] = []
-    const reasons: string[] = []
+    const problems: MatcherProblem[] = []
     const seen = new Set<string>()
     const handlers = (this.#groups.get(payload.event) ?? [])
       .filter(({ source }) => isActive(source))
-      .filter((group) => fitsMatcher(group, payload, { problems, reasons }))
+      .filter((group) => fitsMatcher(group, payload, problems))
       .flatMap(({ handlers: all, source, matcher }) => all.map((handler) => ({ handler, source, matcher })))
       .filter(({ handler }) => fitsIf(handler, payload, cwd))
       .filter(({ handler, source }) => {
         const identity = identityOf(handler, source)
         return !seen.has(identity) && seen.add(identity)
       })
-    return { handlers, problems, reasons }
+    return { handlers, problems }
   }
 }
 
@@ -78,18 +74,13 @@ function appliesAlways({ kind }: HookSource): boolean {
 }
 
 /** An invalid matcher, or one that times out, matches nothing and is reported. */
-function fitsMatcher(
-  { reading, source, event }: ReadGroup,
-  { matched }: Payload,
-  { problems, reasons }: { readonly problems: string[]; readonly reasons: string[] },
-): boolean {
+function fitsMatcher({ reading, source, event }: ReadGroup, { matched }: Payload, problems: MatcherProblem[]): boolean {
   if (eventSpec(event).matches === undefined) return true
   try {
     if (reading.problem !== undefined) throw new Error(reading.problem)
     return matched.some((value) => reading.matches(value))
   } catch (error) {
-    problems.push(`${source.file}: ${messageOf(error)}`)
-    reasons.push(messageOf(error))
+    problems.push({ file: source.file, message: messageOf(error) })
     return false
   }
 }
@@ -124,14 +115,15 @@ export async function runEvent(table: HookTable, payload: Payload, options: RunE
     onceDone = new Set(),
   } = options
   const selected = table.select(payload, context.cwd, isActive)
-  const { problems } = selected
+  const problems = selected.problems.map(({ file, message }) => `${file}: ${message}`)
   const unasked = selected.handlers.filter(({ handler }) => isInspecting && handler.type === 'agent')
   if (unasked.length > 0 && payload.event === 'PreToolUse') {
     const reason = 'the call comes from an agent of a hook, and cannot be judged by another one'
     return { merged: { decision: 'deny', reason }, ran: [], problems }
   }
   if (problems.length > 0 && failsClosed(payload.event)) {
-    return { merged: { decision: 'deny', reason: selected.reasons.join('\n') }, ran: [], problems }
+    const reason = selected.problems.map(({ message }) => message).join('\n')
+    return { merged: { decision: 'deny', reason }, ran: [], problems }
   }
   const handlers = withBudget(
     selected.handlers.filter((placed) => !unasked.includes(placed) && isStillDue(placed, onceDone)),
