@@ -135,6 +135,17 @@ for (const [what, [t, change]] of Object.entries(hostile)) {
   })
 }
 
+test('D09: a session whose lines refer to each other is rejected when they would multiply', () => {
+  const [start, input] = parsed(waiting)
+  const end = (n: number): JsonObject => {
+    const before = { $: [1, 'value'] }
+    return { t: 'end', at: 1, key: { step: 0, kind: 'infer', n }, value: n === 0 ? 'x' : [before, before] }
+  }
+  const lines = resealed([start!, input!, ...Array.from({ length: 60 }, (_, n) => end(n))])
+  assert.equal(historyOf(lines.slice(0, 12)).open?.root.entries.size, 10)
+  assert.throws(() => historyOf(lines), { code: 'SESSION_CORRUPT' })
+})
+
 test('D12: a session of a newer version is rejected with STATE_VERSION, even if nothing else in it can be read', async () => {
   const [, ...rest] = parsed(waiting)
   const newer = resealed([{ t: 'session', version: 4, made: 'differently' }, ...rest])

@@ -12,6 +12,8 @@ const KEY = '$'
 const MIN_CHARS = 48
 /** `value.content[0].input` */
 const MAX_DEPTH = 5
+/** The longest text that V8 can make. References to references would multiply without a limit. */
+const MAX_CHARS = 2 ** 29
 /** What later records repeat of a record. */
 const parts = ['message', 'hooks', 'input', 'value'] as const
 
@@ -22,9 +24,11 @@ const parts = ['message', 'hooks', 'input', 'value'] as const
  */
 export class References {
   /** The records since the last checkpoint, by their lines. */
-  readonly #records = new Map<number, JsonObject>()
+  readonly #records = new Map<number, { readonly json: JsonObject; readonly chars: number }>()
   /** Where their values are. */
   readonly #places = new Map<unknown, Place>()
+  /** The most that the text of the record that is read can have, with all that it refers to. */
+  #chars = 0
   /** The lines of records whose values are not among the places yet: only what writes needs them. */
   #unread: number[] = []
 
@@ -34,12 +38,14 @@ export class References {
     this.#unread = []
     const json = record as unknown as JsonObject
     const stored = this.#places.size === 0 ? json : (this.#withReferences(json, line) as JsonObject)
+    this.#chars = 0 // what this process writes has a limit already
     this.#follow(record, line)
     return stored
   }
 
   /** The record that was stored in a line, given its text. */
   read(stored: JsonObject, text: string, line: number): JsonObject {
+    this.#chars = text.length
     const record = text.includes(`"${KEY}":`) ? (this.#resolved(stored, line) as JsonObject) : stored
     this.#follow(record as unknown as SessionRecord, line)
     return record
@@ -53,13 +59,13 @@ export class References {
       this.#unread = []
     }
     if (t !== 'input' && t !== 'begin' && t !== 'end') return
-    this.#records.set(line, record as unknown as JsonObject)
+    this.#records.set(line, { json: record as unknown as JsonObject, chars: this.#chars })
     this.#unread.push(line)
   }
 
   #remember(line: number): void {
-    const record = this.#records.get(line)!
-    for (const part of parts) if (record[part] !== undefined) this.#place(record[part], [line, part])
+    const { json } = this.#records.get(line)!
+    for (const part of parts) if (json[part] !== undefined) this.#place(json[part], [line, part])
   }
 
   /** Returns about how long the text of the value is: a short one is not worth a reference. */
@@ -89,7 +95,10 @@ export class References {
     const place = value[KEY]
     if (!Array.isArray(place)) return mapped(place, (item) => this.#resolved(item, line))
     const [back, ...path] = place as Place
-    let found: Json | undefined = this.#records.get(line - (back as number))
+    const record = this.#records.get(line - (back as number))
+    this.#chars += record?.chars ?? 0
+    if (this.#chars > MAX_CHARS) throw corruptLine(line, 'what it refers to is too long')
+    let found: Json | undefined = record?.json
     for (const key of path) found = Object.hasOwn(Object(found) as object, key) ? (found as JsonObject)[key] : undefined
     if (found === undefined) throw corruptLine(line, `it refers to ${JSON.stringify(place)}, which is not recorded`)
     return found
