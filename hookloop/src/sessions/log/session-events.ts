@@ -102,6 +102,7 @@ function isEnd({ type }: EmittedEvent): boolean {
 
 /** Events that are only of use while their turn lasts. */
 const ofTurn: ReadonlySet<unknown> = new Set([
+  'started',
   'stepStarted',
   'inferenceStarted',
   'text',
@@ -113,5 +114,5 @@ const ofTurn: ReadonlySet<unknown> = new Set([
 
 /** Whether a process that runs the step again emits the same event. */
 function isRepeated({ event: { type } }: EventRecord): boolean {
-  return type === 'stepStarted' || type === 'inferenceStarted'
+  return type === 'started' || type === 'stepStarted' || type === 'inferenceStarted'
 }

@@ -68,7 +68,7 @@ suite('the event log of a session', () => {
     assert.ok(second[0]!.seq > first.at(-1)!.seq)
     const logged = await eventsIn(store, 's')
     const expected = [
-      ...first.filter(({ type }) => !['stepStarted', 'inferenceStarted', 'text'].includes(type)),
+      ...first.filter(({ type }) => !['started', 'stepStarted', 'inferenceStarted', 'text'].includes(type)),
       ...second,
     ]
     assert.deepEqual(logged, plain(expected))
