@@ -136,7 +136,7 @@ class Stage implements HookHost {
   get signal(): AbortSignal {
     return this.effects.signal
   }
-  note({ plan: { trigger } }: LedgerPlace, { name, mode }: LedgerHook, _ms: number, what?: Partial<LedgerEntry>): void {
+  note({ plan: { trigger } }: LedgerPlace, { name, mode }: LedgerHook, _ms: number, what: Partial<LedgerEntry>): void {
     this.ledger = [...this.ledger, { step: 0, trigger, hook: name, mode, ...what }]
   }
   watch(_hook: string, _trigger: HookTrigger, work: PromiseLike<unknown>): void {

@@ -162,9 +162,10 @@ export class RunContext implements HookHost {
 
   get workedMs(): number {
     if (this.#execution === undefined) return 0
+    const { now } = this
     const { startedAt, waitedMs } = this.#execution
-    const waited = waitedMs + this.effects.journal.log.waitedMs(startedAt, this.now)
-    return Math.max(0, this.now - startedAt - waited) // a clock may be set back
+    const waited = waitedMs + this.effects.journal.log.waitedMs(startedAt, now)
+    return Math.max(0, now - startedAt - waited) // a clock may be set back
   }
 
   get spent(): Usage {
@@ -217,9 +218,8 @@ export class RunContext implements HookHost {
     return this.open?.index ?? Math.max(0, this.step - 1)
   }
 
-  note(at: LedgerPlace, hook: LedgerHook, durationMs: number, what?: Partial<LedgerEntry>): void {
-    if (what === undefined || !saysSomething(what)) return
-    this.#noteAt(this.step, at, what, { hook, durationMs })
+  note(at: LedgerPlace, hook: LedgerHook, durationMs: number, what: Partial<LedgerEntry>): void {
+    if (saysSomething(what)) this.#noteAt(this.step, at, what, { hook, durationMs })
   }
 
   #noteAt(step: number, at: LedgerPlace, what: Partial<LedgerEntry>, by?: Parameters<Ledger['note']>[2]): void {

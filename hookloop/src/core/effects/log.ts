@@ -118,8 +118,8 @@ export type Wait = { readonly from: number; readonly to?: number }
 
 /** The fold of the records of a run: what a process must know to continue it. */
 export class RunLog {
-  readonly scopes = new Map<string, Scope>()
-  readonly root = this.scope(rootPath)
+  readonly root = new Scope(rootPath, '')
+  readonly scopes = new Map<string, Scope>([['', this.root]])
   input: InputRecord | undefined
   /** The ledger of the run up to its last checkpoint. */
   ledger: TimedLedgerEntry[] = []
@@ -147,6 +147,7 @@ export class RunLog {
   }
 
   scope(path: EffectPath = rootPath): Scope {
+    if (path.length === 0) return this.root
     const id = pathId(path)
     let scope = this.scopes.get(id)
     if (scope === undefined) this.scopes.set(id, (scope = new Scope(path, id)))

@@ -29,8 +29,8 @@ export type HookHost = {
   readonly ancestors?: readonly Above[] | undefined
   /** The id of the conversation of the root run, for models. */
   readonly conversation?: string | undefined
-  /** Adds an entry to the ledger; `what` is missing when the hook decided and changed nothing. */
-  readonly note: (at: LedgerPlace, hook: LedgerHook, durationMs: number, what?: Partial<LedgerEntry>) => void
+  /** Adds an entry to the ledger. Not called when the hook decided and changed nothing. */
+  readonly note: (at: LedgerPlace, hook: LedgerHook, durationMs: number, what: Partial<LedgerEntry>) => void
   /** Tracks an observer that is still running when the loop continues. */
   readonly watch: (hook: string, trigger: HookTrigger, work: PromiseLike<unknown>) => void
   /** Remembers work that was given up at the time limit of the run: it may still be running. */
@@ -137,7 +137,7 @@ export class Trail {
       this.add({ step: run.step, trigger, hook: name, mode, ...what }, durationMs)
     const noteShadow: NonNullable<typeof shadows>['note'] = (at, hook, durationMs, what) => {
       if (this.isClosed) shadows!.note(at, hook, durationMs, what)
-      else note(at, hook, durationMs, { ...what, shadow: true })
+      else if (what !== undefined) note(at, hook, durationMs, { ...what, shadow: true })
     }
     return deriveHost(run, { note, shadows: shadows && { ...shadows, note: noteShadow } }, ...overrides)
   }

@@ -296,6 +296,6 @@ function startOfHook(invocation: Invocation): number {
 
 function note(invocation: Invocation, hook: PlannedHook, started: number, what?: Partial<LedgerEntry>): void {
   const ended = performance.now()
-  invocation.host.note(invocation, hook, ended - started, what)
+  if (what !== undefined) invocation.host.note(invocation, hook, ended - started, what)
   invocation.mark = ended // the next hook starts here: reading the clock costs as much as calling a hook
 }
