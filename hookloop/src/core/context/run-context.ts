@@ -1,6 +1,6 @@
 import { AgentState } from '../state/agent-state.ts'
 import { countVotes, isForbid, type ContinuationEvaluation, type ContinuationOutcome } from '../state/continuation.ts'
-import type { ErrorRecord, ExecutionFields, FinalRecord, Step } from '../state/execution.ts'
+import type { ErrorRecord, ExecutionFields, FinalRecord } from '../state/execution.ts'
 import type { ToModel } from '../state/inference.ts'
 import type { LedgerEntry, TimedLedgerEntry } from '../state/ledger.ts'
 import type { Message } from '../state/message.ts'
@@ -61,6 +61,8 @@ export class RunContext implements HookHost {
   #state: AgentState
   /** The execution of this run. Until its input is taken there is none, and the state may still show an earlier one. */
   #execution: ExecutionFields | undefined
+  /** Whether no state has this execution yet: then it may still be written. */
+  #isOpen = false
   /** Whether the state still has an earlier execution. */
   #isOutdated = false
   open: OpenStep | undefined
@@ -75,8 +77,8 @@ export class RunContext implements HookHost {
   readonly parent: ParentLink | undefined
   /** What was spent before there was an execution to bill. */
   spentEarly = noTokens
-  /** The step that was closed since the last checkpoint. */
-  closed: Step | undefined
+  /** Whether a step was closed since the last checkpoint. */
+  hasClosed = false
   readonly ledgerOf: Ledger
   readonly shadows: ShadowLog | undefined
   /** Observers and shadow hooks that are still running, once there were any. */
@@ -263,13 +265,17 @@ export class RunContext implements HookHost {
   load(state: AgentState, hasExecution = isRunning(state)): void {
     this.#state = state
     this.#execution = hasExecution ? AgentState.fieldsOf(state).execution : undefined
+    this.#isOpen = false
     this.#isOutdated = false
   }
 
   /** The conversation and the metadata, which hooks write, with the execution, which only the loop writes. */
   get state(): AgentState {
-    if (this.#isOutdated) this.#state = AgentState.patch(this.#state, { execution: this.#execution })
-    this.#isOutdated = false
+    if (this.#isOutdated) {
+      this.#state = AgentState.patch(this.#state, { execution: Object.freeze(this.#execution) })
+      this.#isOpen = false
+      this.#isOutdated = false
+    }
     return this.#state
   }
 
@@ -289,12 +295,14 @@ export class RunContext implements HookHost {
   }
 
   set execution(execution: ExecutionFields) {
-    this.#execution = Object.freeze(execution)
+    this.#execution = execution
+    this.#isOpen = true
     this.#isOutdated = true
   }
 
   updateExecution(change: Partial<ExecutionFields>): void {
-    this.execution = { ...this.execution, ...change }
+    if (this.#isOpen) Object.assign(this.execution, change)
+    else this.execution = { ...this.execution, ...change }
   }
 
   cast(votes: readonly ContinuationEvaluation[]): void {

@@ -71,8 +71,13 @@ export class Scope {
 
   /** The first and the last attempt at a call, or run of its subagent, if it has begun. */
   begun(call: string): { readonly first: Entry; readonly last: Entry } | undefined {
-    const attempts = this.#about(call).filter(({ key }) => isCall(key))
-    return attempts.length === 0 ? undefined : { first: attempts[0]!, last: attempts.at(-1)! }
+    let [first, last]: Entry[] = []
+    for (const entry of this.entries.values()) {
+      if (entry.key.call !== call || !isCall(entry.key)) continue
+      first ??= entry
+      last = entry
+    }
+    return first && last && { first, last }
   }
 
   /** Takes note of effects that nothing asks for any more. */

@@ -112,7 +112,7 @@ async function closeStep(run: RunContext, open: OpenStep): Promise<ContinuationO
   if (outcome !== step.outcome || open.errors.length > step.errors.length)
     run.updateExecution({ steps: steps.append(Object.freeze({ ...open.close(), outcome })) })
   run.open = undefined
-  run.closed = { ...step, outcome }
+  run.hasClosed = true
   return outcome
 }
 
@@ -273,8 +273,8 @@ async function checkpoint(run: RunContext, { isFinal = false }: { readonly isFin
     const waited = journal.log.waitedMs(run.execution.startedAt, run.now)
     if (waited > 0) run.updateExecution({ waitedMs: run.execution.waitedMs + waited })
   }
-  if (run.closed !== undefined) effects.emit?.({ ...stepFinished(run.closed), at: run.now })
-  run.closed = undefined
+  if (run.hasClosed) effects.emit?.({ ...stepFinished(run.execution.steps.at(-1)!), at: run.now })
+  run.hasClosed = false
   const { unstored: ledger } = ledgerOf
   const ended = isFinal ? run.lastStep : undefined
   const closing = { state: run.state, ledger, at: run.now, final: run.blocked, ended }

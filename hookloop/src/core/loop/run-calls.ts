@@ -138,14 +138,14 @@ async function followAnswer(run: RunContext, { judged, answer, shown }: Answered
 /** Runs calls together, then afterToolUse for each in order. Returns what waits for answers. */
 async function runGroup(run: RunContext, group: readonly Judged[]): Promise<readonly Suspended[]> {
   const waiting: Suspended[] = []
+  const { effects } = run
   run.checkEnd() // once, here: the order in which the tools start differs from run to run
-  const ids = new Set(group.map(({ call }) => call.id))
-  // What was asked about them has been answered, also if other questions are asked now.
-  run.effects.scopeLog.readAll(({ kind, call = '' }) => (kind === 'ask' || kind === 'tool') && ids.has(call))
-  const delegated = group.filter((each) => each.tool?.delegate !== undefined && refusedResult(each) === undefined)
-  const ended = await settle(
-    group.map((each) => runCall(run, each, { index: delegated.indexOf(each), of: delegated.length })),
-  )
+  if (!effects.journal.isLive) {
+    // What was asked about them has been answered, also if other questions are asked now.
+    const ids = new Set(group.map(({ call }) => call.id))
+    effects.scopeLog.readAll(({ kind, call = '' }) => (kind === 'ask' || kind === 'tool') && ids.has(call))
+  }
+  const ended = await settle(group.map((each) => runCall(run, each, group)))
   for (const [i, end] of ended.entries()) {
     const judged = group[i]!
     run.ledgerOf.adopt(judged.call)
@@ -153,8 +153,12 @@ async function runGroup(run: RunContext, group: readonly Judged[]): Promise<read
     run.ledgerOf.adopt(judged.call) // of a continuation that waits
     if (result instanceof Suspended) waiting.push(result)
     else {
-      run.effects.isRepeated = run.effects.scopeLog.knewEndOf(judged.call.id)
-      await concludeCall(run, judged, result!).finally(() => (run.effects.isRepeated = false))
+      effects.isRepeated = effects.scopeLog.knewEndOf(judged.call.id)
+      try {
+        await concludeCall(run, judged, result!)
+      } finally {
+        effects.isRepeated = false
+      }
     }
   }
   return waiting
@@ -165,7 +169,7 @@ function isChildEnd(end: ToolExecution | ChildEnd | Suspended): end is ChildEnd 
 }
 
 /** Runs a call, or takes what is recorded of it. */
-async function runCall(run: RunContext, judged: Judged, share: BudgetShare): Promise<ToolExecution | ChildEnd> {
+async function runCall(run: RunContext, judged: Judged, group: readonly Judged[]): Promise<ToolExecution | ChildEnd> {
   const { call, tool, begun, interruptions, isAgreed, refusal } = judged
   if (begun !== undefined) {
     const recorded = (begun.last.begin!.input as { readonly args: Json }).args
@@ -175,7 +179,7 @@ async function runCall(run: RunContext, judged: Judged, share: BudgetShare): Pro
       const decision = refusal?.result.status ?? (isAgreed ? 'other arguments' : 'ask')
       run.noteOverridden('beforeToolUse', { by, decision, call: call.id })
     }
-    if (begun.last.key.kind === 'child') return delegatedCall(run, judged, share)
+    if (begun.last.key.kind === 'child') return delegatedCall(run, judged, shareOf(judged, group))
     const n = Number(begun.last.key.n)
     if (begun.last.end === undefined) {
       const why = notAgain(run, judged, isSame)
@@ -190,7 +194,13 @@ async function runCall(run: RunContext, judged: Judged, share: BudgetShare): Pro
   if (refusal !== undefined) return refusal.result
   const { forbidden } = run // by a guard of another call of the group
   if (forbidden !== undefined) return stoppedExecution(forbidden)
-  return tool!.delegate === undefined ? toolCall(run, judged) : delegatedCall(run, judged, share)
+  return tool!.delegate === undefined ? toolCall(run, judged) : delegatedCall(run, judged, shareOf(judged, group))
+}
+
+/** Subagents that start together share the budget. */
+function shareOf(judged: Judged, group: readonly Judged[]): BudgetShare {
+  const delegated = group.filter((each) => each.tool?.delegate !== undefined && refusedResult(each) === undefined)
+  return { index: delegated.indexOf(judged), of: delegated.length }
 }
 
 /** Why a call whose process died does not run again now, if that is so. */
