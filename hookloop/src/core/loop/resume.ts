@@ -1,8 +1,7 @@
 import type { HookRecord } from '../state/execution.ts'
 import type { Answer, Answers, Approval } from '../state/tool-call.ts'
 import { answerProblem, askedHash } from '../state/tool-call.ts'
-import type { EffectKey } from '../effects/keys.ts'
-import type { RunLog } from '../effects/log.ts'
+import type { Entry, RunLog } from '../effects/log.ts'
 import { inCode } from '../../values/text.ts'
 import { AgentError } from '../../errors.ts'
 import { toNameTest } from '../hooks/patterns.ts'
@@ -69,21 +68,8 @@ function unprotected({ plans, toolNames }: AgentParts, { name, code, on = [], to
   return left.length === 0 ? undefined : ` for ${left.map((each) => `"${each}"`).join(', ')}`
 }
 
-/** The questions of a run, and whether they are answered. */
-export function questionsOf(
-  log: RunLog,
-): readonly { readonly approval: Approval; readonly isOpen: boolean; readonly key: EffectKey }[] {
-  return [...log.scopes.values()].flatMap(({ entries }) =>
-    [...entries.values()].flatMap(({ key, begin, end }) =>
-      key.kind === 'ask' && begin !== undefined
-        ? [{ approval: begin.input as unknown as Approval, isOpen: end === undefined, key }]
-        : [],
-    ),
-  )
-}
-
 /** Checks an answer to a question of a run. */
-export async function checkAnswer(
+async function checkAnswer(
   parts: AgentParts,
   log: RunLog,
   { id, given, now }: { readonly id: string; readonly given: unknown; readonly now: number },
@@ -91,8 +77,7 @@ export async function checkAnswer(
   const asked = askedIn(log, id)
   const answer = checkAnswerTo(asked, given, now)
   if (answer === 'allow' || 'block' in answer || asked.trigger !== undefined) return answer
-  const entry = log.openAsks().find(({ begin }) => (begin!.input as unknown as Approval).id === id)!
-  const own = await partsAt(parts, log, entry.scope.path)
+  const own = await partsAt(parts, log, questionIn(log, id)!.scope.path)
   const { name } = asked.toolCall
   const tool = own?.tools.get(name)
   if (own === undefined || tool === undefined || asked.tool !== fingerprintOf(own, name)) return answer
@@ -105,21 +90,27 @@ export async function checkAnswer(
 
 /** The open question with this id. */
 export function askedIn(log: RunLog, id: string): Approval {
-  const found = questionsOf(log).find(({ approval }) => approval.id === id)
-  if (found === undefined) throw new AgentError('ANSWER_UNKNOWN', `The run is not waiting for "${id}".`, { value: id })
-  if (found.isOpen && !log.questions().some((each) => each.id === id))
+  const entry = questionIn(log, id)
+  if (entry === undefined) throw new AgentError('ANSWER_UNKNOWN', `The run is not waiting for "${id}".`, { value: id })
+  if (entry.end !== undefined) throw new AgentError('ANSWER_USED', `"${id}" was already answered.`, { value: id })
+  if (!log.questions().some((each) => each.id === id))
     throw new AgentError('ANSWER_UNKNOWN', `The run does not wait for "${id}" any more.`, { value: id })
-  if (!found.isOpen) throw new AgentError('ANSWER_USED', `"${id}" was already answered.`, { value: id })
-  checkShown(found)
-  return found.approval
-}
-
-/** A question is recorded under the hash of what was asked. One that now shows something else was changed in the store. */
-function checkShown({ approval, key }: { readonly approval: Approval; readonly key: EffectKey }): void {
-  const { id, hash, toolCall } = approval
-  if (hash === key.n && hash === askedHash(toolCall, approval)) return
+  // It is recorded under the hash of what was asked. One that now shows something else was changed in the store.
+  const asked = approvalOf(entry)!
+  const { hash, toolCall } = asked
+  if (hash === entry.key.n && hash === askedHash(toolCall, asked)) return asked
   const message = `The arguments of "${id}" (${toolCall.name}) differ from the ones that were shown to the approver.`
   throw new AgentError('APPROVAL_MISMATCH', message, { value: id })
+}
+
+function questionIn({ scopes }: RunLog, id: string): Entry | undefined {
+  return [...scopes.values()]
+    .flatMap(({ entries }) => [...entries.values()])
+    .find((each) => approvalOf(each)?.id === id)
+}
+
+function approvalOf({ key, begin }: Entry): Approval | undefined {
+  return key.kind === 'ask' ? (begin?.input as unknown as Approval | undefined) : undefined
 }
 
 /** Checks the form of an answer, and whether it comes in time. */
@@ -133,13 +124,8 @@ export function checkAnswerTo(asked: Approval, given: unknown, now: number): Ans
   const problem = answerProblem(asked, answer)
   if (problem !== undefined) throw new AgentError('ANSWER_INVALID', problem, { value: given })
   if (asked.expiresAt !== undefined && now >= asked.expiresAt) {
-    throw new AgentError(
-      'ANSWER_EXPIRED',
-      `"${id}" has expired; it can only be blocked now, with { block: 'reason' }.`,
-      {
-        value: id,
-      },
-    )
+    const message = `"${id}" has expired; it can only be blocked now, with { block: 'reason' }.`
+    throw new AgentError('ANSWER_EXPIRED', message, { value: id })
   }
   return answer
 }

@@ -1,8 +1,8 @@
-import { SUBAGENT_KEY, AgentState } from '../state/agent-state.ts'
+import { AgentState, metadataOf, SUBAGENT_KEY } from '../state/agent-state.ts'
 import { countVotes, type ContinuationOutcome } from '../state/continuation.ts'
 import type { Emit } from '../state/event.ts'
 import type { FinalRecord, FinalStatus, Step } from '../state/execution.ts'
-import { textOfJson, type JsonObject } from '../../values/json.ts'
+import { textOfJson } from '../../values/json.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import { toInput, type Message } from '../state/message.ts'
 import { blockedExecution, failedExecution, type ToolExecution } from '../state/tool-call.ts'
@@ -95,11 +95,12 @@ function initialState(parent: RunContext, parts: AgentParts, start: ChildStart, 
   const before = n === 0 ? undefined : log.scope(childPath(parent, last)).state
   if (before !== undefined)
     return AgentState.create({ ...AgentState.fieldsOf(before), spentBefore: noUsage, execution: undefined })
+  const who = Object.freeze({ name: delegation.name, depth: parts.level })
   return AgentState.create({
     agentId,
     parentId: parent.state.agentId,
     systemPrompt: parts.instructions,
-    metadata: metadataFor(parent, delegation, { name: delegation.name, depth: parts.level }),
+    metadata: metadataOf({ ...inheritedMetadata(parent.state, delegation.to), [SUBAGENT_KEY]: who }),
   })
 }
 
@@ -196,14 +197,6 @@ export function noteInside(
     return Object.freeze({ ...entry, path: [place, ...path], ...(tool !== undefined && { tool }) })
   })
   call.inside = [...(call.inside ?? []), ...inside]
-}
-
-/** The metadata of its parent, and its own name and depth. */
-function metadataFor({ state }: RunContext, { to }: Delegation, who: JsonObject): JsonObject {
-  return Object.entries({ ...inheritedMetadata(state, to), [SUBAGENT_KEY]: who }).reduce(
-    (made, [key, value]) => made.withMetadata(key, value),
-    AgentState.create({ agentId: '' }),
-  ).metadata
 }
 
 /** Emits the events of a subagent as events of its parent, with the path to it. */
