@@ -4,6 +4,7 @@ import type { TimedLedgerEntry } from '../state/ledger.ts'
 import type { FinalRecord } from '../state/execution.ts'
 import { diffState, stateChange } from '../state/state-diff.ts'
 import type { Approval } from '../state/tool-call.ts'
+import { noTokens, type TokenUsage } from '../state/usage.ts'
 import { AgentError, toAgentError, type ErrorCode } from '../../errors.ts'
 import { toJson } from '../../values/json.ts'
 import type { EffectKey, EffectKind } from './keys.ts'
@@ -210,6 +211,16 @@ export class Journal {
     const entry = scope.find(key)
     if (entry !== undefined) entry.isRead = true
     return entry?.end
+  }
+
+  /** Whether there is another step: as it is decided now, or as it is recorded. */
+  continues(scope: Scope, shouldContinue: boolean): boolean {
+    return this.tape?.continues(scope) ?? shouldContinue
+  }
+
+  /** What recorded effects have cost that the run did not ask for. A replay of a subagent has those of its later steps. */
+  unreadUsage({ id, path }: Scope): TokenUsage {
+    return this.tape !== undefined && path.length > 0 ? noTokens : this.log.unreadUsage(id)
   }
 
   noteEnd(scope: Scope, record: Omit<CancelRecord, 't' | 'path'>): void {

@@ -219,13 +219,13 @@ function setRequested(run: RunContext, votes: readonly ContinuationEvaluation[] 
   run.execution = votes.length === 0 ? rest : { ...rest, requested: Object.freeze(votes) }
 }
 
-/** In a replay with other hooks, whether there is another step is a fact. */
+/** Whether there is another step is a fact if it is recorded. */
 function asRecorded(run: RunContext, outcome: ContinuationOutcome): ContinuationOutcome {
-  const { journal, scopeLog } = run.effects
-  const continues = journal.tape?.continues(scopeLog)
-  if (continues === undefined || continues === outcome.shouldContinue) return outcome
-  run.noteOverridden('onStop', { by: outcome.resolvedBy ?? 'hookloop', decision: continues ? 'stop' : 'continue' })
-  return { ...outcome, shouldContinue: continues }
+  const shouldContinue = run.effects.journal.continues(run.effects.scopeLog, outcome.shouldContinue)
+  if (shouldContinue === outcome.shouldContinue) return outcome
+  const decision = outcome.shouldContinue ? 'continue' : 'stop'
+  run.noteOverridden('onStop', { by: outcome.resolvedBy ?? 'hookloop', decision })
+  return { ...outcome, shouldContinue }
 }
 
 /** Fixes the status. `afterExecution` cannot change it. A run whose input was not taken has no execution. */
@@ -286,9 +286,7 @@ async function checkpoint(run: RunContext, { isFinal = false }: { readonly isFin
 
 /** Recorded effects that this agent did not ask for were paid for all the same. */
 function billUnread(run: RunContext): void {
-  const { journal, scopeLog } = run.effects
-  if (journal.tape !== undefined && !run.isRoot) return // a replay has those of later steps
-  const usage = journal.log.unreadUsage(scopeLog.id)
+  const usage = run.effects.journal.unreadUsage(run.effects.scopeLog)
   if (usage === noTokens) return
   if (run.hasExecution) return run.spend(usage)
   const { spentBefore } = AgentState.fieldsOf(run.state)
