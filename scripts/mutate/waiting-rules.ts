@@ -97,8 +97,8 @@ const families: readonly RuleMutant[] = [
     ['10 §9', 'onSubagentStop is not fired in call order'],
     [
       calls,
-      'delegatedCall(run, judged, share)\n}',
-      'delegatedCall(run, judged, share).then((end) => (isChildEnd(end) ? concludeChild(run, judged, end) : end))\n}',
+      'delegatedCall(run, judged, shareOf(judged, group))\n}',
+      'delegatedCall(run, judged, shareOf(judged, group)).then((end) => (isChildEnd(end) ? concludeChild(run, judged, end) : end))\n}',
     ],
     ['sub(ask),sub & sub(sub(ask)),sub,A', 'whole crash live partial-last'],
   ),
@@ -171,8 +171,8 @@ const rest: readonly RuleMutant[] = [
     ['13', 'a run that has failed goes on'],
     [
       context,
-      'this.cast([Object.freeze(vote)])\n  }\n\n  /** The same for anything',
-      'void vote\n  }\n\n  /** The same for anything',
+      'this.cast([Object.freeze(vote)])\n  }\n\n  /** Returns how many there were',
+      'void vote\n  }\n\n  /** Returns how many there were',
     ],
     ['A:plain & A:plain,B:plain', 'crash'],
   ),

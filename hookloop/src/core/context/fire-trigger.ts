@@ -4,7 +4,7 @@ import { withholdResponse, type InferenceResponse } from '../state/inference.ts'
 import { withheldExecution, type ToolExecution } from '../state/tool-call.ts'
 import { passes } from '../effects/journal.ts'
 import type { EffectKey } from '../effects/keys.ts'
-import { messageOf, type AgentError } from '../../errors.ts'
+import { messageOf, toAgentError, type AgentError } from '../../errors.ts'
 import { modelText } from '../hooks/failure-text.ts'
 import type { FactValues } from '../hooks/base-context.ts'
 import { Invocation } from '../hooks/invocation.ts'
@@ -89,11 +89,19 @@ export async function applyGuards(
     try {
       await runGuards(invocation, guards)
     } catch (fatal) {
-      invocation.failure = run.failWith(fatal, invocation.trigger)
+      invocation.failure = failWith(run, fatal, invocation.trigger)
     }
   }
   conclude(run, invocation)
   if (invocation.failure !== undefined && failurePolicies[invocation.trigger] === 'throw') throw invocation.failure
+}
+
+/** Ends the run as failed. What ends the work of this process, and not the run, is thrown again. */
+function failWith(run: RunContext, thrown: unknown, during: HookTrigger): AgentError {
+  if (passes(thrown)) throw thrown
+  const error = toAgentError(thrown, 'HOOK_FAILED')
+  run.fail(error, during)
+  return error
 }
 
 /** A transform has failed. Returns the one to continue with; undefined if the trigger has ended. */
@@ -102,7 +110,7 @@ async function afterFailure(run: RunContext, invocation: Invocation, thrown: unk
   const policy = failurePolicies[trigger] ?? 'recover'
   if (!(thrown instanceof HookFailure)) {
     if (policy === 'throw') throw thrown
-    invocation.failure = run.failWith(thrown, trigger)
+    invocation.failure = failWith(run, thrown, trigger)
     return undefined
   }
   const { error, index } = thrown
@@ -205,7 +213,7 @@ export async function recover(
   try {
     if (recovery.afterMs > 0) await run.effects.sleep(backoffKey(run, during, failures), recovery.afterMs)
   } catch (thrown) {
-    run.failWith(thrown, during)
+    failWith(run, thrown, during)
   }
   return run.stoppedBy() === undefined ? 'retry' : 'end'
 }

@@ -7,9 +7,8 @@ import type { Message } from '../state/message.ts'
 import type { AgentPath, Above } from '../state/subagent.ts'
 import { addTokens, addUsage, noTokens, noUsage, type Usage } from '../state/usage.ts'
 import type { Effects } from '../effects/effects.ts'
-import { passes } from '../effects/journal.ts'
 import { cancelVote, earliestLimit, limitVote, newInputVote, type RunEnd } from '../effects/run-time.ts'
-import { toAgentError, type AgentError } from '../../errors.ts'
+import type { AgentError } from '../../errors.ts'
 import { errorOpinion } from '../hooks/failure-text.ts'
 import type { HookHost, LedgerHook, LedgerPlace, ShadowLog } from '../hooks/hook-host.ts'
 import type { HookInference, InferringHook } from '../hooks/infer.ts'
@@ -372,14 +371,6 @@ export class RunContext implements HookHost {
       source: `error at ${during}`,
     } as const
     this.cast([Object.freeze(vote)])
-  }
-
-  /** The same for anything that was thrown. What ends the work of this process, and not the run, is thrown again. */
-  failWith(thrown: unknown, during: HookTrigger): AgentError {
-    if (passes(thrown)) throw thrown
-    const error = toAgentError(thrown, 'HOOK_FAILED')
-    this.fail(error, during)
-    return error
   }
 
   /** Returns how many there were in a row. Hooks at `onPause` and `onResume` may fail before there is an execution. */
