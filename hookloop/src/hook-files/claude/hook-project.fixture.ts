@@ -68,11 +68,6 @@ export async function fireCommand(
   return await project.fire(event, input)
 }
 
-export type Language = 'bash' | 'python' | 'node'
-
-/** The languages that are installed. */
-export const languages: readonly Language[] = isHere('python3') ? ['bash', 'python', 'node'] : ['bash', 'node']
-
 /** Whether a program is installed. */
 export function isHere(program: string): boolean {
   return executableProblem(program, { cwd: '.', path: process.env['PATH'] }) === undefined
@@ -80,50 +75,16 @@ export function isHere(program: string): boolean {
 
 export type Said = { readonly stdout?: string; readonly stderr?: string; readonly exit?: number }
 
-const extensions = { bash: 'sh', python: 'py', node: 'mjs' } as const
-
 /** The command of a script that reads its input, prints this and exits. */
-export function scriptIn(project: HookProject, language: Language, said: Said): string {
-  const name = `.claude/hooks/${language}-${crypto.randomUUID().slice(0, 8)}.${extensions[language]}`
-  const path = project.write(name, sourceOf(language, said), 0o755)
-  return `"${path}"`
-}
-
-function sourceOf(language: Language, { stdout = '', stderr = '', exit = 0 }: Said): string {
-  const [out, err] = [JSON.stringify(stdout), JSON.stringify(stderr)]
-  switch (language) {
-    case 'bash':
-      return [
-        '#!/bin/bash',
-        'input=$(cat)',
-        `printf '%s' ${quoted(stdout)}`,
-        `printf '%s' ${quoted(stderr)} >&2`,
-        `exit ${exit}`,
-        '',
-      ].join('\n')
-    case 'python':
-      return [
-        '#!/usr/bin/env python3',
-        'import json, sys',
-        'data = json.load(sys.stdin)',
-        `sys.stdout.write(json.loads(${JSON.stringify(out)}))`,
-        `sys.stderr.write(json.loads(${JSON.stringify(err)}))`,
-        `sys.exit(${exit})`,
-        '',
-      ].join('\n')
-    case 'node':
-      return [
-        `#!${process.execPath}`,
-        "import { readFileSync } from 'node:fs'",
-        'JSON.parse(readFileSync(0, "utf8"))',
-        `process.stdout.write(${out})`,
-        `process.stderr.write(${err})`,
-        `process.exitCode = ${exit}`,
-        '',
-      ].join('\n')
-    default:
-      return language satisfies never
-  }
+export function scriptIn(project: HookProject, { stdout = '', stderr = '', exit = 0 }: Said): string {
+  const lines = [
+    '#!/bin/bash',
+    'input=$(cat)',
+    `printf '%s' ${quoted(stdout)}`,
+    `printf '%s' ${quoted(stderr)} >&2`,
+    `exit ${exit}`,
+  ]
+  return `"${project.write(`.claude/hooks/${crypto.randomUUID().slice(0, 8)}.sh`, `${lines.join('\n')}\n`, 0o755)}"`
 }
 
 /** A command that prints an expression about its event `e`: strings as they are, other values as JSON. */

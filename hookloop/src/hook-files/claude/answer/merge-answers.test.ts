@@ -122,7 +122,7 @@ describe('several answers', { concurrency: 3 }, () => {
   for (const [title, event, scripts, gives] of rows) {
     test(title, async () => {
       using project = new HookProject()
-      const handlers = scripts.map((said) => ({ type: 'command', command: scriptIn(project, 'bash', said) }))
+      const handlers = scripts.map((said) => ({ type: 'command', command: scriptIn(project, said) }))
       project.handlers(event, handlers)
       const input = { ...bashCall, tool_response: { stdout: 'a' }, prompt: 'p' }
       assert.deepEqual(saidOf(await project.fire(event, input)), gives)
@@ -148,7 +148,7 @@ describe('handlers of one event', { concurrency: 2 }, () => {
   test('all handlers get the original input', async () => {
     using project = new HookProject()
     const seen = { type: 'command', command: 'cat > seen.json' }
-    project.handlers('PreToolUse', [{ type: 'command', command: scriptIn(project, 'bash', rewrites('pwd')) }, seen])
+    project.handlers('PreToolUse', [{ type: 'command', command: scriptIn(project, rewrites('pwd')) }, seen])
     await project.fire('PreToolUse', bashCall)
     const { tool_input } = JSON.parse(readFileSync(project.path('seen.json'), 'utf8')) as JsonObject
     assert.deepEqual(tool_input, { command: 'ls' })

@@ -31,7 +31,7 @@ for (const event of claudeEventNames) {
   const row = eventTable[event]
   const fired = async (says: Said, matcher = row.matcher): Promise<{ said: JsonObject; problem: string }> => {
     using project = new HookProject()
-    project.handlers(event, [{ type: 'command', command: scriptIn(project, 'bash', says) }], matcher)
+    project.handlers(event, [{ type: 'command', command: scriptIn(project, says) }], matcher)
     const result = await project.fire(event, row.input)
     return { said: saidOf(result), problem: result.ran[0]?.answer.problem ?? '' }
   }
@@ -85,7 +85,7 @@ for (const command of ['true', 'echo oops >&2; exit 1']) {
 test('updatedMCPToolOutput replaces the output of an MCP tool, whatever its shape', async () => {
   using project = new HookProject()
   const says = own('PostToolUse', { updatedMCPToolOutput: 'short' })
-  project.handlers('PostToolUse', [{ type: 'command', command: scriptIn(project, 'node', { stdout: says }) }])
+  project.handlers('PostToolUse', [{ type: 'command', command: scriptIn(project, { stdout: says }) }])
   const input = { ...call, tool_name: 'mcp__github__list', tool_response: [{ type: 'text', text: 'long' }] }
   assert.deepEqual(saidOf(await project.fire('PostToolUse', input)), { decision: 'none', updatedOutput: 'short' })
 })

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import type { JsonObject } from '../../../values/json.ts'
 import type { HandlerType } from '../events/claude-events.ts'
 import { readHandler } from '../load/handlers.ts'
-import { bashCall, fireCommand, HookProject, languages, quoted, saidOf, contextIn } from '../hook-project.fixture.ts'
+import { bashCall, fireCommand, HookProject, isHere, quoted, saidOf, contextIn } from '../hook-project.fixture.ts'
 import { HookTable, runEvent, type RanHandler } from './run-event.ts'
 import { readSettings } from '../load/read-settings.ts'
 import { examplePayload } from '../events/example-payload.ts'
@@ -18,13 +18,15 @@ async function sees(command: string, more: JsonObject = {}): Promise<string> {
 describe('a command', { concurrency: 4 }, () => {
   const readers = {
     bash: 'cat',
-    python: `python3 -c 'import json,sys; print(json.dumps(json.load(sys.stdin)), "")'`,
     node: `${quoted(process.execPath)} -e 'process.stdin.pipe(process.stdout)'`,
+    ...(isHere('python3') && {
+      python: `python3 -c 'import json,sys; print(json.dumps(json.load(sys.stdin)), "")'`,
+    }),
   }
-  for (const language of languages) {
+  for (const [language, reader] of Object.entries(readers)) {
     test(`a command in ${language} reads one JSON object and the end of its input`, async () => {
       using project = new HookProject()
-      project.handlers('PreToolUse', [{ type: 'command', command: `${readers[language]} > seen.json` }])
+      project.handlers('PreToolUse', [{ type: 'command', command: `${reader} > seen.json` }])
       await project.fire('PreToolUse', { ...bashCall, session_id: 's', permission_mode: 'default' })
       const seen = JSON.parse(readFileSync(project.path('seen.json'), 'utf8')) as JsonObject
       const { transcript_path: transcript, ...rest } = seen
