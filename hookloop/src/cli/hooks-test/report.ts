@@ -1,6 +1,6 @@
 import type { ClaudeEvent } from '../../hook-files/claude/events/claude-events.ts'
 import { mergeAnswers } from '../../hook-files/claude/answer/merge-answers.ts'
-import { shortName } from '../../hook-files/claude/load/handlers.ts'
+import { shortName, wordsOf } from '../../hook-files/claude/load/handlers.ts'
 import type { EventResult, RanHandler } from '../../hook-files/claude/run/run-event.ts'
 import { colorsFor } from '../terminal/colors.ts'
 import { jsonText } from '../terminal/json.ts'
@@ -51,7 +51,7 @@ function hookReport({ handler, source, matcher, answer, durationMs }: RanHandler
   const { decision, alsoDecided, ...merged } = mergeAnswers([answer], event)
   return {
     type: handler.type,
-    ...(handler.type === 'command' && { command: [handler.command, ...(handler.args ?? [])].join(' ') }),
+    ...(handler.type === 'command' && { command: [wordsOf(handler)].flat().join(' ') }),
     ...(handler.type === 'http' && { url: handler.url }),
     matcher: matcher ?? null,
     source: source.file,

@@ -1,8 +1,7 @@
 import { redactor, secretPatterns } from '../../../values/secrets.ts'
 import { shorten } from '../../../values/text.ts'
 import { shortPath } from '../../../core/hooks/caller-place.ts'
-import type { Handler, HookSource } from './handlers.ts'
-import { commandLineOf } from './trusted-groups.ts'
+import { wordsOf, type Handler, type HookSource } from './handlers.ts'
 
 const MAX_COMMAND = 120
 
@@ -10,7 +9,7 @@ const MAX_COMMAND = 120
 export function describeHandler(handler: Handler): string {
   switch (handler.type) {
     case 'command':
-      return commandLineOf(handler)
+      return [wordsOf(handler)].flat().join(' ')
     case 'http':
       return `POST ${handler.url}`
     case 'mcp_tool':

@@ -59,11 +59,6 @@ export function scriptsOf(
   })
 }
 
-export function commandLineOf(handler: Handler): string {
-  if (handler.type !== 'command') return ''
-  return [handler.command, ...(handler.args ?? [])].join(' ')
-}
-
 /** Stores the fingerprints of the scripts of a project. The returned function says which script of a handler has changed. */
 export function scriptWatch(
   groups: readonly HookGroup[],
