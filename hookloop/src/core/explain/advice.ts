@@ -2,7 +2,7 @@ import { inCode } from '../../values/text.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { Json } from '../../values/json.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
-import { has } from './entries.ts'
+import { has } from './warnings.ts'
 import type { Decided, ExplainedRun } from './explainable.ts'
 
 /** A run that has ended or waits, and what the advice depends on. */

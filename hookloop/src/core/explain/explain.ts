@@ -2,10 +2,9 @@ import type { Json } from '../../values/json.ts'
 import type { Change } from '../state/ledger.ts'
 import { count, shorten } from '../../values/text.ts'
 import type { Warning } from '../state/warning.ts'
-import { subagentLines } from './explain-subagents.ts'
+import { capped, counted, lineOf, subagentLines } from './explain-subagents.ts'
 import type { Explainable } from './explainable.ts'
 import { explanation, type Explanation } from './explanation.ts'
-import { capped, counted, lineOf } from './text-lines.ts'
 
 const MAX_VALUE = 80
 

@@ -2,7 +2,6 @@ import { specOf, type HookTrigger } from '../hooks/triggers.ts'
 import type { TimedLedgerEntry } from '../state/ledger.ts'
 import { shorten } from '../../values/text.ts'
 import type { Warning } from '../state/warning.ts'
-import { defined } from './entries.ts'
 
 const MAX_WARNINGS = 100
 const MAX_MESSAGE = 1_000
@@ -53,4 +52,14 @@ function failureText({ hook, mode, trigger, decision, shadow }: LedgerEntry): st
   if (decision === 'continue') return `${which}, and the run continued without it`
   if (decision === undefined || decision !== specOf(trigger as HookTrigger).onGuardFailure) return which
   return `${which}, so it ${decision === 'block' ? 'blocked' : 'stopped the run'}`
+}
+
+/** Whether a hook has decided this, alone or with something else. */
+export function has({ decision }: Pick<TimedLedgerEntry, 'decision'>, what: string): boolean {
+  return decision?.split('+').includes(what) === true
+}
+
+/** Without the fields that are undefined. */
+export function defined<T extends object>(fields: { readonly [K in keyof T]: T[K] | undefined }): T {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
 }

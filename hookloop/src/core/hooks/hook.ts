@@ -272,70 +272,58 @@ function codeOf(handler: unknown): string {
   return hashText(String(source)).slice(0, 16)
 }
 
-/** Checks at run time what the types check at compile time. */
-function check({ name, triggers, mode, ...options }: Hook<string>): void {
-  if (triggers.length === 0) throw invalid(name, 'it has no trigger', triggers)
-  for (const trigger of triggers) {
-    if (!isTrigger(trigger)) throw unknownTrigger(trigger)
-    if (mode === 'guard' && specOf(trigger).guard.length === 0) {
-      throw invalid(name, `guards are not supported at ${trigger}; use hook or observe`, trigger)
-    }
-    if (mode === 'observe' && isAround(trigger))
-      throw invalid(name, `observers are not supported at ${trigger}`, trigger)
-    if (options.tool !== undefined && !trigger.endsWith('ToolUse')) {
-      throw invalid(name, `"tool" has no effect at ${trigger}, where there is no tool`, options.tool)
-    }
-    if (options.stream !== undefined && trigger !== 'afterInference') {
-      throw invalid(name, `"stream" is only supported at afterInference`, options.stream)
-    }
-    if (options.onFailure === 'block' && specOf(trigger).onGuardFailure === undefined) {
-      throw invalid(name, `nothing can be blocked at ${trigger}`, options.onFailure)
-    }
-  }
-  const around = triggers.filter((trigger) => isTrigger(trigger) && isAround(trigger))
-  if (around.length > 0 && around.length < triggers.length) {
-    throw invalid(name, 'around triggers and other triggers need separate hooks', triggers)
-  }
-  const effect = options.effect || options.action !== undefined
-  if (around.length > 0 && options.action !== undefined) {
-    throw invalid(name, 'an action cannot be used at an around trigger', options.action.kind)
-  }
-  if (around.length > 0 && options.effect) {
-    throw invalid(name, '"effect" is not supported for around hooks, which are recorded with their call', true)
-  }
-  if (options.shadow) checkShadow(name, { mode, isAround: around.length > 0, effect })
-  if (options.onFailure !== undefined && mode !== 'transform') {
-    throw invalid(
-      name,
-      `"onFailure" is only supported by hook(): a guard always fails closed, and an observer cannot fail a run`,
-      mode,
-    )
-  }
-  if (options.action?.asks === true) {
-    if (mode === 'observe') throw invalid(name, 'an observer cannot call models', mode)
-    if (mode === 'guard' && triggers.includes('beforeInference')) {
-      throw invalid(name, 'an action that calls models cannot decide on model calls', 'beforeInference')
-    }
-  }
-  if (options.effect && mode === 'observe')
-    throw invalid(name, '"effect" is not supported for observers, which are not recorded', true)
-  if (options.effect && !options.named) {
-    throw invalid(name, 'a hook with "effect" needs a "name", under which it is recorded', true)
-  }
-  if (options.tool !== undefined && !isSelector(options.tool)) {
-    throw invalid(name, '"tool" must be a name, a wildcard, a RegExp or a tool; for several, use "when"', options.tool)
-  }
-  if (options.stream === 'window' && effect) {
-    throw invalid(name, '"stream: window" runs a hook many times, so it cannot have effects', options.stream)
-  }
+function check(made: Hook<string>): void {
+  const { triggers } = made
+  if (!triggers.every(isTrigger)) throw unknownTrigger(triggers.find((trigger) => !isTrigger(trigger)))
+  const problem = problems(made as Hook).find(([isWrong]) => isWrong)
+  if (problem !== undefined) throw invalid(made.name, problem[1], problem[2])
 }
 
-function checkShadow(name: string, is: { mode: Mode; isAround: boolean; effect: boolean }): void {
-  if (is.mode === 'observe')
-    throw invalid(name, 'an observer decides nothing, so it cannot run in shadow mode', 'observe')
-  if (is.isAround)
-    throw invalid(name, 'an around hook makes the call that it wraps, so it cannot run in shadow mode', 'around')
-  if (is.effect) throw invalid(name, 'it has effects, so it cannot run in shadow mode', true)
+type Problem = readonly [isWrong: boolean, why: string, value: unknown]
+
+/** What may be wrong with a hook, although its types may not say so: a guard must not be declared where it decides nothing. */
+function problems({
+  triggers,
+  mode,
+  named,
+  action,
+  effect,
+  tool,
+  stream,
+  onFailure,
+  shadow,
+}: Hook): readonly Problem[] {
+  const around = triggers.find(isAround)
+  const isAnAround = around !== undefined
+  const performs = effect || action !== undefined
+  const guardless = mode === 'guard' ? triggers.find((trigger) => specOf(trigger).guard.length === 0) : undefined
+  const toolless = tool === undefined ? undefined : triggers.find((trigger) => !trigger.endsWith('ToolUse'))
+  const open =
+    onFailure === 'block' ? triggers.find((trigger) => specOf(trigger).onGuardFailure === undefined) : undefined
+  const misplaced = stream !== undefined && triggers.some((trigger) => trigger !== 'afterInference')
+  const observes = mode === 'observe'
+  const decidesOnCalls = mode === 'guard' && triggers.includes('beforeInference')
+  return [
+    [triggers.length === 0, 'it has no trigger', triggers],
+    [guardless !== undefined, `guards are not supported at ${guardless}; use hook or observe`, guardless],
+    [observes && isAnAround, `observers are not supported at ${around}`, around],
+    [toolless !== undefined, `"tool" has no effect at ${toolless}, where there is no tool`, tool],
+    [misplaced, '"stream" is only supported at afterInference', stream],
+    [open !== undefined, `nothing can be blocked at ${open}`, onFailure],
+    [isAnAround && !triggers.every(isAround), 'around triggers and other triggers need separate hooks', triggers],
+    [isAnAround && action !== undefined, 'an action cannot be used at an around trigger', action?.kind],
+    [isAnAround && effect, '"effect" is not supported for around hooks, which are recorded with their call', true],
+    [shadow && observes, 'an observer decides nothing, so it cannot run in shadow mode', 'observe'],
+    [shadow && isAnAround, 'an around hook makes the call that it wraps, so it cannot run in shadow mode', 'around'],
+    [shadow && performs, 'it has effects, so it cannot run in shadow mode', true],
+    [onFailure !== undefined && mode !== 'transform', '"onFailure" is only supported by hook()', mode],
+    [action?.asks === true && observes, 'an observer cannot call models', mode],
+    [action?.asks === true && decidesOnCalls, 'an action that calls models cannot decide on them', 'beforeInference'],
+    [effect && observes, '"effect" is not supported for observers, which are not recorded', true],
+    [effect && !named, 'a hook with "effect" needs a "name", under which it is recorded', true],
+    [tool !== undefined && !isSelector(tool), '"tool" must be a name, a wildcard, a RegExp or a tool', tool],
+    [stream === 'window' && performs, '"stream: window" runs a hook many times, so it cannot have effects', stream],
+  ]
 }
 
 function isSelector(tool: unknown): boolean {
