@@ -91,6 +91,7 @@ export class Chat {
     const ends = AbortSignal.any([signal, rejected.signal])
     const until = AbortSignal.any([signal, started.signal])
     sent?.result({ signal: until }).catch((error: unknown) => until.aborted || rejected.abort(error))
+    void sent?.lost?.then((error) => error && rejected.abort(error))
     for await (const event of this.#watch({ after, signal: ends })) {
       if (except?.has(event.run) === true) continue
       const isNew = event.seq > answeredUntil
@@ -166,8 +167,8 @@ export class Chat {
     const options = isLast ? { ...(message !== undefined && { message }) } : await this.#earlier(turn, message)
     await this.stop()
     await this.#whenFree(() => rewindSession(this.#store, this.session, options))
-    await this.#whenFree(() => runner.resume(this.session))
-    return known
+    const sent = await this.#whenFree(() => runner.resume(this.session))
+    return { ...known, sent: sent ?? undefined }
   }
 
   async #earlier(turn: Turn, message = turn.message): Promise<RewindOptions> {
@@ -189,24 +190,28 @@ export class Chat {
     for (const [id, answer] of Object.entries(answers)) {
       const approval = pending.find((each) => each.id === id)
       if (approval === undefined) throw new AgentError('ANSWER_UNKNOWN', `The chat does not wait for "${id}".`)
-      if (!(await this.mayAnswer(approval, by))) throw new HttpError(403, 'You may not answer this question.')
+      const edited = editedBy(answer, approval)
+      const isAllowed =
+        (await this.mayAnswer(approval, by)) && (edited === undefined || (await this.mayAnswer(edited, by)))
+      if (!isAllowed) throw new HttpError(403, 'You may not answer this question.')
       const isDenial = isJsonObject(answer) && 'block' in answer
       if (!isDenial && approval.expiresAt !== undefined && Date.now() >= approval.expiresAt)
         throw new AgentError('ANSWER_EXPIRED', `"${id}" has expired.`)
     }
     for (const [approval, answer] of Object.entries(answers))
       await this.#whenFree(() => answerApproval(this.#store, { session: this.session, approval, answer, by }))
-    await this.resume()
+    const sent = await this.resume()
     const answered = new Set(Object.keys(answers))
-    return { after: turns.at(-1)?.after ?? 0, answeredUntil: last, answered, sentUntil: last }
+    return { after: turns.at(-1)?.after ?? 0, answeredUntil: last, answered, sentUntil: last, sent }
   }
 
   /** Resumes a run that was suspended or interrupted, unless it runs already. */
-  async resume(): Promise<void> {
+  async resume(): Promise<SentTurn | undefined> {
     try {
-      await this.#whenFree(() => this.#rules.runner.resume(this.session))
+      return (await this.#whenFree(() => this.#rules.runner.resume(this.session))) ?? undefined
     } catch (thrown) {
       if (!hasCode(thrown, 'SESSION_BUSY', 'RESUME_NOT_SUSPENDED')) throw thrown // another process works on it
+      return undefined
     }
   }
 
@@ -223,8 +228,8 @@ export class Chat {
     if (last === undefined) return undefined
     if (!isOpen || last.status !== undefined)
       return seen < list.last ? { after: last.after, answeredUntil: seen } : undefined
-    if (!isWaiting) await this.resume() // it was interrupted or paused, or every question was answered
-    return { after: last.after, answeredUntil: last.asked }
+    const sent = isWaiting ? undefined : await this.resume() // it was interrupted or paused, or every question was answered
+    return { after: last.after, answeredUntil: last.asked, sent }
   }
 
   stop(): Promise<void> {
@@ -247,6 +252,12 @@ export class Chat {
   #whenFree<T>(act: () => Promise<T>): Promise<T> {
     return whenFree(act, { waitMs: WAIT_MS, mayWait: async () => (await this.head())?.status !== 'running' })
   }
+}
+
+/** The question with the arguments that will run, if the answer changes them. */
+function editedBy(answer: Answer, approval: Approval): Approval | undefined {
+  if (!isJsonObject(answer) || !('allow' in answer)) return undefined
+  return { ...approval, toolCall: { ...approval.toolCall, args: answer.allow } }
 }
 
 /** The answer that denies a question, with the reason of the user if there is one. */

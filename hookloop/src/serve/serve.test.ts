@@ -3,11 +3,9 @@ import { suite, test } from 'node:test'
 import { Hono } from 'hono'
 import { createAgent } from '../create-agent.ts'
 import { redactSecrets } from '../capabilities/redact-secrets.ts'
-import { AgentError } from '../errors.ts'
 import { observe } from '../core/hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { memoryStore } from '../sessions/stores/memory-store.ts'
-import type { SessionStore } from '../sessions/stores/store.ts'
 import type { LanguageModel } from '../core/state/inference.ts'
 import { paid, serving, slowModel, TestChat, type Served } from './chat-server.fixture.ts'
 import { serve } from './serve.ts'
@@ -211,6 +209,20 @@ suite('approvers', () => {
     assert.deepEqual([again.states, paid], [['output-denied'], []])
   })
 
+  test('who may approve is asked with the arguments that will run, also if they were edited', async () => {
+    const server = await serving({
+      approvers: ({ approval: { toolCall } }) => (toolCall.args as { readonly to?: string } | undefined)?.to === 'ann',
+    })
+    const chat = new TestChat(server, { id: 'c' })
+    const sent = chat.sendMessage({ text: 'Pay ann' })
+    await chat.until(({ questions }) => questions.length === 1)
+    const answer = { user: 'ann', chat: 'c', id: chat.questions[0], answer: { allow: { to: 'eve' } } }
+    assert.equal((await post(server, 'ann', answer, 'approvals')).status, 403)
+    assert.equal((await post(server, 'ann', { ...answer, answer: 'allow' }, 'approvals')).status, 204)
+    await sent
+    assert.deepEqual(paid.splice(0), ['ann'])
+  })
+
   test('an answer that is none is answered with 400, and one to a chat that does not exist with 409', async () => {
     const { server, chat, sent } = await asking()
     const [id] = chat.questions
@@ -318,21 +330,6 @@ suite('streams', () => {
     const [session] = await server.store.list()
     assert.equal(session!.head['status'], 'completed')
     await response.body!.cancel()
-  })
-
-  test('a failure of the store in a stream is reported to the server, and the client gets no details', async () => {
-    const inner = memoryStore()
-    const store: SessionStore = {
-      ...inner,
-      watch: () => {
-        throw new AgentError('STORE_FAILED', 'password hunter2 in /srv/db')
-      },
-    }
-    const server = await serving({ store })
-    const text = await bytes(server, 'ann', 'c')
-    assert.match(text, /The server has failed/)
-    assert.doesNotMatch(text, /hunter2|srv/)
-    assert.equal(server.errors.length, 1)
   })
 
   test('an unexpected error is answered with 500 without details, and reported', async () => {
