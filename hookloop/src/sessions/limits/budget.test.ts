@@ -297,32 +297,6 @@ test('a run that would exceed the cost stops at the limit of the cost, and one t
   assert.equal((await run('bob', estimate - 0.001)).status, 'stopped')
 })
 
-test('the reservation of a call that was not settled is forgotten a week after it expired', async () => {
-  const store = clockedStore()
-  const week = 7 * 86_400_000
-  const left = { costUsd: 0, tokens: 1, until: store.now }
-  const agent = createAgent({ model: model(), use: [budget({ store, key: 'ann', maxTokens: 20_000 })] })
-  const leftAfter = async (ms: number): Promise<unknown> => {
-    await store.update('budget ann', () => ({ period: 0, costUsd: 0, tokens: 0, reserved: { left } }))
-    store.now = left.until + ms
-    await agent.run('Go.')
-    return (await account(store, 'ann'))['reserved']
-  }
-  assert.deepEqual(await leftAfter(week - 1), { left })
-  assert.deepEqual(await leftAfter(week), {})
-})
-
-test('one agent can have several budgets, with different names', async () => {
-  const store = memoryStore()
-  const use = [
-    budget({ store, key: 'ann', maxTokens: 20_000, name: 'user' }),
-    budget({ store, key: 'acme', maxTokens: 100, name: 'tenant' }),
-  ]
-  const run = await createAgent({ model: model(), use }).run('Go.')
-  assert.ok(run.status === 'stopped' && run.final.by === 'tenant.reserve')
-  assert.match(run.final.message, /The tenant acme is used up/)
-})
-
 test('a budget with a period starts again in the next one', async (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: 86_400_000 * 100 })
   const store = memoryStore()

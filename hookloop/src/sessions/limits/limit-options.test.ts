@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Use } from '../../core/agent/capability.ts'
 import { createAgent } from '../../create-agent.ts'
-import { hook } from '../../core/hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
@@ -43,32 +42,6 @@ suite('by default', () => {
       await first
     })
   }
-})
-
-test('a call takes its place after all hooks around it have started, and has freed it when it ends', async () => {
-  const [store, places] = [memoryStore(), [] as number[]]
-  const slow: SessionStore = {
-    ...store,
-    async update(name, change) {
-      await settle()
-      return store.update(name, change)
-    },
-  }
-  const placesNow = async (): Promise<number> =>
-    Object.keys((await valueOf(store, 'callLimit scripted/script')) as object).length
-  const outside = hook(
-    'aroundInference',
-    async (_ctx, next) => {
-      places.push(await placesNow())
-      const response = await next()
-      places.push(await placesNow())
-      return response
-    },
-    { name: 'outside', priority: -500 },
-  )
-  const model = scriptedModel(['ok'])
-  const run = await createAgent({ model, use: [callLimit({ store: slow, maxCalls: 1 }), outside] }).run('Go.')
-  assert.deepEqual([run.status, places], ['completed', [0, 0]])
 })
 
 test('a call that a limit rejects has the form of an answer 429 without a time to wait', async () => {

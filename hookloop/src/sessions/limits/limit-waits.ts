@@ -9,7 +9,7 @@ import type { HookHost } from '../../core/hooks/hook-host.ts'
 const REPORTED_MS = 100
 
 /** The report of a wait, if it was long enough. */
-export function waitWarnings(waitedMs: number, why: string): readonly EntryWarning[] | undefined {
+function waitWarnings(waitedMs: number, why: string): readonly EntryWarning[] | undefined {
   if (waitedMs < REPORTED_MS) return undefined
   return [{ code: 'LIMIT_WAITED', message: `Waited ${waitedMs} ms: ${why}.` }]
 }

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
 import type { Agent } from '../../core/agent/agent.ts'
 import { explain } from '../../core/explain/explain.ts'
-import { retry } from '../../capabilities/retry.ts'
 import { createAgent } from '../../create-agent.ts'
 import { systemClock } from '../../core/effects/run-time.ts'
 import { AgentError } from '../../errors.ts'
@@ -117,18 +116,6 @@ suite('after an answer 429', () => {
     assert.deepEqual(waits, [600_000])
   })
 
-  test('the wait grows up to a minute by default, and a call waits for a minute at most', async (t) => {
-    const store = clockedStore()
-    const waits = quickly(t, store)
-    for (let i = 0; i < 10; i++) await limited(store, [tooMany()], { maxWaitMs: Infinity }).run('a')
-    assert.deepEqual(waits.slice(5), [32_000, 60_000, 60_000, 60_000])
-    await limited(store, [tooMany(60_000)], { maxWaitMs: Infinity }).run('b')
-    assert.equal((await limited(store, [tooMany(60_001)]).run('c')).status, 'failed')
-    const late = await limited(store, ['ok']).run('d')
-    assert.ok(late.status === 'failed')
-    assert.match(late.error.message, /The call would wait for 60001 ms, and may wait for 60000 ms/)
-  })
-
   test('a call that is blocked again while it waits does not wait longer than maxWaitMs in all, and does not use up the rate', async (t) => {
     const store = clockedStore()
     const options = { maxRequestsPerMinute: 1, maxWaitMs: 61_000 }
@@ -143,14 +130,6 @@ suite('after an answer 429', () => {
     assert.ok(run.status === 'failed')
     assert.match(run.error.message, /The call would wait for 1001 ms more, and may wait for 61000 ms/)
     assert.equal(((await rateOf(store)) as { requestsAt: number }).requestsAt, before.requestsAt)
-  })
-
-  test('with retry, the call is repeated and the run completes', async (t) => {
-    const store = clockedStore()
-    quickly(t, store)
-    const use = [rateLimit({ store }), retry({ backoffMs: 0 })]
-    const model = scriptedModel([tooMany(), tooMany(), 'Done.'])
-    assert.equal((await createAgent({ model, use }).run('a')).text, 'Done.')
   })
 })
 
@@ -239,39 +218,4 @@ suite('a rate', () => {
     assert.equal((await limited(store, ['ok'], options).run('a')).status, 'completed')
     assert.deepEqual(waits, [])
   })
-
-  test('is not written if nothing is limited', async () => {
-    const store = clockedStore()
-    await limited(store, ['ok']).run('a')
-    const first = JSON.stringify(await rateOf(store))
-    store.now += 1_000
-    await limited(store, ['ok']).run('b')
-    assert.equal(store.updates, 3) // one per call, and one of this test
-    assert.equal(JSON.stringify(await rateOf(store)), first)
-  })
-})
-
-test('a call ends after the store has what it used, or what it returned', async (t) => {
-  const inner = clockedStore()
-  let updating = 0
-  const store: ClockedStore = {
-    ...inner,
-    async update(...what) {
-      updating++
-      for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
-      const value = await inner.update(...what)
-      updating--
-      return value
-    },
-  }
-  const options = { maxRequestsPerMinute: 1, maxTokensPerMinute: 1_000_000, maxWaitMs: 61_000 }
-  t.mock.method(systemClock, 'sleep', async (ms: number) => {
-    inner.now += ms
-    const blockedUntil = inner.now + 1_001
-    await inner.update('rateLimit scripted/script', (rate) => ({ ...(rate as object), blockedUntil }))
-  })
-  for (const status of ['completed', 'failed'] as const) {
-    assert.equal((await limited(store, ['ok'], options).run('a')).status, status)
-    assert.equal(updating, 0, status)
-  }
 })

@@ -15,7 +15,6 @@ import type { SessionStore } from '../stores/store.ts'
 import { strictReplay } from '../replay/strict-replay.fixture.ts'
 import { clockedStore, gatedModel, unusable, userOf, valueOf } from './limits.fixture.ts'
 import { runLimit, type RunLimitOptions } from './run-limit.ts'
-import { Slots } from './slots.ts'
 
 type Limiting = Partial<RunLimitOptions> & { readonly store: SessionStore; readonly model: LanguageModel }
 
@@ -178,19 +177,6 @@ test('a subagent is part of its run and takes no place of its own', async () => 
   assert.match(JSON.stringify(run.state.messages), /Helped/)
 })
 
-test('a run frees its place however it ends', async () => {
-  const store = memoryStore()
-  const failing = limited({ store, model: scriptedModel([{ error: 'boom' }]) })
-  assert.equal((await failing.run('Go.')).status, 'failed')
-  const unstored = { ...store, open: () => Promise.reject(new Error('down')) }
-  await assert.rejects(
-    createAgent({ model: scriptedModel(['ok']), store: unstored, use: [runLimit({ store, maxRuns: 1 })] }).run('Go.', {
-      session: 's',
-    }),
-  )
-  assert.equal(await held(store), 0)
-})
-
 test('a run stops if the store of its limit fails', async () => {
   const run = await limited({ store: unusable, model: scriptedModel(['ok']) }).run('Go.')
   assert.ok(run.status === 'stopped')
@@ -234,19 +220,4 @@ test('a process that comes back after its lease has expired counts again, and fr
   assert.equal(await held(store), 1)
   model.answer('other')
   await other
-})
-
-test('a place that another process has taken over with the run is not freed by the first one', async () => {
-  const store = memoryStore()
-  const processes = [0, 1].map(() => new Slots({ store, max: 1, leaseMs: 30_000 }))
-  const { signal } = new AbortController()
-  const [first, second] = [
-    await processes[0]!.take('runLimit all', { id: 'run', maxWaitMs: 0, signal }),
-    await processes[1]!.take('runLimit all', { id: 'run', maxWaitMs: 0, signal }),
-  ]
-  assert.ok('release' in first && 'release' in second)
-  await first.release()
-  assert.equal(await held(store), 1)
-  await second.release()
-  assert.equal(await held(store), 0)
 })

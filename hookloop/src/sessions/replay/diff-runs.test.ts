@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Use } from '../../core/agent/capability.ts'
 import { tool } from '../../core/agent/tool.ts'
-import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { SavedRun } from '../../core/state/saved-run.ts'
 import { guard, hook } from '../../core/hooks/hook.ts'
@@ -100,22 +99,6 @@ test('live runs, saved runs and sessions can be compared with each other', async
   }
 })
 
-test('a run whose input was blocked has no steps, whatever came before it', async () => {
-  const agent = createAgent({ model: scriptedModel(['One.', 'Two.']) })
-  const first = await agent.run('go')
-  const [taken, refused] = [
-    await agent.run('more', { from: first }),
-    await agent
-      .with(guard('onUserInput', (ctx) => ctx.block('No more.'), { name: 'full' }))
-      .run('more', { from: first }),
-  ]
-  const saved = JSON.parse(JSON.stringify(refused)) as SavedRun
-  for (const other of [refused, saved]) {
-    const { steps, end, messages } = diffRuns(taken, other)
-    assert.deepEqual([steps.length, end?.b.status, messages], [1, 'stopped', { shared: 2, a: 4, b: 2 }])
-  }
-})
-
 test('a diff is formatted as text', async () => {
   const [a, b] = [
     await run([call('ls'), call('push'), 'Done.']),
@@ -153,23 +136,4 @@ test('a diff shows long values where they differ', async () => {
   const [a, b] = [await run([`${same}but left`]), await run([`${same}but right`])]
   const text = formatDiff(diffRuns(a, b))
   assert.match(text, /step 1, the text\n {4}- ….{30}left"\n {4}\+ ….{30}right"/)
-})
-
-test('two runs that wait for different calls differ in what they wait for, as runs and as sessions', async () => {
-  const store = memoryStore()
-  const asks = guard('beforeToolUse', (ctx) => ctx.ask('Sure?'), { name: 'asks' })
-  const suspended = (command: string, session: string) =>
-    createAgent({ model: scriptedModel([call(command)]), use: [shell, asks, approval('suspend')], store }).run('go', {
-      session,
-    })
-  const [a, b] = [await suspended('ls', 'a'), await suspended('rm', 'b')]
-  const stored = [(await store.read('a'))!, (await store.read('b'))!] as const
-  for (const text of [formatDiff(diffRuns(a, b)), formatDiff(diffRuns(...stored))]) {
-    assert.match(text, /^The runs have the same steps, and wait for different calls\.\n/)
-    assert.match(
-      text,
-      /- suspended, waits for shell \{"command":"ls"\}\n +\+ suspended, waits for shell \{"command":"rm"\}/,
-    )
-  }
-  assert.equal(diffRuns(a, await suspended('ls', 'c')).same, true)
 })

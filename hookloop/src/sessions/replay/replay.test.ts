@@ -96,20 +96,6 @@ test('what new hooks would have put into the state is there for those after them
   assert.deepEqual([divergesAt?.step, divergesAt?.why], [2, 'the run would stop'])
 })
 
-test('a message that would have been added diverges, and each step starts from the recorded conversation', async () => {
-  const seen: number[] = []
-  const remind = hook('afterStep', (ctx) => {
-    seen.push(ctx.state.messages.length)
-    return ctx.step.index === 0 ? ctx.withState((state) => state.withMessage('Mind the gap.')) : ctx
-  })
-  const { differences, divergesAt } = await judged(await tape(listThenPush), { hooks: [remind] })
-  assert.deepEqual(
-    differences.map(({ step, trigger, divergence }) => [step, trigger, divergence]),
-    [[0, 'afterStep', 'the model would get a different conversation']],
-  )
-  assert.deepEqual([divergesAt?.step, divergesAt?.trigger, seen], [0, 'afterStep', [3, 5, 6]])
-})
-
 for (const [what, changing, path, why] of [
   [
     'a request',
@@ -254,19 +240,6 @@ for (const [what, description] of [
     )
   })
 }
-
-test('a run that waits for an answer is judged in its open step as well', async () => {
-  const ask = guard('beforeToolUse', (ctx) => (ctx.toolCall.id === 'push' ? ctx.ask('Push?') : ctx), { name: 'ask' })
-  const { stored, agent } = await tape(listThenPush, [ask, approval('suspend')])
-  const strict = await replay(stored, { agent })
-  const all = guard('beforeToolUse', (ctx) => ctx.block('No.'), { name: 'all' })
-  const { record, run, differences } = await replay(stored, { agent, hooks: [all] })
-  assert.deepEqual([strict.record, strict.run.status], [{ status: 'complete' }, 'suspended'])
-  assert.deepEqual(
-    [record, run.status, differences.map(({ step }) => step)],
-    [{ status: 'complete' }, 'failed', [0, 1]],
-  )
-})
 
 test('a record of another agent is judged up to where that shows', async () => {
   const { stored, agent } = await tape(listThenPush)

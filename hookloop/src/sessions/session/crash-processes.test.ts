@@ -7,7 +7,7 @@ import { readSession } from '../log/read-session.ts'
 import { postgresStore } from '../stores/postgres-store.ts'
 import { isSoak, killPoints, kills } from '../stores/kills.fixture.ts'
 import { startPostgres } from '../stores/postgres.fixture.ts'
-import { checkWorld, resultsOf } from './session-world.fixture.ts'
+import { checkWorld } from './session-world.fixture.ts'
 import { doneIn, folder, start, type Place } from './session-processes.fixture.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
 import type { SessionStore } from '../stores/store.ts'
@@ -118,26 +118,4 @@ test('D06: an approval is requested by one process, answered by another and the 
   assert.equal(await said('resume', 'asks'), 'RESUME_NOT_SUSPENDED')
   const paid = doneIn(place).filter(({ what }) => what === 'pay!').length
   assert.equal(paid, 1)
-})
-
-test('D06: a call that was blocked in another process is never executed', async () => {
-  const { place, store } = newPlace()
-  for (const args of [
-    ['run', 'no'],
-    ['answer', 'no', '{"block":"not today"}'],
-    ['resume', 'no'],
-  ]) {
-    await start(place, args).ended
-  }
-  const { state } = readSession((await store.read('no'))!.lines)
-  assert.deepEqual(resultsOf(state!).get('pay!'), {
-    name: 'pay',
-    status: 'blocked',
-    output: 'not today',
-    by: 'approval',
-  })
-  assert.equal(
-    doneIn(place).some(({ what }) => what === 'pay!'),
-    false,
-  )
 })

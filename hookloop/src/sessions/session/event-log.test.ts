@@ -75,21 +75,6 @@ suite('the event log of a session', () => {
     assert.ok(typesOf(first).includes('text'))
   })
 
-  test('has no pieces of answers if nothing streams, and has them with deltas: true', async () => {
-    const types = async (deltas?: boolean): Promise<readonly string[]> => {
-      const store = memoryStore()
-      await looking(store).run('Go.', { session: 's', ...(deltas !== undefined && { deltas }) })
-      return typesOf(await eventsIn(store, 's'))
-    }
-    const [quiet, streaming] = [await types(), await types(true)]
-    assert.deepEqual([quiet.includes('text'), quiet.includes('toolProgress')], [false, true])
-    assert.ok(streaming.includes('text') && streaming.includes('toolCallDelta'))
-    assert.deepEqual(
-      quiet.filter((type) => !type.startsWith('toolCall') && type !== 'text'),
-      streaming.filter((type) => !type.startsWith('toolCall') && type !== 'text'),
-    )
-  })
-
   test('has the answer of an approver in another process, and the run that resumes with it', async () => {
     const store = memoryStore()
     const asks = tool({ name: 'pay', description: '', input: { type: 'object' }, ask: true, execute: () => 'paid' })
@@ -166,22 +151,6 @@ suite('the event log of a session', () => {
     )
     assert.deepEqual(logged.slice(-streamed.length), plain(streamed))
   })
-})
-
-test('a run that is cancelled while it is being suspended ends without telling anything twice', async () => {
-  const store = memoryStore()
-  const cancel = new AbortController()
-  const asks = tool({ name: 'pay', description: '', input: { type: 'object' }, ask: true, execute: () => 'paid' })
-  const calls = [
-    { name: 'look', id: 'a' },
-    { name: 'pay', id: 'p' },
-  ]
-  const cancels = observe('onPause', () => cancel.abort(), { name: 'cancels' })
-  const model = scriptedModel([{ toolCalls: calls }, 'Done.'])
-  const use = [look, asks, approval('suspend'), cancels]
-  const agent = createAgent({ model, store, use })
-  assert.equal((await agent.run('Pay.', { session: 's', signal: cancel.signal })).status, 'cancelled')
-  checkStory(await eventsIn(store, 's'))
 })
 
 /** A model that writes each piece of its answer when the one before is in the log. */

@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as soon } from 'node:timers/promises'
 import type { Use } from '../../core/agent/capability.ts'
-import { explain } from '../../core/explain/explain.ts'
 import { tool, type OnUnknownOutcome } from '../../core/agent/tool.ts'
 import { approval, type ApprovalOptions } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { Answer } from '../../core/state/tool-call.ts'
-import { guard, hook, observe } from '../../core/hooks/hook.ts'
+import { guard, observe } from '../../core/hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
 import { dyingStore, toolEnd } from './dying-store.fixture.ts'
@@ -107,16 +106,6 @@ test('D04: a blocked call is not run again, and the model receives outcomeUnknow
   assert.equal(paid.length, 1)
 })
 
-test('D04: explain shows what was asked about it and the answer', async () => {
-  const { agent, dieIn, answer } = shop()
-  await dieIn(begin)
-  assert.match(explain(await resume(agent)), /^The run waits for approval: pay: "pay" was started and interrupted/)
-  await answer({ block: 'It arrived.' })
-  const words = explain(await resume(agent))
-  assert.match(words, /failed +step 1, pay: The process ended .* It was not run again: It arrived\./)
-  assert.match(words, /asked +step 1, pay: "pay" was started and interrupted .* Run it again\? blocked/)
-})
-
 test('D04: an allow of the call does not allow running it again', async () => {
   const { agent, store, dieIn, listed, answer, paid } = shop({ ask: true })
   await begin(agent)
@@ -133,22 +122,6 @@ test('D04: an allow of the call does not allow running it again', async () => {
   await answer({ block: 'no' })
   await resume(agent)
   assert.equal(paid.length, 1)
-})
-
-test('D04: an approver that is asked at once and blocks has its reason in the result, and cannot change the arguments', async () => {
-  const resultAfter = async (given: Answer) => {
-    const { agent, dieIn, paid, results } = shop({ how: () => given })
-    await dieIn(begin)
-    const run = await resume(agent)
-    assert.equal(paid.length, 1)
-    const { trigger, message } = run.ledger.find(({ decision }) => decision === 'outcomeUnknown')!
-    const [result] = await results()
-    assert.deepEqual([trigger, message], ['aroundToolUse', result!.output])
-    return [result!.output as string, result!.by]
-  }
-  assert.deepEqual(await resultAfter({ block: 'No.' }), [`${mayHave} It was not run again: No.`, 'approval'])
-  const [output] = await resultAfter({ allow: { to: 'bob' } })
-  assert.match(output!, /It was not run again: .*arguments/)
 })
 
 test('D04: without an approver the model receives outcomeUnknown', async () => {
@@ -226,18 +199,6 @@ test('D04: a run that ends while the question is open has an unknown outcome', a
   const [result] = await results()
   assert.deepEqual([result?.status, result?.interrupted], ['outcomeUnknown', true])
   assert.match(result!.output as string, /^The process ended while .* It was not run again: Not run: .*cancelled\./)
-})
-
-test('an around hook cannot make up that a process died', async () => {
-  const forged = hook(
-    'aroundToolUse',
-    async (_ctx, next) => ({ ...(await next()), status: 'outcomeUnknown', interrupted: true }) as never,
-    { name: 'forged' },
-  )
-  const { agent, results, paid } = shop({ use: [forged] })
-  assert.equal((await begin(agent)).status, 'completed')
-  assert.deepEqual(await results(), [{ status: 'outcomeUnknown', output: 'paid ann' }])
-  assert.equal(paid.length, 1)
 })
 
 test('an invalid policy for interrupted calls is rejected', () => {

@@ -11,7 +11,7 @@ import { liveEffects } from '../../core/effects/effects.ts'
 import { guard, hook } from '../../core/hooks/hook.ts'
 import { scriptedModel, type ScriptedModel, type ScriptedTurn } from '../../models/scripted.ts'
 import { fakeClock, type FakeClock } from '../../testing/fake-clock.ts'
-import { dyingStore, toolBegin, toolEnd, type Death } from './dying-store.fixture.ts'
+import { dyingStore, toolBegin, type Death } from './dying-store.fixture.ts'
 import { readSession } from '../log/read-session.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
@@ -147,21 +147,6 @@ test('a session that waits or was interrupted rejects input and says how to resu
 })
 
 // ── going on
-
-test('D19: an interrupted run resumes only with the guards it started with', async () => {
-  const strict = guard('beforeToolUse', (ctx) => ctx, { name: 'strict' })
-  for (const at of [toolBegin, toolEnd]) {
-    const store = memoryStore()
-    await cutOff(store, { at, stored: true }, (dying) =>
-      scene(dying, { use: [strict] }).agent.run('Go.', { session: 's' }),
-    )
-    const { lines } = (await store.read('s'))!
-    const { agent, done } = scene(store)
-    await assert.rejects(agent.resume('s'), { code: 'RESUME_GUARD_MISSING' })
-    assert.deepEqual([(await store.read('s'))!.lines, done], [lines, []])
-    assert.equal((await agent.resume('s', { acceptMissing: ['strict'] })).status, 'completed')
-  }
-})
 
 // ── time
 

@@ -67,25 +67,14 @@ export async function lockSession<T>(
 /** Opens a session. If the store answers too late, it is released. */
 async function openIn(
   store: SessionStore,
-  { id, create }: Pick<Locking, 'id' | 'create'>,
+  { id, create = false }: Pick<Locking, 'id' | 'create'>,
   answer: LockedSession['answer'],
 ): Promise<SessionWriter> {
-  const opening = openWriter(store, { id, create: create === true })
+  const opening = store.open(id, { create })
   try {
     return await answer(opening)
   } catch (thrown) {
     void opening.then((writer) => writer.release()).catch(() => undefined)
-    throw thrown
-  }
-}
-
-async function openWriter(
-  store: SessionStore,
-  { id, create }: { readonly id: string; readonly create: boolean },
-): Promise<SessionWriter> {
-  try {
-    return await store.open(id, { create })
-  } catch (thrown) {
     throw storeFailed(`The session "${id}" cannot be opened`, thrown)
   }
 }

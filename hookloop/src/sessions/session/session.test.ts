@@ -150,23 +150,6 @@ test('a session that is suspended takes no input until it is resumed, by any pro
   assert.equal((await session.send('Two.')).text, 'I: 2')
 })
 
-test('a session that is not there can be neither suspended nor resumed', async () => {
-  const session = clerk(memoryStore()).agent.session('none')
-  await assert.rejects(session.suspend(), { code: 'SESSION_UNKNOWN' })
-  await assert.rejects(session.resume(), { code: 'SESSION_UNKNOWN' })
-})
-
-test('agent.resume with the id of a suspended session resumes the session as well', async () => {
-  const store = memoryStore()
-  const { agent, paid } = clerk(store)
-  const run = await agent.session('s').send('Pay.')
-  assert.ok(run.status === 'suspended')
-  await agent.session('s').suspend()
-  await agent.resume('s', { answers: { [run.pending[0]!.id]: 'allow' } })
-  assert.equal(paid.length, 1)
-  await agent.session('s').send('More.')
-})
-
 suite('while a run is open, a session rejects', () => {
   const actions: { readonly [what: string]: (session: Session) => Promise<unknown> } = {
     'to be said anything': (session) => session.send('More.'),

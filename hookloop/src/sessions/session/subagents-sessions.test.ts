@@ -16,10 +16,8 @@ import { liveEffects } from '../../core/effects/effects.ts'
 import { guard } from '../../core/hooks/hook.ts'
 import { answerApproval, listApprovals } from './approvals.ts'
 import { replay } from '../replay/replay.ts'
-import { dyingStore } from './dying-store.fixture.ts'
 import { findSession } from './open-session.fixture.ts'
 import { quietClock } from './eventful-run.fixture.ts'
-import { historyOf } from '../log/history.fixture.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import type { SessionStore } from '../stores/store.ts'
 
@@ -64,46 +62,6 @@ async function drive({ agent }: World, store: SessionStore, id = 's'): Promise<R
     if (run.status !== 'suspended') return run
   }
 }
-
-async function endOf(store: SessionStore, id = 's') {
-  const { state } = historyOf((await store.read(id))!.lines, id)
-  const { usage, final } = state!.execution!
-  return {
-    status: final!.status,
-    steps: usage.steps,
-    toolCalls: usage.toolCalls,
-    tokens: usage.inputTokens,
-    state: state!,
-  }
-}
-
-test('D01, D04: subagents of a run that is interrupted before or after any write resume where they were and repeat nothing', async () => {
-  const straight = memoryStore()
-  const whole = dyingStore(straight, { at: Infinity, stored: true })
-  await drive(worldIn(whole), whole)
-  const { state: _state, ...amounts } = await endOf(straight)
-  const writes = whole.writes()
-  assert.ok(writes > 10, `${writes}`)
-  for (let at = 1; at <= writes; at++) {
-    for (const stored of [false, true]) {
-      const inner = memoryStore()
-      const dying = dyingStore(inner, { at, stored })
-      const first = worldIn(dying)
-      await Promise.race([drive(first, dying), dying.died])
-      const second = worldIn(inner)
-      await drive(second, inner)
-      const looked = [...first.looked, ...second.looked].toSorted()
-      assert.equal(new Set(looked).size, looked.length, `${at} ${stored}: twice in ${looked.join(' ')}`)
-      const { state, ...ended } = await endOf(inner)
-      const text = JSON.stringify(state)
-      const isLost = everything.filter((each) => !looked.includes(each))
-      if (isLost.length > 0)
-        assert.match(JSON.stringify(historyOf((await inner.read('s'))!.lines).records), /interrupted/)
-      assert.deepEqual(ended, amounts, `${at} ${stored}`)
-      assert.ok(!text.includes('"child"'))
-    }
-  }
-})
 
 test('the questions of subagents are in the list of the store, and are answered there by their id', async () => {
   const store = memoryStore()

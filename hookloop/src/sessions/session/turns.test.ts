@@ -153,12 +153,6 @@ suite('a turn', () => {
     assert.ok(first.status === 'failed' && again.status === 'failed')
     assert.deepEqual([again.error.code, again.error.message], [first.error.code, first.error.message])
   })
-
-  test('needs a session and an id', async () => {
-    const { agent } = scene(memoryStore())
-    await assert.rejects(agent.run('Go.', { turn: 't' }), /a turn needs a session/)
-    await assert.rejects(agent.run('Go.', { session: 's', turn: '' }), /1 to 256 characters/)
-  })
 })
 
 test('two requests with the same turn at the same time are one run, if they wait for the lock', async () => {

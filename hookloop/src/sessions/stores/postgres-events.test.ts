@@ -96,23 +96,6 @@ test('a watcher ends at once when its store is closed while the database is down
   await server.up()
 })
 
-test('a pool that cannot lend a connection, or has only one, can be watched', async () => {
-  const schema = 'polled'
-  const mine = postgresStore({ connectionString, schema })
-  const pool = new pg.Pool({ connectionString, max: 1 })
-  const bare = { query: (text: string, values?: unknown[]) => pool.query(text, values) }
-  const writer = await EventWriter.open(mine)
-  const stores = [postgresStore({ pool, schema }), postgresStore({ pool: bare, schema })]
-  const watching = stores.map((store) => follow(store))
-  await writer.add(1)
-  for (const each of watching) await each.reach(1)
-  await writer.add(2)
-  for (const each of watching) await each.reach(2)
-  for (const store of stores) await store.close()
-  await mine.close()
-  await pool.end()
-})
-
 test('a watcher rejects with the error of the database if the tables are gone', async () => {
   const store = postgresStore({ connectionString, schema: 'dropped' })
   await store.list()

@@ -3,7 +3,7 @@ import { checkSessionId } from './store.ts'
 type Watcher = { readonly id: string; readonly onChange: () => void; readonly onEnd: () => void }
 
 /** How a store learns what other processes have written. */
-export type Polling = {
+type Polling = {
   readonly ms: number
   /** The version of each session that exists. */
   versions(ids: readonly string[]): Promise<ReadonlyMap<string, unknown>>

@@ -3,7 +3,6 @@ import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, suite, test } from 'node:test'
-import type { AgentEvent } from '../../core/state/event.ts'
 import { sqliteStore } from './sqlite-store.ts'
 import type { SessionStore } from './store.ts'
 import { EventWriter } from '../log/event-writer.fixture.ts'
@@ -13,13 +12,6 @@ const root = mkdtempSync(join(tmpdir(), 'hookloop-sqlite-events-'))
 after(() => rmSync(root, { recursive: true, force: true }))
 
 const newPath = (): string => join(mkdtempSync(join(root, 'db-')), 'x.db')
-
-/** The messages of the first warnings. */
-async function messages(watched: AsyncIterable<AgentEvent>, count: number): Promise<readonly string[]> {
-  const found: string[] = []
-  for await (const event of watched) if (event.type === 'warning' && found.push(event.message) === count) break
-  return found
-}
 
 /** A database with the session x, which has six events. */
 async function scene(): Promise<{ path: string; store: SessionStore }> {
@@ -54,25 +46,6 @@ suite('a watcher of a database', () => {
       assert.deepEqual(found, ['1', '2', '3', '4', '5', '6'])
       await store.close().catch(() => undefined)
     })
-})
-
-test('a thousand watchers share one timer and one connection, and each gets every event', async (t) => {
-  const path = newPath()
-  const [mine, other] = [sqliteStore(path), sqliteStore(path)]
-  const writer = await EventWriter.open(mine)
-  await writer.add(1)
-  const timers = t.mock.method(globalThis, 'setTimeout')
-  const watching = Array.from({ length: 1_000 }, (_, i) => messages(watchSession(other, i % 2 === 0 ? 'x' : 'y'), 3))
-  const second = await EventWriter.open(mine, 'y')
-  for (const message of [2, 3]) await writer.add(message)
-  for (const message of [1, 2, 3]) await second.add(message)
-  for (const found of await Promise.all(watching)) assert.deepEqual(found, ['1', '2', '3'])
-  assert.ok(timers.mock.callCount() < 1_000, String(timers.mock.callCount()))
-  const before = timers.mock.callCount()
-  await new Promise((resolve) => setImmediate(resolve))
-  assert.equal(timers.mock.callCount(), before, 'without a watcher there is no timer')
-  await mine.close()
-  await other.close()
 })
 
 test('a store with a watcher keeps a process alive, and one without does not', async () => {
