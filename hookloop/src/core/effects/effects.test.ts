@@ -14,15 +14,6 @@ function limit(ms: number): TimeLimit {
   return { ms, key: { ...keyOf('', 'timeout'), hook: 'limit' } }
 }
 
-test('an effect that fails is stamped too, and its error comes through', async () => {
-  const { effects, clock } = processOf()
-  await clock.advance(50)
-  await assert.rejects(async () => effects.perform(effectOf(keyOf('a')), () => Promise.reject(new Error('broken'))), {
-    message: 'broken',
-  })
-  assert.equal(effects.now(), 1050)
-})
-
 test('work that answers in time gives its answer and does not move the time', async () => {
   const { effects, clock } = processOf()
   const { promise, resolve } = Promise.withResolvers<string>()

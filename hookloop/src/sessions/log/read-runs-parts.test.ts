@@ -110,15 +110,3 @@ test('a run that is followed while it runs is the same as when it is read at onc
 function storedIn({ recorded }: SessionReader): readonly StoredRun[] {
   return recorded.runs.map((run) => toStoredRun(run))
 }
-
-test('a session that was deleted and created again is read from its first line', async () => {
-  const store = memoryStore()
-  await agentOf(store).run('3', { session: 's' })
-  await readRuns(store, 's')
-  await store.delete('s')
-  await agentOf(store).run('5', { session: 's' })
-  assert.deepEqual(
-    (await readRuns(store, 's')).map(({ steps }) => steps.length),
-    [6],
-  )
-})

@@ -236,18 +236,14 @@ suite('a snapshot that does not fit the lines', () => {
     await assert.rejects(agent.run('One more.', { session: 'chat' }), { code: 'SESSION_CORRUPT', value: at })
   })
 
-  for (const [what, changed] of Object.entries({
-    edited: (lines: readonly string[], at: number) => lines.with(at, lines[at]!.replace('Message', 'message')),
-    removed: (lines: readonly string[], at: number) => lines.toSpliced(at, 1),
-    moved: (lines: readonly string[], at: number) => lines.toSpliced(at, 1).toSpliced(at + 2, 0, lines[at]!),
-  }))
-    test(`a line after it that was ${what} is reported`, async () => {
-      const { lines, head } = await long
-      const at = lines.findLastIndex((line) => line.includes('"t":"input"'))
-      assert.ok(at > lines.findLastIndex(isSnapshot))
-      const agent = createAgent({ model: talker, store: await storeWith({ lines: changed(lines, at), head }) })
-      await assert.rejects(agent.run('One more.', { session: 'chat' }), { code: 'SESSION_CORRUPT', value: at })
-    })
+  test('a line after it that was edited is reported', async () => {
+    const { lines, head } = await long
+    const at = lines.findLastIndex((line) => line.includes('"t":"input"'))
+    assert.ok(at > lines.findLastIndex(isSnapshot))
+    const edited = lines.with(at, lines[at]!.replace('Message', 'message'))
+    const agent = createAgent({ model: talker, store: await storeWith({ lines: edited, head }) })
+    await assert.rejects(agent.run('One more.', { session: 'chat' }), { code: 'SESSION_CORRUPT', value: at })
+  })
 })
 
 test('a long run that was interrupted resumes from its last snapshot, with all its steps and its complete ledger', async () => {
