@@ -4,7 +4,6 @@ import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { storeOptions, wholeNumber } from '../options.ts'
 import { selectingOptions } from '../run/session-options.ts'
-import { checkStep } from '../sessions/check-step.ts'
 import { findSession, loadIfPresent } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { UsageError } from '../usage-error.ts'
@@ -32,13 +31,11 @@ export const command: CommandDefinition = {
 
 function fork(given: string, flags: ForkFlags, cli: CliContext): Promise<void> {
   const { at, as, message } = flags
-  return withStore(flags, cli, async (opened) => {
-    const { store, options } = opened
+  return withStore(flags, cli, async ({ store, options }) => {
     const from = await findSession(store, given)
     if (as !== undefined && (await store.read(as)) !== undefined) {
       throw new UsageError(`--as ${as}: a session with this id already exists.`)
     }
-    await checkStep(opened, { session: from, at }, cli)
     const session = await forkSession(store, from, defined({ at, as, message }))
     if (flags.json === true) cli.out.write(`${jsonText({ session, from, at: at ?? null })}\n`)
     else {

@@ -3,7 +3,6 @@ import { rewindSession } from '../../sessions/session/rewind-session.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { CommandDefinition } from '../command.ts'
 import { storeOptions, wholeNumber } from '../options.ts'
-import { checkStep } from '../sessions/check-step.ts'
 import { findSession } from '../sessions/find-session.ts'
 import { withStore, type StoreFlags } from '../sessions/open-store.ts'
 import { jsonText } from '../terminal/json.ts'
@@ -27,10 +26,8 @@ export const command: CommandDefinition = {
 
 function rewind(given: string, flags: RewindFlags, cli: CliContext): Promise<void> {
   const { at, message } = flags
-  return withStore(flags, cli, async (opened) => {
-    const { store, options } = opened
+  return withStore(flags, cli, async ({ store, options }) => {
     const session = await findSession(store, given)
-    await checkStep(opened, { session, at }, cli)
     await rewindSession(store, session, defined({ at, message }))
     if (flags.json === true) cli.out.write(`${jsonText({ session, at: at ?? null })}\n`)
     else {
