@@ -204,7 +204,7 @@ class Waiting {
   readonly #limit: WorkLimit
   readonly #reject: (error: unknown) => void
   readonly #due: number
-  /** Whether the work was told to stop. */
+  /** Whether the work has been aborted. */
   #isAborted = false
   #hasEnded = false
   #stopTimer: (() => void) | undefined
