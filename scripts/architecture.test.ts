@@ -51,7 +51,7 @@ const usedByOthers = [
 ]
 
 /** Folders that import the core only through `plugin.ts` and `index.ts`. */
-const throughPlugin = ['actions', 'capabilities', 'serve', 'workers']
+const throughPlugin = ['actions', 'capabilities', 'serve', 'studio', 'workers']
 
 const files = globSync(`${SOURCE}/**/*.{ts,tsx}`)
   .filter((file) => !/\.(test|fixture|d)\.ts$/.test(file))
@@ -74,8 +74,11 @@ suite('imports', () => {
     refuse(({ file, to }) => folderOf(to) !== folderOf(file) && layerOf(to) >= layerOf(file))
   })
 
-  test('capabilities, actions, servers and workers import the core as a user of the package does: through its entry points', () => {
-    refuse(({ file, to }) => throughPlugin.includes(folderOf(file)) && folderOf(to) === 'core')
+  test('capabilities, actions, servers, workers and the studio import the core as a user of the package does: through its entry points', () => {
+    // The page in the browser, and the types of its requests, import only types that are free of Node.
+    const ofPage = /^studio\/(?:page\/|\w+\.types\.ts)/
+    const isHeld = (file: string): boolean => throughPlugin.includes(folderOf(file)) && !ofPage.test(file)
+    refuse(({ file, to }) => isHeld(file) && folderOf(to) === 'core')
   })
 
   test('capabilities do not import each other', () => {

@@ -21,13 +21,17 @@ export type { StateChange } from './core/state/state-diff.ts'
 // Agents and their inputs.
 export type { Agent } from './core/agent/agent.ts'
 export type { Run } from './core/agent/run.ts'
+export type { AgentDescription } from './core/agent/agent-description.ts'
 export { isAgent, storeOf } from './core/agent/agent-parts.ts'
 export { typedCommand } from './core/agent/slash-commands.ts'
 
 // The state of a run.
 export { AgentState, metadataKeys } from './core/state/agent-state.ts'
-export type { StopReason } from './core/state/continuation.ts'
+export { decidingVote, type ContinuationOutcome, type StopReason } from './core/state/continuation.ts'
+export { explain } from './core/explain/explain.ts'
+export { explanation } from './core/explain/explanation.ts'
 export type { AgentEvent, OwnEvent } from './core/state/event.ts'
+export type { Change, LedgerEntry, TimedLedgerEntry } from './core/state/ledger.ts'
 export type { Step } from './core/state/execution.ts'
 export {
   isReplyPart,
@@ -42,7 +46,7 @@ export {
 } from './core/state/message.ts'
 export { stopError } from './core/state/stop-request.ts'
 export type { AgentPath } from './core/state/subagent.ts'
-export type { Answer } from './core/state/tool-call.ts'
+export { answerProblem, askedHash, type Answer, type Approval } from './core/state/tool-call.ts'
 export { totalTokens, toTokens, type TokenUsage } from './core/state/usage.ts'
 
 // Requests to models and their answers.

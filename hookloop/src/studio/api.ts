@@ -1,7 +1,6 @@
-import { partsOf } from '../core/agent/agent-parts.ts'
 import { exportSession } from '../sessions/session/export-session.ts'
 import { forkSession } from '../sessions/session/fork-session.ts'
-import { sessionPort } from '../sessions/session/session.ts'
+import { resumeOf } from '../sessions/session/session.ts'
 import { isJsonObject } from '../values/json.ts'
 import { amount, boolean, listOf, must, object, oneOf, optional, shapeOf, string, type Shape } from '../values/shape.ts'
 import type { Api, SessionInfo, Streams, WhatIfRequest } from './api.types.ts'
@@ -108,7 +107,7 @@ export const calls: { readonly [K in keyof Api]: Call<Api[K]['request'], Api[K][
       const { session, resume = false } = request
       const agent = resume ? await agentFor((await readSummary(store, session)).agent, context) : undefined
       await answerQuestion(store, request, options.info.user)
-      if (agent !== undefined) context.inBackground(sessionPort(store).resume(partsOf(agent), { session, signal }))
+      if (agent !== undefined) context.inBackground(resumeOf(store, agent, { session, signal }))
       return { answered: request.question }
     },
   },
@@ -210,7 +209,7 @@ function findRow({ matrix: { rows } }: RunView, { from, back = false, what }: Fi
 async function agentFor(name: string, { options: { agent, liveAgent } }: Context): Promise<OtherHooks['agent']> {
   if (agent === undefined || liveAgent === undefined)
     throw new HttpProblem(409, 'AGENT_UNKNOWN', 'To run agents here, start the studio with --agent <file>.')
-  const own = partsOf(agent).name
+  const own = agent.describe().name
   if (name === own) return liveAgent()
   throw new HttpProblem(409, 'AGENT_UNKNOWN', `This is a run of "${name}"; the studio has the agent "${own}".`)
 }

@@ -1,6 +1,5 @@
-import { triggerNames, type HookTrigger } from '../core/hooks/triggers.ts'
-import type { TimedLedgerEntry } from '../core/state/ledger.ts'
-import type { StoredRun } from '../core/state/stored-run.ts'
+import { triggers as declared, type HookTrigger, type TimedLedgerEntry } from '../plugin.ts'
+import type { StoredRun } from '../sessions/index.ts'
 import type { Cells, Column } from './run.types.ts'
 
 /** The codes of cells, the most severe first. */
@@ -89,14 +88,14 @@ export function joinPlaces(known: string | undefined, more: string | undefined):
 
 function columnOf(hook: string, id: number, { decided, triggers, last }: Counts): Column {
   const { mode = 'loop', shadow = false, bookkeeping = false, definedAt } = last
-  const group = triggerNames.find((each) => triggers.has(each)) ?? ''
+  const group = order.find((each) => triggers.has(each)) ?? ''
   return { id, hook, mode, shadow, group, bookkeeping, decided, definedAt }
 }
 
+const order: readonly HookTrigger[] = [...declared]
 const modes: readonly Column['mode'][] = ['transform', 'guard', 'observe', 'loop']
 
 function byOrder(a: Column, b: Column): number {
-  const place = ({ group }: Column): number =>
-    group === '' ? triggerNames.length : triggerNames.indexOf(group as HookTrigger)
+  const place = ({ group }: Column): number => (group === '' ? order.length : order.indexOf(group as HookTrigger))
   return place(a) - place(b) || modes.indexOf(a.mode) - modes.indexOf(b.mode) || a.id - b.id
 }

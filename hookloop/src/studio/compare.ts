@@ -1,5 +1,5 @@
 import { diffRuns } from '../sessions/replay/diff-runs.ts'
-import type { StoredRun } from '../core/state/stored-run.ts'
+import type { StoredRun } from '../sessions/index.ts'
 import type { Comparison } from './api.types.ts'
 import { runSummary } from './runs.ts'
 

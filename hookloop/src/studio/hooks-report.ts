@@ -1,9 +1,9 @@
-import type { Agent } from '../core/agent/agent.ts'
+import type { Agent } from '../plugin.ts'
 import { listHooks } from '../hook-files/list-hooks.ts'
 import { TrustStore } from '../hook-files/trust/trust-store.ts'
 import { readRuns } from '../sessions/log/read-runs.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
-import type { StoredRun } from '../core/state/stored-run.ts'
+import type { StoredRun } from '../sessions/index.ts'
 import type { HookCounts, HooksReport } from './api.types.ts'
 import { codeOf, joinPlaces } from './cells.ts'
 

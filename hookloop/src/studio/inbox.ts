@@ -1,6 +1,6 @@
 import { answerApproval, listAsking } from '../sessions/session/approvals.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
-import { answerProblem, askedHash, type Answer, type Approval } from '../core/state/tool-call.ts'
+import { answerProblem, askedHash, type Answer, type Approval } from '../plugin.ts'
 import type { AnswerRequest } from './api.types.ts'
 import { HttpProblem } from './request-rules.ts'
 import type { Question } from './run.types.ts'

@@ -1,14 +1,6 @@
 import { isJsonObject, type Json } from '../values/json.ts'
-import type { TimedLedgerEntry } from '../core/state/ledger.ts'
-import { textOf, type Part } from '../core/state/message.ts'
-import type {
-  CallPath,
-  StoredCall,
-  StoredRun,
-  StoredRunEvent,
-  StoredStep,
-  StoredToolCall,
-} from '../core/state/stored-run.ts'
+import { textOf, type Part, type TimedLedgerEntry } from '../plugin.ts'
+import type { CallPath, StoredCall, StoredRun, StoredRunEvent, StoredStep, StoredToolCall } from '../sessions/index.ts'
 import { shorten } from '../values/text.ts'
 import { Columns, isDecision } from './cells.ts'
 import type { Column, Row } from './run.types.ts'

@@ -1,4 +1,4 @@
-import { decidingVote, type ContinuationOutcome } from '../core/state/continuation.ts'
+import { decidingVote, type ContinuationOutcome } from '../plugin.ts'
 import type { MatrixRow } from './matrix.ts'
 import type { Question, RowDetail } from './run.types.ts'
 

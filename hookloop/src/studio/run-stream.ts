@@ -1,7 +1,6 @@
 import { AgentError, toAgentError } from '../errors.ts'
 import type { SessionStore } from '../sessions/stores/store.ts'
-import type { AgentEvent } from '../core/state/event.ts'
-import type { TimedLedgerEntry } from '../core/state/ledger.ts'
+import type { AgentEvent, TimedLedgerEntry } from '../plugin.ts'
 import { matrixOf } from './matrix.ts'
 import type { RunView } from './runs.ts'
 import type { RunChange, RunInfo, RunRef } from './run.types.ts'

@@ -1,13 +1,10 @@
-import { explanationText } from '../core/explain/explain.ts'
-import { explanation } from '../core/explain/explanation.ts'
+import { explain, explanation, textOf, totalTokens } from '../plugin.ts'
 import { loadSession } from '../sessions/log/read-session.ts'
 import type { SessionReader } from '../sessions/log/session-reader.ts'
 import { toStoredRun } from '../sessions/log/stored-run.ts'
 import { sessionUnknown, type SessionStore } from '../sessions/stores/store.ts'
 import { BoundedMap } from '../values/bounded-map.ts'
-import { textOf } from '../core/state/message.ts'
-import type { StoredRun } from '../core/state/stored-run.ts'
-import { totalTokens } from '../core/state/usage.ts'
+import type { StoredRun } from '../sessions/index.ts'
 import { questionOf } from './inbox.ts'
 import { line, matrixOf, type Matrix } from './matrix.ts'
 import { HttpProblem } from './request-rules.ts'
@@ -128,7 +125,7 @@ function wayOn(run: StoredRun): string | undefined {
 }
 
 export function runExplanation(run: StoredRun): RunExplanation {
-  return { text: explanationText(explanation(run)), warnings: run.warnings.map(({ message }) => message) }
+  return { text: explain(run), warnings: run.warnings.map(({ message }) => message) }
 }
 
 /** The questions that a run waits for. */

@@ -1,4 +1,4 @@
-import type { StoredCall, StoredRun } from '../core/state/stored-run.ts'
+import type { StoredCall, StoredRun } from '../sessions/index.ts'
 import type { Matrix } from './matrix.ts'
 import type { Span, TimeReport } from './run.types.ts'
 

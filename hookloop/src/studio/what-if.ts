@@ -1,15 +1,11 @@
-import type { Agent } from '../core/agent/agent.ts'
-import { partsOf } from '../core/agent/agent-parts.ts'
-import type { Capability } from '../core/agent/capability.ts'
-import type { Hook } from '../core/hooks/hook.ts'
-import { HookPlans } from '../core/hooks/hook-plans.ts'
+import type { Agent, Capability, Hook } from '../plugin.ts'
 import { decidedWords } from '../sessions/replay/format-replay.ts'
 import type { ReplayPlace } from '../sessions/replay/compare-ledgers.ts'
-import { changedHooks, replay, type ReplayReport } from '../sessions/replay/replay.ts'
+import { hooksWith, replay, type ReplayReport } from '../sessions/replay/replay.ts'
 import { forkSession } from '../sessions/session/fork-session.ts'
-import { sessionPort } from '../sessions/session/session.ts'
+import { sessionOf } from '../sessions/session/session.ts'
 import { sessionUnknown, type SessionStore } from '../sessions/stores/store.ts'
-import type { StoredRun } from '../core/state/stored-run.ts'
+import type { StoredRun } from '../sessions/index.ts'
 import type { WhatIfPlace, WhatIfReport } from './api.types.ts'
 import type { Matrix } from './matrix.ts'
 
@@ -79,11 +75,9 @@ export async function runInFork(
   run: StoredRun,
   { agent, signal, ...others }: OtherHooks & { readonly signal: AbortSignal },
 ): Promise<{ readonly session: string; readonly ended: Promise<unknown> }> {
-  const parts = partsOf(agent)
-  const plans = new HookPlans(changedHooks(parts, others).hooks, parts.toolNames)
   const as = `${run.session.slice(0, 100).toWellFormed()}-${crypto.randomUUID().slice(0, 8)}`
   if (run.index > 0) await forkSession(store, run.session, { at: run.lines.first - 1, as })
-  const session = sessionPort(store).session({ ...parts, plans }, as)
+  const session = sessionOf(store, agent, as, hooksWith(agent, others))
   const ended = session.send(run.input, { signal, ...(run.metadata !== undefined && { metadata: run.metadata }) })
   return { session: as, ended }
 }

@@ -127,6 +127,11 @@ function endOf(run: Run): ReplayReport['record'] {
   return code === 'REPLAY_DIVERGED' ? { status: 'diverged', message: message! } : { status: 'complete' }
 }
 
+/** The hooks of an agent, with others. */
+export function hooksWith(agent: object, others: OtherHooks): readonly Hook[] {
+  return changedHooks(partsOf(agent), others).hooks
+}
+
 /**
  * The hooks of an agent that are in force, in order, with some replaced or removed, and then the added ones; which were given
  * and which are gone. Throws AGENT_INVALID_OPTION for a hook to remove that the agent does not have.

@@ -2,6 +2,8 @@ import { warningsOf } from '../../core/explain/warnings.ts'
 import { checkRunOptions } from '../../core/agent/run-options.ts'
 import { checkOptions } from '../../values/check-options.ts'
 import type { SessionPort, SessionRunOptions } from '../../core/agent/agent.ts'
+import type { Hook } from '../../core/hooks/hook.ts'
+import { HookPlans } from '../../core/hooks/hook-plans.ts'
 import { inputFor, stateFor } from '../../core/loop/drive.ts'
 import type { Run } from '../../core/agent/run.ts'
 import { streamRun } from '../../core/agent/run-stream.ts'
@@ -39,9 +41,20 @@ export function sessionPort(store: SessionStore): SessionPort {
   }
 }
 
-/** A session of an agent in any store. */
-export function sessionOf(store: SessionStore, agent: object, id: string): Session {
-  return sessionPort(store).session(partsOf(agent), id)
+/** A session of an agent in any store, also with other hooks. */
+export function sessionOf(store: SessionStore, agent: object, id: string, hooks?: readonly Hook[]): Session {
+  const parts = partsOf(agent)
+  const plans = hooks === undefined ? parts.plans : new HookPlans(hooks, parts.toolNames)
+  return sessionPort(store).session({ ...parts, plans }, id)
+}
+
+/** Resumes the run of a session in any store. */
+export function resumeOf(
+  store: SessionStore,
+  agent: object,
+  options: Parameters<SessionPort['resume']>[1],
+): Promise<Run> {
+  return sessionPort(store).resume(partsOf(agent), options)
 }
 
 /** How long `session.stop` waits for another process. */
