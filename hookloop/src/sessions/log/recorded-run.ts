@@ -14,17 +14,11 @@ export type RecordedRun = {
   /** The state before the run; undefined for the first run. */
   readonly before: AgentState | undefined
   /** What follows its input, up to the next run. */
-  readonly records: readonly NumberedRecord[]
+  readonly records: NumberedRecord[]
   /** What they amount to. */
-  readonly state: AgentState | undefined
+  state: AgentState | undefined
   readonly log: RunLog
   /** Where each step begins in `records`, by its index: behind the checkpoint that closed the step before. */
-  readonly stepStarts: readonly number[]
-}
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-type GrowingRun = Mutable<Omit<RecordedRun, 'records' | 'stepStarts'>> & {
-  readonly records: NumberedRecord[]
   readonly stepStarts: number[]
 }
 
@@ -36,21 +30,17 @@ type Followed = Pick<RecordedRun, 'state' | 'log'> & {
 /** The runs of a session, and when it was rewound. */
 export class RecordedRuns {
   readonly rewound: RewoundRecord[] = []
-  readonly #runs: GrowingRun[] = []
-
-  get runs(): readonly RecordedRun[] {
-    return this.#runs
-  }
+  readonly runs: RecordedRun[] = []
 
   /** Called with each record after the reader has followed it. */
   add(record: NumberedRecord, { start, runs, state, log }: Followed): void {
     if (record.t === 'input') {
-      const begin = { start: start!, index: runs - 1, input: record, before: state, records: [], state, log }
-      this.#runs.push({ ...begin, stepStarts: [0] })
+      const begin = { start: start!, index: runs - 1, input: record, before: state }
+      this.runs.push({ ...begin, records: [], state, log, stepStarts: [0] })
       return
     }
     if (record.t === 'rewound') this.rewound.push(record)
-    const last = this.#runs.at(-1)
+    const last = this.runs.at(-1)
     if (last === undefined || record.t === 'snapshot') return // it was changed before its first run
     const { records, stepStarts } = last
     records.push(record)
