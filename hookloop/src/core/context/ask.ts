@@ -75,10 +75,10 @@ export async function ask(run: RunContext, question: Question): Promise<Answer> 
     if (passes(thrown)) throw thrown
     const failure = toAgentError(thrown, 'HOOK_FAILED')
     given = { block: `The question could not be answered: ${failureText(failure, false)}` }
-    run.setDeadline()
+    run.effects.time.waitsChanged()
     if (run.effects.time.end === undefined) noteFailure(run, question, failure)
   }
-  run.setDeadline() // waiting time does not count
+  run.effects.time.waitsChanged()
   return given
 }
 
@@ -98,18 +98,14 @@ async function askNow(run: RunContext, question: Question, approval: Approval, s
   const warn = (warnings: readonly EntryWarning[]): void => noteAbout(run, question, { warnings })
   const askApprover = async (): Promise<AskedAnswer> =>
     policy(approval, signal, { agentId: state.agentId, state, warn })
-  time.hold()
-  try {
-    const given = fittingAnswer(approval, await time.wait(run.approvals.run(askApprover), untilEnd))
-    if (given === 'suspend') {
-      noteAnswer(run, question, given)
-      throw new Suspended([approval])
-    }
-    emitAnswered(run, approval, given)
-    return given
-  } finally {
-    time.release()
+  time.waitsChanged()
+  const given = fittingAnswer(approval, await time.wait(run.approvals.run(askApprover), untilEnd))
+  if (given === 'suspend') {
+    noteAnswer(run, question, given)
+    throw new Suspended([approval])
   }
+  emitAnswered(run, approval, given)
+  return given
 }
 
 /** A warning, because an approver that fails looks like one that blocks everything. */

@@ -151,14 +151,17 @@ export class RunContext implements HookHost {
     return this.effects.path.length === 0
   }
 
-  /** Sets when running work is aborted. Call when the time that the run has worked or waited is known or has changed. */
+  /** Sets when running work is aborted, by the time that the run has worked and waited. */
   setDeadline(): void {
-    const { budgets } = this.parts
-    const { log } = this.effects.journal
-    const { startedAt: from, waitedMs } = this.#execution ?? { startedAt: this.now, waitedMs: 0 }
-    const start = from + log.waitedMs(from) + waitedMs
-    const [first, limit] = earliestLimit(budgets, start, this.ancestors)
-    if (limit !== undefined) this.effects.time.setDeadline(first, limit)
+    const { time, journal } = this.effects
+    const first = earliestLimit(this.parts.budgets, this.ancestors)
+    if (first === undefined) return
+    const { limit, before } = first
+    const { now } = this
+    time.setDeadline(() => {
+      const { startedAt, waitedMs } = this.#execution ?? { startedAt: now, waitedMs: 0 }
+      return { at: startedAt + waitedMs + journal.log.waitedMs(startedAt) + limit.ms - before, limit }
+    })
   }
 
   get workedMs(): number {
@@ -343,7 +346,8 @@ export class RunContext implements HookHost {
     this.#hasVotedToEnd = true
     const { time } = this.effects
     if (end === 'limit' && this.forbidden?.reason === 'timeLimit') return // a guard was faster
-    this.cast([end === 'cancel' ? cancelVote(time.stopRequest()) : limitVote(time, this.now)])
+    const { before = 0 } = earliestLimit(this.parts.budgets, this.ancestors) ?? {}
+    this.cast([end === 'cancel' ? cancelVote(time.stopRequest()) : limitVote(time.limit, before + this.workedMs)])
   }
 
   noteStillRunning(what: string): void {

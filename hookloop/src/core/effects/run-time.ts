@@ -46,11 +46,7 @@ export class RunTime {
   #end: RunEnd | undefined
   #error: AgentError | undefined
   #request: StopRequest | undefined
-  #deadline = Infinity
-  #limit: RunLimit | undefined
-  /** How often the deadline was suspended, and since when. */
-  #holds = 0
-  #heldSince = 0
+  #next: (() => Deadline) | undefined
   #isOpen = false
   #stopTimer: (() => void) | undefined
 
@@ -108,7 +104,7 @@ export class RunTime {
     this.#isOpen = true // from now on it listens to nothing
     if (this.#parent !== undefined) this.#parent.#children.delete(this)
     if (this.#onCancel !== undefined) this.#cancelSignal!.removeEventListener('abort', this.#onCancel)
-    this.#deadline = Infinity
+    this.#next = undefined
     this.#startTimer()
   }
 
@@ -116,20 +112,20 @@ export class RunTime {
     this.#endBy('cancel', cancelled(), this.#cancelSignal?.reason)
   }
 
-  /** Sets the time of the clock at which running work is aborted, and the limit that this follows from. */
-  setDeadline(at: number, limit: RunLimit): void {
-    if (at === this.#deadline) return
-    this.#deadline = at
-    this.#limit = limit
+  /** Sets when running work is aborted. It is asked again whenever that matters, because it changes when the run has waited. */
+  setDeadline(next: () => Deadline): void {
+    this.#next = next
+    if (this.#parent !== undefined) this.#parent.#children.add(this)
     this.#startTimer()
   }
 
+  /** The time of the clock; Infinity while an approver is asked. */
   get deadline(): number {
-    return this.#deadline
+    return this.#next?.().at ?? Infinity
   }
 
   get limit(): RunLimit {
-    return this.#limit ?? this.#parent?.limit ?? { ms: 0, by: 'hookloop' }
+    return this.#next?.().limit ?? this.#parent?.limit ?? { ms: 0, by: 'hookloop' }
   }
 
   /** Ends the run as its deadline does. For replays: live runs use their clock. */
@@ -137,25 +133,23 @@ export class RunTime {
     this.#endBy('limit', timeIsOver(this.limit))
   }
 
-  /** Suspends the deadline while an approver is asked: no limit counts that time. */
-  hold(): void {
-    if (this.#holds++ === 0) this.#heldSince = this.clock?.now() ?? 0
-    this.#startTimer()
-    this.#parent?.hold()
+  /** A question was asked or answered: no limit of the run and its subagents counts the time while one is open. */
+  waitsChanged(): void {
+    if (this.#parent === undefined) this.#startTimers()
+    else this.#parent.waitsChanged()
   }
 
-  release(): void {
-    if (--this.#holds === 0) this.#deadline += (this.clock?.now() ?? 0) - this.#heldSince
+  #startTimers(): void {
     this.#startTimer()
-    this.#parent?.release()
+    for (const child of this.#children) child.#startTimers()
   }
 
-  /** Starts the timer of the deadline, unless it is suspended. A time beyond the longest timer is only checked between effects. */
+  /** Starts the timer of the deadline. A time beyond the longest timer is only checked between effects. */
   #startTimer(): void {
     this.#stopTimer?.()
     this.#stopTimer = undefined
-    if (this.clock === undefined || this.#holds > 0 || this.#end !== undefined) return
-    const left = this.#deadline - this.clock.now()
+    if (this.clock === undefined || this.#end !== undefined) return
+    const left = this.deadline - this.clock.now()
     if (left <= MAX_TIMER_MS) this.#stopTimer = startTimer(this.clock, left, () => this.expire())
   }
 
@@ -292,26 +286,23 @@ export function limitedBy({ value }: { readonly value?: unknown }): string | und
   return typeof by === 'string' ? by : undefined
 }
 
-/** The limit that is reached first, and when: of a run that has started then, or of its ancestors. */
+/** When the time of a run is over, and by which limit; without one it is never. */
+export type Deadline = { readonly at: number; readonly limit: RunLimit | undefined }
+
+/** The limit that a run reaches first, and what is counted of it when the run starts: the time that its ancestor has worked. */
 export function earliestLimit(
   budgets: readonly { readonly time?: RunLimit }[],
-  start: number,
   ancestors: readonly Above[] | undefined,
-): readonly [number, RunLimit | undefined] {
-  let [first, limit]: [number, RunLimit | undefined] = [Infinity, undefined]
-  for (let level = 0; level < budgets.length; level++) {
-    const { time } = budgets[level]!
-    if (time === undefined) continue
-    const at = start + time.ms - (ancestors?.[level]?.workedMs ?? 0)
-    if (at < first) [first, limit] = [at, time]
-  }
-  return [first, limit]
+): { readonly limit: RunLimit; readonly before: number } | undefined {
+  const limits = budgets.flatMap(({ time: limit }, level) =>
+    limit === undefined ? [] : [{ limit, before: ancestors?.[level]?.workedMs ?? 0 }],
+  )
+  return limits.toSorted((a, b) => a.limit.ms - a.before - (b.limit.ms - b.before))[0]
 }
 
 /** The vote that ends a run whose time is over. */
-export function limitVote({ deadline, limit }: RunTime, now: number): ContinuationEvaluation {
-  const { ms, by } = limit
-  const value = { value: ms + Math.max(0, now - deadline), limit: ms }
+export function limitVote({ ms, by }: RunLimit, worked: number): ContinuationEvaluation {
+  const value = { value: Math.max(ms, worked), limit: ms }
   const message = `Time limit reached: ${value.value}/${ms} ms.`
   return Object.freeze({ decision: 'forbidContinuation', reason: 'timeLimit', message, source: by, value })
 }

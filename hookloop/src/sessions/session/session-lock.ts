@@ -53,7 +53,10 @@ export async function lockSession<T>(
   const { id, create = false, signal, limit } = locking
   const time = new RunTime(systemClock, signal)
   const answer = <A>(call: Promise<A>): Promise<A> => {
-    if (limit !== undefined) time.setDeadline(systemClock.now() + limit.ms, limit)
+    if (limit !== undefined) {
+      const at = systemClock.now() + limit.ms
+      time.setDeadline(() => ({ at, limit }))
+    }
     return time.wait(call, storeLimit)
   }
   try {
