@@ -3,12 +3,6 @@ type Equivalent = { readonly file: string; readonly code: string; readonly chang
 
 export const equivalent: readonly Equivalent[] = [
   {
-    file: 'hook-files/claude/load/trusted-groups.ts',
-    code: "if (handler.type !== 'command') return ''",
-    change: "return '' → ;",
-    why: 'Another handler has no command and no arguments: they are joined to an empty text.',
-  },
-  {
     file: 'hook-files/claude/answer/merge-answers.ts',
     code: 'const rank = { deny: 4, defer: 3, ask: 2, allow: 1 } as const',
     change: '4 → 5',
@@ -19,12 +13,6 @@ export const equivalent: readonly Equivalent[] = [
     code: "return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value",
     change: "'array' → 'array-changed'",
     why: 'Kinds are only compared with each other.',
-  },
-  {
-    file: 'hook-files/claude/answer/to-hook-outcome.ts',
-    code: "{ merged, mode = 'transform', args }: ToOutcome,",
-    change: "'transform' → 'transform-changed'",
-    why: "The mode is only compared with 'guard'.",
   },
   ...[
     ['maxSteps', 'steps: maxSteps'],
