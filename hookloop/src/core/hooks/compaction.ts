@@ -5,9 +5,9 @@ import type { Infers } from './infer.ts'
 export type CompactOptions = {
   /** How many of the latest messages to keep; more if a call would be separated from its result. */
   readonly keep: number
-  /** Messages to keep wherever they are, with their calls or results. */
+  /** Messages to keep wherever they are, with their calls or results. Default none. */
   readonly pin?: (message: Message) => boolean
-  /** Whether it was requested explicitly. Hooks see this. */
+  /** Whether it was requested explicitly. Hooks see this. Default false. */
   readonly requested?: boolean
   /** Writes the summary of the other messages. If it fails, the conversation does not change. */
   readonly summarize: (ctx: SummaryContext) => string | Promise<string>

@@ -9,12 +9,15 @@ import type { HookTrigger } from './triggers.ts'
 export type InferOptions<S = Schema | JsonObject> = {
   /** Defaults to the model of the conversation. */
   readonly model?: ModelSource
+  /** The system prompt. Default: empty. */
   readonly system?: string
+  /** A conversation. Default: empty. */
   readonly messages?: Iterable<Message>
+  /** The last message. Default none: the conversation is enough. */
   readonly prompt?: string | Message
-  /** The schema of the answer. `output` in the result is the parsed value. */
+  /** The schema of the answer. `output` in the result is the parsed value. Default none: the answer is a text. */
   readonly output?: S
-  /** Settings for this call. The settings of the agent do not apply to it. */
+  /** Settings for this call. The settings of the agent do not apply to it. Default none. */
   readonly settings?: ModelSettings
 }
 
