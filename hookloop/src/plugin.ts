@@ -7,7 +7,7 @@ export { tool, type OnUnknownOutcome, type Tool, type ToolRun } from './core/age
 export type { CompactOptions } from './core/hooks/compaction.ts'
 export type { GuardContext, HookContext, ObserveContext } from './core/hooks/context.ts'
 export { guard, hook, observe, type Hook } from './core/hooks/hook.ts'
-export { specOf, triggers, type HookTrigger } from './core/hooks/triggers.ts'
+export { triggers, type HookTrigger } from './core/hooks/triggers.ts'
 export { matchesWildcard, toNameTest, type NamePattern } from './core/hooks/patterns.ts'
 
 // Hooks whose work happens elsewhere: a command, a request, an agent.
@@ -23,7 +23,7 @@ export type { Agent } from './core/agent/agent.ts'
 export type { Run } from './core/agent/run.ts'
 export type { AgentDescription } from './core/agent/agent-description.ts'
 export { isAgent, storeOf } from './core/agent/agent-parts.ts'
-export { typedCommand } from './core/agent/slash-commands.ts'
+export { typedCommand, type TypedCommand } from './core/agent/slash-commands.ts'
 
 // The state of a run.
 export { AgentState, metadataKeys } from './core/state/agent-state.ts'

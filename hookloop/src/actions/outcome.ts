@@ -5,7 +5,7 @@ import {
   textMessage,
   toInput,
   toMessage,
-  specOf,
+  triggers,
   type ActionContext,
   type FailedAction,
   type HookOutcome,
@@ -79,7 +79,9 @@ export function readOutcome(answer: unknown, ctx: ActionContext, by: string): Ho
 /** The outcome that blocks at a trigger. At `onStop` it prevents the stop. */
 export function blockAt(trigger: HookTrigger, reason: string): ActionOutcome {
   if (trigger === 'onStop') return { continue: reason }
-  return specOf(trigger).onGuardFailure === 'forbid' ? { stop: reason } : { decision: 'block', reason }
+  const spec = triggers[trigger]
+  const forbids = 'onGuardFailure' in spec && spec.onGuardFailure === 'forbid'
+  return forbids ? { stop: reason } : { decision: 'block', reason }
 }
 
 const fields = {

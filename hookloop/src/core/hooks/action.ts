@@ -1,6 +1,6 @@
 import { optionTypes } from '../../values/option-types.ts'
 import { checkOptions } from '../../values/check-options.ts'
-import { BaseContext, type FactValues, type Mode } from './base-context.ts'
+import { BaseContext, type Mode } from './base-context.ts'
 import type { InferOptions } from './infer.ts'
 import type { HookOutcome } from './outcome.ts'
 
@@ -35,7 +35,7 @@ export type Action = {
 export type ActionContext = BaseContext
 
 /** What the trigger of an action carries, such as `toolCall`, by name. */
-export function factsOf(ctx: ActionContext): FactValues {
+export function factsOf(ctx: ActionContext): { readonly [fact: string]: unknown } {
   return BaseContext.draftOf(ctx).facts
 }
 
