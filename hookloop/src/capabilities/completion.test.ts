@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { tool } from '../core/agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
 import type { FinishReason } from '../core/state/inference.ts'
 import { guard, type Hook } from '../core/hooks/hook.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { fire } from '../testing/fire.ts'
 import { completion } from './completion.ts'
-import { errorPolicy } from './error-policy.ts'
-import { guards } from './guards.ts'
 
 const [done] = completion().hooks as [Hook<'afterStep'>]
 
@@ -61,16 +58,4 @@ test('an agent with its own completion has that instead', async () => {
   const run = await createAgent({ model: scriptedModel(['not yet', 'over', 'too far']), use: [own] }).run('go')
   assert.equal(run.status === 'completed' && run.final.by, 'over')
   assert.equal(run.state.stepCount, 2)
-})
-
-test('a run with recovered tool errors is completed', async () => {
-  const fails = tool({
-    name: 'fails',
-    description: 'Fails.',
-    input: { type: 'object' },
-    execute: () => Promise.reject(new Error('no')),
-  })
-  const model = scriptedModel([{ toolCalls: [{ name: 'fails' }] }, 'I could not.'])
-  const run = await createAgent({ model, use: [fails, errorPolicy(), guards()] }).run('go')
-  assert.equal(run.status, 'completed')
 })

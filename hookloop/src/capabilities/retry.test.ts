@@ -33,22 +33,12 @@ function errorOf(run: Run): AgentError {
 
 // ── what is retried
 
-for (const code of retryableErrorCodes) {
-  test(`a call that failed with ${code} is retried`, async () => {
+test('a call that failed with a code of retryableErrorCodes is retried, and no other', async () => {
+  for (const code of (Object.keys(errorCodes) as ErrorCode[]).filter((each) => !/^(REPLAY_|RECORDING_)/.test(each))) {
     const model = scriptedModel([failing(code), 'Done.'])
     const run = await agentOn(model, retry(quick)).run('go')
-    assert.deepEqual([run.status, run.text, model.requests.length], ['completed', 'Done.', 2])
-  })
-}
-
-const lasting = (Object.keys(errorCodes) as ErrorCode[]).filter(
-  (code) => !(retryableErrorCodes as readonly string[]).includes(code),
-)
-test('no other failure is retried', async () => {
-  for (const code of lasting.filter((each) => !/^(REPLAY_|RECORDING_)/.test(each))) {
-    const model = scriptedModel([failing(code), 'Done.'])
-    const run = await agentOn(model, retry(quick)).run('go')
-    assert.deepEqual([errorOf(run).code, model.requests.length], [code, 1], code)
+    const isRetried = (retryableErrorCodes as readonly string[]).includes(code)
+    assert.deepEqual([run.status, model.requests.length], isRetried ? ['completed', 2] : ['failed', 1], code)
   }
 })
 
@@ -59,19 +49,13 @@ test('with "on", only those codes are retried', async () => {
   assert.deepEqual([rejected.text, errorOf(overloaded).code], ['Done.', 'MODEL_OVERLOADED'])
 })
 
-for (const maxRetries of [0, 1, 4]) {
-  test(`with maxRetries: ${maxRetries} the model is called ${maxRetries + 1} times, and the last failure is reported`, async () => {
-    const turns = Array.from({ length: 9 }, (_, i) => failing('MODEL_OVERLOADED', `busy ${i + 1}`))
-    const model = scriptedModel(turns)
-    const run = await agentOn(model, retry({ ...quick, maxRetries })).run('go')
-    assert.deepEqual([errorOf(run).message, model.requests.length], [`busy ${maxRetries + 1}`, maxRetries + 1])
-  })
-}
-
-test('by default a call is made three times', async () => {
-  const model = scriptedModel(() => failing())
-  await agentOn(model, retry(quick)).run('go')
-  assert.equal(model.requests.length, 3)
+test('a call is repeated at most maxRetries times, by default twice, and the last failure is reported', async () => {
+  for (const maxRetries of [undefined, 0, 4]) {
+    const model = scriptedModel(Array.from({ length: 9 }, (_, i) => failing('MODEL_OVERLOADED', `busy ${i + 1}`)))
+    const run = await agentOn(model, retry({ ...quick, ...(maxRetries !== undefined && { maxRetries }) })).run('go')
+    const calls = (maxRetries ?? 2) + 1
+    assert.deepEqual([errorOf(run).message, model.requests.length], [`busy ${calls}`, calls])
+  }
 })
 
 test('onError fires after the last attempt, and its retry has as many attempts again', async () => {
@@ -126,23 +110,15 @@ test('a cancellation during the wait ends the run at once', async () => {
   assert.deepEqual([status, model.requests.length, left()], ['cancelled', 1, 0])
 })
 
-test('guards judge every attempt', async () => {
+test('guards judge every attempt, and one that forbids it ends the retries, whatever "on" says', async () => {
   let judged = 0
-  const count = guard('beforeInference', (ctx) => (judged++, ctx))
-  await agentOn(scriptedModel([failing(), failing(), 'Done.']), count, retry(quick)).run('go')
-  assert.equal(judged, 3)
+  const twice = guard('beforeInference', (ctx) => (++judged > 2 ? ctx.stop('Enough.') : ctx), { name: 'twice' })
+  const model = scriptedModel(() => failing())
+  const on = ['MODEL_OVERLOADED', 'MODEL_FAILED'] as const
+  const run = await agentOn(model, twice, retry({ ...quick, maxRetries: 8, on })).run('go')
+  assert.deepEqual([run.status, run.status === 'stopped' && run.by], ['stopped', 'twice'])
+  assert.deepEqual([judged, model.requests.length], [3, 2])
 })
-
-for (const on of [undefined, ['MODEL_OVERLOADED', 'MODEL_FAILED'] as const]) {
-  test(`a guard that forbids an attempt ends the retries${on ? ', whatever "on" says' : ''}`, async () => {
-    let judged = 0
-    const twice = guard('beforeInference', (ctx) => (++judged > 2 ? ctx.stop('Enough.') : ctx), { name: 'twice' })
-    const model = scriptedModel(() => failing())
-    const run = await agentOn(model, twice, retry({ ...quick, maxRetries: 8, ...(on && { on }) })).run('go')
-    assert.deepEqual([run.status, run.status === 'stopped' && run.by], ['stopped', 'twice'])
-    assert.deepEqual([judged, model.requests.length], [3, 2])
-  })
-}
 
 // ── usage, ledger and replay
 
