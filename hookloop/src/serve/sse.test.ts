@@ -75,6 +75,13 @@ test('a client that takes nothing for too long is disconnected, and its source i
   }, /takes no data/)
 })
 
+test('a source that fails ends the response, and nothing is left of it', async (t) => {
+  const cleared = t.mock.method(globalThis, 'clearInterval')
+  const failing: Source = () => ({ next: () => Promise.reject(new Error('no more')) })
+  await assert.rejects(respond(failing).response.text(), /no more/)
+  assert.equal(cleared.mock.callCount(), 1)
+})
+
 test('a client that leaves ends the source', async () => {
   const { response, ended } = respond(silence)
   const reader = response.body!.getReader()

@@ -48,7 +48,10 @@ export function sseResponse(
       },
       async pull(controller) {
         ;[since, isWaiting] = [performance.now(), true]
-        const { done, value } = await source.next()
+        const { done, value } = await source.next().catch((error: unknown) => {
+          end()
+          throw error
+        })
         ;[since, isWaiting] = [performance.now(), false]
         if (done !== true) return controller.enqueue(encoder.encode(toText(value)))
         clearInterval(timer)

@@ -14,7 +14,7 @@ import { serve } from '../serve/serve.ts'
 import { engines, TestFleet, until, type TestWorker } from './fleet.fixture.ts'
 
 /** Starting a worker takes seconds. */
-const deaths = isSoak ? kills : 4
+const deaths = isSoak ? kills : 2
 /** Sessions that the worker itself has driven until they wait, and all that wait: the others are copies in the database. */
 const [DRIVEN, WAITING] = isSoak ? [2_000, 10_000] : [100, 500]
 

@@ -1,16 +1,19 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Api, SessionSummary, Streams } from '../api.types.ts'
 import type { EmbeddedRun, Question, RunChange } from '../run.types.ts'
-import { bundlePage } from './bundle-page.ts'
+import { loadPage } from '../page-html.ts'
+import { HttpProblem } from '../request-rules.ts'
+import { serveStudio } from '../server.ts'
 import { exampleRun, question } from './run-data.fixture.ts'
 import { editQuestion, comparison, hooksReport, sessions, studioInfo, whatIfReport } from './studio-data.fixture.ts'
 
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 export const TOKEN = 'a-token'
 
 type Calls = { readonly [Name in keyof Api]?: (request: Api[Name]['request']) => Api[Name]['response'] }
+type Reader = {
+  readonly name: keyof Streams
+  readonly push: (line: unknown) => void
+  readonly lose: () => void
+}
 export type Sent = { readonly name: string; readonly request: unknown }
 
 /** A studio that answers with given data, so that a test decides what happens and when. */
@@ -22,11 +25,10 @@ export async function fakeStudio(
     readonly sessions?: readonly SessionSummary[]
   } = {},
 ) {
-  const page = await bundlePage()
   const run = given.run ?? exampleRun
   const list = given.sessions ?? sessions
   const sent: Sent[] = []
-  const open = new Map<keyof Streams, Set<ServerResponse>>()
+  const readers = new Set<Reader>()
   const early: RunChange[] = []
   let connected = Promise.resolve()
   let waiting: readonly Question[] = given.questions ?? [question, editQuestion]
@@ -74,69 +76,66 @@ export async function fakeStudio(
     inbox: () => [{ questions: waiting }],
   }
   const send = <Name extends keyof Streams>(name: Name, line: Streams[Name]['line']): void => {
-    for (const response of open.get(name) ?? []) response.write(`data: ${JSON.stringify(line)}\n\n`)
+    for (const reader of readers) if (reader.name === name) reader.push(line)
+  }
+  async function* follow(name: keyof Streams, request: never, signal: AbortSignal): AsyncGenerator {
+    await connected
+    const lines: unknown[] = [...first[name](request), ...(name === 'run' ? early.splice(0) : [])]
+    const lost = new AbortController()
+    let news = Promise.withResolvers<void>()
+    const push = (line: unknown): void => {
+      lines.push(line)
+      news.resolve()
+    }
+    const lose = (): void => {
+      lost.abort()
+      news.resolve()
+    }
+    const reader: Reader = { name, push, lose }
+    readers.add(reader)
+    signal.addEventListener('abort', lose)
+    while (!lost.signal.aborted) {
+      yield* lines.splice(0)
+      await news.promise
+      news = Promise.withResolvers()
+    }
+    readers.delete(reader)
+    throw new Error('The connection is lost.')
   }
 
-  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    response.setHeader('content-security-policy', POLICY).setHeader('cache-control', 'no-store')
-    const files: { readonly [path: string]: readonly [type: string, text: string] } = {
-      '/': [
-        'text/html',
-        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Hookloop studio</title><link rel="stylesheet" href="/page.css"><script defer src="/page.js"></script><body id="hookloop-studio"></body></html>',
-      ],
-      '/page.js': ['text/javascript', page.script],
-      '/page.css': ['text/css', page.style],
-    }
-    const file = files[request.url ?? '']
-    if (file !== undefined)
-      return void response.writeHead(200, { 'content-type': `${file[0]}; charset=utf-8` }).end(file[1])
-    const fail = (status: number, code: string): void =>
-      void response
-        .writeHead(status, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ error: { code, message: `The studio says ${code}.` } }))
-    if (request.headers.authorization !== `Bearer ${TOKEN}`) return fail(401, 'TOKEN_MISSING')
-    let body = ''
-    for await (const piece of request) body += String(piece)
-    const [, kind, name = ''] = (request.url ?? '').split('/')
-    const input = JSON.parse(body) as never
-    sent.push({ name, request: input })
-    if (kind === 'stream') {
-      await connected
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      for (const line of first[name as 'run'](input)) response.write(`data: ${JSON.stringify(line)}\n\n`)
-      const readers = open.get(name as 'run') ?? new Set()
-      open.set(name as 'run', readers.add(response))
-      if (name === 'run') for (const line of early.splice(0)) send(name, line)
-      response.once('close', () => readers.delete(response))
-      return
-    }
-    try {
-      const answer = (calls[name as 'run'] as ((request: never) => unknown) | undefined)?.(input)
-      if (answer === undefined) return fail(404, 'NOT_FOUND')
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
-    } catch (thrown) {
-      fail(409, (thrown as Error).message)
-    }
-  }
-  const server = createServer((request, response) => void handle(request, response))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const server = await serveStudio(
+    {
+      call: async (name, request) => {
+        sent.push({ name, request })
+        try {
+          return (calls[name as 'run'] as (request: never) => unknown)(request as never)
+        } catch (thrown) {
+          const { message } = thrown as Error
+          throw new HttpProblem(409, message, `The studio says ${message}.`)
+        }
+      },
+      stream: (name, request, signal) => {
+        sent.push({ name, request })
+        return follow(name as 'run', request as never, signal)
+      },
+    },
+    { page: loadPage, token: TOKEN },
+  )
+  const { origin } = new URL(server.url)
   return {
     sent,
     /** Something happens in the run that is shown: the page learns of it as soon as it follows the run. */
-    change: (line: RunChange) => void ((open.get('run')?.size ?? 0) === 0 ? early.push(line) : send('run', line)),
+    change: (line: RunChange) =>
+      void ([...readers].some(({ name }) => name === 'run') ? send('run', line) : early.push(line)),
     /** Closes all streams, as a studio that is restarted does. Returns how to let the page connect again. */
     drop: () => {
       const { promise, resolve } = Promise.withResolvers<void>()
       connected = promise
-      for (const readers of open.values()) for (const response of readers) response.destroy()
+      for (const { lose } of readers) lose()
       return resolve
     },
-    url: (route = '/sessions') => `${origin}/#token=${TOKEN}&${route}`,
+    url: (route = '/sessions') => `${server.url}&${route}`,
     origin,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    [Symbol.asyncDispose]: () => server.close(),
   }
 }
