@@ -26,13 +26,14 @@ export { isAgent, storeOf } from './core/agent/agent-parts.ts'
 export { typedCommand, type TypedCommand } from './core/agent/slash-commands.ts'
 
 // The state of a run.
-export { AgentState, metadataKeys } from './core/state/agent-state.ts'
+export { AgentState, messageList, metadataKeys } from './core/state/agent-state.ts'
 export { decidingVote, type ContinuationOutcome, type StopReason } from './core/state/continuation.ts'
 export { explain } from './core/explain/explain.ts'
 export { explanation } from './core/explain/explanation.ts'
 export type { AgentEvent, OwnEvent } from './core/state/event.ts'
 export type { Change, LedgerEntry, TimedLedgerEntry } from './core/state/ledger.ts'
 export type { Step } from './core/state/execution.ts'
+export type { FoldCache, List } from './core/state/list.ts'
 export {
   isReplyPart,
   textMessage,

@@ -1,5 +1,6 @@
 import {
   hook,
+  messageList,
   metadataKeys,
   type AgentState,
   type Capability,
@@ -81,7 +82,7 @@ function compactHook(policy: Policy, counter: TokenCounter): Hook {
     'beforeStep',
     (ctx) => {
       const { state } = ctx
-      const { messages } = state
+      const messages = messageList(state)
       const stored = storedIn(state)
       const tokens = countTokens(state, stored, counter)
       const requested = state.metadata[metadataKeys.compact] === true
@@ -120,7 +121,9 @@ function countHook(counter: TokenCounter): Hook {
       const { inputTokens } = ctx.response.usage
       const isNew = stored.fixed === undefined && inputTokens > 0
       if (!isNew && overflowed === undefined) return ctx
-      const fixed = isNew ? Math.max(0, Math.round(inputTokens - counter.sum(ctx.request.messages).all)) : stored.fixed
+      const fixed = isNew
+        ? Math.max(0, Math.round(inputTokens - counter.sum(messageList(ctx.request)).all))
+        : stored.fixed
       return ctx.withState((state) => store(state, { ...stored, ...(fixed !== undefined && { fixed }) }))
     },
     { name: 'summarization.count', bookkeeping: true, priority: -300, stream: 'after', onFailure: 'continue' },
@@ -182,7 +185,8 @@ function store(state: AgentState, stored: Stored): AgentState {
  * since. All of it is estimated if there is no step yet, the provider does not count, or the conversation was replaced.
  */
 function countTokens(state: AgentState, { fixed }: Stored, counter: TokenCounter): number {
-  const { lastStep, messages } = state
+  const { lastStep } = state
+  const messages = messageList(state)
   if (lastStep === undefined) return counter.sum(messages).all
   const { inputTokens, outputTokens, reasoningTokens } = lastStep.usage
   const seen = lastStep.messageCount + 1 // and the answer

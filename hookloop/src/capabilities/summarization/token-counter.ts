@@ -1,14 +1,18 @@
-import { estimateTokens, type Message } from '../../plugin.ts'
+import { estimateTokens, type FoldCache, type List, type Message } from '../../plugin.ts'
 
 type Sum = { readonly all: number; readonly pinned: number }
 
 const nothing: Sum = { all: 0, pinned: 0 }
 
-/** Counts the tokens of messages, each once: they never change. */
+/**
+ * Counts the tokens of messages, each once: they never change. Counting a conversation that has grown costs only what is
+ * new, so that a step costs the same however long the run is.
+ */
 export class TokenCounter {
   readonly #count: (message: Message) => number
   readonly #pin: ((message: Message) => boolean) | undefined
   readonly #counts = new WeakMap<Message, number>()
+  readonly #sums: FoldCache<Message, Sum> = new WeakMap()
 
   constructor(options: {
     readonly countTokens: ((message: Message) => number) | undefined
@@ -28,13 +32,13 @@ export class TokenCounter {
   }
 
   /** The tokens of a conversation, and of its pinned messages. */
-  sum(messages: readonly Message[]): Sum {
-    return messages.reduce((sum, message) => this.#add(sum, message), nothing)
+  sum(messages: List<Message>): Sum {
+    return messages.fold(this.#sums, nothing, (sum, message) => this.#add(sum, message))
   }
 
   /** How many of the latest messages fit into a budget, at least one, and the tokens of unpinned messages before them. */
   split(
-    messages: readonly Message[],
+    messages: List<Message>,
     { tokens, budget }: { tokens: number; budget: number },
   ): { keep: number; going: number } {
     const total = this.sum(messages)

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { suite, test } from 'node:test'
 import { approval } from '../../capabilities/approval.ts'
 import { guards } from '../../capabilities/guards.ts'
+import { summarization } from '../../capabilities/summarization/summarization.ts'
 import { createAgent } from '../../create-agent.ts'
 import type { ModelRequest } from '../state/inference.ts'
 import { textMessage, textOf, type Message } from '../state/message.ts'
@@ -337,6 +338,7 @@ test('a step costs the same however long the run is: conversation and steps are 
     const { agent } = agentOf(
       () => (asked++ < turns ? two : 'Done.'),
       guards({ maxSteps: null, maxTokens: null }),
+      summarization({ maxMessageTokens: 1e9 }),
       hook('afterInference', (ctx) => ctx.withState((state) => state.withMessage('Note.'))),
       hook('afterStep', (ctx) => ctx.allowContinuation('Go on.')),
       observe('afterStep', (ctx) => void ctx.state.lastStep),

@@ -1,6 +1,7 @@
 import { AgentError } from '../../errors.ts'
 import { shownExecution, type Execution, type ExecutionFields, type Step } from './execution.ts'
 import { exactJson, type Json, type JsonObject } from '../../values/json.ts'
+import { messagesOf, type InferenceRequest } from './inference.ts'
 import { List } from './list.ts'
 import { toMessage, toMessages, type Message } from './message.ts'
 import { addUsage, noUsage, type Usage } from './usage.ts'
@@ -205,6 +206,14 @@ export class AgentState {
       ...(execution !== undefined && { execution: executionJson(execution) }),
     }
   }
+}
+
+/**
+ * The messages of a state or of a request as a list. Unlike `messages` it is not copied, and what is computed with its `fold`
+ * costs only what is new, so that a step costs the same however long the run is.
+ */
+export function messageList(of: AgentState | Pick<InferenceRequest, 'messages'>): List<Message> {
+  return of instanceof AgentState ? AgentState.fieldsOf(of).messages : messagesOf(of)
 }
 
 /** The steps come last, wherever they were set. */
