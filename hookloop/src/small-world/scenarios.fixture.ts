@@ -18,9 +18,9 @@ export const kindNames: readonly string[] = [WHOLE, ...Object.keys(kinds)]
  * Of an agent with so many parts (tools, hooks, subagents), every how many-th place is run. What happens to a run meets one or two
  * parts at a time: every kind and change meets every record of the agents with one part. Agents with more parts are all the
  * combinations of a few, so what one of them leaves out, its neighbours meet: the places of each are others, and none leaves out
- * a kind, a change, or more than four records in a row.
+ * a kind, a change, or more than six records in a row.
  */
-const EVERY = [1, 1, 2, 5]
+const EVERY = [1, 1, 3, 7]
 
 /** The number of parts of an agent that do something. */
 export function partsIn({ tools, hooks, child }: Part): number {
