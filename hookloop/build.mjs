@@ -3,8 +3,8 @@
 // - dist/: the entry points, the command and the chunks that they share. The page of the studio is in dist/studio/.
 // - docs/: the pages of site/ as Markdown, for people and agents that read node_modules.
 //
-// Packages are bundled too, except for optional peers: the bundle of a user then contains all of Hookloop. The JavaScript is
-// not minified and has no source maps, so that a stack trace leads to readable code in a small package.
+// Packages are bundled too, except for optional peers: the bundle of a user then contains all of Hookloop. Names and lines
+// stay as they are, for stack traces; there are no source maps.
 import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
@@ -63,16 +63,16 @@ function fewChunks() {
     .filter((file) => /^src.((index|plugin)\.ts|system.(?!files))/.test(file))
     .map((file) => resolve(file))
   const hookFiles = resolve('src/hook-files/index.ts')
+  const usesHookFiles = /^import (?!type)[^']*'[^']*\/hook-files\/(?!defined)|import\('[^']*\/hook-files\//m
   return {
     name: 'few-chunks',
     setup({ onLoad }) {
       onLoad({ filter: /\.ts$/ }, ({ path }) => {
         // What is required on first use becomes part of the chunk, and is run on first use.
         const text = readFileSync(path, 'utf8').replace(/^const require = createRequire\(import\.meta\.url\)$/m, '')
-        const whole = /^import (?!type).*\/hook-files\/(?!defined)|import\('.*\/hook-files\//m.test(text)
-          ? [hookFiles]
-          : []
-        if (starts.has(path)) whole.push(...core.filter((file) => file !== path))
+        const isStart = starts.has(path)
+        const isPart = usesHookFiles.test(text) || (isStart && path.startsWith(dirname(hookFiles)))
+        const whole = [...(isPart ? [hookFiles] : []), ...(isStart ? core : [])].filter((file) => file !== path)
         return { contents: whole.map((file) => `import ${JSON.stringify(file)};`).join('') + text, loader: 'ts' }
       })
     },
@@ -106,9 +106,8 @@ function builtinsOnFirstUse() {
 }
 
 function builtin(name, exportOf) {
-  const lines = Object.entries(process.getBuiltinModule(name)).flatMap(([key, value]) =>
-    /^[A-Za-z]\w*$/.test(key) ? [exportOf(key, value)] : [],
-  )
+  const exported = Object.entries(process.getBuiltinModule(name)).filter(([key]) => /^[A-Za-z]\w*$/.test(key))
+  const lines = exported.map(([key, value]) => exportOf(key, value))
   const contents = `const module$ = () => process.getBuiltinModule('${name}')
 export default /* @__PURE__ */ new Proxy({}, { get: (_, key) => module$()[key] })
 ${lines.join('\n')}`
