@@ -29,7 +29,7 @@ export type TurnReport = {
   readonly turn: string
   /** From `send` to the start, by the clocks of both machines. For `started`. */
   readonly lagMs?: number
-  /** Waiting long it was driven. For `ended` and `retried`. */
+  /** Milliseconds for which it was driven. For `ended` and `retried`. */
   readonly durationMs?: number
   /** Waiting it ended. For `ended`. */
   readonly status?: TurnResult['status'] | 'rejected'
