@@ -1,10 +1,7 @@
-// Builds the package: `node build.mjs [folder]`, by default into this folder.
-//
-// - dist/: the entry points, the command and the chunks that they share. The page of the studio is in dist/studio/.
-// - docs/: the pages of site/ as Markdown, for people and agents that read node_modules.
-//
-// Packages are bundled too, except for optional peers: the bundle of a user then contains all of Hookloop. Names and lines
-// stay as they are, for stack traces; there are no source maps.
+// Builds the package: `node build.mjs [folder]`, by default into this folder. dist/ has the entry points, the command, the
+// chunks that they share, and the page of the studio; docs/ has the pages of site/, for readers of node_modules.
+// Packages are bundled too, except for optional peers: the bundle of a user then contains all of Hookloop. Names stay, so
+// that stack traces are readable; there are no source maps.
 import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
