@@ -15,16 +15,12 @@ export function retryLimit(options: { readonly maxRetries?: number } = {}): Capa
   const check = guard(
     'afterStep',
     (ctx) => {
-      const { steps } = ctx.state.execution!
-      const latest = steps.slice(-maxRetries - 1)
-      const [first] = latest
-      if (latest.length <= maxRetries || first === undefined || first.toolCalls.length === 0) return ctx
-      const wanted = callsOf(first)
-      const same = latest.every(
-        (step) => step.toolExecutions.every((execution) => execution.status !== 'ok') && callsOf(step) === wanted,
-      )
-      if (!same) return ctx
-      const names = first.toolCalls.map((call) => call.name).join(', ')
+      if (!hasFailed(ctx.step)) return ctx // the earlier steps are copied when they are read
+      const latest = ctx.state.execution!.steps.slice(-maxRetries - 1)
+      const wanted = callsOf(ctx.step)
+      const same = latest.every((step) => hasFailed(step) && callsOf(step) === wanted)
+      if (!same || latest.length <= maxRetries) return ctx
+      const names = ctx.step.toolCalls.map((call) => call.name).join(', ')
       return ctx.stop(
         `The same failing call (${names}) was retried ${maxRetries} ${maxRetries === 1 ? 'time' : 'times'}.`,
         {
@@ -36,6 +32,11 @@ export function retryLimit(options: { readonly maxRetries?: number } = {}): Capa
     { name: 'retryLimit', priority: 200 },
   )
   return { name: 'retryLimit', hooks: [check] }
+}
+
+/** Whether a step has calls, and none of them succeeded. */
+function hasFailed({ toolCalls, toolExecutions }: Step): boolean {
+  return toolCalls.length > 0 && toolExecutions.every(({ status }) => status !== 'ok')
 }
 
 /** The calls of a step without their ids, as text that does not depend on the order of arguments. */
