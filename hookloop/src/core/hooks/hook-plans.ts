@@ -107,7 +107,7 @@ function plansOf(hooks: readonly PlannedHook[]): ReadonlyMap<HookTrigger, Plan> 
   )
 }
 
-/** Names given by the user must be unique; generated ones get a number. */
+/** Names given by the user must be unique; generated ones get a number, and so does code that several guards share. */
 function withUniqueNames(hooks: readonly Hook[]): readonly PlannedHook[] {
   const taken = new Set<string>()
   const seen = new Set<Hook>()
@@ -116,20 +116,35 @@ function withUniqueNames(hooks: readonly Hook[]): readonly PlannedHook[] {
     seen.add(each)
   }
   const names = new Map<Hook, string>()
+  const takenCodes = new Set<string>()
+  const codes = new Map<Hook, string>()
   // Shadow hooks come last: they must not change the names of the others.
   for (const isShadow of [false, true]) {
     const these = hooks.filter((each) => each.shadow === isShadow)
     for (const each of these.toSorted((a, b) => Number(b.named) - Number(a.named))) {
       if (each.named && taken.has(each.name)) throw duplicate(each.name, 'has the name of another hook')
-      let name = each.name
-      for (let count = 2; taken.has(name); count++) name = `${each.name}#${count}`
-      taken.add(name)
-      names.set(each, name)
+      names.set(each, numbered(each.name, taken))
+      if (each.code !== undefined) codes.set(each, numbered(each.code, takenCodes))
     }
   }
   return hooks.map((each, index) =>
-    Object.freeze({ ...each, name: names.get(each)!, named: true, index, selects: selectorOf(each) }),
+    Object.freeze({
+      ...each,
+      name: names.get(each)!,
+      code: codes.get(each),
+      named: true,
+      index,
+      selects: selectorOf(each),
+    }),
   )
+}
+
+/** A text that is not taken yet. Takes it. */
+function numbered(text: string, taken: Set<string>): string {
+  let free = text
+  for (let count = 2; taken.has(free); count++) free = `${text}#${count}`
+  taken.add(free)
+  return free
 }
 
 function selectorOf({ tool }: Hook): (toolName: string) => boolean {

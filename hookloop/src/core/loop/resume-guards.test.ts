@@ -104,3 +104,13 @@ test('a new guard that asks about a pending call has its question answered befor
   const resumed = await stricter.resume(saved, { answers: { [second.id]: 'allow' } })
   assert.deepEqual([resumed.status, statusOfCall(resumed)], ['completed', 'ok'])
 })
+
+test('a guard without a name that was removed is missing, also if another one of the same source is left', async () => {
+  const deny = (name: string): Use =>
+    guard('beforeToolUse', (ctx) => (ctx.toolCall.name === name ? ctx.block('No.') : ctx))
+  const guardedFrom = (...names: readonly string[]): Agent => guardedBy(undefined).with(...names.map(deny))
+  const run = await guardedFrom('wipe', 'read').run('Go.')
+  assert.equal((await guardedFrom('wipe', 'read').resume(run)).status, 'suspended')
+  for (const left of ['wipe', 'read'])
+    await assert.rejects(guardedFrom(left).resume(run), { code: 'RESUME_GUARD_MISSING' })
+})
