@@ -38,8 +38,6 @@ export class Invocation implements Origin {
   asks: readonly Ask[] = none
   /** The questions that an `allow` answers. */
   defaultAsks: readonly Ask[] = none
-  /** The key of a timeout, of the first hook that was awaited. One number for all of them: each runs once. */
-  timeoutKey: EffectKey | undefined
   /** The hook that is running. */
   running: PlannedHook | undefined
   turn = 0
@@ -194,7 +192,6 @@ export class Invocation implements Origin {
     this.allowed = undefined
     this.recovery = undefined
     this.compaction = undefined
-    this.timeoutKey = undefined
     this.update(state, facts)
   }
 
@@ -239,18 +236,13 @@ export function enforcedLimitOf(hook: PlannedHook): number {
 /** The time limit of a hook in an invocation. */
 export class HookLimit implements TimeLimit {
   readonly ms: number
+  readonly key: EffectKey
   readonly #invocation: Invocation
-  readonly #hook: PlannedHook
 
   constructor(invocation: Invocation, hook: PlannedHook) {
     this.ms = enforcedLimitOf(hook)
+    this.key = invocation.keyFor('timeout', hook.name, '') // counted for each hook: not every one runs in every invocation
     this.#invocation = invocation
-    this.#hook = hook
-    invocation.timeoutKey ??= invocation.keyFor('timeout', hook.name, '')
-  }
-
-  get key(): EffectKey {
-    return { ...this.#invocation.timeoutKey!, hook: this.#hook.name }
   }
 
   abort(error: AgentError): void {

@@ -259,3 +259,25 @@ test('a record that cannot be replayed is rejected with a message', async () => 
   await assert.rejects(replay([], { agent }), { code: 'AGENT_INVALID_OPTION' })
   await assert.rejects(replay(['{}'], { agent }), { code: 'SESSION_CORRUPT' })
 })
+
+test('a guard that times out about a repeated model call times out there in the replay, and not before', async () => {
+  const store = memoryStore()
+  const make = (isLive: boolean) => {
+    let [calls, guarded] = [0, 0]
+    const model = scriptedModel(() => {
+      if (++calls === 1) throw new Error('down')
+      return 'Hi.'
+    })
+    const slow = guard(
+      'beforeInference',
+      async (ctx) => (++guarded === 2 && isLive ? new Promise<never>(() => undefined) : ctx),
+      { name: 'slow', timeoutMs: 20 },
+    )
+    const awaited = hook('beforeInference', async (ctx) => ctx, { name: 'awaited' }) // not run again with the call
+    return createAgent({ model, store, use: [awaited, slow, hook('onError', (ctx) => ctx.retry())] })
+  }
+  const run = await make(true).run('Go.', { session: 's' })
+  assert.equal(run.final?.by, 'slow')
+  const { record } = await replay((await store.read('s'))!, { agent: make(false) })
+  assert.deepEqual(record, { status: 'complete' })
+})
