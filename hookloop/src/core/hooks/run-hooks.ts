@@ -159,11 +159,8 @@ type RunningHook = {
 async function settle(invocation: Invocation, running: RunningHook, result: PromiseLike<unknown>): Promise<void> {
   const { hook, started } = running
   try {
-    const { effects } = invocation.host
-    const limit = new HookLimit(invocation, hook)
-    const returned = await effects.withTimeout(result, limit)
-    const calls = invocation.inference?.pending
-    if (calls !== undefined) await effects.withTimeout(calls, limit)
+    const work = withCalls(invocation, result)
+    const returned = await invocation.host.effects.withTimeout(work, new HookLimit(invocation, hook))
     const closing = invocation.endTurn('returned')
     if (closing !== undefined) await closing
     const draft = isPerformed(hook)
@@ -180,6 +177,14 @@ async function settle(invocation: Invocation, running: RunningHook, result: Prom
     }
     fail(invocation, running, why)
   }
+}
+
+/** What a hook returned, when the model calls that it did not wait for have ended as well: one limit is for all of it. */
+async function withCalls(invocation: Invocation, result: PromiseLike<unknown>): Promise<unknown> {
+  const returned = await result
+  const calls = invocation.inference?.pending
+  if (calls !== undefined) await calls
+  return returned
 }
 
 /** A hook, for messages: `guard "no-push" at beforeToolUse`. */

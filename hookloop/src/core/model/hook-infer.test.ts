@@ -6,8 +6,10 @@ import { createAgent } from '../../create-agent.ts'
 import { textOf } from '../state/message.ts'
 import { totalTokens } from '../state/usage.ts'
 import { guard, hook, shadow } from '../hooks/hook.ts'
+import { liveEffects } from '../effects/effects.ts'
 import { scriptedModel, type Script } from '../../models/scripted.ts'
 import { fire } from '../../testing/fire.ts'
+import { fakeClock } from '../../testing/fake-clock.ts'
 import { recordEvents } from '../../testing/record-events.ts'
 import type { Use } from '../agent/capability.ts'
 import { explanation } from '../explain/explanation.ts'
@@ -226,6 +228,31 @@ for (const how of ['live', 'recorded']) {
     assert.equal(run.status === 'failed' && run.error.code, 'HOOK_TIMED_OUT')
   })
 }
+
+test('a hook and the calls that it did not wait for have one time limit together', async () => {
+  const clock = fakeClock()
+  const answering = scriptedModel(async () => {
+    await clock.sleep(80)
+    return 'x'
+  })
+  const careless = hook(
+    'beforeStep',
+    async (ctx) => {
+      ctx.infer({ model: answering, prompt: 'x' }).catch(() => undefined)
+      await clock.sleep(40)
+      return ctx
+    },
+    { name: 'careless', timeoutMs: 50 },
+  )
+  const agent = createAgent({ model: scriptedModel(['done']), use: [careless] })
+  const running = agent.run('go', { effects: liveEffects({ clock }) })
+  for (let ms = 0; ms < 200; ms += 5) {
+    await new Promise((resolve) => setImmediate(resolve))
+    await clock.advance(5)
+  }
+  const run = await running
+  assert.equal(run.status === 'failed' && run.error.code, 'HOOK_TIMED_OUT')
+})
 
 test('the run waits for a call that its hook did not wait for', async () => {
   const { critic, agent } = withCritic(
