@@ -95,7 +95,7 @@ export async function judgeAgain(run: RunContext, judged: Judged, args: Json): P
   if (stopped !== undefined && begun === undefined) return refused(judged, stoppedExecution(stopped))
   const plan = run.parts.plans.of('beforeToolUse', call.name)
   const invocation = new Invocation(run, plan, run.state, { toolCall: toolCallOf(call, args) }, call.id)
-  return decide(run, judged, tool!, invocation)
+  return decide(run, { ...judged, refusal: undefined }, tool!, invocation)
 }
 
 async function argsFit(run: RunContext, tool: Tool, invocation: Invocation, byShadow: boolean): Promise<boolean> {

@@ -4,6 +4,7 @@ import type { Use } from '../../core/agent/capability.ts'
 import { agentTool } from '../../core/agent/agent-tool.ts'
 import { tool } from '../../core/agent/tool.ts'
 import type { Run } from '../../core/agent/run.ts'
+import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
 import { guard, hook } from '../../core/hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
@@ -173,3 +174,34 @@ for (const [who, hooks] of Object.entries(hiding)) {
     assert.ok(cut > 0)
   })
 }
+
+test('an interrupted call is judged by the guards as they are when its turn has come, not as they were before', async () => {
+  const store = memoryStore()
+  const paid: string[] = []
+  const make = (over: SessionStore, ...use: readonly Use[]) => {
+    const pay = tool({
+      name: 'pay',
+      description: 'Pays.',
+      input: { type: 'object' },
+      ask: true,
+      idempotent: true,
+      execute: () => `paid ${paid.push('pay')}`,
+    })
+    const find = tool({ name: 'find', description: 'Finds.', input: { type: 'object' }, execute: () => 'found' })
+    const notes = hook('afterToolUse', (ctx) => ctx.withState((state) => state.withMetadata(ctx.toolCall.name, true)))
+    const model = scriptedModel(({ messages }) =>
+      messages.length < 2 ? { toolCalls: [{ name: 'pay' }, { name: 'find' }] } : 'Done.',
+    )
+    return createAgent({ model, store: over, use: [pay, find, notes, approval(() => 'allow'), ...use] })
+  }
+  const dying = dyingStore(store, { at: /"t":"begin".*"name":"pay".*"idempotent"/, stored: true })
+  await Promise.race([make(dying).run('Go.', { session: 's' }), dying.died])
+  const findsFirst = guard(
+    'beforeToolUse',
+    (ctx) => (ctx.toolCall.name === 'pay' && ctx.state.metadata['find'] !== true ? ctx.block('Find first.') : ctx),
+    { name: 'finds first' },
+  )
+  const run = await make(store, findsFirst).resume('s')
+  const results = run.state.execution!.steps.at(0)!.toolExecutions.map(({ status }) => status)
+  assert.deepEqual([paid, results], [['pay'], ['ok', 'ok']])
+})
