@@ -41,6 +41,9 @@ const storedFirst: ReadonlySet<EffectKind> = new Set(['tool', 'attempt', 'child'
 /** What cannot be had again: its result is stored before it is used. */
 const kept: ReadonlySet<EffectKind> = new Set(['ask', 'hook', 'infer'])
 
+/** Where hooks may ask and act when a step has closed. */
+const ofStepEnd: ReadonlySet<string | undefined> = new Set(['afterStep', 'onStop'])
+
 /** Where the records of a run are stored. */
 export interface RecordSink {
   append(record: RunRecord): void
@@ -232,6 +235,12 @@ export class Journal {
   /** From now on, what happens is not in the records of an earlier process. */
   setLive(): void {
     this.#hasActed = true
+  }
+
+  /** The end of a step is new, also if something is recorded that the step has not asked for; unless that is of its end. */
+  closeStep(scope: Scope): void {
+    const left = [...scope.entries.values()].filter(({ isRead, key }) => !isRead && ofStepEnd.has(key.trigger))
+    if (left.length === 0) this.setLive()
   }
 
   /** Stores the state of a run between two steps. Its effects are in it, so the journal of the step is dropped. */

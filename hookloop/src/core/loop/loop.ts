@@ -103,7 +103,7 @@ async function closeStep(run: RunContext, open: OpenStep): Promise<ContinuationO
   })
   if (open.calls.length > 0) run.state = AgentState.patch(run.state, { messages: withResults(messages, open) })
   if (step.type !== 'error') setRequested(run)
-  run.effects.journal.setLive() // also if something is recorded that this step has not asked for
+  run.effects.journal.closeStep(run.effects.scopeLog)
   await fireTrigger(run, 'afterStep', { step })
   // A cancel that came with the last effect is part of this count, and so is the time limit if hooks were left behind.
   if (run.stillRunning.length === 0) run.noticeCancel()
@@ -231,6 +231,7 @@ function asRecorded(run: RunContext, outcome: ContinuationOutcome): Continuation
 /** Fixes the status. `afterExecution` cannot change it. A run whose input was not taken has no execution. */
 async function finish(run: RunContext, outcome: ContinuationOutcome): Promise<FinalRecord> {
   const final = finalRecord(run, outcome)
+  run.effects.journal.setLive()
   if (run.hasExecution) {
     run.updateExecution({ status: final.status, final })
     await fireTrigger(run, 'afterExecution', { outcome })

@@ -10,6 +10,7 @@ import type { Answer, Answers } from '../state/tool-call.ts'
 import { liveEffects } from '../effects/effects.ts'
 import { guard, hook, observe } from '../hooks/hook.ts'
 import { scriptedModel, type Script } from '../../models/scripted.ts'
+import { memoryStore } from '../../sessions/stores/memory-store.ts'
 import { fakeClock } from '../../testing/fake-clock.ts'
 import type { Agent } from '../agent/agent.ts'
 import type { Use } from '../agent/capability.ts'
@@ -306,4 +307,19 @@ test('a cancelled resume executes nothing: pending calls are blocked, and the ru
   const cancelled = await agent.resume(save(run), { answers, signal: AbortSignal.abort() })
   assert.deepEqual([cancelled.status, written, statuses(cancelled)], ['cancelled', [], ['blocked', 'blocked']])
   assert.equal(fired.filter((trigger) => trigger === 'afterExecution').length, 1)
+})
+
+test('observers see the end of a step once, although the run was suspended by a question about its end', async () => {
+  const seen: string[] = []
+  const store = memoryStore()
+  const use = [
+    guard('onStop', (ctx) => ctx.ask('End?'), { name: 'ends' }),
+    observe(['afterStep', 'afterExecution'], ({ trigger }) => void seen.push(trigger)),
+    approval('suspend'),
+  ]
+  const make = () => createAgent({ store, model: scriptedModel(['Done.']), use })
+  const run = await make().run('Go.', { session: 's' })
+  assert.ok(run.status === 'suspended')
+  const resumed = await make().resume('s', { answers: { [run.pending[0]!.id]: 'allow' } })
+  assert.deepEqual([resumed.status, seen], ['completed', ['afterStep', 'afterExecution']])
 })
