@@ -4,12 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { hashText, type Json, type JsonObject } from '../../values/json.ts'
+import { createAgent } from '../../create-agent.ts'
+import { scriptedModel } from '../../models/scripted.ts'
 import { answerApproval } from '../session/approvals.ts'
 import { storeOf } from '../session/dying-store.fixture.ts'
 import { drive, eventfulAgent } from '../session/eventful-run.fixture.ts'
 import { exportSession } from '../session/export-session.ts'
 import { forkSession, listPoints } from '../session/fork-session.ts'
 import { historyOf } from './history.fixture.ts'
+import { readRuns } from './read-runs.ts'
 import { memoryStore } from '../stores/memory-store.ts'
 import { NO_SUM } from './session-log.ts'
 import { sqliteStore } from '../stores/sqlite-store.ts'
@@ -200,4 +203,15 @@ test('D09: a session in a database that was changed is rejected, and none of its
   await writer.release()
   for (const use of Object.values(uses)) await assert.rejects(use(store), { code: 'SESSION_CORRUPT' })
   assert.deepEqual(await store.read('eventful'), { head: {}, lines })
+})
+
+test('a value with the key of references is read as it was stored, wherever it is', async () => {
+  const store = memoryStore()
+  const values = [{ $: [1, 'value'] }, { a: { $: { b: 1 } } }, { $: 'long enough to be referred to, '.repeat(3) }]
+  for (const metadata of values)
+    await createAgent({ model: scriptedModel(['Hi.']), store }).run('Hello.', { session: 's', metadata })
+  assert.deepEqual(
+    (await readRuns(store, 's')).map((run) => run.metadata),
+    values,
+  )
 })

@@ -37,7 +37,7 @@ export class References {
     for (const each of this.#unread) this.#remember(each)
     this.#unread = []
     const json = record as unknown as JsonObject
-    const stored = this.#places.size === 0 ? json : (this.#withReferences(json, line) as JsonObject)
+    const stored = this.#withReferences(json, line) as JsonObject
     this.#chars = 0 // what this process writes has a limit already
     this.#follow(record, line)
     return stored
