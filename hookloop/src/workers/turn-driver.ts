@@ -31,7 +31,7 @@ export type TurnReport = {
   readonly lagMs?: number
   /** Milliseconds for which it was driven. For `ended` and `retried`. */
   readonly durationMs?: number
-  /** Waiting it ended. For `ended`. */
+  /** Its status when it ended. For `ended`. */
   readonly status?: TurnResult['status'] | 'rejected'
   /** True if its run had been left without an end: by a worker that died, or that lost the database. For `ended`. */
   readonly takenOver?: true
