@@ -70,15 +70,13 @@ export async function ask(run: RunContext, question: Question): Promise<Answer> 
     const effect = { key, input: (): Json => asked, isInstant: isDenied }
     const answered = async (signal: AbortSignal): Promise<Json> =>
       isDenied ? denyNow(run, question, asked) : askNow(run, question, asked, signal)
-    given = (await run.effects.perform<Json>(effect, answered)) as Answer
+    given = (await run.effects.time.asking(() => run.effects.perform<Json>(effect, answered))) as Answer
   } catch (thrown) {
     if (passes(thrown)) throw thrown
     const failure = toAgentError(thrown, 'HOOK_FAILED')
     given = { block: `The question could not be answered: ${failureText(failure, false)}` }
-    run.effects.time.waitsChanged()
     if (run.effects.time.end === undefined) noteFailure(run, question, failure)
   }
-  run.effects.time.waitsChanged()
   return given
 }
 

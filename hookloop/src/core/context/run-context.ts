@@ -158,9 +158,9 @@ export class RunContext implements HookHost {
     if (first === undefined) return
     const { limit, before } = first
     const { now } = this
-    time.setDeadline(() => {
+    time.setDeadline((askedUntil) => {
       const { startedAt, waitedMs } = this.#execution ?? { startedAt: now, waitedMs: 0 }
-      return { at: startedAt + waitedMs + journal.log.waitedMs(startedAt) + limit.ms - before, limit }
+      return { at: startedAt + waitedMs + journal.log.waitedMs(startedAt, askedUntil) + limit.ms - before, limit }
     })
   }
 

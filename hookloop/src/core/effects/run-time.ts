@@ -46,13 +46,17 @@ export class RunTime {
   #end: RunEnd | undefined
   #error: AgentError | undefined
   #request: StopRequest | undefined
-  #next: (() => Deadline) | undefined
+  #next: ((askedUntil: number) => Deadline) | undefined
+  /** How many questions are put to approvers now, and until when one was. Of a run, not of its subagents. */
+  #asking = 0
+  #askedUntil: number
   #isOpen = false
   #stopTimer: (() => void) | undefined
 
   /** Without a clock, as in a replay, nothing times out by itself. */
   constructor(clock: Clock | undefined, from: AbortSignal | RunTime | undefined) {
     this.clock = clock
+    this.#askedUntil = clock?.now() ?? Infinity
     this.#parent = from instanceof RunTime ? from : undefined
     this.#cancelSignal = from instanceof RunTime ? from.#cancelSignal : from
   }
@@ -113,7 +117,7 @@ export class RunTime {
   }
 
   /** Sets when running work is aborted. It is asked again whenever that matters, because it changes when the run has waited. */
-  setDeadline(next: () => Deadline): void {
+  setDeadline(next: (askedUntil: number) => Deadline): void {
     this.#next = next
     if (this.#parent !== undefined) this.#parent.#children.add(this)
     this.#startTimer()
@@ -121,11 +125,11 @@ export class RunTime {
 
   /** The time of the clock; Infinity while an approver is asked. */
   get deadline(): number {
-    return this.#next?.().at ?? Infinity
+    return this.#next?.(this.#until()).at ?? Infinity
   }
 
   get limit(): RunLimit {
-    return this.#next?.().limit ?? this.#parent?.limit ?? { ms: 0, by: 'hookloop' }
+    return this.#next?.(this.#until()).limit ?? this.#parent?.limit ?? { ms: 0, by: 'hookloop' }
   }
 
   /** Ends the run as its deadline does. For replays: live runs use their clock. */
@@ -133,7 +137,25 @@ export class RunTime {
     this.#endBy('limit', timeIsOver(this.limit))
   }
 
-  /** A question was asked or answered: no limit of the run and its subagents counts the time while one is open. */
+  /** Puts a question. Until it is answered or left open, no limit of the run and its subagents counts the time. */
+  async asking<T>(ask: () => Promise<T>): Promise<T> {
+    if (this.#parent !== undefined) return this.#parent.asking(ask)
+    this.#asking++
+    try {
+      return await ask()
+    } finally {
+      if (--this.#asking === 0) this.#askedUntil = this.clock?.now() ?? Infinity
+      this.#startTimers()
+    }
+  }
+
+  /** Until when questions that are open have stopped the time. */
+  #until(): number {
+    if (this.#parent !== undefined) return this.#parent.#until()
+    return this.#asking > 0 ? Infinity : this.#askedUntil
+  }
+
+  /** A question is open now. */
   waitsChanged(): void {
     if (this.#parent === undefined) this.#startTimers()
     else this.#parent.waitsChanged()

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { approval } from '../../capabilities/approval.ts'
 import { guards } from '../../capabilities/guards.ts'
 import { retry } from '../../capabilities/retry.ts'
 import { createAgent } from '../../create-agent.ts'
+import { agentTool } from '../agent/agent-tool.ts'
+import { tool } from '../agent/tool.ts'
 import type { LanguageModel } from '../state/inference.ts'
 import { guard } from '../hooks/hook.ts'
 import { scriptedModel } from '../../models/scripted.ts'
@@ -63,4 +66,38 @@ test('an invalid time limit fails closed', async () => {
   const odd = guard('beforeInference', (ctx) => ctx.within(Number.NaN), { name: 'odd' })
   const run = await createAgent({ model: scriptedModel(['Hi.']), use: [odd] }).run('Go.')
   assert.equal(run.status === 'stopped' && run.by, 'odd')
+})
+
+test('a question that the approver leaves open does not stop the time of what still runs beside it', async () => {
+  const clock = fakeClock()
+  const any = { description: 'Acts.', input: { type: 'object' } } as const
+  const asks = tool({ name: 'asks', ...any, ask: true, execute: () => 'done' })
+  const hangs = tool({
+    name: 'hangs',
+    ...any,
+    execute: (_args, { signal }) =>
+      new Promise<never>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+  })
+  const calls = (...names: readonly string[]) =>
+    scriptedModel(({ messages }) => (messages.length < 2 ? { toolCalls: names.map((name) => ({ name })) } : 'Done.'))
+  const delegates = [asks, hangs].map((does) => {
+    const to = { name: does.name, to: createAgent({ model: calls(does.name), use: [does] }), input: 'Go.' }
+    return agentTool({ name: `to_${does.name}`, ...any, concurrent: true, to: () => to })
+  })
+  const answer = async () => {
+    await clock.sleep(30_000)
+    return 'suspend' as const
+  }
+  const agent = createAgent({
+    model: calls('to_asks', 'to_hangs'),
+    use: [...delegates, guards({ maxTimeMs: 60_000 }), approval(answer)],
+  })
+  const running = agent.run('Go.', { effects: liveEffects({ clock }) })
+  let end: unknown
+  void running.then(({ reason }) => (end = [reason, clock.now()]))
+  for (let i = 0; i < 60; i++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    await clock.advance(5_000)
+  }
+  assert.deepEqual(end, ['timeLimit', 90_000])
 })
