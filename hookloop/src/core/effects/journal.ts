@@ -337,7 +337,7 @@ export function errorText(thrown: unknown, byDefault: ErrorCode): ErrorText {
 const notStored: ReadonlySet<string> = new Set(['STORE_FAILED', 'SESSION_FENCED'])
 
 /** Whether an error ends the work of this process, and not the run: nothing records it. */
-export function endsProcess(error: unknown): boolean {
+function endsProcess(error: unknown): boolean {
   if (!(error instanceof AgentError)) return false
   return notStored.has(error.code) || error.code.startsWith('REPLAY_')
 }

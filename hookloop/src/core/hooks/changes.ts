@@ -90,7 +90,7 @@ function* shortChanges(path: string, before: Json, after: Json): Generator<Chang
 }
 
 /** A change with long values cut. */
-export function shortChange({ path, before, after }: Change): Change {
+function shortChange({ path, before, after }: Change): Change {
   return {
     path,
     ...(before !== undefined && { before: short(before) }),

@@ -44,7 +44,7 @@ const shortTexts: { readonly [code in ErrorCode]?: string } = {
 const texts = new WeakMap<object, string>()
 
 /** Remembers what a model may read instead of the message of an error. */
-export function setModelText<T extends object>(error: T, text: string): T {
+function setModelText<T extends object>(error: T, text: string): T {
   texts.set(error, text)
   return error
 }

@@ -224,7 +224,7 @@ export function neverEnds(): Promise<never> {
 const GUARD_TIMEOUT_MS = 60_000
 
 /** How long a handler may take. */
-export function timeLimitOf({ timeoutMs, action, mode }: PlannedHook): number {
+function timeLimitOf({ timeoutMs, action, mode }: PlannedHook): number {
   return timeoutMs ?? action?.timeoutMs ?? (mode === 'guard' ? GUARD_TIMEOUT_MS : Infinity)
 }
 

@@ -188,7 +188,7 @@ async function withCalls(invocation: Invocation, result: PromiseLike<unknown>): 
 }
 
 /** A hook, for messages: `guard "no-push" at beforeToolUse`. */
-export function nameInRun({ mode, name }: PlannedHook, trigger: HookTrigger): string {
+function nameInRun({ mode, name }: PlannedHook, trigger: HookTrigger): string {
   return `${mode === 'transform' ? 'hook' : mode} "${name}" at ${trigger}`
 }
 

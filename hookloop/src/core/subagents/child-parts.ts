@@ -27,7 +27,7 @@ export function childParts(
 }
 
 /** Whether a subagent uses the current model of its parent. */
-export function usesParentModel(to: object): boolean {
+function usesParentModel(to: object): boolean {
   return !isAgent(to) && (to as AgentSpec).model === undefined
 }
 

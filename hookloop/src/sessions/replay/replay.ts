@@ -136,7 +136,7 @@ export function hooksWith(agent: object, others: OtherHooks): readonly Hook[] {
  * The hooks of an agent that are in force, in order, with some replaced or removed, and then the added ones; which were given
  * and which are gone. Throws AGENT_INVALID_OPTION for a hook to remove that the agent does not have.
  */
-export function changedHooks(
+function changedHooks(
   parts: AgentParts,
   { hooks = [], without = [] }: OtherHooks,
 ): { readonly [which in 'hooks' | 'given' | 'gone']: readonly Hook[] } {
