@@ -168,8 +168,12 @@ const blocking: ReadonlySet<string> = new Set([
 /** A call that was lost runs again if it is idempotent. Of others, someone is asked whether they run again. */
 function checkLost({ world, spec }: Life, runs: readonly StoredRun[]): void {
   const calls = runs.flatMap(({ steps }) => steps.flatMap(({ toolCalls }) => toolCalls))
-  for (const { name, result } of calls) {
+  for (const { id, name, result } of calls) {
     if (result?.status !== 'outcomeUnknown') continue
+    const isAsked = world.answers.some(
+      ({ question }) => question.toolCall.id === id && question.interruptions !== undefined,
+    )
+    if (isAsked && spec.hooks.includes('ask-second')) continue // it asks when others have ended, and about nothing that has begun
     const { idempotent, again } = spec.tools.find((tool) => tool.name === name) ?? {}
     if (again === true || spec.approval === 'again')
       world.violate(`${name} was lost, and no approver was asked about it`)
