@@ -27,8 +27,7 @@ export type MortalOptions = {
 }
 
 /**
- * The process dies when it is about to store line `at`, counted from 0 and without the records of events, which nothing follows
- * from. Default: never.
+ * The process dies when it is about to store line `at`, counted from 0. Default: never.
  */
 export function mortalStore(
   inner: SessionStore,
@@ -54,15 +53,14 @@ export function mortalStore(
       if (isSlow) await new Promise((resolve) => setImmediate(resolve))
       checkAlive()
       const left = Math.max(0, at - written)
-      const count = lines.filter(isPoint).length
+      const count = lines.length
       if (count > left && stalls) {
         failure.resolve()
         await awake.promise
       } else if (count > left) {
-        const until = lines.findIndex((line, i) => isPoint(line) && lines.slice(0, i).filter(isPoint).length === left)
-        const kept = lines.slice(0, options?.head === undefined ? until : withoutHead(lines, until))
+        const kept = lines.slice(0, options?.head === undefined ? left : withoutHead(lines, left))
         if (kept.length > 0) await writer.append(kept)
-        written += kept.filter(isPoint).length
+        written += kept.length
         die()
       }
       await writer.append(lines, options)
@@ -101,12 +99,7 @@ export function mortalStore(
 }
 
 /** Records that no head follows from. */
-const effects: ReadonlySet<unknown> = new Set(['begin', 'end', 'cancel', 'event'])
-
-/** Whether a process may die before it stores this line. */
-function isPoint(line: string): boolean {
-  return !line.includes('"t":"event"')
-}
+const effects: ReadonlySet<unknown> = new Set(['begin', 'end', 'cancel'])
 
 /**
  * How many of the first lines of an append can be stored before the others, and without their head. An append is atomic, but

@@ -31,8 +31,8 @@ describe('hookloop watch', { concurrency: 2 }, () => {
       lines.map((line) => line.trim().split(/ {2,}/).slice(0, 4).join(' ')),
       [
         '1000000 00:00:00.001 step 0 input',
-        '2000000 00:00:00.001 step 0 warning',
-        '3000000 00:00:00.001 step 0 warning',
+        '2000000 00:00:00.001 step 0 answered',
+        '3000000 00:00:00.001 step 0 answered',
       ],
     )
     assert.ok(!stdout.includes('\u001b'))
@@ -52,6 +52,6 @@ describe('hookloop watch', { concurrency: 2 }, () => {
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line) as { seq: number; type: string })
-    assert.deepEqual([code, events.map(({ seq, type }) => `${seq} ${type}`)], [0, ['1000100 text', '2000000 warning']])
+    assert.deepEqual([code, events.map(({ seq, type }) => `${seq} ${type}`)], [0, ['1000100 text', '2000000 answered']])
   })
 })

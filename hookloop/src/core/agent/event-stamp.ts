@@ -1,4 +1,4 @@
-import type { AgentEvent, Emit, EmittedEvent, EventListener, EventPlace } from '../state/event.ts'
+import type { Emit, EventListener } from '../state/event.ts'
 
 /** Gives the events of a run without a session their place. */
 export class EventStamp {
@@ -11,9 +11,5 @@ export class EventStamp {
     this.#listener = listener
   }
 
-  readonly emit: Emit = (event) => this.#listener(placedEvent(event, { seq: ++this.#seq, run: this.run }))
-}
-
-export function placedEvent(event: EmittedEvent, place: EventPlace): AgentEvent {
-  return { ...place, ...event }
+  readonly emit: Emit = (event) => this.#listener({ seq: ++this.#seq, run: this.run, ...event })
 }

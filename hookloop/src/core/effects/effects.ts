@@ -106,10 +106,10 @@ export class Effects implements Place {
     this.#parent = parts.parent
   }
 
-  /** Undefined if nothing listens, or if what happens was emitted before: then `emit?.({…})` costs nothing. */
+  /** Undefined if nothing listens, or if what happens was emitted before, which a session recognizes itself. */
   get emit(): Emit | undefined {
     if (this.#emit === undefined || this.isRepeated) return undefined
-    return this.journal.isLive || this.journal.knowsEvents ? this.#emit : undefined
+    return this.journal.isLive || this.journal.isStored ? this.#emit : undefined
   }
 
   /** Where events go, also while the run repeats what is recorded. */

@@ -55,8 +55,6 @@ export interface RecordSink {
   check?(): void
   /** Called with each new state of the run. */
   checkpoint?(state: AgentState, record: RunRecord): void
-  /** Whether it recognizes events that were emitted before. Then it also gets those of what is repeated. */
-  readonly knowsEvents?: boolean
   /** Called when this process runs the open step again. */
   startAgain?(): void
 }
@@ -132,10 +130,6 @@ export class Journal {
   /** Whether what happens now happens for the first time: nothing recorded is left, or something new was done. */
   get isLive(): boolean {
     return this.tape === undefined && (this.#hasActed || this.log.isAllRead)
-  }
-
-  get knowsEvents(): boolean {
-    return this.#sink?.knowsEvents === true
   }
 
   /** This process runs the open step again: nothing of it happens for the first time. */

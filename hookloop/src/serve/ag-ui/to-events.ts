@@ -95,6 +95,7 @@ export class AgUiMapper {
       case 'retracted':
         return this.#retract(event.step)
       case 'responded':
+        this.#inStep(event.step)
         // What was not streamed, and what replaces what was.
         if (!this.#written.has('reasoning')) this.#write('reasoning', event.reasoning ?? '', event.step)
         if (!this.#written.has('text')) this.#write('text', event.text, event.step)

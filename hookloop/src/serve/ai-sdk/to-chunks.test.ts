@@ -69,6 +69,13 @@ const withoutErrors = (chunks: readonly UIMessageChunk[]): readonly UIMessageChu
 const toolParts = ({ parts }: UIMessage): readonly (readonly [string, string, string])[] =>
   parts.flatMap((part) => ('toolCallId' in part ? [[part.type, part.toolCallId, part.state] as const] : []))
 
+/** Without the ids of reasoning, which are numbers of events, the order of calls, and steps in which nothing happened. */
+function partsOf(messages: ReturnType<typeof toUiMessages>): unknown {
+  const text = (part: object): string => JSON.stringify({ ...part, ...('text' in part && { id: '' }) })
+  const said = (parts: (typeof messages)[number]['parts']) => parts.filter(({ type }) => type !== 'step-start')
+  return messages.map(({ id, metadata, parts }) => [id, metadata, said(parts).map(text).toSorted()])
+}
+
 const allow = answering('allow')
 const deny = answering({ block: 'Too expensive.' })
 
@@ -95,9 +102,9 @@ const worlds: { readonly [name: string]: () => Promise<Played> } = {
     ),
   'an answer without deltas': async () => {
     const agent = agentWith([{ text: 'I look.', toolCalls: [call('look', { at: 'it' })] }, 'Done.'])
-    const { events, run } = await play(agent)
+    const { events, ...rest } = await play(agent)
     const late = events.filter(({ type }) => !['text', 'reasoning', 'toolCallDelta', 'toolProgress'].includes(type))
-    return { events: late, run }
+    return { ...rest, events: late }
   },
   'a call that is allowed': () => play(agentWith([{ toolCalls: [paying('ann')] }, 'Done.']), allow),
   'a call that is denied': () => play(agentWith([{ toolCalls: [paying('ann')] }, 'Done.']), deny),
@@ -163,12 +170,13 @@ suite(
   () => {
     for (const [name, world] of Object.entries(worlds))
       test(name, async () => {
-        const { events } = await world()
+        const { events, earlier } = await world()
         const chunks = chunksOf(events)
         const message = await read(withoutErrors(chunks))
         const ours = toUiMessages(events)
         assert.deepEqual(ours[0], { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Go.' }] })
         assert.deepEqual(plain(ours[1]), plain(message))
+        assert.deepEqual(partsOf(toUiMessages(await earlier())), partsOf(ours), 'when the next turn has started')
         const checked = await safeValidateUIMessages({ messages: [message, ...structuredClone(ours)] })
         assert.ok(checked.success, String(checked.success ? '' : checked.error))
         const ids = toolParts(message).map(([, id]) => id)

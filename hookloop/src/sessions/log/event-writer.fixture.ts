@@ -5,7 +5,7 @@ import { readSession } from './read-session.ts'
 import { SESSION_VERSION } from './session-records.ts'
 import { eventSeq, pieceSeq } from './watch-session.ts'
 
-/** Writes events to a session as its runs do: warnings, as records, and pieces of an answer. */
+/** Writes events to a session as its runs do: answers of approvers, as records, and pieces of an answer. */
 export class EventWriter {
   readonly #writer: SessionWriter
   #end: LineEnd
@@ -33,11 +33,10 @@ export class EventWriter {
     return new EventWriter(writer, readSession(lines).end)
   }
 
-  /** Appends events with these messages in one write. */
+  /** Appends answers to approvals with these ids in one write. */
   async add(...messages: readonly (string | number)[]): Promise<void> {
     const lines = messages.map((message) => {
-      const event = { type: 'warning', step: 0, code: 'TEST', message: String(message) }
-      return this.#encode({ t: 'event', at: 1, event, run: 'r' })
+      return this.#encode({ t: 'answer', at: 1, approval: String(message), answer: 'allow' })
     })
     this.#pieces = 0
     this.last = eventSeq(this.#end.seq, 0)

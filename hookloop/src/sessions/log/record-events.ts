@@ -1,16 +1,17 @@
-import { keyId } from '../../core/effects/keys.ts'
+import { keyId, type EffectKind } from '../../core/effects/keys.ts'
 import type { RunLog } from '../../core/effects/log.ts'
 import type { BeginRecord, EndOfRunRecord, EndRecord, StepRecord } from '../../core/effects/records.ts'
 import type { EmittedEvent, OwnEvent } from '../../core/state/event.ts'
 import { stepFinished, type FinalRecord } from '../../core/state/execution.ts'
+import { textOf, type Message } from '../../core/state/message.ts'
 import type { JsonObject } from '../../values/json.ts'
 import type { AgentPath } from '../../core/state/subagent.ts'
 import type { Answer, Approval } from '../../core/state/tool-call.ts'
-import type { EventRecord, SessionRecord } from './session-records.ts'
+import type { HooksRecord, NumberedRecord, SessionRecord } from './session-records.ts'
 
-// The events of a session are what its records say. What no other record says is a record of the kind "event".
+// The events of a session are what its records say. What happens inside a step is reported in pieces, which live as long as the turn.
 
-/** Whether a record of another kind says that an event has happened. */
+/** Whether a record says that an event has happened. */
 export function hasRecord(event: EmittedEvent): boolean {
   return recorded.has(event.type === 'subagent' ? `child ${event.event.type}` : event.type)
 }
@@ -59,8 +60,8 @@ export function eventsOf(record: SessionRecord, log: RunLog): readonly EmittedEv
       const { at, step, to, runs } = record
       return [{ type: 'rewound', step, at, to, runs }]
     }
-    case 'event':
-      return [readEvent(record)]
+    case 'hooks':
+      return hookEvents(record)
     default:
       return []
   }
@@ -110,14 +111,46 @@ function finalEvents(record: StepRecord | EndOfRunRecord): readonly OwnEvent[] {
   return final === undefined ? [] : [{ type: 'finished', step, at, record: final }]
 }
 
-/** An event as a record. */
-export function eventRecord(event: EmittedEvent): EventRecord {
-  const path = event.type === 'subagent' ? event.path : undefined
-  const { at, ...own } = event.type === 'subagent' ? event.event : event
-  return { t: 'event', at, ...(path !== undefined && { path }), event: own }
+/** An event, and the line that it follows. */
+type Placed = { readonly line: number; readonly event: EmittedEvent }
+
+/**
+ * What the record of a step says beside its end: the answer and the results, as they were used. Each follows the end of its
+ * effect; that of a call that did not run, its question or the answer.
+ */
+export function insideOf(record: NumberedRecord, log: RunLog): readonly Placed[] {
+  if (record.t !== 'step' && record.t !== 'final') return []
+  const { at, change, seq } = record
+  const path = record.t === 'step' ? record.path : undefined
+  const entries = [...log.scope(path).entries.values()]
+  const endOf = (kinds: readonly EffectKind[], id?: string): number | undefined => {
+    const entry = entries.findLast(({ key, end }) => end !== undefined && key.call === id && kinds.includes(key.kind))
+    return (entry?.end as { readonly seq?: number } | undefined)?.seq
+  }
+  const answerEnd = endOf(['model']) ?? seq - 1
+  return (change.execution?.steps?.add ?? []).flatMap((each) => {
+    const { index: step, text, usage, toolCalls, toolExecutions } = each
+    const isAnswer = ({ role, content }: Message): boolean => role === 'assistant' && textOf(content) === text
+    const reasoning = textOf(change.messages?.add.find(isAnswer)?.content ?? [], 'reasoning')
+    const said = reasoning === '' ? { text } : { text, reasoning }
+    const place = (line: number, event: OwnEvent): Placed => ({ line, event: inSubagent({ path, at }, [event])[0]! })
+    const finished = toolCalls.map((call, i) => {
+      const wasAsked = entries.some(({ key }) => key.kind === 'ask' && key.call === call.id)
+      const line = endOf(['tool', 'child'], call.id) ?? (wasAsked ? seq - 1 : answerEnd)
+      return place(line, { type: 'toolFinished', step, at, call, execution: toolExecutions[i]! })
+    })
+    if (each.type === 'error') return finished
+    return [place(answerEnd, { type: 'responded', step, at, ...said, usage }), ...finished]
+  })
 }
 
-function readEvent({ at, path, event }: EventRecord): EmittedEvent {
-  const own = { ...event, at } as unknown as OwnEvent
-  return path === undefined ? own : { type: 'subagent', path, event: own, step: path[0]!.step, at }
+/** What hooks did between two runs. */
+function hookEvents({ at, ledger }: HooksRecord): readonly OwnEvent[] {
+  return ledger.flatMap((entry): readonly OwnEvent[] => {
+    const { step, warnings = [] } = entry
+    return [
+      { type: 'hook', step, at, entry },
+      ...warnings.map((warning): OwnEvent => ({ type: 'warning', step, at, ...warning })),
+    ]
+  })
 }

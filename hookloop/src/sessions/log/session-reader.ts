@@ -14,7 +14,6 @@ import {
   checkVersion,
   isOfRun,
   toRecord,
-  type EventRecord,
   type NumberedRecord,
   type SessionRecord,
   type SessionStart,
@@ -39,8 +38,6 @@ export class SessionReader {
   turns: Turns = noTurns
   /** The id of the latest run. */
   run = ''
-  /** What was recorded of events since the last checkpoint. */
-  events: EventRecord[] = []
   /** The number of the line of the last checkpoint, or of the input. */
   checkpoint = 0
   /** The time of the last record. */
@@ -136,10 +133,8 @@ export class SessionReader {
   #follow(record: SessionRecord): void {
     this.at = record.at
     const isCheckpoint = record.t === 'step' && record.path === undefined
-    if (isCheckpoint || record.t === 'input' || record.t === 'final' || record.t === 'rewound') {
-      this.events = []
+    if (isCheckpoint || record.t === 'input' || record.t === 'final' || record.t === 'rewound')
       this.checkpoint = this.end.seq
-    }
     switch (record.t) {
       case 'session':
         this.#begin(record)
@@ -159,9 +154,6 @@ export class SessionReader {
       case 'suspended':
       case 'continued':
         this.isSuspended = record.t === 'suspended'
-        return
-      case 'event':
-        this.events.push(record)
         return
       case 'rewound':
         this.log.isOver = true

@@ -14,7 +14,6 @@ import {
 } from '../../values/shape.ts'
 import type { FinalRecord } from '../../core/state/execution.ts'
 import type { StateDiff } from '../../core/state/state-diff.ts'
-import type { AgentPath } from '../../core/state/subagent.ts'
 import { runRecordShapes, time, type RunRecord } from '../../core/effects/records.ts'
 import type { OpenRun } from '../../core/effects/save-run.ts'
 import { AgentError } from '../../errors.ts'
@@ -52,15 +51,13 @@ export type SnapshotRecord = {
 /** The turns of a session: the one of the latest input, if it has one, and hashes of all. */
 export type Turns = { readonly latest?: string; readonly known: readonly string[] }
 
-/** What no other record says of a run, such as a warning, or a result as hooks let it pass. */
-export type EventRecord = {
-  readonly t: 'event'
+/** What hooks did between two runs: when the session started or ended. */
+export type HooksRecord = {
+  readonly t: 'hooks'
   readonly at: number
-  /** The subagent that it is about. */
-  readonly path?: AgentPath
-  readonly event: JsonObject
-  /** The run, if it is not the one in progress. */
-  readonly run?: string
+  /** The run that follows, that is open, or that was last. */
+  readonly run: string
+  readonly ledger: readonly TimedLedgerEntry[]
 }
 
 export type RewoundRecord = {
@@ -85,7 +82,7 @@ export type SessionRecord =
   | { readonly t: 'continued'; readonly at: number }
   /** The session goes back to a line: the change leads to the state there. A run that is open ends. */
   | RewoundRecord
-  | EventRecord
+  | HooksRecord
   | SnapshotRecord
 
 /** How a run ended that was open when its session was rewound. */
@@ -135,11 +132,10 @@ const shapes: { readonly [t in SessionRecord['t']]: Shape } = {
   suspended: onlyTime,
   continued: onlyTime,
   rewound: shapeOf({ at: time, to: number, step: number, change: object, runs: listOf(string) }),
-  event: shapeOf({
+  hooks: shapeOf({
     at: time,
-    path: optional(listOf(shapeOf({ agent: string, step: number, call: string }))),
-    event: shapeOf({ type: string, step: number }),
-    run: optional(string),
+    run: string,
+    ledger: listOf(shapeOf({ step: number, warnings: optional(listOf(object)) })),
   }),
   snapshot: shapeOf({
     at: time,

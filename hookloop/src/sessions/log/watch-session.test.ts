@@ -9,7 +9,7 @@ import { watchSession, type WatchOptions } from './watch-session.ts'
 
 /** What an event of the fixture says. */
 function saidBy(event: AgentEvent): string {
-  if (event.type === 'warning') return event.message
+  if (event.type === 'answered') return event.approval
   return event.type === 'text' ? event.delta : event.type
 }
 

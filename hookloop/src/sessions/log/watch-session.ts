@@ -1,10 +1,9 @@
 import { checkOptions } from '../../values/check-options.ts'
 import type { AgentEvent, EmittedEvent } from '../../core/state/event.ts'
 import { isJsonObject } from '../../values/json.ts'
-import { placedEvent } from '../../core/agent/event-stamp.ts'
 import { AgentError } from '../../errors.ts'
-import { sessionCorrupt, type SessionStore } from '../stores/store.ts'
-import { eventsOf } from './record-events.ts'
+import { sessionCorrupt, type Piece, type SessionStore } from '../stores/store.ts'
+import { eventsOf, insideOf } from './record-events.ts'
 import { snapshotIn } from './read-session.ts'
 import { noLine, type LineEnd } from './session-log.ts'
 import { SessionReader } from './session-reader.ts'
@@ -20,8 +19,9 @@ export type WatchOptions = {
   readonly signal?: AbortSignal
 }
 
-/** The numbers of the events of a line. The first ones are those of its record; those of pieces follow. */
+/** The numbers of the events of a line: those of its record, what a closed step says of it, and pieces. */
 const NUMBERS = 1_000_000
+const OF_STEP = 50
 const FIRST_PIECE = 100
 
 /** The number of an event that a record stands for. */
@@ -37,8 +37,8 @@ export function pieceSeq(line: number, index: number): number {
 /**
  * Follows the events of a session, from any process and without locking it: all events after a number, in order, none twice and
  * none left out, then each new one. It waits for a session that does not exist yet, and does not end with a run. It ends when
- * the session is deleted, the signal aborts, the store is closed, or the reader leaves the loop. Pieces of answers and progress
- * of tools are kept until the next turn starts.
+ * the session is deleted, the signal aborts, the store is closed, or the reader leaves the loop. Of earlier turns, it has what
+ * records say: not how an answer was written, nor what hooks did.
  *
  * @example
  * for await (const event of watchSession(store, 'chat-1')) if (event.type === 'text') process.stdout.write(event.delta)
@@ -188,45 +188,75 @@ export async function openReader(store: SessionStore, id: string, after = 0): Pr
 type Page = { readonly events: readonly AgentEvent[]; readonly hasMore: boolean }
 
 const PAGE_LINES = 256
+
 /** Reads the events of a session, page by page. */
 export class EventReader {
   readonly #store: SessionStore
   readonly #id: string
   readonly #reader: SessionReader
   #key: string | undefined
+  /** The number of the last piece that was read. */
+  #piece: number
+  /** The events of a step without pieces, until its record is read: it says what happened in it. */
+  #held: AgentEvent[] | undefined
 
   constructor(store: SessionStore, id: string, after: LineEnd) {
     this.#store = store
     this.#id = id
     this.#reader = new SessionReader({ id, after })
+    this.#piece = eventSeq(after.seq + 1, 0) - 1
   }
 
   /** The next events after a number. */
   async read(after: number): Promise<Page | 'deleted' | undefined> {
     const { seq } = this.#reader.end
     const before = seq + 1 + PAGE_LINES
-    const part = { after: seq, before, pieces: { after, before: eventSeq(before, 0) } }
+    const part = { after: seq, before, pieces: { after: this.#piece, before: eventSeq(before, 0) } }
     const stored = await this.#store.read(this.#id, part)
     this.#key ??= stored?.key
     if (stored === undefined || stored.key !== this.#key) return 'deleted'
     const { lines, pieces = [] } = stored
-    const events = this.#eventsIn(lines)
+    const hasMore = lines.length === PAGE_LINES
+    const events = this.#eventsIn(lines, pieces)
+    if (!hasMore) this.#release(events) // the step is open
     const end = eventSeq(this.#reader.end.seq + 1, 0)
-    for (const { seq: number, text } of pieces)
-      if (number < end) events.push(this.#placed(toEvent(this.#id, number, text), number))
+    for (const { seq: number, text } of pieces) {
+      if (number >= end) break
+      this.#piece = number
+      events.push(this.#placed(toEvent(this.#id, number, text), number))
+    }
     events.sort((a, b) => a.seq - b.seq)
-    return { events: events.filter((event) => event.seq > after), hasMore: lines.length === PAGE_LINES }
+    return { events: events.filter((event) => event.seq > after), hasMore }
   }
 
-  #eventsIn(lines: readonly string[]): AgentEvent[] {
+  #eventsIn(lines: readonly string[], pieces: readonly Piece[]): AgentEvent[] {
     const events: AgentEvent[] = []
     for (const record of this.#reader.decode(lines)) {
+      const isAnswer = record.t === 'end' && record.key.kind === 'model'
+      if (isAnswer && !this.#hasPieces(pieces)) this.#held ??= []
+      const run = record.t === 'hooks' ? record.run : undefined
       const stoodFor = this.#stoodFor(record)
+      const inside = this.#held && insideOf(record, this.#reader.log)
       this.#reader.add(record)
-      const run = record.t === 'event' ? record.run : undefined
-      for (const [i, event] of stoodFor.entries()) events.push(this.#placed(event, eventSeq(record.seq, i), run))
+      const to = this.#held ?? events
+      for (const [i, event] of stoodFor.entries()) to.push(this.#placed(event, eventSeq(record.seq, i), run))
+      for (const [i, { line, event }] of inside?.entries() ?? [])
+        to.push(this.#placed(event, eventSeq(line, OF_STEP + i)))
+      if (this.#reader.checkpoint === record.seq) this.#release(events)
     }
     return events
+  }
+
+  /** Whether pieces tell what happened in the open step. Those of earlier turns are deleted. */
+  #hasPieces(pieces: readonly Piece[]): boolean {
+    const { checkpoint, end } = this.#reader
+    const [first, last] = [eventSeq(checkpoint, 0), eventSeq(end.seq + 1, 0)]
+    return this.#piece >= first || pieces.some(({ seq }) => seq >= first && seq < last)
+  }
+
+  #release(events: AgentEvent[]): void {
+    events.push(...(this.#held ?? []))
+    this.#held = undefined
   }
 
   #stoodFor(record: NumberedRecord): readonly EmittedEvent[] {
@@ -238,7 +268,7 @@ export class EventReader {
   }
 
   #placed(event: EmittedEvent, seq: number, run = this.#reader.run): AgentEvent {
-    return placedEvent(event, { seq, session: this.#id, run })
+    return { seq, session: this.#id, run, ...event }
   }
 }
 

@@ -18,8 +18,6 @@ import type { Circumstances } from '../../core/effects/records.ts'
 import { RunTime } from '../../core/effects/run-time.ts'
 import { toRequestedStop } from '../../core/state/stop-request.ts'
 import { AgentError } from '../../errors.ts'
-import { LoggedEvents } from '../log/logged-events.ts'
-import { eventRecord } from '../log/record-events.ts'
 import { eventSeq } from '../log/watch-session.ts'
 import { SessionEvents } from '../log/session-events.ts'
 import type { SessionStore } from '../stores/store.ts'
@@ -198,8 +196,8 @@ async function continueRun(work: Work, open: RunLog, resuming: Resuming): Promis
   const { message, metadata, run, turn } = open.input!
   const isNew = isPrepared(open) // a fork or a rewind has stored its input
   open.unreadAll()
-  const logged = await session.answer(readLogged(work))
-  const context = openContext(work, { log: open, at: resuming.at, run, metadata, turn, logged, isNew })
+  const reported = await session.answer(readReported(work))
+  const context = openContext(work, { log: open, at: resuming.at, run, metadata, turn, reported, isNew })
   setHead(session, context.state, {
     agent: parts.name,
     cwd: process.cwd(),
@@ -221,15 +219,11 @@ async function continueRun(work: Work, open: RunLog, resuming: Resuming): Promis
   return startRun(context, message)
 }
 
-/** What earlier processes have recorded of events since the last checkpoint. */
-async function readLogged({ store, session: { id, reader } }: Work): Promise<LoggedEvents> {
-  const { events, checkpoint } = reader
-  const range = { after: eventSeq(checkpoint, 0) - 1, before: Infinity }
+/** The events that earlier processes have reported since the last checkpoint, beside those that records stand for. */
+async function readReported({ store, session: { id, reader } }: Work): Promise<EmittedEvent[]> {
+  const range = { after: eventSeq(reader.checkpoint, 0) - 1, before: Infinity }
   const { pieces = [] } = (await store.read(id, { after: Infinity, pieces: range })) ?? {}
-  return new LoggedEvents(
-    events,
-    pieces.map(({ text }) => eventRecord(JSON.parse(text) as EmittedEvent)),
-  )
+  return pieces.map(({ text }) => JSON.parse(text) as EmittedEvent)
 }
 
 /** For a listener that does not recognize what it has heard before. */
@@ -243,20 +237,19 @@ type Opening = {
   readonly run: string
   readonly metadata: JsonObject | undefined
   readonly turn?: string | undefined
-  readonly logged?: LoggedEvents
+  readonly reported?: EmittedEvent[]
   readonly isNew: boolean
 }
 
 /** The context of a run in a session: its records, its states and its events are stored there. */
 function openContext({ parts, options, session, environment }: Work, opening: Opening): RunContext {
-  const { log, run, metadata, logged, isNew } = opening
+  const { log, run, metadata, reported, isNew } = opening
   const { reader, journal } = session
   const { clock } = options.effects ?? liveEffects()
   const { session: id, listener } = options
-  const events = new SessionEvents(journal, { session: id, run, log, listener, logged })
+  const events = new SessionEvents(journal, { session: id, run, log, listener, reported })
   const origin = { agent: parts.name, cwd: process.cwd(), at: opening.at }
   const sink: RecordSink = {
-    knowsEvents: true,
     startAgain: () => events.startAgain(),
     append: (record) => events.append(record),
     flush: () => journal.flush(),

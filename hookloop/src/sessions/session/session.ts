@@ -12,7 +12,7 @@ import { partsOf, type AgentParts } from '../../core/agent/agent-parts.ts'
 import { fireInSession, type SendOptions, type Session } from '../../core/agent/session.ts'
 import type { ResumeOptions } from '../../core/loop/resume.ts'
 import { COMPACT_KEY, ENVIRONMENT_KEY, MODEL_KEY, TASKS_KEY, type AgentState } from '../../core/state/agent-state.ts'
-import type { Emit, EventListener } from '../../core/state/event.ts'
+import type { EventListener } from '../../core/state/event.ts'
 import type { TimedLedgerEntry } from '../../core/state/ledger.ts'
 import type { Message } from '../../core/state/message.ts'
 import { sameJson, type Json } from '../../values/json.ts'
@@ -257,18 +257,20 @@ class SessionHandle implements Session {
   ): Promise<AgentState> {
     const { reader, journal } = session
     const id = run ?? reader.open?.input!.run ?? reader.run
-    const events = new SessionEvents(journal, { session: this.id, run: id, log: reader.log, listener })
-    const emit: Emit = (event) => {
-      if (event.type !== 'warning' && event.type !== 'hook') return
-      appendSessionStart(session, { agent: this.#parts.name, at: Date.now() })
-      events.emit(event)
-    }
-    const context = new RunContext(this.#parts, looseEffects({ signal, emit }), state)
+    const context = new RunContext(this.#parts, looseEffects({ signal }), state)
     context.setDeadline() // the hooks of a session may take as long as a run
-    const fired = await fireInSession(context, trigger, { sessionId: this.id, ...facts })
-    const entries = context.ledgerOf.all
-    this.#betweenRuns = trigger === 'onSessionStart' ? [...this.#betweenRuns, ...entries] : entries
-    return fired
+    try {
+      return await fireInSession(context, trigger, { sessionId: this.id, ...facts })
+    } finally {
+      const ledger = context.ledgerOf.all
+      this.#betweenRuns = trigger === 'onSessionStart' ? [...this.#betweenRuns, ...ledger] : ledger
+      if (ledger.length > 0) {
+        const at = Date.now()
+        appendSessionStart(session, { agent: this.#parts.name, at })
+        const events = new SessionEvents(journal, { session: this.id, run: id, log: reader.log, listener })
+        events.append({ t: 'hooks', at, run: id, ledger })
+      }
+    }
   }
 
   #pointOf<O extends { readonly message?: string | Message }>(options: O | undefined): O | undefined {

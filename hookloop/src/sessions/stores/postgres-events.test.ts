@@ -21,7 +21,7 @@ function follow(store: SessionStore, id = 'x') {
       while (seqs.at(-1) !== seq) {
         const next = await events.next()
         if (next.done === true) throw new Error(`It ended after ${seqs.join()}`)
-        if (next.value.type === 'warning') seqs.push(Number(next.value.message))
+        if (next.value.type === 'answered') seqs.push(Number(next.value.approval))
       }
     },
     leave: () => events.return!(),

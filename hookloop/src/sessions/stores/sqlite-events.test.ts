@@ -38,7 +38,7 @@ suite('a watcher of a database', () => {
       const found: string[] = []
       const reading = (async () => {
         for await (const event of watchSession(store, 'x')) {
-          if (event.type === 'warning') found.push(event.message)
+          if (event.type === 'answered') found.push(event.approval)
           if (found.length === 6) lose(path)
         }
       })()
@@ -62,9 +62,9 @@ test('a store with a watcher keeps a process alive, and one without does not', a
     const store = sqliteStore(${JSON.stringify(path)})
     const leave = new AbortController()
     process.on('SIGTERM', () => leave.abort())
-    for await (const { message } of watchSession(store, 'x', { signal: leave.signal })) {
-      console.log(message)
-      if (message === '6') setImmediate(() => process.kill(process.pid, 'SIGTERM'))
+    for await (const { approval } of watchSession(store, 'x', { signal: leave.signal })) {
+      console.log(approval)
+      if (approval === '6') setImmediate(() => process.kill(process.pid, 'SIGTERM'))
     }
     console.log('left')`
   const { stdout, status } = spawnSync(
