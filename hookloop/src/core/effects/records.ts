@@ -237,3 +237,14 @@ export const runRecordShapes: { readonly [t in RunRecord['t']]: Shape } = {
   step: shapeOf({ at: time, path, ended: optional(count), change: object, ledger }),
   final: shapeOf({ at: time, ended: count, change: object, ledger, final: optional(object) }),
 }
+
+/** A run that has not ended, in a snapshot or a saved run. Its records are checked one by one. */
+export const openRunShape = shapeOf({
+  input: object,
+  hooks,
+  at: time,
+  since: time,
+  waits: listOf(shapeOf({ from: time, to: optional(time) })),
+  pending: optional(listOf(string)),
+  records: listOf(object),
+})

@@ -6,7 +6,14 @@ import { diffState } from '../state/state-diff.ts'
 import { AgentError } from '../../errors.ts'
 import type { HookRecord } from '../state/execution.ts'
 import { RunLog, type Entry, type Wait } from './log.ts'
-import { runRecordShapes, type CancelRecord, type InputRecord, type RunRecord, type StepRecord } from './records.ts'
+import {
+  openRunShape,
+  runRecordShapes,
+  type CancelRecord,
+  type InputRecord,
+  type RunRecord,
+  type StepRecord,
+} from './records.ts'
 
 /** A suspended run as JSON: its state at the last checkpoint, and the records since then. It is a small log. */
 export function saveRun(
@@ -25,6 +32,8 @@ export function loadRun(saved: SavedRun): { readonly log: RunLog; readonly state
   const { run, sum, state: stateJson } = storedJson(saved, 'saved run') as unknown as SavedRun
   if (run === undefined) throw notSuspended(saved.status)
   if (sum !== hashJson({ state: stateJson, run })) throw invalid('it was changed since it was saved')
+  const problem = openRunShape(run, 'run')
+  if (problem !== undefined) throw invalid(problem)
   const log = loadLog({ pending: [], ...(run as unknown as OpenRun) }, openState(state))
   log.ledger = [...ledger]
   log.settleCalls()

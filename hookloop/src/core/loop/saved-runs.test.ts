@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { approval } from '../../capabilities/approval.ts'
 import { createAgent } from '../../create-agent.ts'
-import type { Json, JsonObject } from '../../values/json.ts'
+import { hashJson, type Json, type JsonObject } from '../../values/json.ts'
 import type { Message } from '../state/message.ts'
 import type { SavedRun } from '../state/saved-run.ts'
 import type { Approval } from '../state/tool-call.ts'
@@ -122,6 +122,14 @@ for (const [how, tamper] of Object.entries(tamperings)) {
     await assert.rejects(agent.resume(json), { code: 'STATE_INVALID' })
   })
 }
+
+test('a saved run whose waits are no times is rejected, also if its checksum fits', async () => {
+  const agent = asking()
+  const { run, ...json } = saved(await agent.run('hi'))
+  const edited = { ...run!, waits: [{ from: 'now' }] }
+  const sum = hashJson({ state: json.state, run: edited })
+  await assert.rejects(agent.resume({ ...json, run: edited, sum }), { code: 'STATE_INVALID' })
+})
 
 test('a guard that was added at a resume must be present at the next resume', async () => {
   const run = await asking().run('hi')

@@ -120,6 +120,11 @@ const hostile: { readonly [what: string]: readonly [t: string, change: (line: Li
     () =>
       String.raw`"t":"end","key":{"step":0,"kind":"model","n":1},"at":1,"value":{"a":[{"\u005f_proto__":{"polluted":true}}]}`,
   ],
+  'a key "__proto__" with an escaped letter': [
+    'end',
+    () =>
+      String.raw`"t":"end","key":{"step":0,"kind":"model","n":1},"at":1,"value":{"a":[{"__\u0070roto__":{"polluted":true}}]}`,
+  ],
   'a value that is too deep': ['end', (line) => ({ ...line, value: deep(600) })],
 }
 

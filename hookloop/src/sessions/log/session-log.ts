@@ -46,7 +46,7 @@ export function decodeLine(line: string, after: LineEnd): { readonly record: Jso
 function parse(body: string, seq: number): JsonObject {
   let value: unknown
   try {
-    const isSuspicious = body.includes('__proto__') || body.includes('\\u005') // an underscore may be written as \u005f
+    const isSuspicious = body.includes('__proto__') || body.includes('\\u00') // a letter may be written as \u005f
     value = parsedJson(isSuspicious ? JSON.parse(body, rejectProto) : JSON.parse(body), 'record')
   } catch (error) {
     throw corruptLine(seq, messageOf(error))

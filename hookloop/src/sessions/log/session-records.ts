@@ -14,7 +14,7 @@ import {
 } from '../../values/shape.ts'
 import type { FinalRecord } from '../../core/state/execution.ts'
 import type { StateDiff } from '../../core/state/state-diff.ts'
-import { runRecordShapes, time, type RunRecord } from '../../core/effects/records.ts'
+import { openRunShape, runRecordShapes, time, type RunRecord } from '../../core/effects/records.ts'
 import type { OpenRun } from '../../core/effects/save-run.ts'
 import { AgentError } from '../../errors.ts'
 import { corruptLine } from './session-log.ts'
@@ -141,16 +141,7 @@ const shapes: { readonly [t in SessionRecord['t']]: Shape } = {
     at: time,
     start,
     state: object,
-    open: optional(
-      shapeOf({
-        input: object,
-        hooks: listOf(object),
-        at: time,
-        since: time,
-        waits: listOf(object),
-        records: listOf(object),
-      }),
-    ),
+    open: optional(openRunShape),
     run: optional(string),
     ledger: listOf(object),
     isSuspended: boolean,
