@@ -80,6 +80,19 @@ test('a client that leaves aborts the request and cancels the response', async (
   await Promise.all([aborted.promise, cancelled.promise])
 })
 
+test('a response to a client that has left before it is cancelled', async () => {
+  const [asked, cancelled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const port = await listen(async ({ signal }) => {
+    asked.resolve()
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    return new Response(new ReadableStream({ cancel: () => cancelled.resolve() }))
+  })
+  const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'))
+  await asked.promise
+  socket.destroy()
+  await cancelled.promise
+})
+
 test('numbers of a request that JavaScript would round are read as strings', async () => {
   const headers = { 'content-type': 'application/json' }
   const body = '{"answer":{"allow":{"id":9007199254740993,"far":[1e400],"near":12}}}'

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /**
@@ -31,6 +32,7 @@ async function respond(
     return
   }
   const response = await handle(request)
+  if (leaving.signal.aborted) return response.body?.cancel()
   const headers: { [name: string]: string | readonly string[] } = Object.fromEntries(response.headers)
   const cookies = response.headers.getSetCookie()
   if (cookies.length > 0) headers['set-cookie'] = cookies
@@ -46,15 +48,9 @@ async function respond(
   for (;;) {
     const { done, value } = await reader.read()
     if (done) break
-    if (!outgoing.write(value) && !leaving.signal.aborted) await drained(outgoing)
+    if (!outgoing.write(value)) await once(outgoing, 'drain', leaving).catch(() => undefined) // rejects when the client leaves
   }
   outgoing.end()
-}
-
-function drained(outgoing: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    outgoing.once('drain', resolve).once('close', resolve)
-  })
 }
 
 /** Undefined if the address is not one. The name of the host is only used to complete it. */

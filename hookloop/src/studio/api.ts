@@ -142,7 +142,7 @@ export const calls: { readonly [K in keyof Api]: Call<Api[K]['request'], Api[K][
 
 type Stream<R, L> = {
   readonly takes: Takes
-  readonly run: (request: R, context: Context, signal: AbortSignal) => AsyncIterator<L>
+  readonly run: (request: R, context: Context, signal: AbortSignal) => AsyncIterable<L>
 }
 
 export const streams: { readonly [K in keyof Streams]: Stream<Streams[K]['request'], Streams[K]['line']> } = {

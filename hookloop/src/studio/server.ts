@@ -14,7 +14,7 @@ import { checkOrigin, checkToken, hostsOf, HttpProblem, toProblem } from './requ
 /** The calls and the streams that a server offers, by name. */
 type Endpoints = {
   readonly call: (name: string, request: JsonObject) => Promise<unknown>
-  readonly stream: (name: string, request: JsonObject, signal: AbortSignal) => AsyncIterator<unknown>
+  readonly stream: (name: string, request: JsonObject, signal: AbortSignal) => AsyncIterable<unknown>
 }
 
 export type ServerOptions = {
@@ -68,21 +68,24 @@ export async function serveStudio(endpoints: Endpoints, options: ServerOptions):
     return kind === 'api' ? Response.json(await endpoints.call(name, body)) : streamResponse(request, name, body)
   }
 
+  async function* counted(lines: AsyncIterable<unknown>): AsyncGenerator<SseEvent> {
+    streams++
+    try {
+      for await (const data of lines) yield { data }
+    } finally {
+      streams--
+    }
+  }
+
   /** A stream that fails at once is an error. */
   const streamResponse = async (request: Request, name: string, body: JsonObject): Promise<Response> => {
     if (streams >= MAX_STREAMS) throw new HttpProblem(503, 'TOO_MANY_STREAMS', 'Close some windows of the studio.')
     const reading = new AbortController()
-    const lines = endpoints.stream(name, body, AbortSignal.any([closing.signal, reading.signal]))
-    const first = await lines.next()
-    streams++
-    const events = async function* (signal: AbortSignal): AsyncGenerator<SseEvent> {
+    const lines = counted(endpoints.stream(name, body, AbortSignal.any([closing.signal, reading.signal])))
+    const first = [await lines.next()]
+    const events = (signal: AbortSignal): AsyncIterator<SseEvent> => {
       signal.addEventListener('abort', () => reading.abort())
-      try {
-        for (let next = first; next.done !== true; next = await lines.next()) yield { data: next.value }
-      } finally {
-        reading.abort()
-        streams--
-      }
+      return { next: async () => first.pop() ?? lines.next(), return: () => lines.return(undefined) }
     }
     return sseResponse(request, events, { keepAliveMs: KEEP_ALIVE_MS, idleMs: Infinity })
   }

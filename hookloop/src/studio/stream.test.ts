@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { tool } from '../core/agent/tool.ts'
@@ -10,6 +11,7 @@ import { scriptedModel } from '../models/scripted.ts'
 import { sqliteStore } from '../sessions/stores/sqlite-store.ts'
 import type { Column, Row, RunChange } from './run.types.ts'
 import { waiting } from './scenes.fixture.ts'
+import { serveStudio } from './server.ts'
 import { cleaner, newStore, studioFor } from './studio.fixture.ts'
 
 const ref = { session: 'clean-up' }
@@ -188,6 +190,32 @@ suite('the stream of a run', () => {
     })
     assert.equal(response.status, 404)
   })
+})
+
+test('a stream whose reader leaves before the first line ends', async () => {
+  const [asked, left, ended] = Array.from({ length: 3 }, () => Promise.withResolvers<void>())
+  const stream = async function* (): AsyncGenerator<string> {
+    asked!.resolve()
+    try {
+      await left!.promise
+      for (;;) yield 'line'
+    } finally {
+      ended!.resolve()
+    }
+  }
+  const page = async () => ({ script: '', style: '' })
+  const { url, close } = await serveStudio({ call: async () => ({}), stream }, { page, token: 'secret' })
+  const { host, port } = new URL(url)
+  const head = ['POST /stream/any HTTP/1.1', `host: ${host}`, 'authorization: Bearer secret', 'content-length: 2']
+  const socket = connect(Number(port), '127.0.0.1', () => {
+    socket.write(`${head.join('\r\n')}\r\ncontent-type: application/json\r\n\r\n{}`)
+  })
+  await asked!.promise
+  socket.destroy()
+  for (let i = 0; i < 100; i++) await new Promise((resolve) => setImmediate(resolve)) // the server notices it
+  left!.resolve()
+  await ended!.promise
+  await close()
 })
 
 suite('the streams of lists', () => {

@@ -27,7 +27,7 @@ export async function startStudio(options: StudioOptions): Promise<StudioServer>
     {
       call: async (name, request) => find(calls, name, request)(request as never, context, closing.signal),
       stream: (name, request, signal) =>
-        find(streams, name, request)(request as never, context, signal) as AsyncIterator<unknown>,
+        find(streams, name, request)(request as never, context, signal) as AsyncIterable<unknown>,
     },
     options,
   )
