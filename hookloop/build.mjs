@@ -4,7 +4,7 @@
 // that stack traces are readable; there are no source maps.
 import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative, resolve, sep } from 'node:path'
+import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { bundlePage } from './src/studio/page/bundle-page.ts'
@@ -136,7 +136,8 @@ function writeLicenses(inputs) {
 /** Copies Markdown pages. A link to a file outside of them leads to the repository, and one to the API to the site. */
 function copyDocs(from, to) {
   const repository = 'https://github.com/hookloop/hookloop/blob/main/'
-  for (const page of globSync('**/*.md', { cwd: from, exclude: (name) => name === 'node_modules' })) {
+  const exclude = (path) => ['node_modules', 'api'].includes(basename(path))
+  for (const page of globSync('**/*.md', { cwd: from, exclude })) {
     const text = readFileSync(join(from, page), 'utf8')
     const linked = text.replaceAll(/(?<=\]\()(\.\.?\/[^)\s]+)(?=\))/g, (link) => {
       const path = relative('..', join(from, dirname(page), link)).replaceAll(sep, '/')
