@@ -3,6 +3,7 @@ import { suite, test } from 'node:test'
 import { tool } from '../core/agent/tool.ts'
 import { createAgent } from '../create-agent.ts'
 import type { JsonObject } from '../values/json.ts'
+import { List } from '../core/state/list.ts'
 import { textMessage } from '../core/state/message.ts'
 import { scriptedModel } from '../models/scripted.ts'
 import { action, type Action } from '../core/hooks/action.ts'
@@ -54,6 +55,22 @@ suite('an event', () => {
     await fire(hook('beforeCompaction', listening(whole, true)), 'beforeCompaction', { messages })
     assert.deepEqual(brief[0]!['messages'], { count: 2, last: 'last' })
     assert.deepEqual((whole[0]!['messages'] as unknown[]).length, 2)
+  })
+
+  test('an event of a request does not copy the conversation', async (t) => {
+    const model = {
+      provider: 'test',
+      modelId: 'm',
+      infer: async () => ({ content: [], finishReason: 'stop' as const }),
+    }
+    const reads = t.mock.getter(List.prototype, 'items').mock
+    const counts: number[] = []
+    for (const use of [[], [hook('beforeInference', listening([]))]]) {
+      reads.resetCalls()
+      await createAgent({ model, use }).run('Go.')
+      counts.push(reads.callCount())
+    }
+    assert.equal(counts[1], counts[0])
   })
 
   test('an event of a request names the model and the tools', async () => {

@@ -1,4 +1,12 @@
-import { factsOf, textOf, triggers, type ActionContext, type InferenceRequest, type Message } from '../plugin.ts'
+import {
+  factsOf,
+  messageList,
+  textOf,
+  triggers,
+  type ActionContext,
+  type InferenceRequest,
+  type Message,
+} from '../plugin.ts'
 import { toJson, type JsonObject } from '../values/json.ts'
 import { AgentError } from '../errors.ts'
 
@@ -53,7 +61,7 @@ function shared(metadata: JsonObject): JsonObject {
 
 /** A conversation grows with every step, so it is sent only on request. */
 function toEventValue(name: string, value: unknown, conversation: boolean): unknown {
-  if (name === 'messages') return toEventMessages(value as readonly Message[], conversation)
+  if (name === 'messages') return conversation ? value : briefly(value as readonly Message[])
   if (!isRequest(value)) return value
   const { model, tools, system, settings } = value
   return {
@@ -61,12 +69,12 @@ function toEventValue(name: string, value: unknown, conversation: boolean): unkn
     system,
     tools,
     ...(settings !== undefined && { settings }),
-    messages: toEventMessages(value.messages, conversation),
+    messages: conversation ? value.messages : briefly(messageList(value)),
   }
 }
 
-function toEventMessages(messages: readonly Message[], conversation: boolean): unknown {
-  if (conversation) return messages
+/** Without a copy of the conversation. */
+function briefly(messages: Pick<readonly Message[], 'length' | 'at'>): JsonObject {
   const last = messages.at(-1)
   return { count: messages.length, last: last === undefined ? '' : textOf(last.content) }
 }
