@@ -68,11 +68,13 @@ export async function serveStudio(endpoints: Endpoints, options: ServerOptions):
     return kind === 'api' ? Response.json(await endpoints.call(name, body)) : streamResponse(request, name, body)
   }
 
-  async function* counted(lines: AsyncIterable<unknown>): AsyncGenerator<SseEvent> {
+  async function* read(name: string, body: JsonObject, reading: AbortController): AsyncGenerator<SseEvent> {
     streams++
     try {
-      for await (const data of lines) yield { data }
+      const signal = AbortSignal.any([closing.signal, reading.signal])
+      for await (const data of endpoints.stream(name, body, signal)) yield { data }
     } finally {
+      reading.abort()
       streams--
     }
   }
@@ -81,7 +83,7 @@ export async function serveStudio(endpoints: Endpoints, options: ServerOptions):
   const streamResponse = async (request: Request, name: string, body: JsonObject): Promise<Response> => {
     if (streams >= MAX_STREAMS) throw new HttpProblem(503, 'TOO_MANY_STREAMS', 'Close some windows of the studio.')
     const reading = new AbortController()
-    const lines = counted(endpoints.stream(name, body, AbortSignal.any([closing.signal, reading.signal])))
+    const lines = read(name, body, reading)
     const first = [await lines.next()]
     const events = (signal: AbortSignal): AsyncIterator<SseEvent> => {
       signal.addEventListener('abort', () => reading.abort())

@@ -192,30 +192,48 @@ suite('the stream of a run', () => {
   })
 })
 
-test('a stream whose reader leaves before the first line ends', async () => {
-  const [asked, left, ended] = Array.from({ length: 3 }, () => Promise.withResolvers<void>())
-  const stream = async function* (): AsyncGenerator<string> {
-    asked!.resolve()
-    try {
-      await left!.promise
-      for (;;) yield 'line'
-    } finally {
-      ended!.resolve()
-    }
-  }
+suite('a stream ends', () => {
   const page = async () => ({ script: '', style: '' })
-  const { url, close } = await serveStudio({ call: async () => ({}), stream }, { page, token: 'secret' })
-  const { host, port } = new URL(url)
-  const head = ['POST /stream/any HTTP/1.1', `host: ${host}`, 'authorization: Bearer secret', 'content-length: 2']
-  const socket = connect(Number(port), '127.0.0.1', () => {
-    socket.write(`${head.join('\r\n')}\r\ncontent-type: application/json\r\n\r\n{}`)
+  const call = async () => ({})
+  const headers = { authorization: 'Bearer secret', 'content-type': 'application/json' }
+
+  test('when its reader leaves before the first line', async () => {
+    const [asked, left, ended] = Array.from({ length: 3 }, () => Promise.withResolvers<void>())
+    const stream = async function* (): AsyncGenerator<string> {
+      asked!.resolve()
+      try {
+        await left!.promise
+        for (;;) yield 'line'
+      } finally {
+        ended!.resolve()
+      }
+    }
+    const { url, close } = await serveStudio({ call, stream }, { page, token: 'secret' })
+    const { host, port } = new URL(url)
+    const lines = Object.entries({ host, ...headers, 'content-length': 2 }).map((each) => each.join(': '))
+    const socket = connect(Number(port), '127.0.0.1', () => {
+      socket.write(`POST /stream/any HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n{}`)
+    })
+    await asked!.promise
+    socket.destroy()
+    for (let i = 0; i < 100; i++) await new Promise((resolve) => setImmediate(resolve)) // the server notices it
+    left!.resolve()
+    await ended!.promise
+    await close()
   })
-  await asked!.promise
-  socket.destroy()
-  for (let i = 0; i < 100; i++) await new Promise((resolve) => setImmediate(resolve)) // the server notices it
-  left!.resolve()
-  await ended!.promise
-  await close()
+
+  test('when it fails, with all that it has started', async () => {
+    let signal: AbortSignal | undefined
+    const stream = async function* (_name: string, _body: object, ends: AbortSignal): AsyncGenerator<string> {
+      signal = ends
+      yield Promise.reject(new Error('It fails.'))
+    }
+    const { url, close } = await serveStudio({ call, stream }, { page, token: 'secret' })
+    const { status } = await fetch(new URL('/stream/any', url), { method: 'POST', headers, body: '{}' })
+    const isAborted = signal?.aborted
+    await close()
+    assert.deepEqual([status, isAborted], [500, true])
+  })
 })
 
 suite('the streams of lists', () => {
