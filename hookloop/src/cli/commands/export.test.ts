@@ -61,7 +61,7 @@ describe('hookloop export and import', { concurrency: 2 }, () => {
       'hello',
       '[]',
       '{"type":"export","version":99,"id":"x"}\n',
-      `{"type":"export","version":3,"id":"../x"}\n${lines.slice(1).join('\n')}\n`,
+      `{"type":"export","version":4,"id":"../x"}\n${lines.slice(1).join('\n')}\n`,
       `${lines[0]}\n${lines.slice(2).join('\n')}\n`,
       lines.join('\n').replace('"t":"final"', '"t":"endless"'),
     ]

@@ -82,7 +82,7 @@ const hostile: { readonly [what: string]: readonly [t: string, change: (line: Li
   'a time after all times': ['step', (line) => ({ ...line, at: 1e308 })],
   'no time': ['step', ({ at: _at, ...line }) => line],
   'a kind that is not known': ['begin', (line) => ({ ...line, t: 'begins' })],
-  'a second beginning': ['begin', () => ({ t: 'session', version: 3, id: 'eventful', at: 1, agent: 'a' })],
+  'a second beginning': ['begin', () => ({ t: 'session', version: 4, id: 'eventful', at: 1, agent: 'a' })],
   'no change at all': ['step', (line) => ({ ...line, change: null })],
   'a change that keeps too much': ['step', (line) => ({ ...line, change: { messages: { keep: 2 ** 31, add: [] } } })],
   'a change that adds no messages': ['step', (line) => ({ ...line, change: { messages: { keep: 0, add: [{}] } } })],
@@ -156,7 +156,7 @@ test('D09: a session whose lines refer to each other is rejected when they would
 
 test('D12: a session of a newer version is rejected with STATE_VERSION, even if nothing else in it can be read', async () => {
   const [, ...rest] = parsed(waiting)
-  const newer = resealed([{ t: 'session', version: 4, made: 'differently' }, ...rest])
+  const newer = resealed([{ t: 'session', version: 5, made: 'differently' }, ...rest])
   assert.deepEqual([...(await refusals(newer))], ['STATE_VERSION'])
   const sealedOtherwise = newer.with(0, newer[0]!.replace(/"sum":"\w+"/, '"sum":"sha512:…"'))
   assert.deepEqual([...(await refusals(sealedOtherwise))], ['STATE_VERSION'])

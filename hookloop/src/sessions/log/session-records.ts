@@ -19,7 +19,7 @@ import type { OpenRun } from '../../core/effects/save-run.ts'
 import { AgentError } from '../../errors.ts'
 import { corruptLine } from './session-log.ts'
 
-export const SESSION_VERSION = 3
+export const SESSION_VERSION = 4
 
 /** The first record of a session. */
 export type SessionStart = {

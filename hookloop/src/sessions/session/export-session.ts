@@ -13,7 +13,7 @@ import { toRecord } from '../log/session-records.ts'
 import { checkSessionId, type SessionStore } from '../stores/store.ts'
 
 /** Version 1 had no checksum. */
-const EXPORT_VERSION = 3
+const EXPORT_VERSION = 4
 
 /** A parsed line takes a multiple of its text, so a text without a limit could take all memory. */
 const MAX_BYTES = 64 * 1024 * 1024

@@ -69,7 +69,7 @@ const attacks: { readonly [what: string]: readonly [code: string, lines: readonl
   'an endless time': ['SESSION_CORRUPT', forged(last, (body) => body.replace(/"at":\d+/, '"at":1e999'))],
   'a huge count': ['SESSION_CORRUPT', forged(step, (body) => body.replace(/"keep":\d+/, '"keep":9007199254740993'))],
   'a key "__proto__"': ['SESSION_CORRUPT', forged(last, (body) => `${body.slice(0, -1)},"__proto__":{"polluted":1}}`)],
-  'a newer version': ['STATE_VERSION', forged(0, (body) => body.replace('"version":3', '"version":4'))],
+  'a newer version': ['STATE_VERSION', forged(0, (body) => body.replace('"version":4', '"version":5'))],
 }
 
 const reads: { readonly [name: string]: (store: SessionStore) => Promise<unknown> } = {

@@ -184,7 +184,7 @@ test('a session of an older format version is rejected', async () => {
   await payer(store, [paying([])]).agent.run('Pay.', { session: 's' })
   let sum = NO_SUM
   const older = (await store.read('s'))!.lines.map((line) => {
-    const body = line.replace(/,"sum":"\w+"}$/, '}').replace('"t":"session","version":3', '"t":"session","version":2')
+    const body = line.replace(/,"sum":"\w+"}$/, '}').replace('"t":"session","version":4', '"t":"session","version":2')
     sum = hashText(`${sum}${body}`).slice(0, 16)
     return `${body.slice(0, -1)},"sum":"${sum}"}`
   })
