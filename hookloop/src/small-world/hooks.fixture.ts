@@ -38,7 +38,7 @@ function judge(
     'beforeToolUse',
     async (ctx) => {
       const call = { name: ctx.toolCall.name, args: ctx.toolCall.args }
-      const judged = process.isDead() ? undefined : process.world.judging(process, name, call)
+      const judged = process.isDead() ? undefined : process.world.judging(process, name, call, ctx.state.agentId)
       const infer = async (prompt: string): Promise<string> => (await ctx.infer({ model: judgeModel, prompt })).text
       const decision = await decide({ call, used: usedIn(ctx.state.metadata), infer })
       if (!process.isDead()) judged?.(decision ?? 'pass')

@@ -122,8 +122,8 @@ export class World {
   }
 
   /** A guard judges a call. It fails closed: until it has decided, it blocks. */
-  judging({ number }: Process, guard: string, call: Judged): (verdict: Verdict) => void {
-    const key = verdictKey(number, guard, call.name, canonical(call.args))
+  judging({ number }: Process, guard: string, call: Judged, agentId: string): (verdict: Verdict) => void {
+    const key = verdictKey(number, guard, agentId.split('/').slice(1), call.name, canonical(call.args))
     this.verdicts.set(key, 'block')
     return (verdict) => {
       this.verdicts.set(key, verdict)
@@ -228,8 +228,8 @@ export class World {
   }
 
   #checkVerdict(execution: Execution, guard: string, inForce: InForce): void {
-    const { tool, args, process } = execution
-    const verdict = this.verdicts.get(verdictKey(process, guard, tool, args))
+    const { tool, args, process, key } = execution
+    const verdict = this.verdicts.get(verdictKey(process, guard, key.split('/').slice(1, -2), tool, args))
     if (verdict === undefined) this.violate(`${tool} is executed and ${guard} has not judged it`)
     else if (verdict === 'block') this.violate(`${tool} is executed although ${guard} blocks`)
     else if (verdict === 'ask') this.#useAnswer(execution, guard, inForce)
@@ -255,8 +255,10 @@ export class World {
   }
 }
 
-function verdictKey(process: number, guard: string, tool: string, args: string): string {
-  return `${process}|${guard}|${tool}|${args}`
+/** Subagents that work at the same time may make the same call. A continuation is of the same subagent. */
+function verdictKey(process: number, guard: string, path: readonly string[], tool: string, args: string): string {
+  const calls = path.map((part) => part.split('.').slice(0, 2).join('.'))
+  return `${process}|${guard}|${calls.join('/')}|${tool}|${args}`
 }
 
 /** A clock that stands still, except that a sleep advances it. */

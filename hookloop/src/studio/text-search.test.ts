@@ -62,7 +62,7 @@ suite('sessions are found by what was said', () => {
       pages.push(page.sessions.map(({ id }) => id))
       after = page.next
     } while (after !== undefined)
-    assert.deepEqual(pages, [['s239'], [], ['s5']])
+    assert.deepEqual([pages.length, pages.flat().toSorted()], [3, ['s239', 's5']]) // those of one millisecond are in no order
   })
 
   test('and a session in which it is said later appears in the list', async () => {
